@@ -219,6 +219,18 @@ describe('kith import of an export of Klaviyo', () => {
     expect(ignored.counts).toMatchObject({ unchanged: 1 })
   })
 
+  it('keeps the extension of a phone number, and refuses a cell that is more or less than a number', async () => {
+    const cells = ['+1 650 253 0000 ext. 12', 'private +49 1512 3456789, ask for Anna', '1990']
+    const text = csv(cells.map((cell, index) => klaviyo({ 'Klaviyo ID': `P${index}`, 'Phone Number': cell })))
+    const { counts } = await importFile('p.csv', text, '--profile', 'klaviyo', '--phone-country', 'DE')
+    expect(counts).toMatchObject({ created: 1, failed: 2 })
+    expect(await organization.client.people.get('klaviyo-P0')).toMatchObject({
+      mobile_prefix: '+1',
+      mobile_number: '6502530000 ext. 12',
+    })
+    expect(await refusedRows('p.csv')).toContain('ask for Anna')
+  })
+
   it('stores nothing in a dry run, and prints what it would store', async () => {
     await writeFile(join(directory, 'k.csv'), csv([klaviyo(), klaviyo({ 'Email Marketing Consent': 'PERHAPS' })]))
     const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isDateTime } from '../../src/formats.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import { parsePair, UsageError } from '../command.ts'
-import { loadPhoneSplitter } from './phone.ts'
+import { createPhoneSplitter } from './phone.ts'
 import type { ProfileOptions } from './profile-columns.ts'
 import type { Profile } from './profile-file.ts'
 import { loadTimeZone } from './time-zone.ts'
@@ -63,7 +63,7 @@ export async function readProfileOptions(
     status: statusOf(profile, file, options.status),
     exportedAt: options.exportedAt ?? null,
     timeZone: profile.time_zone === undefined ? null : await loadTimeZone(profile.time_zone),
-    splitPhone: await loadPhoneSplitter(options.phoneCountry),
+    splitPhone: createPhoneSplitter(options.phoneCountry),
   }
 }
 

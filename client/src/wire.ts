@@ -262,6 +262,8 @@ export type BatchDone = {
   /** The internal identifier. */
   id: string
   external_id: string | null
+  /** Values that are stored as sent although they are no phone number. */
+  warnings?: Detail[]
 }
 
 /** With `dry_run=true`: what the operations would do, one after the other. Nothing was stored. */
@@ -277,6 +279,8 @@ export type BatchDryRunDone = {
   /** The internal identifier. Null if the operation would create it. */
   id: string | null
   external_id: string | null
+  /** Values that are stored as sent although they are no phone number. */
+  warnings?: Detail[]
   /** With `dry_run=true`: what the write would do. Nothing was stored. */
   dry_run: DryRun | DryRunIdentifiers
 }
@@ -625,7 +629,7 @@ export type ContactReason =
       at: string
     }
   | {
-      /** The person has no email address, or no mobile number for sms. */
+      /** The person has no email address, or no valid mobile number for sms. */
       rule: 'no_address'
     }
   | {

@@ -5,6 +5,7 @@ import { organizationOf } from '../auth/clients.ts'
 import { issueToken } from '../auth/token.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { requireGrantable } from './grantable-scopes.ts'
 import type { ApiTokenShape, NewApiToken } from './schema.ts'
 
@@ -22,7 +23,7 @@ const plainName = (name: string) => name.normalize('NFKD').replaceAll(/\p{M}/gu,
 export async function createApiToken({ db, caller, body, signal }: Call<NewApiToken>): Promise<ApiTokenShape> {
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
-  if (!isSubject(name)) throwWrongName('The name must have no control or invisible characters.')
+  if (!isSubject(name)) throwWrongName(withUnseen('The name must have no control or invisible characters.', name))
   // A reader of the log must not take the holder of the token for another actor.
   if (name !== caller.subject && (ownActor.test(plainName(name)) || organizationOf(name) !== undefined))
     throwWrongName('The name is that of kith itself, or has the form of a client_id. Choose another.')

@@ -1,4 +1,5 @@
 import { isActorName } from '../formats.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { isOrganizationKey } from '../organizations/organizations.ts'
 import { parseScopes, type Scope } from '../scopes.ts'
 import type { JsonObject } from './decode-jwt.ts'
@@ -37,7 +38,8 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
   const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id, session_id, maker } = payload
   if (iss !== issuer.name) return `its iss is not ${issuer.name}`
   if (aud !== issuer.audience) return `its aud is not ${issuer.audience}`
-  if (!isSubject(sub)) return 'its sub is not 1 to 255 characters without control and invisible characters'
+  if (!isSubject(sub))
+    return withUnseen('its sub is not 1 to 255 characters without control and invisible characters', sub)
   if (typeof org !== 'string' || !isOrganizationKey(org)) return 'its org is not the key of an organization'
   if (jti !== undefined && typeof jti !== 'string') return 'its jti is not a string'
   for (const [name, value] of Object.entries({ client_id, session_id, maker }))

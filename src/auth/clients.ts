@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Database } from '../db/db.ts'
 import { Fault, refuse } from '../errors.ts'
 import { isActorName } from '../formats.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -48,7 +49,10 @@ export async function createClient(
   const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
   if (!isClientName(name))
-    refuse('invalid_parameter', 'The name must have at most 255 characters, and no control or invisible characters.')
+    refuse(
+      'invalid_parameter',
+      withUnseen('The name must have at most 255 characters, and no control or invisible characters.', name),
+    )
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const { id, client_secret } = await insertClient(db, organization, { name, scope: words.join(' ') })

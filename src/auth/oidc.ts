@@ -11,7 +11,7 @@ export type PendingSignIn = { state: string; nonce: string; verifier: string }
 export type IssuerIdentity = { organizationKey: string; name: string; scope: string }
 
 /** The reasons for which a sign-in at the outside issuer fails. */
-export const issuerProblems = ['denied', 'expired', 'no_access', 'throttled', 'unavailable', 'failed'] as const
+const issuerProblems = ['denied', 'expired', 'no_access', 'throttled', 'unavailable', 'failed'] as const
 export type IssuerProblem = (typeof issuerProblems)[number]
 
 /** Ends a sign-in at the outside issuer. `cause` is for the log only. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import type { Database } from '../db/db.ts'
 import { createValueRefusal, Fault, type Refusal } from '../errors.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { isSubject } from './claims.ts'
@@ -59,7 +60,7 @@ function buildRequestRefusal({ subject, ttlSeconds }: TokenRequest, words: strin
   if (!isSubject(subject))
     return createValueRefusal(
       '/subject',
-      'The subject must have 1 to 255 characters, and no control or invisible characters.',
+      withUnseen('The subject must have 1 to 255 characters, and no control or invisible characters.', subject),
     )
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds)
     return createValueRefusal(

@@ -7,6 +7,7 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { personOf } from '../person-addresses.ts'
+import { mobileKey } from '../phone-numbers.ts'
 import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
 import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
@@ -102,7 +103,12 @@ const goneBy = (isErased: boolean, sequence: number, at: string) => ({
 const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : recordedAnswer(row))
 
 /** `operation` is null if the person did not exist yet. */
-type PastFactsRow = { merged_into: string | null; is_blanked: boolean; address: string | null } & (
+type PastFactsRow = {
+  merged_into: string | null
+  is_blanked: boolean
+  address: string | null
+  prefix: string | null
+} & (
   | {
       operation: Operation
       gone_sequence: number
@@ -133,7 +139,8 @@ async function decideAt(
     row.operation === null && by === 'external_id' && (await findFirstBearer(reader, organization_id, identifier))
   if (first) row = await readFacts('id', first)
   while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
-  const { operation, gone_sequence, gone_at, is_blanked, address } = row
+  const { operation, gone_sequence, gone_at, is_blanked, prefix } = row
+  const address = channelTable[channel].key === 'mobile_key' ? mobileKey(prefix, row.address) : row.address
   const isGone = operation === 'delete' || operation === 'erase'
   // The log of an erased person has no values.
   if (operation === null || operation === 'merge' || (operation !== 'erase' && is_blanked)) return throwNoPerson()

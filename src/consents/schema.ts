@@ -204,7 +204,7 @@ export const consentHistoryQuery = Type.Object(
 export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
 
 /** A rule of a decision, with its facts. */
-export const contactReason = Type.Union(
+const contactReason = Type.Union(
   [
     Type.Object({
       rule: Type.Literal('not_found', { description: 'There is no such person. Only in a call for many.' }),
@@ -221,7 +221,7 @@ export const contactReason = Type.Union(
     }),
     Type.Object({
       rule: Type.Literal('no_address', {
-        description: 'The person has no email address, or no mobile number for sms.',
+        description: 'The person has no email address, or no valid mobile number for sms.',
       }),
     }),
     Type.Object({ rule: Type.Literal('archived', { description: 'The consent type is archived.' }) }),

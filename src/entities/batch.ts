@@ -257,8 +257,8 @@ const statuses = { created: 201, updated: 200, unchanged: 200, deleted: 200, res
 
 function batchResult({ identifier }: EntityKind, outcome: Outcome, index: number) {
   if ('done' in outcome) {
-    const { id, external_id, result } = outcome.done
-    return { index, status: statuses[result], id: identifier.fromUuid(id), external_id }
+    const { id, external_id, result, warnings } = outcome.done
+    return { index, status: statuses[result], id: identifier.fromUuid(id), external_id, warnings }
   }
   const refusal = 'refusal' in outcome ? outcome.refusal : refusalOfFault(outcome.error)
   const { code, status, message, details, reason, outcome: refusalOutcome } = refusal

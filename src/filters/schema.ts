@@ -59,7 +59,7 @@ const pageMembers = {
   ),
 }
 /** `sort` in the body of list and filter. `parseSort` checks the field. */
-export const sortBody = Type.Optional(
+const sortBody = Type.Optional(
   Type.Object(
     {
       field: Type.String({

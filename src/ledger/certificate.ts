@@ -6,7 +6,7 @@ import { formatVerifierKey, parseVerifierKey } from './note.ts'
 import { FormatError } from './strict-text.ts'
 
 /** The format of certificates. A later format has another number. */
-export const certificateFormat = 'kith erasure certificate 1'
+const certificateFormat = 'kith erasure certificate 1'
 
 /** The facts of an erasure. They name nobody but by internal identifiers. */
 export type ErasureFacts = {

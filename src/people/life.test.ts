@@ -137,6 +137,18 @@ describe('preconditions and preferences', () => {
     expect((await send('GET', '/v1/people/ada')).status).toBe(isDeleted ? 404 : 200)
   })
 
+  it.each([
+    ['W/"1"', 'no version has a weak tag. A proxy that compresses responses changes tags. Send "1".'],
+    ['"1-gzip"', 'no version has this tag. A proxy that compresses responses changes tags. Send "1".'],
+    ['"one"', 'no version has this tag. Read the entity and retry with its ETag.'],
+  ])('says of If-Match: %s that no version has the tag', async (header, message) => {
+    for (const [method, path, body] of [
+      ['PATCH', '/v1/people/ada', {}],
+      ['POST', '/v1/people/ada/erase', { reason: 'Request of the person' }],
+    ] as const)
+      expect((await send(method, path, body, { 'If-Match': header })).body.message).toContain(message)
+  })
+
   it('exactly one of two writes with the same If-Match succeeds', async () => {
     const replies = await Promise.all(
       ['one', 'two'].map(first_name => send('PATCH', '/v1/people/ada', { first_name }, { 'If-Match': '"1"' })),

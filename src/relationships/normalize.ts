@@ -1,4 +1,5 @@
 import { isExternalId, isObjectId, isUuid } from '../formats.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { trim } from '../white-space.ts'
 
 /** An entity as a relationship value names it. `id` is the internal identifier as its reads show it, in lower case. */
@@ -119,7 +120,7 @@ function named(value: unknown): Scalar | undefined {
   if (text === '') return { reference: null }
   return isExternalId(text)
     ? { reference: { external_id: text } }
-    : { message: 'must be a valid external identifier of 1 to 255 characters' }
+    : { message: withUnseen('must be a valid external identifier of 1 to 255 characters', text) }
 }
 
 function identified(value: unknown, kind: TargetKind): Scalar {

@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Database, Transaction } from '../db/db.ts'
 import { createValueRefusal, Fault, refuse } from '../errors.ts'
 import { isActorName } from '../formats.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -71,7 +72,10 @@ export async function createSignInCode(
   if (refusal) throw new Fault(refusal)
   if (!isActorName(name))
     throw new Fault(
-      createValueRefusal('/name', 'The name must have 1 to 255 characters, and no control or invisible characters.'),
+      createValueRefusal(
+        '/name',
+        withUnseen('The name must have 1 to 255 characters, and no control or invisible characters.', name),
+      ),
     )
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)

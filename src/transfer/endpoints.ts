@@ -14,7 +14,7 @@ export function transferEndpoints(kind: EntityKind): Route[] {
       method: 'POST',
       path: `${path}/import`,
       scope: kind.writes,
-      prefers: ['references=strict', 'erased=recreate'],
+      prefers: ['references=strict', 'erased=recreate', 'handling=strict'],
       operationId: `import${plural}`,
       summary: `Import ${plural.toLowerCase()}`,
       description:

@@ -6,6 +6,7 @@ import { newEntityId } from '../identifiers.ts'
 import type { Item } from '../write/plan.ts'
 import { type Accepted, type Loaded, mergeValues, type RoundDecision, WriteState } from '../write/state.ts'
 import { type Change, type DecisionContext, decide, idOfDecision } from './decide.ts'
+import { erasableValues, erasedRefusal } from './erasable-values.ts'
 
 /** What the writes of a round change, for the stages that store and represent it. */
 export type DecidedRound = {
@@ -22,19 +23,25 @@ export type DecidedRound = {
   placeholders: WriteState['placeholders']
 }
 
+/** The values whose tombstones were read, and those of them that belonged to an erased person. */
+export type ErasedValues = { asked: ReadonlySet<string>; found: ReadonlySet<string> }
+
 type Given = Pick<DecisionContext, 'definitions' | 'limits' | 'at'> & {
-  erased?: ReadonlySet<string> | undefined
+  erased?: ErasedValues | undefined
   /** The items that recognize nobody for certain. */
   refused: ReadonlyMap<Item, Refusal>
 }
 
-/** Decides items one after the other. Each sees what those before it did. */
+/**
+ * Decides items one after the other. Each sees what those before it did. The round ends before a change that gives a value whose tombstone was
+ * not asked for: an earlier write may have hidden it until it was refused.
+ */
 export function decideRound(
   items: readonly Item[],
   loaded: Loaded,
   { definitions, limits, at, erased, refused }: Given,
 ): DecidedRound {
-  const state = new WriteState(loaded, items, definitions, erased)
+  const state = new WriteState(loaded, items, definitions, erased?.found)
   const { otherwiseNamed, lastVersionOf, knownAnswers, deleted } = loaded
   const decisions = new Map<Item, RoundDecision>()
   const rows = new Map<Item, EntityRow>()
@@ -53,12 +60,17 @@ export function decideRound(
       resolve: state.resolve,
       newId: write => newEntityId(write.stack_id),
       deleted: deleted.get(item),
-      erased: state.erased,
       holders: state.holders,
     }
     const current = state.currentOf(item)
+    let decision: RoundDecision = answer ?? (refusal ? { refusal } : decide(current, item.write, item.plan, context))
+    if (erased && 'change' in decision) {
+      const given = erasableValues(decision.change, item.write, current?.row)
+      if (!given.every(({ value }) => erased.asked.has(value))) break
+      const isErased = item.write.erased !== 'recreate' && erasedRefusal(given, state.erased!)
+      if (isErased) decision = { refusal: isErased }
+    }
     if (current) rows.set(item, current.row)
-    const decision = answer ?? (refusal ? { refusal } : decide(current, item.write, item.plan, context))
     decisions.set(item, decision)
     state.add(item, decision)
   }

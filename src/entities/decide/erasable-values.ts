@@ -1,7 +1,8 @@
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
+import { mobileKey } from '../../phone-numbers.ts'
 import type { Columns, EntityRow } from '../entity-row.ts'
-import { changedMatchKeys, emailKey, matchKeys, mobileKey } from '../match-keys.ts'
+import { changedMatchKeys, emailKey, matchKeys } from '../match-keys.ts'
 import { isCompleting, type Write } from '../write-request.ts'
 import type { PlannedMissing } from './decide-attributes.ts'
 
@@ -50,21 +51,16 @@ export function erasableValues(change: Giving, write: GivingWrite, row: EntityRo
   return values
 }
 
-/** Refuses a change that gives an erased value to somebody. */
-export function erasedRefusal(
-  change: Giving,
-  write: GivingWrite,
-  row: EntityRow | undefined,
-  erased: ReadonlySet<string>,
-): Refusal | undefined {
-  const details: Detail[] = erasableValues(change, write, row)
+/** Refuses a change that gives these values to somebody if one of them is erased. */
+export function erasedRefusal(given: readonly ErasableValue[], erased: ReadonlySet<string>): Refusal | undefined {
+  const details: Detail[] = given
     .filter(({ value }) => erased.has(value))
     .map(({ path }) => ({ path, message: 'belongs to a person who was erased' }))
   return details.length > 0 ? buildErasedRefusal(details) : undefined
 }
 
 /** The refusal of a write that would bring an erased person back. */
-export const buildErasedRefusal = (details: Detail[]): Refusal =>
+const buildErasedRefusal = (details: Detail[]): Refusal =>
   createRefusal(
     'duplicate_entry',
     'The person was erased. A request with `Prefer: erased=recreate` stores the person anew.',

@@ -7,7 +7,7 @@ import type { Attribute } from '../../organizations/definitions.ts'
 export type Term = { index_id: number; value: string; entity_id: string }
 
 // A btree key has at most 2.7 kB. 64 characters have at most 256 bytes.
-export const prefixCharacters = 64
+const prefixCharacters = 64
 // Makes the seconds of the years 1 to 9999 positive, so that they sort as strings.
 const secondsBase = 1e12
 const secondsDigits = 13

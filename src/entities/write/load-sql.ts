@@ -4,7 +4,7 @@ import { profileFlags, profileTexts } from '../../profile-fields.ts'
 // What load.ts reads, under the lock of the head.
 
 /** The columns that a set reads of the rows e. */
-export const readColumns = [
+const readColumns = [
   'stack_id',
   'id',
   'external_id',

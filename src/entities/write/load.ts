@@ -166,7 +166,7 @@ function writtenKeys(items: readonly Item[], { stacks }: Definitions): string[] 
 }
 
 /** Read stage: reads the versions at which the names that entities may take were released. */
-export async function readLastVersions(
+async function readLastVersions(
   tx: Transaction,
   organization_id: number,
   items: Item[],
@@ -192,7 +192,7 @@ export async function readLastVersions(
 const noVersions = () => 0
 
 /** Read stage: reads the entities that the items refer to. Issues no statement for items that refer to none. */
-export async function readReferences(
+async function readReferences(
   tx: Transaction,
   { organization_id, has_aliases }: Definitions,
   items: Item[],
@@ -241,7 +241,7 @@ const noLinks: Loaded['links'] = new Map()
  * Read stage of imports: finds the answers with evidence that the history already has. Few answers can be repeats, and
  * without one no statement runs.
  */
-export async function readKnownAnswers(
+async function readKnownAnswers(
   tx: Transaction,
   organization_id: number,
   items: Item[],

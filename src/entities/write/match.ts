@@ -1,5 +1,6 @@
 import type { Transaction } from '../../db/db.ts'
 import { createRefusal, createValueRefusal, type Detail, Fault, pointer, type Refusal } from '../../errors.ts'
+import { notANumber } from '../../phone-numbers.ts'
 import type { Target } from '../entity-row.ts'
 import type { EntityBody, MatchKind } from '../write-request.ts'
 import { findMatchesSql } from './load-sql.ts'
@@ -18,7 +19,7 @@ export function readMatch(match: readonly MatchKind[] | undefined): readonly Mat
 const fieldOf = { external_id: 'external_id', email: 'email', mobile: 'mobile_number' } as const
 
 /** The refusal of a write without a value that anybody could be recognized by. */
-export function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody): Refusal {
+function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody): Refusal {
   const details = match.map((kind): Detail => {
     const path = pointer(fieldOf[kind])
     const isNoNumber = kind === 'mobile' && body.mobile_number
@@ -33,16 +34,12 @@ export function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody
   )
 }
 
-/** Completes "mobile_number …". */
-export const notANumber =
-  'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +'
-
 export const maxCandidates = 10
 
 type Candidate = { id: string; external_id: string | null }
 
 /** The refusal of a write whose key more than one person has. */
-export function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate[]): Refusal {
+function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate[]): Refusal {
   const path = pointer(fieldOf[kind])
   const details = candidates.slice(0, maxCandidates).map(({ id, external_id }) => ({
     path,

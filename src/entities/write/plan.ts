@@ -10,6 +10,7 @@ import {
   isRelationship,
   peopleStackId,
 } from '../../organizations/definitions.ts'
+import { mobileKey } from '../../phone-numbers.ts'
 import {
   isLinkEdit,
   looksInternal,
@@ -18,7 +19,7 @@ import {
   type TargetKind,
 } from '../../relationships/normalize.ts'
 import { uuidOfRecord } from '../identifiers.ts'
-import { emailKey, mobileKey } from '../match-keys.ts'
+import { emailKey } from '../match-keys.ts'
 import type { EntityBody, MatchKind, Write } from '../write-request.ts'
 import { type Claim, claimOf } from './unique.ts'
 

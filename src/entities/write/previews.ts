@@ -21,12 +21,6 @@ export class Previews {
     return this.#length > this.#maxLength
   }
 
-  /** Forgets everything, before the same writes run again. */
-  clear(): void {
-    this.#newIds.clear()
-    this.#length = 0
-  }
-
   /** Describes the decisions of a round, in order of its items. */
   add({ definitions, decisions, accepted }: DecidedRound): Map<Item, WritePreview> {
     for (const { change } of accepted) if (change.operation === 'create') this.#newIds.add(change.id)

@@ -65,7 +65,6 @@ async function runTransaction(
     if (written.hasChanges) announceCommit(db, organization_id)
     countInserted(db, organization_id, items, written.outcomes)
     // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
-    // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
     if (written.definitions !== definitions)
       await definitionsAt(db, organization_id, written.definitions.version, signal).catch(() => {})
     return { ...written, items }

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../db/db.ts'
 import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import type { DecidedRound } from '../decide/decide-round.ts'
+import type { DecidedRound, ErasedValues } from '../decide/decide-round.ts'
 import { erasableValues, erasedRefusal, type Giving } from '../decide/erasable-values.ts'
 import type { Write } from '../write-request.ts'
 import { readTombstonesSql } from './load-sql.ts'
@@ -14,18 +14,18 @@ import { deleteTombstonesSql } from './store-sql.ts'
 export async function decideUnlessErased(
   tx: Transaction,
   { organization_id, has_tombstones }: Definitions,
-  decide: (erased?: ReadonlySet<string>) => DecidedRound,
+  decide: (erased?: ErasedValues) => DecidedRound,
 ): Promise<DecidedRound> {
   const decided = decide()
   if (!has_tombstones) return decided
   const values = valuesOf(decided, () => true)
   if (values.length === 0) return decided
-  const erased = await readErased(tx, organization_id, values)
-  return erased.size === 0 ? decided : decide(erased)
+  const found = await readErased(tx, organization_id, values)
+  return found.size === 0 ? decided : decide({ asked: new Set(values), found })
 }
 
 /** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
-export async function readErased(
+async function readErased(
   tx: Pick<Transaction, 'query'>,
   organization_id: number,
   values: string[],
@@ -46,11 +46,12 @@ export async function checkReturn(
 ): Promise<void> {
   if (!has_tombstones) return
   const write = { stack_id: peopleStackId, operation: 'restore' } as const
-  const values = erasableValues(change, write, undefined).map(({ value }) => value)
+  const given = erasableValues(change, write, undefined)
+  const values = given.map(({ value }) => value)
   const erased = await readErased(tx, organization_id, values)
   if (erased.size === 0) return
   if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
-  else throw new Fault(erasedRefusal(change, write, undefined, erased)!)
+  else throw new Fault(erasedRefusal(given, erased)!)
 }
 
 /** Tombstone stage: forgets the tombstones of values that a request gave to somebody again with `erased=recreate`. */

@@ -173,6 +173,7 @@ function outcomeOf(
   // A create that completes a placeholder is stored as an update, but its result is `created`.
   if ('change' in decision)
     done.result = isCompleting(write, rows.get(item)) ? 'created' : results[decision.change.operation]
+  if ('change' in decision && decision.change.warnings) done.warnings = decision.change.warnings
   const representation = representations.get(item)
   if (representation) done.representation = representation
   const preview = previews?.get(item)

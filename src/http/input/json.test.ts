@@ -54,6 +54,10 @@ describe('a body that is not JSON', () => {
       'The body is not JSON: unexpected character at line 2, column 11.',
     )
     expect(refusalOf('{"a": [1').message).toBe('The body is not JSON: unexpected end at line 1, column 9.')
+    expect(refusalOf('{"a":\u00a01}').message).toBe(
+      'The body is not JSON: unexpected character U+00A0 NO-BREAK SPACE at line 1, column 6.',
+    )
+    expect(refusalOf('\u200b{}').message).toContain('unexpected character U+200B ZERO WIDTH SPACE at line 1, column 1.')
   })
 
   it('is refused with the first byte that is not UTF-8, even after a real replacement character', () => {
@@ -100,6 +104,12 @@ describe('a value that cannot be stored', () => {
   ]
   it.each(values)('%s is refused', (text, path) => {
     expect(summary(refusalOf(text))).toEqual(['invalid_parameter', 400, path])
+  })
+
+  it('is refused with each value of its kind, at most 100 of them', () => {
+    const { details } = refusalOf('{"a":1e400,"b":1,"c":[1e400,9007199254740993,{"d":"\\u0000"}]}')
+    expect(details.map(({ path }) => path)).toEqual(['/a', '/c/0', '/c/1', '/c/2/d'])
+    expect(refusalOf(`{"a":[${Array(1_000).fill('1e400').join()}]}`).details).toHaveLength(100)
   })
 
   it('is refused one level below the depth limit', () => {
@@ -322,7 +332,7 @@ it('refuses hostile bodies of a mebibyte', () => {
   expect(refusalOf('{"":'.repeat(size / 4)).code).toBe('failed_binding_json')
   expect(refusalOf(`{"a":${'1'.repeat(size)}}`).code).toBe('invalid_parameter')
   expect(refusalOf(`{"a":0.${'0'.repeat(size)}1}`).code).toBe('invalid_parameter')
-  expect(refusalOf(`{"a":[${'1e400,'.repeat(size / 6)}1]}`).details).toHaveLength(1)
+  expect(refusalOf(`{"a":[${'1e400,'.repeat(size / 6)}1]}`).details).toHaveLength(100)
   expect(refusalOf(`{${'"a":1,'.repeat(size / 6)}"a":1}`).code).toBe('invalid_json')
   expect(refusalOf(`{"a":"${'\\'.repeat(size)}`).code).toBe('failed_binding_json')
   expect(refusalOf(`{"a":"${'\u{fffd}'.repeat(size / 3)}`).code).toBe('failed_binding_json')

@@ -1,5 +1,6 @@
 import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } from '../../errors.ts'
 import { yieldIfDue } from '../../event-loop.ts'
+import { findUnseen } from '../../invisible-characters.ts'
 import { endOfString, parseExactly } from '../../parse-json.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
@@ -11,7 +12,7 @@ type JsonLimits = { jsonDepth: number }
  * `failed_binding_json` if it is not JSON in UTF-8 (the message names the position); `invalid_json` for a duplicate key
  * or a top level that is not an object; `invalid_parameter` for nesting deeper than `jsonDepth` (the top level is 1), a
  * number that does not read back equal, NUL, a lone surrogate, or the key `__proto__`. If a body has several faults,
- * the first in this order is reported.
+ * those of the first kind in this order are reported, at most 100.
  */
 export function parseJson(bytes: Buffer, { jsonDepth }: JsonLimits): unknown {
   const text = decode(bytes)
@@ -249,12 +250,19 @@ function* findFault(text: string, jsonDepth: number): Generator<void, Refusal | 
   return reader.refused
 }
 
-/** Keeps the first refusal. The first `invalid_json` replaces an `invalid_parameter`. */
+/** More faults than these are not named. */
+const maxDetails = 100
+
+/** Adds a fault to the refusal, one for each path. The first `invalid_json` replaces a refusal as `invalid_parameter`. */
 function noteRefusal(reader: Reader, message: string, code: ErrorCode = 'invalid_parameter') {
-  if (reader.refused && (code !== 'invalid_json' || reader.refused.code === code)) return
+  const { refused } = reader
+  if (refused && refused.code !== code && code !== 'invalid_json') return
+  const details = refused?.code === code ? refused.details! : []
+  if (details.length === maxDetails) return
   const path = pointer(...reader.frames.map(({ segment }) => segment))
+  if (details.at(-1)?.path === path) return
   reader.refused = createRefusal(code, 'The body has a value that cannot be stored as sent. See details.', {
-    details: [{ path, message }],
+    details: [...details, { path, message }],
   })
 }
 
@@ -347,7 +355,7 @@ function skipSpace(reader: Reader) {
   while (' \n\r\t'.includes(reader.text[reader.at] ?? 'x')) reader.at++
 }
 
-/** The message names the position, without the text there. */
+/** The message names the position, without the text there, but for a character that nobody sees. */
 function throwSyntaxFault({ text, at }: Reader): never {
   let lines = 1
   let lineStart = 0
@@ -355,6 +363,7 @@ function throwSyntaxFault({ text, at }: Reader): never {
     lines += 1
     lineStart = feed + 1
   }
-  const problem = at < text.length ? 'unexpected character' : 'unexpected end'
+  const unseen = findUnseen(String.fromCodePoint(text.codePointAt(at) ?? 32))
+  const problem = at < text.length ? `unexpected character${unseen ? ` ${unseen}` : ''}` : 'unexpected end'
   refuse('failed_binding_json', `The body is not JSON: ${problem} at line ${lines}, column ${at - lineStart + 1}.`)
 }

@@ -3,6 +3,7 @@ import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import type { TSchema } from 'typebox'
 import { type ErrorCode, pointer, refuse } from '../../errors.ts'
 import { formats } from '../../formats.ts'
+import { withUnseen } from '../../invisible-characters.ts'
 import { mapSchema } from './map-schema.ts'
 
 const maxDetails = 100
@@ -228,8 +229,12 @@ const messages: Record<string, (params: ErrorObject['params']) => string> = {
 }
 
 function messageOf(error: ErrorObject): string {
-  const { keyword, params, schema } = error
+  const { keyword, params, schema, data } = error
   if ((keyword === 'anyOf' || keyword === 'oneOf') && isTypeError(error))
     return typeMessage([...new Set((schema as Schema[]).flatMap(({ type }) => type!))])
-  return messages[keyword]?.(params) ?? 'must have one of its documented forms'
+  const message = messages[keyword]?.(params) ?? 'must have one of its documented forms'
+  return textKeywords.has(keyword) ? withUnseen(message, data) : message
 }
+
+/** The rules that a character which nobody sees can break. */
+const textKeywords = new Set(['type', 'enum', 'const', 'format', 'maxLength', 'pattern'])

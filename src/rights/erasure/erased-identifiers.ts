@@ -1,8 +1,9 @@
 import type { Transaction } from '../../db/db.ts'
 import { erasableText } from '../../entities/decide/erasable-values.ts'
 import type { Profile, StoredRow } from '../../entities/entity-row.ts'
-import { emailKey, mobileKey } from '../../entities/match-keys.ts'
+import { emailKey } from '../../entities/match-keys.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
+import { mobileKey } from '../../phone-numbers.ts'
 import { readAliasesOfSql, readLoggedIdentifiersSql } from './erased-tables-sql.ts'
 
 /** The identifiers that the entities ever had. */
