@@ -48,6 +48,7 @@ describe('an empty environment', () => {
         bodyBytes: 1024 * 1024,
         batchBytes: 8 * 1024 * 1024,
         jsonDepth: 32,
+        jsonMembers: 10_000,
         requestKeys: 300,
         entityKeys: 1_000,
         keyBytes: 150,

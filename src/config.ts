@@ -13,6 +13,8 @@ const limitVariables = {
   KITH_LIMIT_BODY_BYTES: wholeNumber(1_048_576, 1, 104_857_600),
   KITH_LIMIT_BATCH_BYTES: wholeNumber(8_388_608, 1, 104_857_600),
   KITH_LIMIT_JSON_DEPTH: wholeNumber(32, 1, 512),
+  // A body of less than 16 KiB has fewer members, so it is parsed without counting them.
+  KITH_LIMIT_JSON_MEMBERS: wholeNumber(10_000, 8_192, 10_000_000),
   KITH_LIMIT_REQUEST_KEYS: wholeNumber(300, 1, 10_000),
   KITH_LIMIT_ENTITY_KEYS: wholeNumber(1_000, 1, 100_000),
   KITH_LIMIT_KEY_BYTES: wholeNumber(150, 1, 1_000),

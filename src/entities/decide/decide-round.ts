@@ -1,4 +1,5 @@
 import type { Refusal } from '../../errors.ts'
+import { yieldIfDue } from '../../event-loop.ts'
 import { answerOf } from '../../idempotency/kept-responses.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import type { EntityRow } from '../entity-row.ts'
@@ -28,18 +29,19 @@ type Given = Pick<DecisionContext, 'definitions' | 'limits' | 'at'> & {
   refused: ReadonlyMap<Item, Refusal>
 }
 
-/** Decides items one after the other. Each sees what those before it did. */
-export function decideRound(
+/** Decides items one after the other. Each sees what those before it did. Many items are decided over several turns of the event loop. */
+export async function decideRound(
   items: readonly Item[],
   loaded: Loaded,
   { definitions, limits, at, erased, refused }: Given,
-): DecidedRound {
+): Promise<DecidedRound> {
   const state = new WriteState(loaded, items, definitions, erased)
   const { otherwiseNamed, lastVersionOf, knownAnswers, deleted } = loaded
   const decisions = new Map<Item, RoundDecision>()
   const rows = new Map<Item, EntityRow>()
   for (const item of items) {
     if (state.needsStored(item)) break
+    if (decisions.size > 0) await yieldIfDue()
     const refusal = refused.get(item)
     const { keyed } = item.write
     const answer = keyed && answerOf(keyed, loaded.keys)
