@@ -24,7 +24,7 @@ export function beginRequest(exchange: Exchange, options: BeginOptions): void {
     if (connection.newest === request) connection.newest = undefined
     if (!request.complete) drainUnreadBody(request, limits)
     logExchange(logger, exchange, observer.tracer)
-    endObserving(exchange, observer)
+    endObserving(exchange, observer, isVersioned(exchange.url))
     finish(exchange)
   }
   connection.unanswered.add(end)
