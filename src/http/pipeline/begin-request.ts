@@ -26,6 +26,7 @@ export function beginRequest(exchange: Exchange, options: BeginOptions): void {
     logExchange(logger, exchange, observer.tracer)
     endObserving(exchange, observer, isVersioned(exchange.url))
     finish(exchange)
+    connection.onAnswered?.()
   }
   connection.unanswered.add(end)
   // The event occurs once, so `on` avoids the wrapper that `once` makes.
