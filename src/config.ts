@@ -322,12 +322,18 @@ function problemsOfOrigins(values: Variables): string[] {
 }
 
 const rangesOf = ({ KITH_WEBHOOK_ALLOW: ranges }: Variables) =>
-  ranges === undefined ? [] : ranges.split(',').map(range => range.trim())
+  ranges === undefined ? [] : ranges.split(',').map(range => rangeOf(range.trim()))
+
+/** A single address as the range that has only this one. */
+function rangeOf(text: string): string {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return `${text}/32`
+  return ipaddr.IPv6.isValid(text) ? `${text}/128` : text
+}
 
 const problemsOfRanges = (values: Variables): string[] =>
   rangesOf(values)
     .filter(range => !ipaddr.isValidCIDR(range))
-    .map(range => `KITH_WEBHOOK_ALLOW has ${range}, which is not a range of addresses such as 10.1.0.0/16`)
+    .map(range => `KITH_WEBHOOK_ALLOW has ${range}, which is neither an address nor a range such as 10.1.0.0/16`)
 
 const maxLedgerOriginCharacters = 255
 
