@@ -274,11 +274,27 @@ describe('invalid input', () => {
   it('writes all refused lines to the file, even those without a reported reason', async () => {
     const bad = Array.from({ length: 12_000 }, (_, i) => `{"email":"none ${i}"}`)
     await put('people.ndjson', `${bad.join('\n')}\n${lines(1)}`)
-    expect(await counts('people', 'people.ndjson')).toMatchObject({ created: 1, failed: 12_000 })
+    const unlimited = ['--max-refused', '20000']
+    expect(await counts('people', 'people.ndjson', ...unlimited)).toMatchObject({ created: 1, failed: 12_000 })
     const refused = (await readFile(file('people.refused.ndjson'), 'utf8')).trimEnd().split('\n')
     expect(refused.map(line => /none \d+/.exec(line)?.[0])).toEqual(bad.map((_, i) => `none ${i}`))
     expect(refused[0]).toMatch(/^\{"refused_because":"line 1: invalid_parameter: \/email/)
     expect(refused.at(-1)).toMatch(/^\{"refused_because":"line 12000: refused without a reason/)
+  })
+
+  it('ends at the thousandth refused line in a row, and writes the refused lines to the file', async () => {
+    await put('people.ndjson', `${lines(1)}${'Ada;Lovelace\n'.repeat(5_000)}{"external_id":"last"}\n`)
+    const { code, stdout } = await run(['people', 'people.ndjson', '--json'])
+    const { received, created, failed, error } = JSON.parse(stdout)
+    expect({ code, created, error }).toMatchObject({
+      code: 1,
+      created: 1,
+      error: expect.stringMatching(/1000 lines in a row were refused, up to line 1001/),
+    })
+    expect(failed).toBe(received - 1)
+    expect(failed).toBeLessThan(2_000)
+    const refused = (await readFile(file('people.refused.ndjson'), 'utf8')).trimEnd().split('\n')
+    expect(refused).toHaveLength(failed)
   })
 
   it('refuses a line of 20 MB, keeps only its beginning, and imports the others', async () => {

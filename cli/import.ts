@@ -37,6 +37,7 @@ type ImportOptions = ConnectionOptions &
     set: Map<string, string>
     encoding?: string
     createOnly?: true
+    maxRefused?: number
     match?: MatchKind[]
     strictReferences?: true
     dryRun?: true
@@ -72,6 +73,11 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       parseMatch,
     )
     .option('--create-only', 'Refuse a line that would change an existing entity.')
+    .option(
+      '--max-refused <count>',
+      'End after this many refused lines in a row. Default: 1000.',
+      wholeNumber(1, 1_000_000_000),
+    )
     .option(
       '--subject <name>',
       'The subject of the token that the command creates itself, for the change log. Default: cli.',
@@ -209,6 +215,7 @@ async function transfer(job: Job): Promise<Outcome> {
   const importOptions = {
     dryRun: options.dryRun ?? false,
     createOnly: options.createOnly ?? false,
+    ...(options.maxRefused !== undefined && { maxRefused: options.maxRefused }),
     ...(options.strictReferences && { references: 'strict' as const }),
   }
   const retries = new Retries()

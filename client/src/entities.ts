@@ -190,11 +190,12 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    */
   import(
     lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
-    { dryRun, createOnly, match, ...options }: ImportOptions = {},
+    { dryRun, createOnly, maxRefused, match, ...options }: ImportOptions = {},
   ): AsyncIterable<ImportAnswer> {
     const query = queryOf({
       dry_run: dryRun ? 'true' : undefined,
       create_only: createOnly ? 'true' : undefined,
+      max_refused: maxRefused === undefined ? undefined : `${maxRefused}`,
       match: match?.join(','),
     })
     const path = `${this.path}/import${query}`

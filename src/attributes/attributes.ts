@@ -12,7 +12,13 @@ import {
   throwInvalidField,
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
-import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import {
+  type Attribute,
+  cachedDefinitions,
+  type Definitions,
+  peopleKey,
+  peopleStackId,
+} from '../organizations/definitions.ts'
 import { CollectedFaults } from './collected-faults.ts'
 import { indexIdOf, indexState } from './indexing.ts'
 import { coerceRules, findRuleFaults, rulesOf } from './rules.ts'
@@ -52,6 +58,8 @@ type Declaration = { body: NewAttribute; path: string }
 type AttributesWithDefinitions = { attributes: Attribute[]; definitions: Definitions }
 
 async function declare(author: Author, declarations: readonly Declaration[]): Promise<AttributesWithDefinitions> {
+  const known = await cachedDefinitions(author.db, author.organization_id, author.signal)
+  throwIfLimitReached('attributes', known, author.limits, declarations.length)
   await checkForms(declarations)
   let firstId = 0
   const definitions = await changeDefinitions(author, async (current, at, tx) => {

@@ -3,7 +3,9 @@ import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import type { Operation } from '../changes/schema.ts'
 import { channelTable } from '../channels.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
+import { yieldIfDue } from '../event-loop.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { listToJson } from '../list-json.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { personOf } from '../person-addresses.ts'
@@ -74,11 +76,12 @@ export async function answerContactableMany({
           superseded: false,
           text_sha256: text_sha256?.[row.evidence?.text_version ?? 0] ?? null,
         })
-  const items = rows.map((row, index) => ({
+  await yieldIfDue()
+  const items = await listToJson(rows, (row, index) => ({
     external_id: external_ids[index]!,
     ...decideContact({ person: contactOf(row), purpose, answer: answerOf(row) }),
   }))
-  return { status: 200, data: { items, sequence: head } }
+  return { status: 200, json: `{"items":${items},"sequence":${head}}` }
 }
 
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */

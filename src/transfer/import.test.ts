@@ -391,7 +391,8 @@ describe('an import of many bad lines', () => {
     const good = (number: number) => number % 5_000 === 0
     const numbers = Array.from({ length: 30_000 }, (_, index) => index + 1)
     const body = numbers.map(number => (good(number) ? '{}' : number === 25_001 ? '' : '1')).join('\n')
-    const responseLines = (await organization.send('POST', people, body, ndjsonHeaders)).body.data as Record<
+    const path = `${people}?max_refused=5000`
+    const responseLines = (await organization.send('POST', path, body, ndjsonHeaders)).body.data as Record<
       string,
       unknown
     >[]
@@ -402,5 +403,37 @@ describe('an import of many bad lines', () => {
     expect(reported.length).toBeLessThanOrEqual(10_000)
     expect(responseLines.at(-1)).toMatchObject({ ...none, received: 29_999, created: 6, failed: 29_993 })
     expect(JSON.stringify(responseLines).length).toBeLessThan(1_500_000)
+  })
+
+  it('lets other requests through', async () => {
+    let turns = 0
+    let hasEnded = false
+    const countTurns = () => {
+      turns += 1
+      if (!hasEnded) setImmediate(countTurns)
+    }
+    countTurns()
+    await organization.send('POST', `${people}?max_refused=100000`, 'x\n'.repeat(30_000), ndjsonHeaders)
+    hasEnded = true
+    // One chunk of the body has all lines, and a set has 128.
+    expect(turns).toBeGreaterThan(30_000 / 128 / 4)
+  })
+
+  it.each([
+    ['1,000', people, 1_000],
+    ['as many as max_refused says', `${people}?max_refused=7`, 7],
+  ])('ends after %s refused lines in a row, and reports what it did until then', async (_, path, max) => {
+    const body = `{"external_id":"first"}\n${'1\n'.repeat(max - 1)}{"external_id":"second"}\n${'1\n'.repeat(20_000)}{"external_id":"last"}\n`
+    const lines = (await organization.send('POST', path, body, ndjsonHeaders)).body.data as Record<string, unknown>[]
+    const refused = lines.filter(line => 'line' in line)
+    const { progress, ...fault } = lines.at(-1)!
+    expect(fault).toMatchObject({
+      error: 'invalid_parameter',
+      message: `${max} lines in a row were refused, up to line ${2 * max + 1}, so the import ended. Correct the file, or set max_refused to a higher number.`,
+    })
+    expect(progress).toMatchObject({ created: 2, failed: refused.length, received: refused.length + 2 })
+    expect(refused.length).toBeLessThan(3_000)
+    expect((await organization.send('GET', '/v1/people/second')).status).toBe(200)
+    expect((await organization.send('GET', '/v1/people/last')).status).toBe(404)
   })
 })

@@ -3,12 +3,20 @@ import { linksById } from '../entities/schema.ts'
 import { matchKinds } from '../entities/write-request.ts'
 import { detail } from '../errors.ts'
 import { Type } from '../json-schema.ts'
+import { defaultMaxRefused } from './refusals.ts'
 
 const importParameters = {
   dry_run: Type.Optional(Type.Boolean({ description: 'Process all lines, and store nothing.' })),
   create_only: Type.Optional(
     Type.Boolean({
       description: 'Refuse a line that would change an existing entity. Placeholders are completed all the same.',
+    }),
+  ),
+  max_refused: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description: `The import ends after so many refused lines in a row. The default is ${defaultMaxRefused.toLocaleString('en')}.`,
     }),
   ),
 }

@@ -1,4 +1,5 @@
 import type { Refusal } from '../../errors.ts'
+import { yieldIfDue } from '../../event-loop.ts'
 import { answerOf } from '../../idempotency/kept-responses.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import type { EntityRow } from '../entity-row.ts'
@@ -36,17 +37,18 @@ type Given = Pick<DecisionContext, 'definitions' | 'limits' | 'at'> & {
  * Decides items one after the other. Each sees what those before it did. The round ends before a change that gives a value whose tombstone was
  * not asked for: an earlier write may have hidden it until it was refused.
  */
-export function decideRound(
+export async function decideRound(
   items: readonly Item[],
   loaded: Loaded,
   { definitions, limits, at, erased, refused }: Given,
-): DecidedRound {
+): Promise<DecidedRound> {
   const state = new WriteState(loaded, items, definitions, erased?.found)
   const { otherwiseNamed, lastVersionOf, knownAnswers, deleted } = loaded
   const decisions = new Map<Item, RoundDecision>()
   const rows = new Map<Item, EntityRow>()
   for (const item of items) {
     if (state.needsStored(item)) break
+    if (decisions.size > 0) await yieldIfDue()
     const refusal = refused.get(item)
     const { keyed } = item.write
     const answer = keyed && answerOf(keyed, loaded.keys)

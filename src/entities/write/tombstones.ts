@@ -14,9 +14,9 @@ import { deleteTombstonesSql } from './store-sql.ts'
 export async function decideUnlessErased(
   tx: Transaction,
   { organization_id, has_tombstones }: Definitions,
-  decide: (erased?: ErasedValues) => DecidedRound,
+  decide: (erased?: ErasedValues) => Promise<DecidedRound>,
 ): Promise<DecidedRound> {
-  const decided = decide()
+  const decided = await decide()
   if (!has_tombstones) return decided
   const values = valuesOf(decided, () => true)
   if (values.length === 0) return decided

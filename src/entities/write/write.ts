@@ -55,7 +55,7 @@ export async function write(tx: Transaction, planned: Planned, limits: WriteLimi
     const { loaded, round } = await loadAndDecide(tx, definitions, items, { loading, limits, at })
     items = items.slice(round.decisions.size)
     const isLast = items.length === 0 || (ending === 'commit' && rounds === maxRounds)
-    const previews = typeof ending === 'string' ? undefined : ending.add(round)
+    const previews = typeof ending === 'string' ? undefined : await ending.add(round)
     const stored = previews && isLast ? { statements: [], sequence } : storeRound(tx, round, sequence)
     sequence = stored.sequence
     const representing = readRepresentations(tx, round)
@@ -188,6 +188,7 @@ type ShownItem = { item: Item; id: string; difference: Difference | undefined }
  * values that it had before these.
  */
 async function readRepresentations(tx: Transaction, round: DecidedRound): Promise<Representations> {
+  if (![...round.decisions.keys()].some(({ write }) => write.represent)) return noRepresentations
   const later = changedLater(round)
   const shownByStack = new Map<number, ShownItem[]>()
   let maxRowBytes = maxBatchedRowBytes

@@ -4,7 +4,7 @@ import { Fault, type Refusal } from '../../errors.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { parseJson, parseLargeJson } from './json.ts'
 
-const limits = { jsonDepth: 32 }
+const limits = { jsonDepth: 32, jsonMembers: 10_000, bodyBytes: 1_048_576 }
 const parse = (text: string) => parseJson(Buffer.from(text), limits)
 
 function refusalOf(body: string | Buffer): Refusal {
@@ -255,6 +255,55 @@ describe('a large body, which is parsed in pieces,', () => {
     ])
   })
 
+  it.each([
+    ['/a/1', (value: string) => `{"a":[1,${value}]}`],
+    ['', (value: string) => `{"a":${value}}`],
+    ['', (value: string) => value],
+  ])(
+    'is refused for more keys, objects and arrays than may be in one element, or beside the elements: %s',
+    async (path, around) => {
+      const detail = { path, message: 'must have at most 10000 keys, objects and arrays' }
+      const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"${index}":1`)}}`
+      const refused = { refusal: { code: 'invalid_parameter', status: 400, details: [detail] } }
+      await expect(parseLarge(around(keys(9_990)))).resolves.toBeDefined()
+      // Nothing is parsed, so it need not be JSON.
+      await expect(parseLarge(`${around(keys(10_001))} this is no JSON`)).rejects.toMatchObject(refused)
+      await expect(parseLarge(`{"a":[1,{"b":[${'[],'.repeat(10_001)} this is no JSON`)).rejects.toMatchObject({
+        refusal: { details: [{ ...detail, path: '/a/1' }] },
+      })
+    },
+  )
+
+  it('takes many elements that have together more keys than one may have', async () => {
+    const elements = Array.from({ length: 500 }, () =>
+      Object.fromEntries(Array.from({ length: 100 }, (_, key) => [key, 1])),
+    )
+    await expect(parseLarge(JSON.stringify({ a: elements }))).resolves.toEqual({ a: elements })
+  })
+
+  it('is refused for an element that is longer than a body may be', async () => {
+    const limited = { ...limits, bodyBytes: 1_000 }
+    const parseLimited = (text: string) => parseLargeJson(Buffer.from(text), limited, { pieceCharacters: 1 })
+    await expect(parseLimited(`{"a":[1,"${'x'.repeat(990)}","${'x'.repeat(990)}"]}`)).resolves.toBeDefined()
+    for (const [path, text] of [
+      ['/a/1', `{"a":[1,"${'x'.repeat(1_000)}"]}`],
+      ['', `{"a":"${'x'.repeat(1_000)}"}`],
+    ] as const)
+      await expect(parseLimited(text)).rejects.toMatchObject({
+        refusal: { code: 'invalid_parameter', details: [{ path, message: 'must have at most 1000 characters' }] },
+      })
+  })
+
+  it('names the byte that is not UTF-8 of a body that is decoded in steps', async () => {
+    for (const offset of [1_048_575, 1_048_576, 2_097_153]) {
+      const bytes = Buffer.from(`{"a":"${'é'.repeat(1_500_000)}"}`)
+      bytes[offset] = 0xff
+      const first = offset % 2 === 1 ? offset - 1 : offset
+      const { message } = (await parseLargeJson(bytes, limits).catch(error => error)) as Error
+      expect([`byte ${first}`, `byte ${offset}`].some(byte => message.includes(byte))).toBe(true)
+    }
+  })
+
   it('lets an event through while it is parsed, also if it is checked thoroughly', async () => {
     for (const number of ['1', '1e1']) {
       let hasEnded = false
@@ -327,9 +376,9 @@ it('accepts a number exactly if it reads back equal by integer arithmetic', () =
 
 it('refuses hostile bodies of a mebibyte', () => {
   const size = 1 << 20
-  expect(refusalOf('['.repeat(size)).code).toBe('failed_binding_json')
+  expect(refusalOf('['.repeat(size)).code).toBe('invalid_json')
   expect(refusalOf(`{"a":${'['.repeat(size / 2)}${']'.repeat(size / 2)}}`).code).toBe('invalid_parameter')
-  expect(refusalOf('{"":'.repeat(size / 4)).code).toBe('failed_binding_json')
+  expect(refusalOf('{"":'.repeat(size / 4)).code).toBe('invalid_parameter')
   expect(refusalOf(`{"a":${'1'.repeat(size)}}`).code).toBe('invalid_parameter')
   expect(refusalOf(`{"a":0.${'0'.repeat(size)}1}`).code).toBe('invalid_parameter')
   expect(refusalOf(`{"a":[${'1e400,'.repeat(size / 6)}1]}`).details).toHaveLength(100)
