@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
 import { type ColumnOptions, columnsOf } from '../transfer/columns.ts'
-import { type CsvHead, csvItems, type FileColumns, textOf } from '../transfer/csv.ts'
-import type { Format } from '../transfer/file.ts'
+import { type CsvHead, type CsvSettings, csvItems, type FileColumns, settingsOf, textOf } from '../transfer/csv.ts'
+import { type Format, formatOfName } from '../transfer/file.ts'
 import { doneBytesOf, type ImportState, importAll, startState } from '../transfer/import.ts'
 import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
@@ -33,6 +33,10 @@ type ImportOptions = ConnectionOptions &
     timeZone?: string
     empty: 'absent' | 'null'
     delimiter?: string
+    decimal: '.' | ','
+    trueWords: string[]
+    falseWords: string[]
+    nullWords: string[]
     prefix: Map<string, string>
     set: Map<string, string>
     encoding?: string
@@ -65,7 +69,11 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
     .addOption(
       new Option('--format <format>', 'The format. Default: as the file name says.').choices(['ndjson', 'csv']),
     )
-    .option('--encoding <name>', 'The encoding of the file, such as windows-1252. Default: UTF-8.', parseEncoding)
+    .option(
+      '--encoding <name>',
+      'The encoding of a file without a byte order mark. Default: UTF-8; of CSV also UTF-16 and windows-1252, as its bytes say.',
+      parseEncoding,
+    )
     .option(
       '--match <keys>',
       'People: recognize a person by these, in this order: external_id, email, mobile, separated by commas.',
@@ -78,7 +86,12 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .option('--skip-lines <count>', 'Continue after this line of the file.', wholeNumber(), 0)
+    .option(
+      '--skip-lines <count>',
+      'Continue after this line of the file. It skips nothing of a file of refused lines.',
+      wholeNumber(),
+      0,
+    )
     .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
     .option('--quiet', 'Show no progress.')
     .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))
@@ -113,6 +126,14 @@ function withCsvOptions(command: Command): Command {
     )
     .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
     .addOption(
+      new Option('--decimal <mark>', 'CSV: The decimal mark of numbers, a point or a comma.')
+        .choices(['.', ','])
+        .default('.'),
+    )
+    .addOption(wordsOption('true', 'Further words for yes, such as ja,oui'))
+    .addOption(wordsOption('false', 'Further words for no, such as nein,non'))
+    .addOption(wordsOption('null', 'Words for an empty cell, such as NULL,n/a'))
+    .addOption(
       new Option('--date-order <order>', 'CSV: The order of 01/02/1999. Without it, such a date is refused.').choices([
         'dmy',
         'mdy',
@@ -132,6 +153,11 @@ function withCsvOptions(command: Command): Command {
     )
 }
 
+const wordsOption = (meaning: string, description: string) =>
+  new Option(`--${meaning}-words <words>`, `CSV: ${description}, separated by commas (repeatable).`)
+    .argParser((text, all: string[]) => [...all, ...text.split(',')])
+    .default([], 'none')
+
 async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, options: ImportOptions) {
   const format = formatOf(file, options.format)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
@@ -141,13 +167,17 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     throw new UsageError('Use either --offset or --time-zone.')
   if (options.profile !== undefined && (owner !== 'people' || format !== 'csv'))
     throw new UsageError('--profile applies only to CSV of people.')
+  const namedFormat = formatOfName(options.refused ?? '')
+  if (namedFormat && namedFormat !== format)
+    throw new UsageError(`The refused lines are ${format}. Give --refused a name that ends in .${format}.`)
   if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
   // The profile of an import is the format of its file.
   const { client } = await connect(environment, { ...options, profile: undefined }, { scope })
-  const input = await openInput(file, path(file), options.encoding)
+  const settings = await readSettings(options)
+  const input = await openInput(path(file), { name: file, format, encoding: options.encoding })
   try {
     const head: CsvHead = { cells: [], delimiter: ',' }
     const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
@@ -160,10 +190,12 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
       refused,
       head,
       options,
+      settings,
       profile,
       counts: new AnswerCounts(),
       leftOut: [],
       typeKeys: new Map(),
+      hasRefused: false,
     }
     const startedMs = performance.now()
     const outcome = await transfer(job)
@@ -171,6 +203,17 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     report(job, outcome, (performance.now() - startedMs) / 1_000)
   } finally {
     input.close()
+  }
+}
+
+async function readSettings(options: ImportOptions): Promise<CsvSettings> {
+  const { listSeparator, dateOrder = null, delimiter = null, decimal, empty } = options
+  const offset = options.timeZone === undefined ? (options.offset ?? null) : await loadTimeZone(options.timeZone)
+  const words = { true_words: options.trueWords, false_words: options.falseWords, null_words: options.nullWords }
+  try {
+    return settingsOf({ listSeparator, dateOrder, delimiter, decimal, empty, offset, ...words })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
   }
 }
 
@@ -183,6 +226,7 @@ type Job = {
   refused: RejectsFile
   head: CsvHead
   options: ImportOptions
+  settings: CsvSettings
   profile: ProfileOptions | null
   /** The counts of the answers that the profile read. */
   counts: AnswerCounts
@@ -190,6 +234,8 @@ type Job = {
   leftOut: string[]
   /** The keys of the consent types by id. Filled when the header has been read. */
   typeKeys: Map<number, string>
+  /** Whether the file has lines that an earlier import refused. */
+  hasRefused: boolean
 }
 
 type Outcome = { state: ImportState; stopped: boolean; error: Error | null }
@@ -227,6 +273,7 @@ async function transfer(job: Job): Promise<Outcome> {
       state,
       done(items) {
         job.counts.add(items)
+        job.hasRefused ||= items.some(({ isRefused }) => isRefused)
         return refused.write(refusedOf(items))
       },
       async failed(error, isDoubling) {
@@ -252,7 +299,7 @@ const doublingHint =
   'The next lines may be stored already, and one without external_id is stored again each time it is sent. Look them up before you continue.'
 
 async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGenerator<ImportItem[]> {
-  const { client, owner, input, format, head, options } = job
+  const { client, owner, input, format, head, options, settings } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
   const columnOptions: ColumnOptions = {
@@ -261,13 +308,6 @@ async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGe
     unknownAsAttributes: options.attributes === 'rest',
     prefixes: options.prefix,
     constants: options.set,
-  }
-  const settings = {
-    listSeparator: options.listSeparator,
-    dateOrder: options.dateOrder ?? null,
-    offset: options.timeZone === undefined ? (options.offset ?? null) : await loadTimeZone(options.timeZone),
-    delimiter: options.delimiter ?? null,
-    empty: options.empty,
   }
   yield* csvItems(input.pieces, settings, fileHead => {
     Object.assign(head, fileHead)
@@ -291,7 +331,8 @@ function headerOf({ cells }: CsvHead): string[] {
 }
 
 async function* skipping(batches: AsyncIterable<ImportItem[]>, lines: number): AsyncGenerator<ImportItem[]> {
-  for await (const batch of batches) yield lines === 0 ? batch : batch.filter(({ line }) => line > lines)
+  for await (const batch of batches)
+    yield lines === 0 ? batch : batch.filter(item => item.isRefused || item.line > lines)
 }
 
 function report(job: Job, outcome: Outcome, seconds: number) {
@@ -311,7 +352,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
 }
 
 function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
-  const { file, refused, options } = job
+  const { file, input, refused, options, hasRefused } = job
   const { received, created, updated, unchanged, failed, leftOut, line } = state
   const outcomes = { created, updated, unchanged, refused: failed }
   const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
@@ -322,15 +363,23 @@ function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number
     ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
     ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
     ...(failed > 0 ? [`Refused lines and their reasons are in ${refused.name}. Correct that file and import it.`] : []),
-    ...(stopped || error ? [continueHint(file, line)] : []),
+    ...(options.encoding === undefined && input.encoding() === 'windows-1252' ? [encodingHint(file)] : []),
+    ...(hasRefused && options.skipLines > 0
+      ? [`--skip-lines skipped none of the lines that were refused before.`]
+      : []),
+    ...(stopped || error ? [continueHint(file === '-' || hasRefused ? null : line, line)] : []),
   ]
 }
 
 const leftOutHint = (columns: string[]) =>
   `Left out these columns: ${columns.join(', ')}. Keep one with --map "<column>=attribute_values.<key>", or all as texts with --attributes rest.`
 
-function continueHint(file: string, line: number): string {
-  const option = file === '-' ? 'only the remaining lines' : `--skip-lines ${line}`
+const encodingHint = (file: string) =>
+  `${file} is not UTF-8, and was read as windows-1252. Name another encoding with --encoding.`
+
+/** `skippable` is the line for --skip-lines; null if the option does not apply to the file. */
+function continueHint(skippable: number | null, line: number): string {
+  const option = skippable === null ? 'only the remaining lines' : `--skip-lines ${skippable}`
   return `Stopped after line ${line}. To continue, run the command again with ${option}, or with all lines: lines already stored change nothing.`
 }
 

@@ -6,6 +6,7 @@ import {
   columnsOfMapping,
   itemOfCells,
   itemOfLine,
+  itemOfText,
   itemsOf,
   type Mapping,
   type ReadOptions,
@@ -43,11 +44,14 @@ export function startImport(
     isRepeatable: isDryRun || match.length > 1,
     head: start && { names: start.names, delimiter: start.delimiter },
     open() {
-      const { pieces, readBytes } = openFile(file, options.encoding)
+      const { pieces, readBytes } = openFile(file, options)
       return { items: itemsOf(pieces, owner, options, columns), readBytes }
     },
-    reread: ({ line, content }) =>
-      typeof content === 'string' ? itemOfLine(line, content, owner) : itemOfCells(line, content, columns!, options),
+    reread({ line, content }) {
+      if (typeof content !== 'string') return itemOfCells(line, content, columns!, options)
+      if (columns === null) return itemOfLine(line, content, owner)
+      return itemOfText(line, content, columns, { ...options, delimiter: start!.delimiter })
+    },
     send(lines, signal) {
       const sendOptions = { signal, dryRun: isDryRun, createOnly: isCreateOnly }
       return client.entities(owner).import(lines, { ...sendOptions, ...(match.length > 1 && { match }) })
