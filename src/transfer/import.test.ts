@@ -195,7 +195,7 @@ describe('an import of people', () => {
 
   it('refuses lines individually, with error code and path, and writes the others', async () => {
     const lines = [
-      { external_id: 'good' },
+      '\ufeff{"external_id":"good"}',
       '{"external_id":"half"',
       '[]',
       { first_name: 7 },
@@ -204,7 +204,7 @@ describe('an import of people', () => {
       { external_id: 'x', first_name: 'n'.repeat(5_000) },
       { external_id: 'x', consents: [{ consent_type_id: 9, channel: 'email', state: true }] },
       '{"external_id":"x","attribute_values":{"n":1e400}}',
-      '\ufeff{"external_id":"marked"}',
+      '\ufeff\ufeff{"external_id":"marked"}',
       '',
       ' \t',
       '{"external_id":"crlf"}\r',
