@@ -138,6 +138,21 @@ describe('kith import of NDJSON', () => {
     expect(await client.people.get('news-7')).toMatchObject({ id, external_id: 'shop-1', first_name: 'Ada' })
   })
 
+  it('recognizes nobody by an address that more than ten lines share unless told, and counts the lines that met an earlier one', async () => {
+    const shared = Array.from({ length: 11 }, (_, i) => `{"email":"info@example.com","first_name":"N${i}"}\n`)
+    const met = ['{"email":"ada@example.com"}\n', '{"email":"Ada@example.com","last_name":"L"}\n']
+    await put('people.ndjson', [...shared, ...met].join(''))
+    const { stderr } = await run(['people', 'people.ndjson', '--match', 'email'])
+    expect(stderr).toMatch(/^13 lines in \d+ s: 12 created, 1 updated/)
+    expect(stderr).toContain('1 line met a person of an earlier line of the file.')
+    expect(stderr).toContain('11 lines have an email or phone that more than ten lines of the file share')
+    await put('told.ndjson', shared.join('').replaceAll('info@', 'team@'))
+    const told = await counts('people', 'told.ndjson', '--match', 'email', '--shared-addresses')
+    expect(told).toMatchObject({ created: 1, updated: 10, met_earlier: 10, shared_addresses: 0 })
+    const piped = await run(['people', '-', '--format', 'ndjson', '--match', 'email'], shared.join(''))
+    expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining('--shared-addresses')])
+  })
+
   it.each(['phone', '', 'email,email', 'email,'])('refuses --match %j', async keys => {
     await put('people.ndjson', '')
     const { code, stderr } = await run(['people', 'people.ndjson', '--match', keys])

@@ -8,6 +8,7 @@ import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
 import { refusedOf } from '../transfer/refused.ts'
 import { Retries } from '../transfer/retry.ts'
+import { EarlierLines, SharedAddresses } from '../transfer/shared-addresses.ts'
 import { newCommand, parsePair, printResult, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
@@ -42,6 +43,7 @@ type ImportOptions = ConnectionOptions &
     encoding?: string
     createOnly?: true
     match?: MatchKind[]
+    sharedAddresses?: true
     strictReferences?: true
     dryRun?: true
     skipLines: number
@@ -78,6 +80,10 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       '--match <keys>',
       'People: recognize a person by these, in this order: external_id, email, mobile, separated by commas.',
       parseMatch,
+    )
+    .option(
+      '--shared-addresses',
+      'Recognize people also by an email or phone that more than ten lines of the file have.',
     )
     .option('--create-only', 'Refuse a line that would change an existing entity.')
     .option(
@@ -153,6 +159,10 @@ function withCsvOptions(command: Command): Command {
     )
 }
 
+/** Whether a person may be recognized by an email or a phone that many lines of the file share. */
+const countsAddresses = ({ match = [], sharedAddresses }: ImportOptions) =>
+  !sharedAddresses && match.some(kind => kind !== 'external_id')
+
 const wordsOption = (meaning: string, description: string) =>
   new Option(`--${meaning}-words <words>`, `CSV: ${description}, separated by commas (repeatable).`)
     .argParser((text, all: string[]) => [...all, ...text.split(',')])
@@ -171,6 +181,10 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   if (namedFormat && namedFormat !== format)
     throw new UsageError(`The refused lines are ${format}. Give --refused a name that ends in .${format}.`)
   if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
+  if (file === '-' && countsAddresses(options))
+    throw new UsageError(
+      'To find addresses that many lines share, a file is read twice. Give a file, or --shared-addresses to recognize people by them too.',
+    )
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
@@ -185,6 +199,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
       client,
       owner,
       file,
+      path: path(file),
       format,
       input,
       refused,
@@ -196,6 +211,8 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
       leftOut: [],
       typeKeys: new Map(),
       hasRefused: false,
+      shared: new SharedAddresses(options.match ?? []),
+      earlier: new EarlierLines(options.match ?? ['external_id']),
     }
     const startedMs = performance.now()
     const outcome = await transfer(job)
@@ -221,6 +238,8 @@ type Job = {
   client: Client
   owner: string
   file: string
+  /** The file that is read. */
+  path: string
   format: Format
   input: Input
   refused: RejectsFile
@@ -236,6 +255,8 @@ type Job = {
   typeKeys: Map<number, string>
   /** Whether the file has lines that an earlier import refused. */
   hasRefused: boolean
+  shared: SharedAddresses
+  earlier: EarlierLines
 }
 
 type Outcome = { state: ImportState; stopped: boolean; error: Error | null }
@@ -261,18 +282,21 @@ async function transfer(job: Job): Promise<Outcome> {
   let error: Error | null = null
   try {
     const { signal } = interrupt
+    if (countsAddresses(options)) await countAddresses(job, () => interrupt.isRequested)
     await importAll({
-      items: skipping(itemsOf(job, progressLine.print), options.skipLines),
+      items: job.shared.spareAll(skipping(itemsOf(job, input, progressLine.print), options.skipLines)),
       open: lines =>
         client
           .entities(owner)
           .import(lines, { ...importOptions, ...(options.match && { match: options.match }), signal }),
       isStreamed: true,
-      isRepeatable: importOptions.dryRun || (options.match ?? []).some(key => key !== 'external_id'),
+      isRepeatable: item =>
+        importOptions.dryRun || (!item.recognizesNobody && (options.match ?? []).some(key => key !== 'external_id')),
       stop: interrupt,
       state,
       done(items) {
         job.counts.add(items)
+        job.earlier.add(items)
         job.hasRefused ||= items.some(({ isRefused }) => isRefused)
         return refused.write(refusedOf(items))
       },
@@ -298,8 +322,22 @@ async function transfer(job: Job): Promise<Outcome> {
 const doublingHint =
   'The next lines may be stored already, and one without external_id is stored again each time it is sent. Look them up before you continue.'
 
-async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGenerator<ImportItem[]> {
-  const { client, owner, input, format, head, options, settings } = job
+/** Reads the whole file once before it is sent. */
+async function countAddresses(job: Job, isStopped: () => boolean): Promise<void> {
+  const { file, path, format, options } = job
+  const input = await openInput(path, { name: file, format, encoding: options.encoding })
+  try {
+    await job.shared.count(
+      itemsOf({ ...job, leftOut: [] }, input, () => {}),
+      isStopped,
+    )
+  } finally {
+    input.close()
+  }
+}
+
+async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => void): AsyncGenerator<ImportItem[]> {
+  const { client, owner, format, head, options, settings } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
   const columnOptions: ColumnOptions = {
@@ -344,6 +382,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,
     error: error && errorMessage(error),
+    ...(job.options.match && { met_earlier: job.earlier.count, shared_addresses: job.shared.lines }),
     ...(job.profile && { answers: job.counts.value(), left_out_columns: job.leftOut }),
   }
   const summary = error && received === 0 ? [] : summaryOf(job, outcome, seconds)
@@ -358,11 +397,15 @@ function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number
   const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
   const dryRunNote = options.dryRun ? ', checked and not stored' : ''
   return [
-    `${formatCount(received)} ${received === 1 ? 'line' : 'lines'} in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
+    `${formatLines(received)} in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
     ...job.counts.lines(id => job.typeKeys.get(id)!),
     ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
     ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
     ...(failed > 0 ? [`Refused lines and their reasons are in ${refused.name}. Correct that file and import it.`] : []),
+    ...(options.match && job.earlier.count > 0
+      ? [`${formatLines(job.earlier.count)} met a person of an earlier line of the file.`]
+      : []),
+    ...(job.shared.lines > 0 ? [sharedHint(job.shared.lines)] : []),
     ...(options.encoding === undefined && input.encoding() === 'windows-1252' ? [encodingHint(file)] : []),
     ...(hasRefused && options.skipLines > 0
       ? [`--skip-lines skipped none of the lines that were refused before.`]
@@ -373,6 +416,12 @@ function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number
 
 const leftOutHint = (columns: string[]) =>
   `Left out these columns: ${columns.join(', ')}. Keep one with --map "<column>=attribute_values.<key>", or all as texts with --attributes rest.`
+
+const formatLines = (count: number) => `${formatCount(count)} ${count === 1 ? 'line' : 'lines'}`
+
+const sharedHint = (lines: number) =>
+  `${formatLines(lines)} ${lines === 1 ? 'has' : 'have'} an email or phone that more than ten lines of the file share, so that nobody was ` +
+  'recognized by it. Use --shared-addresses to recognize people by it too.'
 
 const encodingHint = (file: string) =>
   `${file} is not UTF-8, and was read as windows-1252. Name another encoding with --encoding.`

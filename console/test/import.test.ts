@@ -138,3 +138,19 @@ it('finds the encoding of a file, reads words and a decimal comma as the page sa
     { external_id: '3', first_name: 'Ann', attribute_values: { age: 2, member: false } },
   ])
 })
+
+it('recognizes nobody by an email that more than ten lines share, and says how many lines that were', async () => {
+  const lines = Array.from({ length: 11 }, (_, i) => `N${i},info@example.com`)
+  await open(organization, '/import', async page => {
+    const file = ['first_name,email', ...lines, 'Ada,ada@example.com', 'Bo,ADA@example.com'].join('\n')
+    await chooseFile(page, 'people.csv', file)
+    await page.getByRole('button', { name: /Recognize people by/ }).click()
+    await page.getByRole('option', { name: 'external_id, then email' }).click()
+    await page.getByText('Also by an email or phone that more than ten lines have').waitFor()
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: people.csv').waitFor()
+    expect(await countOf(page, 'Created').textContent()).toBe('12')
+    expect(await countOf(page, 'Overwrite an earlier line').textContent()).toBe('1')
+    expect(await countOf(page, 'Not recognized by a shared email or phone').textContent()).toBe('11')
+  })
+})

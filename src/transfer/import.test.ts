@@ -228,6 +228,23 @@ describe('an import of people', () => {
     ])
   })
 
+  it('takes a match of a line in place of that of the query, and refuses a wrong one', async () => {
+    const ada = { email: 'ada@example.com' }
+    const lines = [
+      ada,
+      { ...ada, match: ['email'] },
+      { ...ada, match: ['external_id'] },
+      { ...ada, match: [] },
+      { ...ada, match: ['email', 'email'] },
+    ]
+    const { counts, refused } = await importLines(organization, `${people}?match=email`, linesFrom(lines))
+    expect(counts).toMatchObject({ received: 5, created: 2, unchanged: 1, failed: 2 })
+    expect(refused.map(({ line, details }) => [line, details[0]?.path])).toEqual([
+      [4, '/match'],
+      [5, '/match/1'],
+    ])
+  })
+
   it('refuses a line that is not UTF-8, and a line of any length without buffering it', async () => {
     const long = Buffer.alloc(3_000_000, 'x')
     const body = Buffer.concat([

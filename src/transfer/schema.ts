@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { linksById } from '../entities/schema.ts'
+import { linksById, matchBody } from '../entities/schema.ts'
 import { matchKinds } from '../entities/write-request.ts'
 import { detail } from '../errors.ts'
 import { Type } from '../json-schema.ts'
@@ -39,6 +39,13 @@ export const peopleImportQuery = Type.Object(
   },
   { additionalProperties: false },
 )
+
+/** A line of an import of people: the body of a create, and what its person is recognized by in place of the query's `match`. */
+export const personLine = (body: TSchema): TSchema =>
+  Type.Object(
+    { ...(body as unknown as { properties: Record<string, TSchema> }).properties, match: matchBody },
+    { additionalProperties: false, title: 'PersonImportLine' },
+  )
 
 /** The body of an export. `format` is the format of the kind's identifiers. */
 export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>

@@ -62,6 +62,11 @@ export function ReadOptionFields({
           onChange={value => onChange({ ...setup, match: value.split(',') as MatchKind[] })}
         />
       )}
+      {match.length > 1 && (
+        <Checkbox isSelected={setup.takesShared} onChange={takesShared => onChange({ ...setup, takesShared })}>
+          {texts.takesShared}
+        </Checkbox>
+      )}
       <Checkbox isSelected={setup.isCreateOnly} onChange={isCreateOnly => onChange({ ...setup, isCreateOnly })}>
         {texts.createOnly}
       </Checkbox>
