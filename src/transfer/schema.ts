@@ -41,11 +41,13 @@ export const peopleImportQuery = Type.Object(
 )
 
 /** A line of an import of people: the body of a create, and what its person is recognized by in place of the query's `match`. */
-export const personLine = (body: TSchema): TSchema =>
-  Type.Object(
-    { ...(body as unknown as { properties: Record<string, TSchema> }).properties, match: matchBody },
-    { additionalProperties: false, title: 'PersonImportLine' },
+export function personLine(body: TSchema): TSchema {
+  const { properties, examples } = body as TSchema & { properties: Record<string, TSchema>; examples: unknown[] }
+  return Type.Object(
+    { ...properties, match: matchBody },
+    { additionalProperties: false, title: 'PersonImportLine', examples },
   )
+}
 
 /** The body of an export. `format` is the format of the kind's identifiers. */
 export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>
