@@ -193,7 +193,7 @@ describe('kith import of an export of Klaviyo', () => {
     expect(refused).toMatch(new RegExp(`line 2: ${reason} ""next week"" is not a date and time`))
     expect(refused).toMatch(new RegExp(`line 3: ${reason} is empty.*--exported-at`))
     expect(refused).toMatch(new RegExp(`line 4: ${reason} ""2024-01-31 09:00:00"" has no offset.*--time-zone`))
-    expect(refused.split('\n')[0]).toBe(`refused_because,${Object.keys(rows[0]!).join()}`)
+    expect(refused.split('\n')[0]).toBe(`\ufeffrefused_because,${Object.keys(rows[0]!).join()}`)
     expect(await history()).toHaveLength(1)
     const mended = refused.replaceAll('next week', '2023-01-01T00:00:00Z')
     const options = ['--time-zone', 'Europe/Berlin', '--exported-at', '2024-06-01T00:00:00Z']

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { usualSettings } from './csv.ts'
 import { normalize } from './normalize-name.ts'
 import { type Outcome, type PlannedRule, readAnswers } from './profile-answers.ts'
 
@@ -7,7 +8,7 @@ const time = { name: 'Time', indices: [0] }
 const evidence = { time: [time], ip: [], source: [] }
 const options = {
   product: 'Acme',
-  parse: { listSeparator: '|', dateOrder: null, offset: null },
+  parse: usualSettings,
   exportedAt: null,
 }
 

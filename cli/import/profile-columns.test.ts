@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ConsentType, Definitions } from '../../client/index.ts'
+import { usualSettings } from '../../transfer/csv.ts'
 import { readAnswers } from '../../transfer/profile-answers.ts'
 import { profileColumnsOf } from './profile-columns.ts'
 import { type Profile, readProfile } from './profile-file.ts'
@@ -40,7 +41,7 @@ function answersOf(profile: Profile, status: string | null, cells: Cell[]) {
   )
   const options = {
     product: profile.product,
-    parse: { listSeparator: '|', dateOrder: null, offset: 'Z' as const },
+    parse: { ...usualSettings, offset: 'Z' as const },
     exportedAt,
   }
   const { entries, details } = readAnswers(plan.rules, index => cells[index]!.text, '', options)

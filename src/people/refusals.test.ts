@@ -176,7 +176,7 @@ describe('an invalid body', () => {
     ['broken JSON', '{"first_name": '],
     ['only white space', '  \n '],
     ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
-    ['a byte order mark', '\uFEFF{}'],
+    ['two byte order marks', '\uFEFF\uFEFF{}'],
   ])('is %s: it is refused, and the query string is not read instead', async (_description, body) => {
     const before = await storedState()
     const reply = await send('PATCH', '/v1/people/ada?first_name=Query', body)

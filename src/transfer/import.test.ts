@@ -195,7 +195,7 @@ describe('an import of people', () => {
 
   it('refuses lines individually, with error code and path, and writes the others', async () => {
     const lines = [
-      { external_id: 'good' },
+      '\ufeff{"external_id":"good"}',
       '{"external_id":"half"',
       '[]',
       { first_name: 7 },
@@ -204,7 +204,7 @@ describe('an import of people', () => {
       { external_id: 'x', first_name: 'n'.repeat(5_000) },
       { external_id: 'x', consents: [{ consent_type_id: 9, channel: 'email', state: true }] },
       '{"external_id":"x","attribute_values":{"n":1e400}}',
-      '\ufeff{"external_id":"marked"}',
+      '\ufeff\ufeff{"external_id":"marked"}',
       '',
       ' \t',
       '{"external_id":"crlf"}\r',
@@ -225,6 +225,23 @@ describe('an import of people', () => {
     expect((await exportAll(organization, '/v1/people/export')).map(({ external_id }) => external_id)).toEqual([
       'good',
       'crlf',
+    ])
+  })
+
+  it('takes a match of a line in place of that of the query, and refuses a wrong one', async () => {
+    const ada = { email: 'ada@example.com' }
+    const lines = [
+      ada,
+      { ...ada, match: ['email'] },
+      { ...ada, match: ['external_id'] },
+      { ...ada, match: [] },
+      { ...ada, match: ['email', 'email'] },
+    ]
+    const { counts, refused } = await importLines(organization, `${people}?match=email`, linesFrom(lines))
+    expect(counts).toMatchObject({ received: 5, created: 2, unchanged: 1, failed: 2 })
+    expect(refused.map(({ line, details }) => [line, details[0]?.path])).toEqual([
+      [4, '/match'],
+      [5, '/match/1'],
     ])
   })
 

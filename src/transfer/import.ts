@@ -174,8 +174,12 @@ async function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, {
   }
   const bytes = text.length
   try {
-    const body = (await call.checkLine(text)) as EntityBody
-    return { number, bytes, write: writeOf(call, target, body, bytes) }
+    const line = (await call.checkLine(text)) as EntityBody & { match?: readonly MatchKind[] }
+    if (line.match === undefined) return { number, bytes, write: writeOf(call, target, line, bytes) }
+    const { match: kinds, ...body } = line
+    const { match: _, ...others } = target
+    const match = readMatch(kinds)
+    return { number, bytes, write: writeOf(call, { ...others, ...(match && { match }) }, body, bytes) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { number, bytes, refusal: error.refusal }

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { linksById } from '../entities/schema.ts'
+import { linksById, matchBody } from '../entities/schema.ts'
 import { matchKinds } from '../entities/write-request.ts'
 import { detail } from '../errors.ts'
 import { Type } from '../json-schema.ts'
@@ -47,6 +47,15 @@ export const peopleImportQuery = Type.Object(
   },
   { additionalProperties: false },
 )
+
+/** A line of an import of people: the body of a create, and what its person is recognized by in place of the query's `match`. */
+export function personLine(body: TSchema): TSchema {
+  const { properties, examples } = body as TSchema & { properties: Record<string, TSchema>; examples: unknown[] }
+  return Type.Object(
+    { ...properties, match: matchBody },
+    { additionalProperties: false, title: 'PersonImportLine', examples },
+  )
+}
 
 /** The body of an export. `format` is the format of the kind's identifiers. */
 export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>

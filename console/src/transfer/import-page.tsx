@@ -32,6 +32,7 @@ export function ImportPage() {
       mapping: [],
       match: ['external_id'],
       isCreateOnly: false,
+      takesShared: false,
     })
   }
   const startAnew = () => {

@@ -42,7 +42,7 @@ describe('a body that is not JSON', () => {
     '{"a":"',
     '{"a":NaN}',
     '{}{}',
-    '\u{feff}{}',
+    '{}\u{feff}',
     '\0',
   ]
   it.each([...broken, ...strings].map(text => [text]))('%j fails to bind', text => {
@@ -118,6 +118,13 @@ describe('a value that cannot be stored', () => {
     expect(summary(refusalOf(nested(33)))).toEqual(['invalid_parameter', 400, '/a'.repeat(32)])
     expect(refusalOf(`{"a":${'['.repeat(32)}${']'.repeat(32)}}`).details[0]?.path).toBe(`/a${'/0'.repeat(31)}`)
   })
+})
+
+it('skips one byte order mark before a body of any size, and no other', async () => {
+  const body = Buffer.from('\ufeff{"a":"\ufeff"}')
+  expect(parseJson(body, limits)).toEqual({ a: '\ufeff' })
+  expect(await parseLargeJson(body, limits)).toEqual({ a: '\ufeff' })
+  for (const wrong of ['\ufeff\ufeff{}', '{}\ufeff', '{\ufeff}']) expect(() => parse(wrong)).toThrow()
 })
 
 it('reads keys such as constructor, and any number that a double holds, as plain data', () => {

@@ -11,7 +11,7 @@ type JsonLimits = { jsonDepth: number }
 type LargeJsonLimits = JsonLimits & { jsonMembers: number; bodyBytes: number }
 
 /**
- * Parses a body as JSON and accepts only what can be stored exactly as sent. Throws a Fault of 400:
+ * Parses a body as JSON and accepts only what can be stored exactly as sent. Skips one leading byte order mark. Throws a Fault of 400:
  * `failed_binding_json` if it is not JSON in UTF-8 (the message names the position); `invalid_json` for a duplicate key
  * or a top level that is not an object; `invalid_parameter` for nesting deeper than `jsonDepth` (the top level is 1), a
  * number that does not read back equal, NUL, a lone surrogate, or the key `__proto__`. If a body has several faults,
@@ -220,8 +220,8 @@ async function parseQuicklyInSteps(text: string, jsonDepth: number): Promise<obj
   return value && countKeys(value) === members ? value : undefined
 }
 
-// A byte order mark stays in the text, so that it is refused as invalid JSON.
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+// It skips one byte order mark at the beginning. A second one is refused as invalid JSON.
+const decoder = new TextDecoder('utf-8', { fatal: true })
 
 function decode(bytes: Buffer): string {
   try {
