@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
 import { type ColumnOptions, columnsOf } from '../transfer/columns.ts'
@@ -37,6 +38,8 @@ type ImportOptions = ConnectionOptions &
     set: Map<string, string>
     encoding?: string
     createOnly?: true
+    consents?: 'now'
+    lists: 'replace' | 'add'
     match?: MatchKind[]
     strictReferences?: true
     dryRun?: true
@@ -72,6 +75,17 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       parseMatch,
     )
     .option('--create-only', 'Refuse a line that would change an existing entity.')
+    .addOption(
+      new Option(
+        '--consents <time>',
+        'People: Answers without a time are given now, and become current. Without it, they only answer what is unanswered.',
+      ).choices(['now']),
+    )
+    .addOption(
+      new Option('--lists <how>', 'A list replaces the stored list, or adds its elements to it.')
+        .choices(['replace', 'add'])
+        .default('replace'),
+    )
     .option(
       '--subject <name>',
       'The subject of the token that the command creates itself, for the change log. Default: cli.',
@@ -141,6 +155,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     throw new UsageError('Use either --offset or --time-zone.')
   if (options.profile !== undefined && (owner !== 'people' || format !== 'csv'))
     throw new UsageError('--profile applies only to CSV of people.')
+  if (options.consents && owner !== 'people') throw new UsageError('--consents applies only to people.')
   if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
@@ -152,6 +167,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     const head: CsvHead = { cells: [], delimiter: ',' }
     const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
     const job = {
+      id: randomUUID(),
       client,
       owner,
       file,
@@ -175,6 +191,8 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
 }
 
 type Job = {
+  /** The id of the import. */
+  id: string
   client: Client
   owner: string
   file: string
@@ -209,6 +227,10 @@ async function transfer(job: Job): Promise<Outcome> {
   const importOptions = {
     dryRun: options.dryRun ?? false,
     createOnly: options.createOnly ?? false,
+    // One id for all requests, so that the import is one.
+    requestId: job.id,
+    ...(options.consents && { consents: options.consents }),
+    ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),
   }
   const retries = new Retries()
@@ -299,6 +321,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
   const { received, created, updated, unchanged, failed } = state
   const value = {
     ...{ received, created, updated, unchanged, failed, left_out: state.leftOut },
+    import_id: job.options.dryRun ? null : job.id,
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,

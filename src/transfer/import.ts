@@ -19,6 +19,7 @@ import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.t
 import type { ImportOutcome } from '../observer.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
+import { beginImport, type EndImport } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, type RefusedLine } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
@@ -36,7 +37,14 @@ const imports = perDatabase(() => new FairPool({ share: maxImports }))
 const progressMs = 1_000
 
 /** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
-export type ImportQuery = { dry_run?: boolean; create_only?: boolean; match?: readonly string[]; erased?: 'recreate' }
+export type ImportQuery = {
+  dry_run?: boolean
+  create_only?: boolean
+  match?: readonly string[]
+  lists?: 'replace' | 'add'
+  consents?: 'now'
+  erased?: 'recreate'
+}
 
 /** A parsed line: its write, or its refusal. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
@@ -59,7 +67,13 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const release =
     imports(call.db).tryTake(call.caller.organization.id) ??
     throwBusy(`The organization already runs ${maxImports} imports.`)
-  return { status: 200, stream: answerLines(call, readEntry, countInMetrics, release) }
+  try {
+    const end: EndImport = call.body.dry_run ? async () => {} : await beginImport(call, stack_id)
+    return { status: 200, stream: answerLines(call, readEntry, countInMetrics, { end, release }) }
+  } catch (error) {
+    release()
+    throw error
+  }
 }
 
 const matchOf = ({ match }: ImportQuery) => readMatch(match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
@@ -70,7 +84,7 @@ async function* answerLines(
   call: StreamingCall<ImportQuery>,
   readEntry: (line: Line) => Entry,
   countInMetrics: CountOutcome,
-  release: () => void,
+  { end, release }: { end: EndImport; release: () => void },
 ): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
   let newest = 0
@@ -109,18 +123,24 @@ async function* answerLines(
       if (done) break
       if (refused.length > 0) yield textOfRefused(refused)
     }
+    // The import is stored, whether this succeeds or not.
+    await end(counts, newest).catch(() => {})
     yield textOf({ ...counts, ...(newest > 0 && !call.body.dry_run && { sequence: newest }) })
   } catch (error) {
     isOver = true
     // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
     await Promise.allSettled(writing)
+    await end(counts, newest).catch(() => {})
     const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
     yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
     // Not awaited: it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})
     isOver = true
-    void Promise.allSettled(writing).then(release)
+    void Promise.allSettled(writing)
+      .then(() => end(counts, newest))
+      .catch(() => {})
+      .finally(release)
   }
 }
 
@@ -156,7 +176,7 @@ function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, { numbe
 }
 
 function writeOf(call: Call<ImportQuery>, target: ImportTarget, body: EntityBody, bytes: number): Write {
-  const { create_only = false, erased = call.preferences.erased } = call.body
+  const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
   const { external_id } = body
   return newWrite({
     ...target,
@@ -165,6 +185,8 @@ function writeOf(call: Call<ImportQuery>, target: ImportTarget, body: EntityBody
     address: external_id ? { external_id } : null,
     body,
     create_only,
+    ...(consents && { consents }),
+    ...(lists === 'add' && { lists }),
     bytes,
   })
 }

@@ -32,6 +32,8 @@ export function ImportPage() {
       mapping: [],
       match: ['external_id'],
       isCreateOnly: false,
+      areAnswersOfNow: false,
+      addsToLists: false,
     })
   }
   const startAnew = () => {

@@ -22,6 +22,10 @@ export type ImportSetup = {
   mapping: Mapping
   match: readonly MatchKind[]
   isCreateOnly: boolean
+  /** Whether consent answers without a time are given now. */
+  areAnswersOfNow: boolean
+  /** Whether lists add their elements to those that are stored. */
+  addsToLists: boolean
 }
 
 /** Starts an import, and shows it on the page. `start` is null for a file of JSON lines. */
@@ -31,7 +35,7 @@ export function startImport(
   start: CsvStart | null,
   isDryRun: boolean,
 ): void {
-  const { file, owner, options, mapping, match, isCreateOnly } = setup
+  const { file, owner, options, mapping, match, isCreateOnly, areAnswersOfNow, addsToLists } = setup
   const columns = start && columnsOfMapping(start.names, mapping, owner, definitions)
   const stack = definitions.stacks.find(({ key }) => key === owner)
   const run = new ImportRun({
@@ -50,7 +54,12 @@ export function startImport(
       typeof content === 'string' ? itemOfLine(line, content, owner) : itemOfCells(line, content, columns!, options),
     send(lines, signal) {
       const sendOptions = { signal, dryRun: isDryRun, createOnly: isCreateOnly }
-      return client.entities(owner).import(lines, { ...sendOptions, ...(match.length > 1 && { match }) })
+      return client.entities(owner).import(lines, {
+        ...sendOptions,
+        ...(match.length > 1 && { match }),
+        ...(areAnswersOfNow && owner === 'people' && { consents: 'now' }),
+        ...(addsToLists && { lists: 'add' }),
+      })
     },
   })
   showRun(run)

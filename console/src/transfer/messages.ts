@@ -32,6 +32,9 @@ export const messages = defineMessages({
     matchEmail: 'external_id, then email',
     matchMobile: 'external_id, email, then phone',
     createOnly: 'Only create: refuse lines that would change somebody',
+    addsToLists: 'Add to lists: keep the values that a list has',
+    answersOfNow:
+      'Consent answers without a time are given now. Only if people gave them just now: they replace earlier answers, also unsubscriptions',
     columns: 'Columns',
     column: 'Column',
     firstValues: 'First values',
@@ -153,6 +156,9 @@ export const messages = defineMessages({
     matchEmail: 'external_id, dann E-Mail',
     matchMobile: 'external_id, E-Mail, dann Telefon',
     createOnly: 'Nur anlegen: Zeilen ablehnen, die jemanden ändern würden',
+    addsToLists: 'Listen ergänzen: die Werte behalten, die eine Liste hat',
+    answersOfNow:
+      'Einwilligungen ohne Zeitpunkt gelten ab jetzt. Nur wenn sie eben erst gegeben wurden: Sie ersetzen frühere Antworten, auch Abmeldungen',
     columns: 'Spalten',
     column: 'Spalte',
     firstValues: 'Erste Werte',
@@ -275,6 +281,9 @@ export const messages = defineMessages({
     matchEmail: 'external_id, poi email',
     matchMobile: 'external_id, email, poi telefono',
     createOnly: 'Crea soltanto: rifiuta le righe che modificherebbero qualcuno',
+    addsToLists: 'Aggiungi alle liste: mantieni i valori che una lista ha già',
+    answersOfNow:
+      'I consensi senza data valgono da adesso. Solo se sono stati dati ora: sostituiscono le risposte precedenti, anche le disiscrizioni',
     columns: 'Colonne',
     column: 'Colonna',
     firstValues: 'Primi valori',

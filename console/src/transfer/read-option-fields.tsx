@@ -53,6 +53,17 @@ export function ReadOptionFields({ setup, onChange }: { setup: ImportSetup; onCh
       <Checkbox isSelected={setup.isCreateOnly} onChange={isCreateOnly => onChange({ ...setup, isCreateOnly })}>
         {texts.createOnly}
       </Checkbox>
+      <Checkbox isSelected={setup.addsToLists} onChange={addsToLists => onChange({ ...setup, addsToLists })}>
+        {texts.addsToLists}
+      </Checkbox>
+      {owner === 'people' && (
+        <Checkbox
+          isSelected={setup.areAnswersOfNow}
+          onChange={areAnswersOfNow => onChange({ ...setup, areAnswersOfNow })}
+        >
+          {texts.answersOfNow}
+        </Checkbox>
+      )}
     </div>
   )
 }
