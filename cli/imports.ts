@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Import, Undone } from '../client/index.ts'
+import type { Undone } from '../client/index.ts'
 import { newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
@@ -27,21 +27,17 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   )
   return addConnectionOptions(addFormatOption(command)).action(async (options: Options) => {
     const { client } = await connect(environment, options, { scope: 'changes:read' })
-    async function* rows(): AsyncGenerator<Import[]> {
-      let count = 0
-      if (options.limit > 0)
-        for await (const each of client.imports.list({ size: Math.min(options.limit, 500) })) {
-          yield [each]
-          count += 1
-          if (count >= options.limit) return
+    async function* rows() {
+      let left = options.limit
+      if (left > 0)
+        for await (const each of client.imports.list({ size: Math.min(left, 500) })) {
+          yield each
+          left -= 1
+          if (left === 0) return
         }
     }
-    await printRows(formatOf(options), columns, flat(rows()))
+    await printRows(formatOf(options), columns, rows())
   })
-}
-
-async function* flat<T>(batches: AsyncIterable<T[]>): AsyncGenerator<T> {
-  for await (const batch of batches) yield* batch
 }
 
 function undoCommand(environment: NodeJS.ProcessEnv): Command {

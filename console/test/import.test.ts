@@ -107,3 +107,24 @@ it('shows the field of each column that it maps by itself, and counts the lines 
     { external_id: 'b', attribute_values: { city: 'Paris' } },
   ])
 })
+
+it('an import lifts no unsubscription, unless somebody chooses that the answers of the file are given now', async () => {
+  await organization.client.people.create({ external_id: '1', email: 'ada@example.com', email_consent: false })
+  const file = 'external_id,email_consent\n1,yes'
+  const state = async () => (await organization.client.people.get('1')).email_consent
+  const runImport = async (page: Page) => {
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: consents.csv').waitFor()
+  }
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'consents.csv', file)
+    await runImport(page)
+    expect(await state()).toBe(false)
+  })
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'consents.csv', file)
+    await page.getByRole('checkbox', { name: /given now. Only if people gave them just now/ }).press('Space')
+    await runImport(page)
+    expect(await state()).toBe(true)
+  })
+})

@@ -74,7 +74,7 @@ export const readImportedSql = statement(
  */
 export const readChangesSinceSql = statement(
   'read_changes_since_import',
-  `select v.id as entity_id, c.version, c.operation, c.before, c.after, c.links, ${isOfImport('c')} as is_import, (
+  `select v.id as entity_id, coalesce(c.version, 0) as version, c.operation, c.before, c.after, c.links, ${isOfImport('c')} as is_import, (
      select e.external_id from entities e where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id
    ) as external_id
    from unnest($5::uuid[], $7::integer[]) as v(id, stack_id) cross join lateral (

@@ -65,16 +65,14 @@ export async function undoImport(call: Call<UndoRequest>): Promise<HandlerResult
 
 type ImportKey = [organization_id: number, id: string, actor: string, after_sequence: number]
 
+type ImportedRow = { low: number; sequence: number | null; stack_id: number | null; entity_id: string | null }
+
 /** Takes back the changes of the next entities, and returns the position after them. */
 async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number, undo: Undo): Promise<number> {
   const { db, signal, body, limits, caller } = call
-  const rows = await db.query<{ low: number; sequence: number | null; stack_id: number; entity_id: string }>(
-    readImportedSql,
-    [...key, position, entitiesPerSet],
-    signal,
-  )
+  const rows = await db.query<ImportedRow>(readImportedSql, [...key, position, entitiesPerSet], signal)
   const imported = rows.flatMap(({ sequence, stack_id, entity_id }) =>
-    sequence === null ? [] : [{ stack_id, id: entity_id }],
+    sequence === null ? [] : [{ stack_id: stack_id!, id: entity_id! }],
   )
   if (imported.length > 0) {
     const definitions = await cachedDefinitions(db, key[0], signal)

@@ -1,5 +1,6 @@
 import type { Definitions, MatchKind } from '@kith/client'
 import { client } from '../app/client.ts'
+import { newKey } from '../app/send-once.ts'
 import { showRun } from './current-run.ts'
 import {
   type CsvStart,
@@ -38,6 +39,8 @@ export function startImport(
   const { file, owner, options, mapping, match, isCreateOnly, areAnswersOfNow, addsToLists } = setup
   const columns = start && columnsOfMapping(start.names, mapping, owner, definitions)
   const stack = definitions.stacks.find(({ key }) => key === owner)
+  // One id for all requests, so that the import is one.
+  const requestId = newKey()
   const run = new ImportRun({
     fileName: file.name,
     target: owner === 'people' ? owner : (stack?.name ?? owner),
@@ -56,6 +59,7 @@ export function startImport(
       const sendOptions = { signal, dryRun: isDryRun, createOnly: isCreateOnly }
       return client.entities(owner).import(lines, {
         ...sendOptions,
+        requestId,
         ...(match.length > 1 && { match }),
         ...(areAnswersOfNow && owner === 'people' && { consents: 'now' }),
         ...(addsToLists && { lists: 'add' }),
