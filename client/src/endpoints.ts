@@ -891,8 +891,8 @@ export type Endpoints = {
     params: { import_id: string }
     body: UndoBody
     data: Undone
-    repeatable: 'read'
-    scope: 'changes:read'
+    repeatable: 'safe'
+    scope: 'people:write'
   }
   'POST /v1/webhooks': {
     body: NewWebhook
@@ -1121,7 +1121,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/segments': 'keyed',
   'PATCH /v1/segments/{segment_key}': 'safe',
   'DELETE /v1/segments/{segment_key}': 'safe',
-  'POST /v1/imports/{import_id}/undo': 'read',
+  'POST /v1/imports/{import_id}/undo': 'safe',
   'POST /v1/webhooks': 'once',
   'PATCH /v1/webhooks/{id}': 'safe',
   'DELETE /v1/webhooks/{id}': 'safe',
