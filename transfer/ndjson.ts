@@ -1,4 +1,4 @@
-import { type Person, writable } from '../client/index.ts'
+import { writable } from '../client/index.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal } from './item.ts'
 import { concat, type Pieces } from './pieces.ts'
 
@@ -118,16 +118,7 @@ function bodyOf(text: string, owner: string): Body {
     return { body: null, refusal: buildUnfitRefusal(`was exported from ${String(kind)}, not from ${owner}`) }
   // The links to a placeholder create it again. If it were written, it would no longer be a placeholder.
   if (read.state === 'placeholder') return { body: null }
-  return { body: JSON.stringify(writable(withoutUnknownTimes(read) as never)) }
-}
-
-/** Removes the times of undated answers, so that the import reads them as undated again. */
-function withoutUnknownTimes(read: Record<string, unknown>): Record<string, unknown> {
-  if (!Array.isArray(read.consents)) return read
-  const consents = (read.consents as Person['consents']).map(consent =>
-    consent.undated ? { ...consent, answered_at: null } : consent,
-  )
-  return { ...read, consents }
+  return { body: JSON.stringify(writable(read as never)) }
 }
 
 function parse(text: string): unknown {

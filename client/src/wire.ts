@@ -359,8 +359,10 @@ export type ConsentAssignment = {
   channel: 'email' | 'sms'
   /** true grants the purpose on the channel, false refuses it. */
   state: boolean
-  /** When the person answered. Without it, the time of the write. An answer that was collected before the current one goes to the history and changes no state. */
+  /** When the person answered. Without it, the time of the write, or in an import an unknown time. An answer that was collected before the current one goes to the history and changes no state. */
   collected_at?: string
+  /** Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal. */
+  undated?: true
   /** How the answer was given. */
   method?:
     | 'web_form'

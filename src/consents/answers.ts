@@ -25,7 +25,7 @@ export type Answers = Record<string, StandingAnswer>
 export type Question = { consent_type_id: number; channel: Channel }
 
 /** An answer of a request: grants or refuses one purpose on one channel. */
-export type ConsentAssignment = Question & { state: boolean; collected_at?: string } & Evidence
+export type ConsentAssignment = Question & { state: boolean; collected_at?: string; undated?: true } & Evidence
 
 /** The fields of a person's body that answer purposes. */
 export type ConsentBody = { [Flag in SummaryFlag]?: boolean | null } & {
@@ -120,7 +120,7 @@ function decideAnswer(
 ): Omit<Answer, 'source'> {
   const { consent_type_id, channel, state, method, text_version } = entry
   const given = collectionTimeOf(entry)
-  const undated = given === undefined && timeOfUndated === 'unknown'
+  const undated = given === undefined && (entry.undated === true || timeOfUndated === 'unknown')
   const isBehind = given === undefined && !undated && standing !== undefined && standing.answered_at >= at
   const collected_at = given ?? (isBehind ? utc(Date.parse(standing.answered_at) + 1) : null)
   const needsConfirmation = configuredFor(type, channel)?.double_opt_in && method !== 'double_opt_in'
@@ -200,6 +200,8 @@ function entryFaults(
 type EntryFault = { field: string; message: string } | undefined
 
 function entryFault(entry: ConsentAssignment, types: readonly ConsentType[]): EntryFault {
+  if (entry.undated && entry.collected_at !== undefined)
+    return { field: 'undated', message: 'cannot be combined with collected_at' }
   const { consent_type_id, channel } = entry
   const type = types.find(candidate => candidate.id === consent_type_id)
   if (!type) return { field: 'consent_type_id', message: 'is not a consent type of the organization' }

@@ -26,8 +26,14 @@ export const evidenceFields = {
     Type.String({
       format: 'collection-time',
       description:
-        'When the person answered. Without it, the time of the write. An answer that was collected before the current one ' +
+        'When the person answered. Without it, the time of the write, or in an import an unknown time. An answer that was collected before the current one ' +
         'goes to the history and changes no state.',
+    }),
+  ),
+  undated: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal.',
     }),
   ),
   method: Type.Optional(method),

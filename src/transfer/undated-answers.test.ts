@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { writable } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
 import { someRuns } from '../../test/support/runs.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
@@ -78,6 +79,13 @@ describe('a consent answer of an import without its time', () => {
     const undated = async (external_id: string) => (await client.people.get(external_id)).consents[0]?.undated
     const [ada] = await exportAll(organization, '/v1/people/export')
     expect(ada).toMatchObject({ consents: [{ undated: true }, {}] })
+    const { external_id: _, ...copy } = writable(ada as never) as { external_id: string }
+    await client.people.create({ ...copy, external_id: 'copy' })
+    expect(await undated('copy')).toBe(true)
+    const both = { consents: [{ ...question, state: true, undated: true, collected_at: ago(1) }] }
+    expect((await organization.send('PATCH', '/v1/people/copy', both)).body.details).toMatchObject([
+      { path: '/consents/0/undated' },
+    ])
     await client.people.delete('ada')
     await client.people.restore({ id: (ada as { id: string }).id })
     expect(await undated('ada')).toBe(true)
