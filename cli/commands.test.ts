@@ -209,6 +209,16 @@ const commands: Row[] = [
     correctArgs: () => ['people', 'people.ndjson'],
     result: { received: 1, failed: 0 },
   },
+  { args: ['imports', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ owner: 'people' }] },
+  {
+    args: ['imports', 'undo'],
+    wrongArgs: [],
+    correctArgs: async () => {
+      const [{ id }] = await json('imports', 'list', '--limit', '1')
+      return [id, '--dry-run']
+    },
+    result: { dry_run: true, has_more: false },
+  },
   {
     args: ['export'],
     wrongArgs: [],
@@ -273,6 +283,7 @@ const groups = [
   ['schema'],
   ['ledger'],
   ['erasures'],
+  ['imports'],
   ['people'],
   ['records'],
   ['segments'],

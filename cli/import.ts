@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
 import { type ColumnOptions, columnsOf } from '../transfer/columns.ts'
@@ -43,6 +44,8 @@ type ImportOptions = ConnectionOptions &
     encoding?: string
     createOnly?: true
     maxRefused?: number
+    consents?: 'now'
+    lists: 'replace' | 'add'
     match?: MatchKind[]
     sharedAddresses?: true
     strictReferences?: true
@@ -87,6 +90,17 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       'Recognize people also by an email or phone that more than ten lines of the file have.',
     )
     .option('--create-only', 'Refuse a line that would change an existing entity.')
+    .addOption(
+      new Option(
+        '--consents <time>',
+        'People: Answers without a time are given now, and become current. Without it, they only answer what is unanswered.',
+      ).choices(['now']),
+    )
+    .addOption(
+      new Option('--lists <how>', 'A list replaces the stored list, or adds its elements to it.')
+        .choices(['replace', 'add'])
+        .default('replace'),
+    )
     .option(
       '--max-refused <count>',
       'End after this many refused lines in a row. Default: 1000.',
@@ -186,6 +200,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   const namedFormat = formatOfName(options.refused ?? '')
   if (namedFormat && namedFormat !== format)
     throw new UsageError(`The refused lines are ${format}. Give --refused a name that ends in .${format}.`)
+  if (options.consents && owner !== 'people') throw new UsageError('--consents applies only to people.')
   if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
   if (file === '-' && countsAddresses(options))
     throw new UsageError(
@@ -202,6 +217,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     const head: CsvHead = { cells: [], delimiter: ',' }
     const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
     const job = {
+      id: randomUUID(),
       client,
       owner,
       file,
@@ -241,6 +257,8 @@ async function readSettings(options: ImportOptions): Promise<CsvSettings> {
 }
 
 type Job = {
+  /** The id of the import. */
+  id: string
   client: Client
   owner: string
   file: string
@@ -283,6 +301,10 @@ async function transfer(job: Job): Promise<Outcome> {
     dryRun: options.dryRun ?? false,
     createOnly: options.createOnly ?? false,
     ...(options.maxRefused !== undefined && { maxRefused: options.maxRefused }),
+    // One id for all requests, so that the import is one.
+    requestId: job.id,
+    ...(options.consents && { consents: options.consents }),
+    ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),
   }
   const retries = new Retries()
@@ -385,6 +407,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
   const { received, created, updated, unchanged, failed } = state
   const value = {
     ...{ received, created, updated, unchanged, failed, left_out: state.leftOut },
+    import_id: job.options.dryRun ? null : job.id,
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,

@@ -41,6 +41,7 @@ export type {
   SearchOptions,
 } from './src/entity-reads.ts'
 export type { ErasureEndpoints, ErasureListOptions } from './src/erasures.ts'
+export type { ImportEndpoints, ImportListOptions } from './src/imports.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf, RelativeTime } from './src/filter.ts'
 export {

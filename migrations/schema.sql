@@ -139,6 +139,7 @@ create table consent_history (
   evidence jsonb,
   superseded boolean default false not null,
   pending boolean default false not null,
+  undated boolean default false not null,
   constraint consent_history_pkey PRIMARY KEY (organization_id, person_id, version, consent_type_id, channel),
   constraint consent_history_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
   constraint consent_history_source_check CHECK ((source = ANY (ARRAY['entry'::text, 'flag'::text])))
@@ -151,6 +152,7 @@ comment on column consent_history.collected_at is 'When the person answered, as 
 comment on column consent_history.evidence is 'What the client says about the answer: the given ones of method, source, ip, user_agent, text_version and reference.';
 comment on column consent_history.superseded is 'Whether the answer was collected before the one in force at that time. Then it changed no state.';
 comment on column consent_history.pending is 'Whether the answer is a grant that waits for its confirmation.';
+comment on column consent_history.undated is 'Whether an import gave the answer without its time. Then nobody knows when it was collected, and any answer with a time replaces it.';
 
 create table consent_texts (
   organization_id integer not null,
@@ -319,6 +321,30 @@ comment on table idempotency_keys is 'The first response to an Idempotency-Key, 
 comment on column idempotency_keys.id is 'The SHA-256 of the caller, method, path and key.';
 comment on column idempotency_keys.request_sha256 is 'The SHA-256 of the request.';
 comment on column idempotency_keys.body is 'The JSON of the data, or of a refusal''s error code, message and details.';
+
+create table imports (
+  organization_id integer not null,
+  id text collate "C" not null,
+  stack_id integer not null,
+  actor text not null,
+  started_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  after_sequence bigint not null,
+  last_sequence bigint,
+  received integer default 0 not null,
+  created integer default 0 not null,
+  updated integer default 0 not null,
+  unchanged integer default 0 not null,
+  failed integer default 0 not null,
+  undo_sequence bigint,
+  undone_at timestamp with time zone,
+  constraint imports_pkey PRIMARY KEY (organization_id, id)
+);
+comment on table imports is 'An import of people or of the records of a stack. It goes when the log has lost the values of its changes.';
+comment on column imports.id is 'The request_id of its changes.';
+comment on column imports.after_sequence is 'The number of the log when it began. Its changes have higher numbers.';
+comment on column imports.last_sequence is 'The number of a change up to which the log has all of its changes. Null until it ends.';
+comment on column imports.undo_sequence is 'Its changes above this number are taken back, or were left. Null if nothing was.';
 
 create table ledger_entries (
   organization_id integer not null,

@@ -38,7 +38,7 @@ export function addProfileOptions(command: Command): Command {
         .choices(['id', 'email'])
         .default('id'),
     )
-    .option('--exported-at <time>', 'Profile: The time of the export, for answers without a time.', parseTime)
+    .option('--exported-at <time>', 'Profile: The time of the export, for refusals without a time.', parseTime)
     .option(
       '--status <status>',
       'Profile: The status of all contacts of the file, such as unsubscribed. Default: as the file name begins.',

@@ -363,8 +363,10 @@ export type ConsentAssignment = {
   channel: 'email' | 'sms'
   /** true grants the purpose on the channel, false refuses it. */
   state: boolean
-  /** When the person answered. Without it, the time of the write. An answer that was collected before the current one goes to the history and changes no state. */
+  /** When the person answered. Without it, the time of the write, or in an import an unknown time. An answer that was collected before the current one goes to the history and changes no state. */
   collected_at?: string
+  /** Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal. */
+  undated?: true
   /** How the answer was given. */
   method?:
     | 'web_form'
@@ -659,7 +661,7 @@ export type ContactReason =
       superseded: boolean
       /** Whether the answer is a grant that waits for its confirmation. */
       pending: boolean
-      /** When the answer was collected. Null means: at `at`. */
+      /** When the answer was collected. Null means: at `at`, unless it is `undated`. */
       collected_at: string | null
       /** How the answer was given. */
       method:
@@ -689,6 +691,8 @@ export type ContactReason =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** An import gave the answer without its time, so nobody knows when it was collected. */
+      undated?: true
       /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
       merged_person_id?: string
     }
@@ -896,8 +900,10 @@ export type DossierLine =
       state: boolean
       /** Where the state comes from. */
       source: 'answer' | 'default' | 'mandatory'
-      /** When the answer was collected. Null without an answer. */
+      /** When the answer was collected, of an `undated` one when it was stored. Null without an answer. */
       answered_at: string | null
+      /** An import gave the answer without its time. Every answer with a time replaces it. */
+      undated?: true
       /** The person granted the purpose, and the grant waits for its confirmation. */
       pending?: true
       /** How the answer was given. */
@@ -938,7 +944,7 @@ export type DossierLine =
       superseded: boolean
       /** Whether the answer is a grant that waits for its confirmation. */
       pending: boolean
-      /** When the answer was collected. Null means: at `at`. */
+      /** When the answer was collected. Null means: at `at`, unless it is `undated`. */
       collected_at: string | null
       /** How the answer was given. */
       method:
@@ -968,6 +974,8 @@ export type DossierLine =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** An import gave the answer without its time, so nobody knows when it was collected. */
+      undated?: true
       /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
       merged_person_id?: string
       /** The path of the signed receipt of this answer. */
@@ -1177,8 +1185,10 @@ export type EffectiveConsent = {
   state: boolean
   /** Where the state comes from. */
   source: 'answer' | 'default' | 'mandatory'
-  /** When the answer was collected. Null without an answer. */
+  /** When the answer was collected, of an `undated` one when it was stored. Null without an answer. */
   answered_at: string | null
+  /** An import gave the answer without its time. Every answer with a time replaces it. */
+  undated?: true
   /** The person granted the purpose, and the grant waits for its confirmation. */
   pending?: true
   /** How the answer was given. */
@@ -1271,6 +1281,38 @@ export type FieldChange = {
 export type HistoryPage = {
   items: Change[]
   /** Whether older changes follow: the last version is the next `before_version`. */
+  has_more: boolean
+}
+
+/** An import. The counts are there when it has ended. */
+export type Import = {
+  /** The `request_id` of its changes. */
+  id: string
+  /** `people`, or the key of a stack. */
+  owner: string
+  /** The subject of the token that imported. */
+  actor: string
+  started_at: string
+  /** Null while it runs, and if the service was killed meanwhile. */
+  ended_at: string | null
+  /** Lines, without blank ones. */
+  received: number
+  /** New entities and completed placeholders. */
+  created: number
+  /** Lines merged into an existing entity. */
+  updated: number
+  /** Lines that changed nothing. */
+  unchanged: number
+  /** Refused lines. */
+  failed: number
+  /** When an undo of it ended. */
+  undone_at: string | null
+}
+
+/** A page of imports, newest first. Response of GET /v1/imports. */
+export type ImportPage = {
+  items: Import[]
+  /** Whether another page follows. */
   has_more: boolean
 }
 
@@ -1479,7 +1521,7 @@ export type NewAttribute = {
   maximum?: number | string | null
 }
 
-/** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+/** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
 export type NewAttributeValues = Record<string, unknown>
 
 /** Body of POST /v1/schema/attributes/batch. */
@@ -1823,7 +1865,7 @@ export type PersonBody = {
   push_notification_consent?: boolean | null
   /** At most one answer to each consent type on each channel. */
   consents?: ConsentAssignment[] | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: NewAttributeValues | null
 }
 
@@ -2042,7 +2084,7 @@ export type PersonUpsertBody = {
   push_notification_consent?: boolean | null
   /** At most one answer to each consent type on each channel. */
   consents?: ConsentAssignment[] | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: NewAttributeValues | null
   /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
   match?: ('external_id' | 'email' | 'mobile')[]
@@ -2052,7 +2094,7 @@ export type PersonUpsertBody = {
 export type RecordBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: NewAttributeValues | null
 }
 
@@ -2074,7 +2116,7 @@ export type RecordIdentifiers = {
 /** Body of POST /v1/stacks/{stack_key}/upsert. */
 export type RecordUpsertBody = {
   external_id: string
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: NewAttributeValues | null
 }
 
@@ -2096,7 +2138,7 @@ export type RecordedAnswer = {
   superseded: boolean
   /** Whether the answer is a grant that waits for its confirmation. */
   pending: boolean
-  /** When the answer was collected. Null means: at `at`. */
+  /** When the answer was collected. Null means: at `at`, unless it is `undated`. */
   collected_at: string | null
   /** How the answer was given. */
   method:
@@ -2126,6 +2168,8 @@ export type RecordedAnswer = {
   actor: string
   /** The request that wrote. */
   request_id: string
+  /** An import gave the answer without its time, so nobody knows when it was collected. */
+  undated?: true
   /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
   merged_person_id?: string
 }
@@ -2527,6 +2571,50 @@ export type StandingAnswer = {
   answered_at: string
   /** The merged person who gave the answer. Null for an own one. */
   person_id: string | null
+}
+
+/** Body of POST /v1/imports/{import_id}/undo. */
+export type UndoBody = {
+  /** Change nothing, and return what the undo would do. */
+  dry_run?: boolean
+  /** Continue a dry run: the `position` of the response before. */
+  position?: number
+}
+
+export type UndoLeft = {
+  /** The internal identifier. */
+  id: string
+  external_id: string | null
+  /** `people`, or the key of a stack. */
+  owner: string
+  /** A JSON Pointer to the field. Null: the whole entity. */
+  path: string | null
+  /** `changed_since` and `linked_since`: by anything but the import. `gone`: deleted, merged or erased. `consents`: answers stay. `state`: an entity stays active. `definition_changed`: the attribute is another one now. `log_emptied`: the values before are not in the log any more. `refused`: see `message`. */
+  reason:
+    | 'changed_since'
+    | 'linked_since'
+    | 'gone'
+    | 'consents'
+    | 'state'
+    | 'definition_changed'
+    | 'log_emptied'
+    | 'refused'
+  message?: string
+}
+
+/** What a request of an undo did. Response of POST /v1/imports/{import_id}/undo. */
+export type Undone = {
+  dry_run: boolean
+  /** Entities that the import created, deleted again. */
+  deleted: number
+  /** Entities with fields that have their earlier values again. */
+  updated: number
+  /** What the import wrote and the undo left. */
+  left: UndoLeft[]
+  /** Whether the undo goes on with the next request. */
+  has_more: boolean
+  /** The changes above this number are done. */
+  position: number
 }
 
 /** Returned instead if the token lacks the scope `people:read`. */

@@ -34,9 +34,9 @@ export function writable(read: Person | StackRecord): PersonBody | RecordBody {
   const answers = body.consents.filter(({ source }) => source === 'answer')
   const consents = answers
     .filter(({ pending }) => !pending)
-    .map(({ consent_type_id, channel, state, answered_at, method, text_version }) => ({
+    .map(({ consent_type_id, channel, state, answered_at, undated, method, text_version }) => ({
       ...{ consent_type_id, channel, state },
-      ...(answered_at !== null && { collected_at: answered_at }),
+      ...(undated ? { undated } : answered_at !== null && { collected_at: answered_at }),
       ...(method && { method }),
       ...(text_version && { text_version }),
     }))

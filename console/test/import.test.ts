@@ -154,3 +154,24 @@ it('recognizes nobody by an email that more than ten lines share, and says how m
     expect(await countOf(page, 'Not recognized by a shared email or phone').textContent()).toBe('11')
   })
 })
+
+it('an import lifts no unsubscription, unless somebody chooses that the answers of the file are given now', async () => {
+  await organization.client.people.create({ external_id: '1', email: 'ada@example.com', email_consent: false })
+  const file = 'external_id,email_consent\n1,yes'
+  const state = async () => (await organization.client.people.get('1')).email_consent
+  const runImport = async (page: Page) => {
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: consents.csv').waitFor()
+  }
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'consents.csv', file)
+    await runImport(page)
+    expect(await state()).toBe(false)
+  })
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'consents.csv', file)
+    await page.getByRole('checkbox', { name: /given now. Only if people gave them just now/ }).press('Space')
+    await runImport(page)
+    expect(await state()).toBe(true)
+  })
+})

@@ -92,7 +92,7 @@ export const readManyContactFactsSql = statement(
      ) end as purpose,
      e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
      nullif(a.person_id, e.id) as merged_person_id,
-     a.version, a.state, a.previous_state, a.pending, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
+     a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
    from unnest($2::text[]) with ordinality as n(name, position)
      full join people o on o.external_id = n.name
      left join lateral (

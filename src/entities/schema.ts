@@ -34,7 +34,7 @@ export function attributeValues({ requestKeys }: Limits) {
         title: 'NewAttributeValues',
         description:
           'Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. ' +
-          'PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links.',
+          'PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links.',
       }),
     ),
   )

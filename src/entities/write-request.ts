@@ -1,4 +1,4 @@
-import type { ConsentBody } from '../consents/answers.ts'
+import type { ConsentBody, TimeOfUndated } from '../consents/answers.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Detail, Refusal } from '../errors.ts'
 import type { StoredResponse, WriteKey } from '../idempotency/kept-responses.ts'
@@ -35,6 +35,10 @@ export type Write = {
   if_match: IfMatch
   /** Refuses an import that would change an active entity. An import that changes nothing succeeds. */
   create_only?: boolean
+  /** The answers of an import without `collected_at` are given now, as those of other writes. Without it, their time is unknown. */
+  consents?: 'now'
+  /** An import adds the elements of its lists to those that are stored. Without it, it replaces them. */
+  lists?: 'add'
   /** The values that an upsert or import recognizes its person by, if not the external identifier alone. */
   match?: readonly MatchKind[]
   /** The match stage sets it: the person recognized by email or phone has another external identifier than the body. */
@@ -90,6 +94,10 @@ export const requestOf = ({
   actor: caller.subject,
   request_id,
 })
+
+/** When the consent answers of a write without `collected_at` were given. */
+export const timeOfUndated = ({ operation, consents }: Pick<Write, 'operation' | 'consents'>): TimeOfUndated =>
+  operation === 'import' && consents !== 'now' ? 'unknown' : 'now'
 
 /** Whether the operation creates a missing entity. */
 export const canCreate = ({ operation }: Pick<Write, 'operation'>): boolean =>

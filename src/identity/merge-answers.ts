@@ -14,8 +14,8 @@ export function laterAnswer(one: StandingAnswer, other: StandingAnswer): Standin
 }
 
 /** Compares as a text, because all times have the same length. */
-const rankOf = ({ answered_at, state, pending }: StandingAnswer) =>
-  `${answered_at} ${state ? 0 : pending === true ? 1 : 2}`
+const rankOf = ({ answered_at, undated, state, pending }: StandingAnswer) =>
+  `${undated ? '' : answered_at} ${state ? 0 : pending === true ? 1 : 2}`
 
 /** The answer as the survivor's row has it: it names the person who gave it. */
 export const givenBy = (person_id: string, answer: StandingAnswer): StandingAnswer => ({ person_id, ...answer })
@@ -69,6 +69,7 @@ export function answerColumns(
         state: after?.state ?? null,
         ...(after?.pending && { pending: true as const }),
         ...(after && { answered_at: after.answered_at }),
+        ...(after?.undated && { undated: true as const }),
       })),
     },
   }

@@ -215,7 +215,7 @@ export const readWrittenKeysSql = statement(
 /** $2: a person. Its own answers, with those that were superseded. */
 export const readOwnAnswersSql = statement(
   'read_own_answers',
-  `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.version, a.source, a.evidence,
+  `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.undated, a.version, a.source, a.evidence,
      a.collected_at, coalesce(a.collected_at, a.at) as answered_at
    from consent_history a where a.organization_id = $1 and a.person_id = $2 order by a.version`,
 )

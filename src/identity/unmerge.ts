@@ -26,6 +26,7 @@ export type OwnAnswer = Question & {
   previous_state: boolean | null
   pending: boolean
   superseded: boolean
+  undated: boolean
   version: number
   source: Answer['source']
   evidence: Evidence | null
@@ -216,10 +217,11 @@ function standingOwn(
 const isEarlier = (answer: OwnAnswer, standing: OwnAnswer | undefined) =>
   standing !== undefined && rankOf(standingOf(answer)) < rankOf(standingOf(standing))
 
-function standingOf({ state, pending, answered_at, evidence }: OwnAnswer): StandingAnswer {
+function standingOf({ state, pending, undated, answered_at, evidence }: OwnAnswer): StandingAnswer {
   return {
     state: state && !pending,
     answered_at,
+    ...(undated && { undated }),
     ...(pending && { pending }),
     ...(evidence?.method !== undefined && { method: evidence.method }),
     ...(evidence?.text_version !== undefined && { text_version: evidence.text_version }),
@@ -232,7 +234,8 @@ const recordAgain = (own: OwnAnswer, before: StandingAnswer): Answer => ({
   state: own.state,
   previous_state: before.state,
   source: own.source,
-  collected_at: own.answered_at,
+  collected_at: own.undated ? null : own.answered_at,
+  undated: own.undated,
   isDated: true,
   evidence: own.evidence,
   pending: own.pending,

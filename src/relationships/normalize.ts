@@ -69,15 +69,6 @@ function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules
   return { references, paths }
 }
 
-const editKeys = ['$add', '$remove']
-
-/** Whether a value changes single links: `{"$add": …, "$remove": …}`, or one of both. */
-export function isLinkEdit(value: unknown): value is { $add?: unknown; $remove?: unknown } {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const keys = Object.keys(value)
-  return keys.length > 0 && keys.every(key => editKeys.includes(key))
-}
-
 /** Normalizes a change of single links, list by list as {@link normalizeRelationship} does. */
 export function normalizeEdit({ $add, $remove }: { $add?: unknown; $remove?: unknown }, rules: Rules): NormalizedEdit {
   if (rules.cardinality === 'one')

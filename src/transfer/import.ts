@@ -20,6 +20,7 @@ import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.t
 import type { ImportOutcome } from '../observer.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
+import { beginImport, type EndImport } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
@@ -42,6 +43,8 @@ export type ImportQuery = {
   create_only?: boolean
   max_refused?: number
   match?: readonly string[]
+  lists?: 'replace' | 'add'
+  consents?: 'now'
   erased?: 'recreate'
 }
 
@@ -69,7 +72,13 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const release =
     imports(call.db).tryTake(call.caller.organization.id) ??
     throwBusy(`The organization already runs ${maxImports} imports.`)
-  return { status: 200, stream: answerLines(call, readEntry, countInMetrics, release) }
+  try {
+    const end: EndImport = call.body.dry_run ? async () => {} : await beginImport(call, stack_id)
+    return { status: 200, stream: answerLines(call, readEntry, countInMetrics, { end, release }) }
+  } catch (error) {
+    release()
+    throw error
+  }
 }
 
 const matchOf = ({ match }: ImportQuery) => readMatch(match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
@@ -80,7 +89,7 @@ async function* answerLines(
   call: StreamingCall<ImportQuery>,
   readEntry: (line: Line) => Promise<Entry>,
   countInMetrics: CountOutcome,
-  release: () => void,
+  { end, release }: { end: EndImport; release: () => void },
 ): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
   let newest = 0
@@ -126,18 +135,24 @@ async function* answerLines(
       if (tooManyRefused) isOver = true
     }
     if (tooManyRefused) throw tooManyRefused
+    // The import is stored, whether this succeeds or not.
+    await end(counts, newest).catch(() => {})
     yield textOf({ ...counts, ...(newest > 0 && !call.body.dry_run && { sequence: newest }) })
   } catch (error) {
     isOver = true
     // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
     await Promise.allSettled(writing)
+    await end(counts, newest).catch(() => {})
     const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? tooManyRefused ?? error)
     yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
     // Not awaited: it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})
     isOver = true
-    void Promise.allSettled(writing).then(release)
+    void Promise.allSettled(writing)
+      .then(() => end(counts, newest))
+      .catch(() => {})
+      .finally(release)
   }
 }
 
@@ -187,7 +202,7 @@ async function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, {
 }
 
 function writeOf(call: Call<ImportQuery>, target: ImportTarget, body: EntityBody, bytes: number): Write {
-  const { create_only = false, erased = call.preferences.erased } = call.body
+  const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
   const { external_id } = body
   return newWrite({
     ...target,
@@ -196,6 +211,8 @@ function writeOf(call: Call<ImportQuery>, target: ImportTarget, body: EntityBody
     address: external_id ? { external_id } : null,
     body,
     create_only,
+    ...(consents && { consents }),
+    ...(lists === 'add' && { lists }),
     bytes,
   })
 }

@@ -19,6 +19,12 @@ const importParameters = {
       description: `The import ends after so many refused lines in a row. The default is ${defaultMaxRefused.toLocaleString('en')}.`,
     }),
   ),
+  lists: Type.Optional(
+    Type.Enum(['replace', 'add'], {
+      description:
+        'What the list of an attribute of cardinality `many` does: it replaces the stored list, or adds its elements to it. The default is `replace`.',
+    }),
+  ),
 }
 
 /** The query parameters of an import of records. */
@@ -37,6 +43,13 @@ export const peopleImportQuery = Type.Object(
         description:
           'What people are recognized by, in this order: `external_id`, `email` and `mobile`, separated by commas or repeated. ' +
           'The default is the external identifier alone.',
+      }),
+    ),
+    consents: Type.Optional(
+      Type.Literal('now', {
+        description:
+          'Consent answers without `collected_at` are given now, as in other writes, and become current. Without it, their time is ' +
+          'unknown: they answer what is unanswered, and else go to the history as superseded.',
       }),
     ),
     erased: Type.Optional(

@@ -64,12 +64,15 @@ export function keep(kept: Kept[], entries: Entry[], write: number, isImport: bo
     const { needsConfirmation } = purposes.find(purpose => isSame(purpose, entry))!
     const standing = standingOf(kept, entry)
     const previous_state = standing ? standing.state && !standing.pending : null
-    // The letter sorts after the digits of a year: an answer without a time was collected when it was written, which is later.
-    const time = entry.collected_at ?? `now ${String(write).padStart(9, '0')}`
+    // A letter sorts after the digits of a year: an answer without a time was collected when it was written, which is later. Nobody knows
+    // when that of an import was collected, so any other answer is later.
+    const undated = isImport && entry.collected_at === undefined
+    const time = undated ? '' : (entry.collected_at ?? `now ${String(write).padStart(9, '0')}`)
     const isRepeatedGrant = entry.collected_at === undefined && previous_state === true
     const pending = entry.state && needsConfirmation && entry.method !== 'double_opt_in' && !isRepeatedGrant
     const answer = { ...entry, write, time, pending, superseded: false, previous_state }
-    answer.superseded = entry.collected_at !== undefined && standing !== undefined && rank(answer) < rank(standing)
+    answer.superseded =
+      (undated || entry.collected_at !== undefined) && standing !== undefined && rank(answer) < rank(standing)
     return isImport && isRepeat(kept, answer, standing) ? [] : [answer]
   })
   return [...kept, ...added]
@@ -81,13 +84,15 @@ const noEvidence = JSON.stringify([null, null, null, null, null])
 
 function isRepeat(kept: Kept[], answer: Kept, standing: Kept | undefined): boolean {
   const isDated = answer.collected_at !== undefined
-  if (!isDated && answer.state !== standing?.state) return false
-  if (!isDated && evidenceOf(answer) === noEvidence) return answer.pending === standing?.pending
+  const isUndated = answer.time === ''
+  if (!isDated && !isUndated && answer.state !== standing?.state) return false
+  if (!isDated && answer.state === standing?.state && evidenceOf(answer) === noEvidence)
+    return answer.pending === standing?.pending
   return kept.some(
     each =>
       isSame(each, answer) &&
       each.state === answer.state &&
       evidenceOf(each) === evidenceOf(answer) &&
-      (!isDated || each.time === answer.time),
+      ((!isDated && answer.state === standing?.state) || each.time === answer.time),
   )
 }

@@ -31,7 +31,7 @@ export const fileSentences = defineSentences(
     '# is not an existing date and time': 'Den Zeitpunkt # gibt es nicht',
     '# has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin':
       '# hat keine Zeitzone. Wählen Sie eine',
-    '#, so that the answer has no time. #': '#, so dass die Antwort keinen Zeitpunkt hat. #',
+    '#, so that the refusal has no time. #': '#, so dass die Ablehnung keinen Zeitpunkt hat. #',
     'are empty': 'sind leer',
     'is empty': 'ist leer',
     'has no time beside it': 'hat keinen Zeitpunkt daneben',
@@ -70,7 +70,7 @@ export const fileSentences = defineSentences(
     '# is not an existing date and time': 'Il momento # non esiste',
     '# has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin':
       '# non ha un fuso orario. Sceglilo',
-    '#, so that the answer has no time. #': '#, quindi la risposta non ha un momento. #',
+    '#, so that the refusal has no time. #': '#, quindi il rifiuto non ha un momento. #',
     'are empty': 'sono vuote',
     'is empty': 'è vuota',
     'has no time beside it': 'non ha un momento accanto',

@@ -33,6 +33,8 @@ export function ImportPage() {
       match: ['external_id'],
       isCreateOnly: false,
       takesShared: false,
+      areAnswersOfNow: false,
+      addsToLists: false,
     })
   }
   const startAnew = () => {

@@ -2,6 +2,7 @@ import type { Definitions, MatchKind } from '@kith/client'
 import type { ImportItem } from '../../../transfer/item.ts'
 import { SharedAddresses } from '../../../transfer/shared-addresses.ts'
 import { client } from '../app/client.ts'
+import { newKey } from '../app/send-once.ts'
 import { showRun } from './current-run.ts'
 import {
   type CsvStart,
@@ -28,6 +29,10 @@ export type ImportSetup = {
   isCreateOnly: boolean
   /** People are recognized also by an address that more than ten lines share. */
   takesShared: boolean
+  /** Whether consent answers without a time are given now. */
+  areAnswersOfNow: boolean
+  /** Whether lists add their elements to those that are stored. */
+  addsToLists: boolean
 }
 
 /** Starts an import, and shows it on the page. `start` is null for a file of JSON lines. */
@@ -37,11 +42,13 @@ export function startImport(
   start: CsvStart | null,
   isDryRun: boolean,
 ): void {
-  const { file, owner, options, mapping, match, isCreateOnly, takesShared } = setup
+  const { file, owner, options, mapping, match, isCreateOnly, takesShared, areAnswersOfNow, addsToLists } = setup
   const columns = start && columnsOfMapping(start.names, mapping, owner, definitions)
   const stack = definitions.stacks.find(({ key }) => key === owner)
   const shared = new SharedAddresses(match)
   const isMatched = match.length > 1
+  // One id for all requests, so that the import is one.
+  const requestId = newKey()
   const read = () => {
     const { pieces, readBytes } = openFile(file, options)
     return { items: itemsOf(pieces, owner, options, columns), readBytes }
@@ -73,7 +80,13 @@ export function startImport(
     reread: async line => shared.spare(await reread(line)),
     send(lines, signal) {
       const sendOptions = { signal, dryRun: isDryRun, createOnly: isCreateOnly }
-      return client.entities(owner).import(lines, { ...sendOptions, ...(isMatched && { match }) })
+      return client.entities(owner).import(lines, {
+        ...sendOptions,
+        requestId,
+        ...(isMatched && { match }),
+        ...(areAnswersOfNow && owner === 'people' && { consents: 'now' }),
+        ...(addsToLists && { lists: 'add' }),
+      })
     },
   })
   showRun(run)

@@ -38,6 +38,9 @@ export const messages = defineMessages({
     matchMobile: 'external_id, email, then phone',
     takesShared: 'Also by an email or phone that more than ten lines have',
     createOnly: 'Only create: refuse lines that would change somebody',
+    addsToLists: 'Add to lists: keep the values that a list has',
+    answersOfNow:
+      'Consent answers without a time are given now. Only if people gave them just now: they replace earlier answers, also unsubscriptions',
     columns: 'Columns',
     column: 'Column',
     firstValues: 'First values',
@@ -167,6 +170,9 @@ export const messages = defineMessages({
     matchMobile: 'external_id, E-Mail, dann Telefon',
     takesShared: 'Auch an einer E-Mail oder Telefonnummer, die mehr als zehn Zeilen haben',
     createOnly: 'Nur anlegen: Zeilen ablehnen, die jemanden ändern würden',
+    addsToLists: 'Listen ergänzen: die Werte behalten, die eine Liste hat',
+    answersOfNow:
+      'Einwilligungen ohne Zeitpunkt gelten ab jetzt. Nur wenn sie eben erst gegeben wurden: Sie ersetzen frühere Antworten, auch Abmeldungen',
     columns: 'Spalten',
     column: 'Spalte',
     firstValues: 'Erste Werte',
@@ -297,6 +303,9 @@ export const messages = defineMessages({
     matchMobile: 'external_id, email, poi telefono',
     takesShared: 'Anche da un’email o un telefono che più di dieci righe hanno',
     createOnly: 'Crea soltanto: rifiuta le righe che modificherebbero qualcuno',
+    addsToLists: 'Aggiungi alle liste: mantieni i valori che una lista ha già',
+    answersOfNow:
+      'I consensi senza data valgono da adesso. Solo se sono stati dati ora: sostituiscono le risposte precedenti, anche le disiscrizioni',
     columns: 'Colonne',
     column: 'Colonna',
     firstValues: 'Primi valori',

@@ -70,6 +70,17 @@ export function ReadOptionFields({
       <Checkbox isSelected={setup.isCreateOnly} onChange={isCreateOnly => onChange({ ...setup, isCreateOnly })}>
         {texts.createOnly}
       </Checkbox>
+      <Checkbox isSelected={setup.addsToLists} onChange={addsToLists => onChange({ ...setup, addsToLists })}>
+        {texts.addsToLists}
+      </Checkbox>
+      {owner === 'people' && (
+        <Checkbox
+          isSelected={setup.areAnswersOfNow}
+          onChange={areAnswersOfNow => onChange({ ...setup, areAnswersOfNow })}
+        >
+          {texts.answersOfNow}
+        </Checkbox>
+      )}
     </div>
   )
 }

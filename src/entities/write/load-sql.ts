@@ -297,18 +297,18 @@ export const readTombstonesSql = statement(
 )
 
 /**
- * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, evidence}]. Returns those that the history of one
- * of the people has. An answer without `collected_at` equals one of any time.
+ * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, undated, evidence}]. Returns those that the history of one
+ * of the people has. An answer without `collected_at` equals one of any time, or an undated one if it is `undated`.
  */
 export const readKnownAnswersSql = statement(
   'read_known_answers',
   `select v.position, v.consent_type_id, v.channel
    from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_ids uuid[], consent_type_id integer, channel text,
-     state boolean, collected_at timestamptz, evidence jsonb) cross join lateral (
+     state boolean, collected_at timestamptz, undated boolean, evidence jsonb) cross join lateral (
        select from consent_history h
        where h.organization_id = $1 and h.person_id = any(v.person_ids) and h.consent_type_id = v.consent_type_id
          and h.channel = v.channel and h.state = v.state and h.evidence is not distinct from v.evidence
-         and (v.collected_at is null or coalesce(h.collected_at, h.at) = v.collected_at)
+         and case when v.undated then h.undated else v.collected_at is null or coalesce(h.collected_at, h.at) = v.collected_at end
        limit 1
      ) h`,
 )

@@ -1,12 +1,12 @@
 import type { Channel } from '../../channels.ts'
-import { answerKey, possibleRepeats } from '../../consents/answers.ts'
+import { answerKey, hasAnswers, possibleRepeats } from '../../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Refusal } from '../../errors.ts'
 import { readKeys } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
 import type { Links, StoredRow, Target } from '../entity-row.ts'
-import { canCreate, type Write } from '../write-request.ts'
+import { canCreate, timeOfUndated, type Write } from '../write-request.ts'
 import { readDeletedEntities } from './load-deleted.ts'
 import {
   readBearersSql,
@@ -70,7 +70,7 @@ export async function load(
     return reference && rows.get(ids.get(referenceKey(reference)) ?? '')
   }
   const readingLinks = readLinks(tx, definitions, items, rowOf)
-  const readingAnswers = readKnownAnswers(tx, organization_id, items, rowOf)
+  const readingAnswers = readKnownAnswers(tx, definitions, items, rowOf)
   const readingDeleted = readDeletedEntities(tx, definitions, items, rowOf)
   await awaitPipelined([readingLinks, readingAnswers, readingDeleted])
   const deleted = await readingDeleted
@@ -238,12 +238,12 @@ export async function readLinks(
 const noLinks: Loaded['links'] = new Map()
 
 /**
- * Read stage of imports: finds the answers with evidence that the history already has. Few answers can be repeats, and
+ * Read stage of imports: finds the answers that the history already has. Few answers can be repeats, and
  * without one no statement runs.
  */
 async function readKnownAnswers(
   tx: Transaction,
-  organization_id: number,
+  { organization_id, consent_types }: Definitions,
   items: Item[],
   rowOf: (item: Item) => StoredRow | undefined,
 ): Promise<KnownAnswers> {
@@ -251,7 +251,10 @@ async function readKnownAnswers(
   const asked: object[] = []
   for (const item of items) {
     const row = item.write.operation === 'import' ? rowOf(item) : undefined
-    for (const { person_id, ...answer } of row ? possibleRepeats(item.write.body, row.answers) : []) {
+    if (!row || !hasAnswers(item.write.body)) continue
+    const { body } = item.write
+    const repeats = possibleRepeats(body, row.answers, consent_types, timeOfUndated(item.write))
+    for (const { person_id, ...answer } of repeats) {
       asked.push({ position: writes.length, person_ids: person_id ? [row!.id, person_id] : [row!.id], ...answer })
       writes.push(item.write)
     }

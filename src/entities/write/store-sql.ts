@@ -120,17 +120,17 @@ export const insertLinksSql = statement(
 
 /**
  * $2: [{person_id, version, consent_type_id, channel, previous_state, state, source, actor, request_id, collected_at,
- * evidence, superseded, pending}], $3: the time.
+ * evidence, superseded, pending, undated}], $3: the time.
  */
 export const appendConsentHistorySql = statement(
   'append_consent_history',
   `insert into consent_history (organization_id, person_id, version, consent_type_id, channel, previous_state, state,
-     source, at, actor, request_id, collected_at, evidence, superseded, pending)
+     source, at, actor, request_id, collected_at, evidence, superseded, pending, undated)
    select h.organization_id, v.person_id, v.version, v.consent_type_id, v.channel, v.previous_state, v.state, v.source, $3,
-     v.actor, v.request_id, v.collected_at, v.evidence, v.superseded, v.pending
+     v.actor, v.request_id, v.collected_at, v.evidence, v.superseded, v.pending, v.undated
    from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(person_id uuid, version integer,
      consent_type_id integer, channel text, previous_state boolean, state boolean, source text, actor text, request_id text,
-     collected_at timestamptz, evidence jsonb, superseded boolean, pending boolean)
+     collected_at timestamptz, evidence jsonb, superseded boolean, pending boolean, undated boolean)
    where h.organization_id = $1`,
 )
 

@@ -237,7 +237,7 @@ const decodedInAStep = 1_048_576
 /** As {@link decode}, in steps. */
 async function decodeLarge(bytes: Buffer): Promise<string> {
   if (bytes.length <= decodedInAStep) return decode(bytes)
-  const stepwise = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  const stepwise = new TextDecoder('utf-8', { fatal: true })
   let text = ''
   for (let start = 0; start < bytes.length; start += decodedInAStep) {
     await yieldIfDue()
