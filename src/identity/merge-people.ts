@@ -1,5 +1,5 @@
 import { type AnswerChoice, answerChangesToJson } from '../consents/answer-changes.ts'
-import { type Question, questionsOf } from '../consents/answers.ts'
+import { type Answers, type Question, questionsOf } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildDeletion, buildFill, type Change } from '../entities/decide/decide.ts'
 import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
@@ -22,6 +22,7 @@ import {
   runIdentityWrite,
 } from './identity-write.ts'
 import { type MergePlan, planMerge } from './merge.ts'
+import { type SequenceOf, tiedKeys } from './merge-answers.ts'
 import {
   countLinksToSql,
   insertMergeSql,
@@ -54,7 +55,8 @@ async function merge(
   checkVersion(survivor.row, call)
   throwIfPlaceholder(survivor.row, '')
   throwIfPlaceholder(other.row, asked.path)
-  const plan = planMerge(survivor, other, definitions, call.limits.links)
+  const sequenceOf = await readSequences(tx, organization_id, givers(survivor.row, other.row))
+  const plan = planMerge(survivor, other, definitions, call.limits.links, sequenceOf)
   if (plan.faults.length > 0)
     refuse('invalid_parameter', 'The person would have too many links.', { details: plan.faults })
   // The identifiers of the other lead to the survivor now, so no If-Match for the other may match.
@@ -174,12 +176,35 @@ export async function takenAnswers(
     person_id: after!.person_id!,
     ...(questionsOf([key])[0] as Question),
   }))
-  const rows = await tx.query<{ position: number; version: number }>(readAnswerVersionsSql, [
-    organization_id,
-    JSON.stringify(asked),
-  ])
+  const rows = await tx.query<AnswerVersion>(readAnswerVersionsSql, [organization_id, JSON.stringify(asked)])
   return rows.map(({ position, version }) => {
     const { position: _, ...answer } = asked[position]!
     return { ...answer, version, since }
   })
+}
+
+type AnswerVersion = { position: number; version: number; sequence: number }
+type Giver = { person_id: string; key: string }
+
+/** The givers of the answers of two people whose order only the numbers of their changes tell. */
+const givers = (one: StoredRow, other: StoredRow): Giver[] =>
+  tiedKeys(one.answers, other.answers).flatMap(key =>
+    [one, other].map(({ id, answers }) => ({ person_id: giverOf(answers, key, id), key })),
+  )
+
+/** The person who gave an answer of someone with this id. */
+export const giverOf = (answers: Answers, key: string, id: string): string => answers[key]!.person_id ?? id
+
+/** Reads the numbers of the changes by which people gave their answers. Issues no statement for none. */
+export async function readSequences(
+  tx: Transaction,
+  organization_id: number,
+  asked: readonly Giver[],
+): Promise<SequenceOf> {
+  if (asked.length === 0) return () => undefined
+  const questions = asked.map(({ person_id, key }, position) => ({ position, person_id, ...questionsOf([key])[0] }))
+  const rows = await tx.query<AnswerVersion>(readAnswerVersionsSql, [organization_id, JSON.stringify(questions)])
+  const nameOf = ({ person_id, key }: Giver) => `${person_id} ${key}`
+  const sequences = new Map(rows.map(({ position, sequence }) => [nameOf(asked[position]!), sequence]))
+  return (person_id, key) => sequences.get(nameOf({ person_id, key }))
 }

@@ -141,17 +141,20 @@ export const numberMergeSql = statement(
    ))`,
 )
 
-/** $2: [{position, person_id, consent_type_id, channel}]. Returns the version of the last answer that was not superseded. */
+/** $2: [{position, person_id, consent_type_id, channel}]. Returns the version and the number of the last answer that was not superseded. */
 export const readAnswerVersionsSql = statement(
   'read_answer_versions',
-  `select v.position, h.version
+  `select v.position, h.version, c.sequence
    from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_id uuid, consent_type_id integer, channel text)
      cross join lateral (
        select h.version from consent_history h
        where h.organization_id = $1 and h.person_id = v.person_id and h.consent_type_id = v.consent_type_id
          and h.channel = v.channel and not h.superseded
        order by h.version desc limit 1
-     ) h`,
+     ) h cross join lateral (
+       select c.sequence from changes c
+       where c.organization_id = $1 and c.entity_id = v.person_id and c.version = h.version offset 0
+     ) c`,
 )
 
 const merge = 'm.id, m.merged_id, m.into_id, m.person_id, m.sequence, m.undo'
@@ -215,9 +218,12 @@ export const readWrittenKeysSql = statement(
 /** $2: a person. Its own answers, with those that were superseded. */
 export const readOwnAnswersSql = statement(
   'read_own_answers',
-  `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.version, a.source, a.evidence,
-     a.collected_at, coalesce(a.collected_at, a.at) as answered_at
-   from consent_history a where a.organization_id = $1 and a.person_id = $2 order by a.version`,
+  `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.source, a.evidence,
+     a.collected_at, coalesce(a.collected_at, a.at) as answered_at, c.sequence
+   from consent_history a cross join lateral (
+     select c.sequence from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = a.version offset 0
+   ) c
+   where a.organization_id = $1 and a.person_id = $2 order by a.version`,
 )
 
 /** $2: merges. Returns who was merged by those that stand. */

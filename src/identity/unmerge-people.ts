@@ -23,7 +23,7 @@ import {
   readPeople,
   runIdentityWrite,
 } from './identity-write.ts'
-import { takenAnswers } from './merge-people.ts'
+import { giverOf, readSequences, takenAnswers } from './merge-people.ts'
 import {
   countListsOfSql,
   endMergeSql,
@@ -150,7 +150,7 @@ async function readFacts(
   const { organization_id } = definitions
   const into = await tx.query<MergeRow>(readMergesIntoSql, [organization_id, survivor.row.id])
   const remaining = into.flatMap(({ undo, ...other }) => (undo && other.id !== merge.id ? [{ ...other, undo }] : []))
-  const [[emptied], written, ownAnswers, resolve] = await Promise.all([
+  const [[emptied], written, ownAnswers, resolve, sequenceOf] = await Promise.all([
     tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [organization_id, survivor.row.id, merge.sequence]),
     merge.undo.into_version === null
       ? []
@@ -161,6 +161,7 @@ async function readFacts(
         ]),
     tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
     readTargets(tx, definitions, merge, returning),
+    readSequences(tx, organization_id, remainingGivers(merge, remaining)),
   ])
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
@@ -171,9 +172,18 @@ async function readFacts(
     isEmptied: emptied!.is_emptied,
     ownAnswers,
     remaining,
+    sequenceOf,
     resolve,
   }
 }
+
+/** The givers of the answers of other merges that may stand when those of this one go. */
+const remainingGivers = ({ undo }: StandingMerge, remaining: UnmergeFacts['remaining']) =>
+  remaining.flatMap(({ merged_id, undo: { other } }) =>
+    Object.keys(undo.other.answers)
+      .filter(key => Object.hasOwn(other.answers, key))
+      .map(key => ({ person_id: giverOf(other.answers, key, merged_id), key })),
+  )
 
 /** All fields and attribute keys that a merge filled. */
 const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFacts['written'] => ({
