@@ -30,6 +30,7 @@ import {
   numberMergeSql,
   readAnswerVersionsSql,
 } from './merge-sql.ts'
+import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 import type { TakenAnswer, Undo } from './undo.ts'
 
 type Person = CurrentState & { row: StoredRow }
@@ -68,12 +69,13 @@ async function merge(
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: ended, row: other.row }]
   if (filled) changes.push({ stack_id: peopleStackId, change: filled.change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
-  const [moved] = await tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, [
-    organization_id,
-    other.row.id,
-    survivor.row.id,
-  ])
-  const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, ...moved! })
+  const [moved] = await tx.query<{ merges: number[] } & Record<keyof LeadingIdentifiers, string[]>>(
+    moveIdentifiersSql,
+    [organization_id, other.row.id, survivor.row.id],
+  )
+  const { aliases, merges, emails, mobiles } = moved!
+  const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, aliases, merges })
+  const addresses = mergedAddresses({ ...survivor.row, ...filled?.change.columns }, other.row)
   await countFirstAlias(tx, organization_id)
   const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
     organization_id,
@@ -82,6 +84,8 @@ async function merge(
     ended.version,
     at,
     JSON.stringify(undo),
+    addresses.email_key,
+    addresses.mobile_key,
   ])
   const merge_id = stored!.id
   const made = [
@@ -104,7 +108,11 @@ async function merge(
       fields: fieldChanges(filled?.change),
       links: { moved_in: links!.count, ...plan.links },
       consents: answerChangesToJson(plan.answers),
-      aliases: [...(external_id === null ? [] : [external_id]), ...moved!.aliases],
+      aliases: aliasesToJson({
+        aliases: [...(external_id === null ? [] : [external_id]), ...aliases],
+        emails: [...(addresses.email_key === null ? [] : [addresses.email_key]), ...emails],
+        mobiles: [...(addresses.mobile_key === null ? [] : [addresses.mobile_key]), ...mobiles],
+      }),
     },
     moved: { people: [other.row.id], from: other.row.id },
     entities: { person: person! },

@@ -108,25 +108,33 @@ export const listUnfinishedMergesSql = statement(
   'select m.organization_id, m.id as merge_id from merges m where m.moving is not null order by m.organization_id, m.id',
 )
 
-/** $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now. */
+/**
+ * $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now, with the emails
+ * and phones of these people.
+ */
 export const moveIdentifiersSql = statement(
   'move_identifiers',
   `with aliased as (
      update aliases s set person_id = $3 where s.organization_id = $1 and s.person_id = $2 returning s.external_id
    ), merged as (
      update merges m set person_id = $3
-     where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null returning m.id
+     where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null returning m.id, m.email_key, m.mobile_key
    )
-   select array(select a.external_id from aliased a order by 1) as aliases, array(select m.id from merged m order by 1) as merges`,
+   select array(select a.external_id from aliased a order by 1) as aliases, array(select m.id from merged m order by 1) as merges,
+     array(select m.email_key from merged m where m.email_key is not null order by 1) as emails,
+     array(select m.mobile_key from merged m where m.mobile_key is not null order by 1) as mobiles`,
 )
 
-/** $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: what unmerge needs. Runs under the lock of the head. */
+/**
+ * $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: what unmerge needs, $7: email and $8: phone that lead to the survivor,
+ * as keys. Runs under the lock of the head.
+ */
 export const insertMergeSql = statement(
   'insert_merge',
-  `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
+  `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo, email_key, mobile_key)
    select c.organization_id, 1 + coalesce((
      select m.id from merges m where m.organization_id = $1 order by m.id desc limit 1
-   ), 0), $2::uuid, $3::uuid, $3::uuid, c.sequence, $5::timestamptz, $6::text::jsonb
+   ), 0), $2::uuid, $3::uuid, $3::uuid, c.sequence, $5::timestamptz, $6::text::jsonb, $7, $8
    from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = $4
    returning id`,
 )
@@ -235,7 +243,8 @@ export const readMergedIdsSql = statement(
 
 /**
  * $2: the person who returns, $3: the aliases that it had, $4: the merges into it, $5: its external identifier, or
- * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns the aliases.
+ * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns these aliases, and the
+ * emails and phones of the merges and of the one that ends.
  */
 export const returnIdentifiersSql = statement(
   'return_identifiers',
@@ -244,17 +253,34 @@ export const returnIdentifiersSql = statement(
    ), returned as (
      update merges m set person_id = $2
      where m.organization_id = $1 and m.id = any($4::integer[]) and m.person_id = $6 and m.unmerged_sequence is null
+     returning m.email_key, m.mobile_key
    ), given as (
      update aliases s set person_id = $2
      where s.organization_id = $1 and s.external_id = any($3::text[]) and s.person_id = $6
      returning s.external_id
-   ) select g.external_id from given g`,
+   ), led as (
+     select r.email_key, r.mobile_key from returned r
+     union all
+     select m.email_key, m.mobile_key from merges m
+     where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null
+   )
+   select array(select g.external_id from given g order by 1) as aliases,
+     array(select l.email_key from led l where l.email_key is not null order by 1) as emails,
+     array(select l.mobile_key from led l where l.mobile_key is not null order by 1) as mobiles`,
+)
+
+/** $2: [{id, email_key, mobile_key}]. The emails and phones of merged people that lead to the survivor now. */
+export const storeAddressesSql = statement(
+  'store_merged_addresses',
+  `update merges m set email_key = v.email_key, mobile_key = v.mobile_key
+   from jsonb_to_recordset($2::text::jsonb) as v(id integer, email_key text, mobile_key text)
+   where m.organization_id = $1 and m.id = v.id`,
 )
 
 /** $2: merge, $3: the person who returned, $4: the version of its return, $5: what remains of the undo. */
 export const endMergeSql = statement(
   'end_merge',
-  `update merges m set unmerged_sequence = c.sequence, undo = $5::text::jsonb from changes c
+  `update merges m set unmerged_sequence = c.sequence, undo = $5::text::jsonb, email_key = null, mobile_key = null from changes c
    where m.organization_id = $1 and m.id = $2 and c.organization_id = $1 and c.entity_id = $3 and c.version = $4`,
 )
 

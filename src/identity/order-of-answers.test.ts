@@ -96,7 +96,7 @@ async function run(shop: Shop, { do: way, who, entry, pair }: Step): Promise<boo
     upsert: () => shop.send('POST', '/v1/people/upsert', { external_id: who, ...body }),
     batch: () =>
       shop.send('POST', '/v1/people/batch', {
-        operations: [{ operation: 'patch', external_id: who, body }],
+        operations: [{ op: 'patch', external_id: who, body }],
       }),
     import: async () => {
       const { counts } = await importLines(shop, '/v1/people/import', linesFrom([{ external_id: who, ...body }]))

@@ -35,8 +35,10 @@ import {
   readOwnAnswersSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
+  storeAddressesSql,
   updateUndoSql,
 } from './merge-sql.ts'
+import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 import type { EndedUndo, MergeRow, Undo } from './undo.ts'
 import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan, withoutFill } from './unmerge.ts'
 
@@ -69,9 +71,9 @@ async function unmerge(
   const change = filled?.change
   const returned = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path })
 
-  await checkReturn(tx, definitions, returned, call.preferences.erased)
+  await checkReturn(tx, definitions, returned, call.preferences.erased, merge.sequence)
 
-  const aliases = await returnIdentifiers(tx, organization_id, merge)
+  const identifiers = await returnIdentifiers(tx, organization_id, merge)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
@@ -91,7 +93,7 @@ async function unmerge(
       fields: fieldChanges(change),
       links: { moved_in: links!.count, moved_out, dropped: countLinks(merge.undo) - targets.length },
       consents: answerChangesToJson(plan.answers),
-      aliases,
+      aliases: aliasesToJson(identifiers),
       kept: plan.kept,
     },
     moved: { people: returning, from: survivor.row.id },
@@ -280,11 +282,15 @@ async function throwIfTaken(
   throw new Fault({ ...refusal, details })
 }
 
-/** Gives the aliases and the people who were merged into the person back to it. Returns the aliases, with its own name. */
-async function returnIdentifiers(tx: Transaction, organization_id: number, merge: StandingMerge): Promise<string[]> {
+/** Gives the aliases and the people who were merged into the person back to it. Returns what leads to it again, with its own name, email and phone. */
+async function returnIdentifiers(
+  tx: Transaction,
+  organization_id: number,
+  merge: StandingMerge,
+): Promise<LeadingIdentifiers> {
   const { external_id } = merge.undo.other.columns
   const names = typeof external_id === 'string' ? [external_id] : []
-  const rows = await tx.query<{ external_id: string }>(returnIdentifiersSql, [
+  const [returned] = await tx.query<Record<keyof LeadingIdentifiers, string[]>>(returnIdentifiersSql, [
     organization_id,
     merge.merged_id,
     merge.undo.aliases,
@@ -292,7 +298,7 @@ async function returnIdentifiers(tx: Transaction, organization_id: number, merge
     names,
     merge.person_id,
   ])
-  return [...names, ...rows.map(row => row.external_id).sort()]
+  return { ...returned!, aliases: [...names, ...returned!.aliases] }
 }
 
 type Unmerged = {
@@ -333,6 +339,15 @@ async function endMerge(
     return [{ merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }]
   })
   if (updated.length > 0) await awaitPipelined([tx.query(updateUndoSql, [organization_id, JSON.stringify(updated)])])
+  const columns = change?.columns ?? {}
+  const isAddressLost = (['email', 'mobile_prefix', 'mobile_number'] as const).some(name => columns[name] !== undefined)
+  if (!isAddressLost) return
+  // An address that the survivor had taken from this person may be that of another one who is still merged.
+  const addresses = facts.remaining.map(({ id, undo }) => ({
+    id,
+    ...mergedAddresses({ ...survivor.row, ...columns }, undo.other.columns),
+  }))
+  await tx.query(storeAddressesSql, [organization_id, JSON.stringify(addresses)])
 }
 
 /** Whether an answer is one that a merged person brought, its own or that of someone merged into it. */

@@ -172,6 +172,9 @@ type Source = {
   external_id: string | null
   values: unknown[] | null
   aliases: string[] | null
+  /** The emails and phones of merged people that lead to the person. */
+  emails: string[] | null
+  mobiles: string[] | null
   words: string | null
 }
 
@@ -286,8 +289,9 @@ function searchWords(source: Source): string[] {
   }
   const { texts, external_id, mobile_key, mobile_number } = source
   for (const text of [...(texts ?? []), external_id]) if (text) add(text)
-  for (const number of [mobile_key, mobile_number]) if (number) addPhone(number.replace(/\P{Nd}/gu, ''), add)
-  for (const alias of source.aliases ?? []) add(alias)
+  for (const number of [mobile_key, mobile_number, ...(source.mobiles ?? [])])
+    if (number) addPhone(number.replace(/\P{Nd}/gu, ''), add)
+  for (const alias of [...(source.aliases ?? []), ...(source.emails ?? [])]) add(alias)
   for (const value of (source.values ?? []).flat()) if (typeof value === 'string') add(value)
   return [...words]
 }
