@@ -442,11 +442,15 @@ create table merges (
   at timestamp with time zone not null,
   undo jsonb,
   moving uuid[],
+  email_key text collate "C",
+  mobile_key text collate "C",
   constraint merges_pkey PRIMARY KEY (organization_id, id),
   constraint merges_id_check CHECK ((id > 0))
 );
+CREATE INDEX merges_email_key ON public.merges USING btree (organization_id, email_key, person_id) WHERE (email_key IS NOT NULL);
 CREATE INDEX merges_into ON public.merges USING btree (organization_id, into_id);
 CREATE UNIQUE INDEX merges_merged ON public.merges USING btree (organization_id, merged_id) WHERE (unmerged_sequence IS NULL);
+CREATE INDEX merges_mobile_key ON public.merges USING btree (organization_id, mobile_key, person_id) WHERE (mobile_key IS NOT NULL);
 CREATE INDEX merges_moving ON public.merges USING btree (organization_id, merged_id) WHERE (moving IS NOT NULL);
 CREATE INDEX merges_of ON public.merges USING btree (organization_id, merged_id, sequence);
 CREATE INDEX merges_person ON public.merges USING btree (organization_id, person_id) WHERE (unmerged_sequence IS NULL);
@@ -457,6 +461,8 @@ comment on column merges.sequence is 'The change that logged the merge.';
 comment on column merges.unmerged_sequence is 'The change that logged its undoing.';
 comment on column merges.undo is 'What an unmerge needs: the fields, links and answers that the merge moved.';
 comment on column merges.moving is 'The people to whom others link, after a merge or its undoing with many links: some of these do not lead to where they should yet. Null once all do.';
+comment on column merges.email_key is 'The email of the merged person, as a key, while it leads to person_id. Null: the survivor took it, or the merge was undone.';
+comment on column merges.mobile_key is 'The phone of the merged person, as a key, while it leads to person_id. Null: the survivor took it, or the merge was undone.';
 
 create table name_versions (
   organization_id integer not null,

@@ -871,9 +871,11 @@ export type DossierLine =
       name: string | null
     }
   | {
-      /** A further external identifier of the person. */
+      /** A further identifier of the person. */
       type: 'alias'
-      external_id: string
+      kind: 'external_id' | 'email' | 'mobile'
+      /** The external identifier, the email in lower case, or the phone as an international number (E.164). */
+      value: string
       created_at: string
       merge_id: number | null
     }
@@ -1460,8 +1462,8 @@ export type MergeResult = {
     }
     /** The current answers of the survivor that change. */
     consents: AnswerChange[]
-    /** The external identifiers that lead to the survivor now. */
-    aliases: string[]
+    /** The identifiers that lead to the survivor now, with the email and phone that the survivor does not take. */
+    aliases: PersonAlias[]
   }
   /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
   person: Person
@@ -1837,6 +1839,13 @@ export type Person = {
   relationship_labels?: RelationshipLabels
   /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
   as_of?: AsOf
+}
+
+/** A further identifier of a person. */
+export type PersonAlias = {
+  kind: 'external_id' | 'email' | 'mobile'
+  /** The external identifier, the email in lower case, or the phone as an international number (E.164). */
+  value: string
 }
 
 /** What a create, PUT, PATCH or upsert of a person writes. A null clears the field. */
@@ -2650,8 +2659,8 @@ export type UnmergeResult = {
     }
     /** The current answers of the survivor that change. */
     consents: AnswerChange[]
-    /** The external identifiers that lead to the returned person again. */
-    aliases: string[]
+    /** The identifiers that lead to the returned person again. */
+    aliases: PersonAlias[]
     /** What the merge had given to the survivor, and stays there. */
     kept: KeptValue[]
   }

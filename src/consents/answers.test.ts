@@ -11,7 +11,7 @@ import {
   summaryFlag,
   withAnswers,
 } from './answers.ts'
-import type { Method } from './evidence.ts'
+import { type Method, methods } from './evidence.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 
@@ -208,12 +208,14 @@ describe('answers with a time of collection', () => {
       if (!given.state) return 2
       return given.channel === 'sms' || given.method === 'double_opt_in' ? 1 : 0
     }
+    // The earlier in the list, the higher. No method is the lowest.
+    const rankOf = ({ method }: ConsentAssignment) => (method ? -methods.indexOf(method) : -methods.length)
     const sorted = entries.toSorted(
       (a, b) =>
         Date.parse(a.collected_at!) - Date.parse(b.collected_at!) ||
         strengthOf(a) - strengthOf(b) ||
         (a.text_version ?? 0) - (b.text_version ?? 0) ||
-        ((a.method ?? '') < (b.method ?? '') ? -1 : 1),
+        rankOf(a) - rankOf(b),
     )
     return Object.fromEntries(
       sorted.map(given => {

@@ -2,7 +2,7 @@ import { type Channel, channels, channelTable, type SummaryFlag } from '../chann
 import type { Detail } from '../errors.ts'
 import { pointer } from '../errors.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
-import { type Evidence, evidenceFault, evidenceOf } from './evidence.ts'
+import { type Evidence, evidenceFault, evidenceOf, methods } from './evidence.ts'
 
 /**
  * An answer that stands. `answered_at` is when it was collected: RFC 3339, UTC, milliseconds, so that texts compare like
@@ -142,7 +142,8 @@ function decideAnswer(
     isDated: given !== undefined,
     evidence: evidenceOf(entry),
     pending,
-    superseded: (given !== undefined || undated) && standing !== undefined && rankOf(stored) < rankOf(standing),
+    superseded:
+      (given !== undefined || undated) && standing !== undefined && compareAnswers(stored, standing) < 0,
     stored,
   }
 }
@@ -153,16 +154,29 @@ const utc = (timeMs: number) => new Date(timeMs).toISOString()
 const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
   collected_at === undefined ? undefined : utc(Date.parse(collected_at.toUpperCase()))
 
+/** An answer with the number of its change, if it is stored. */
+export type NumberedAnswer = StandingAnswer & { sequence?: number | undefined }
+
 /**
- * The rank of an answer among those to one question, as a text that compares like it. The latest answer stands. At equal
- * times a refusal wins, then a confirmed grant. The fields that filters see decide the rest, so that the order of arrival never
- * does. The unknown time of an undated answer is before every other and equal to that of another undated one, so an undated grant lifts no
- * refusal.
+ * The order of answers to one question, everywhere: positive if `one` stands over `other`. The answer that was collected later stands, at
+ * equal times a refusal over a grant, and a grant over one that waits for its confirmation; then the higher text version, the method
+ * that comes earlier in the list of methods, and the later change. So the order of arrival decides only between answers that filters
+ * do not tell apart. The unknown time of an undated answer is before every other. Zero if the numbers of the changes would decide and one of them is missing.
  */
-export function rankOf({ state, pending, answered_at, undated, text_version = 0, method }: StandingAnswer): string {
-  const strength = pending ? 0 : state ? 1 : 2
-  return `${undated ? '' : answered_at} ${strength} ${String(text_version).padStart(10, '0')} ${method ?? ''}`
+export function compareAnswers(one: NumberedAnswer, other: NumberedAnswer): number {
+  const [time, otherTime] = [timeOf(one), timeOf(other)]
+  if (time !== otherTime) return time > otherTime ? 1 : -1
+  return (
+    strengthOf(one) - strengthOf(other) ||
+    (one.text_version ?? 0) - (other.text_version ?? 0) ||
+    methodRank(one) - methodRank(other) ||
+    (one.sequence !== undefined && other.sequence !== undefined ? one.sequence - other.sequence : 0)
+  )
 }
+
+const timeOf = ({ undated, answered_at }: StandingAnswer) => (undated ? '' : answered_at)
+const strengthOf = ({ state, pending }: StandingAnswer) => (pending ? 0 : state ? 1 : 2)
+const methodRank = ({ method }: StandingAnswer) => (method === undefined ? 0 : methods.length - methods.indexOf(method))
 
 type AddAnswer = (assignment: ConsentAssignment, source: Answer['source']) => void
 

@@ -1,4 +1,5 @@
 import type { Channel } from '../../src/channels.ts'
+import { methods } from '../../src/consents/evidence.ts'
 
 /** A purpose on a channel, as the organization of the test declares it. */
 export type Purpose = {
@@ -44,7 +45,7 @@ const isSame = (a: Pick<Entry, 'consent_type_id' | 'channel'>, b: Pick<Entry, 'c
 
 /** The latest answer stands. At equal times a refusal does, then a confirmed grant, then the greater text and method. */
 const rank = ({ time, state, pending, text_version = 0, method }: Kept) =>
-  [time, pending ? 0 : state ? 1 : 2, text_version, method ?? ''].join(' ')
+  [time, pending ? 0 : state ? 1 : 2, text_version, method ? methods.length - methods.indexOf(method) : 0].join(' ')
 
 /** The answer to a purpose that stands after the answers so far. */
 export const standingOf = (kept: Kept[], purpose: Pick<Entry, 'consent_type_id' | 'channel'>): Kept | undefined =>

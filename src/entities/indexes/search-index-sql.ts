@@ -57,7 +57,7 @@ export const listChangedEntitiesSql = statement(
 )
 
 /**
- * $2: stack, $3: ids, $4: keys, $5: whether a person may have aliases. Returns each id with its entity's values, if it exists, and with its
+ * $2: stack, $3: ids, $4: keys, $5: whether a person may have aliases, and emails and phones by merges. Returns each id with its entity's values, if it exists, and with its
  * document, if it has one.
  */
 export const readSearchSourcesSql = statement(
@@ -65,7 +65,13 @@ export const readSearchSourcesSql = statement(
   `select v.id, e.*, d.words,
      case when $5 then (
        select array_agg(a.external_id) from aliases a where a.organization_id = $1 and a.person_id = v.id
-     ) end as aliases
+     ) end as aliases, case when $5 then (
+       select array_agg(m.email_key) from merges m
+       where m.organization_id = $1 and m.person_id = v.id and m.unmerged_sequence is null and m.email_key is not null
+     ) end as emails, case when $5 then (
+       select array_agg(m.mobile_key) from merges m
+       where m.organization_id = $1 and m.person_id = v.id and m.unmerged_sequence is null and m.mobile_key is not null
+     ) end as mobiles
    from unnest($3::uuid[]) as v(id) left join lateral (
      select true as exists, array[${wordColumns.map(column => `e.${column}`).join(', ')}] as texts, e.mobile_key, e.mobile_number, e.external_id,
        case when cardinality($4::text[]) > 0 then (

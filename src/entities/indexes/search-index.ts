@@ -178,6 +178,9 @@ type Source = {
   external_id: string | null
   values: unknown[] | null
   aliases: string[] | null
+  /** The emails and phones of merged people that lead to the person. */
+  emails: string[] | null
+  mobiles: string[] | null
   words: string | null
 }
 
@@ -295,8 +298,9 @@ function searchWords(source: Source): string[] {
   const [first, last] = (['first_name', 'last_name'] as const).map(name => texts?.[wordColumns.indexOf(name)])
   // A name is written in either order, without a space.
   if (first && last) for (const pair of [...pairAcross(last, first), ...pairAcross(first, last)]) words.add(pair)
-  for (const number of [mobile_key, mobile_number]) if (number) addPhone(number.replace(/\P{Nd}/gu, ''), add)
-  for (const alias of source.aliases ?? []) add(alias)
+  for (const number of [mobile_key, mobile_number, ...(source.mobiles ?? [])])
+    if (number) addPhone(number.replace(/\P{Nd}/gu, ''), add)
+  for (const alias of [...(source.aliases ?? []), ...(source.emails ?? [])]) add(alias)
   for (const value of (source.values ?? []).flat()) if (typeof value === 'string') add(value)
   return [...words]
 }

@@ -1,3 +1,4 @@
+import { peopleWithKey } from '../../changes/people-sql.ts'
 import { statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 
@@ -241,22 +242,24 @@ export const readTargetsSql = statement(
 
 const person = 'e.id, e.external_id'
 
-const byKey = (kind: string) =>
-  `(select '${kind}' as kind, ${person} from entities e
-     where e.organization_id = $1 and e.stack_id = 0 and e.${kind}_key = a.${kind} order by e.id limit $3)`
+const byKey = (kind: 'email' | 'mobile') =>
+  `(select '${kind}' as kind, ${person}, e.is_merged from (${peopleWithKey(`${kind}_key`, `a.${kind}`, '$3')}) k cross join lateral (
+       select ${person}, e.${kind}_key is distinct from a.${kind} as is_merged from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.id = k.id offset 0
+     ) e order by e.id limit $3)`
 
 /**
  * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum of people by one key. Returns who has each
- * key.
+ * key; `is_merged` if a merge leads it to the person, who has another one.
  */
 export const findMatchesSql = statement(
   'find_matches',
   `select a.number, e.* from jsonb_to_recordset($2::text::jsonb) as a(number integer, external_id text, email text, mobile text)
    cross join lateral (
-     (select 'external_id' as kind, ${person} from entities e
+     (select 'external_id' as kind, ${person}, false as is_merged from entities e
      where e.organization_id = $1 and e.stack_id = 0 and e.external_id = a.external_id offset 0)
      union all
-     (select 'external_id', ${person} from (
+     (select 'external_id', ${person}, false from (
        select s.person_id from aliases s
        where s.organization_id = $1 and s.external_id = a.external_id offset 0
      ) s cross join lateral (
@@ -294,6 +297,18 @@ export const readTombstonesSql = statement(
   `select v.value from ${hashed} cross join lateral (
      select from tombstones t where t.organization_id = $1 and t.hash = h.hash offset 0
    ) t`,
+)
+
+/** $2: values such as `email:ada@example.com`, $3: number of a change. Returns those that an erasure after the change keeps. */
+export const readTombstonesSinceSql = statement(
+  'read_tombstones_since',
+  `select v.value from ${hashed} cross join lateral (
+     select t.erasure_id from tombstones t where t.organization_id = $1 and t.hash = h.hash offset 0
+   ) t join erasures x on x.organization_id = $1 and x.id = t.erasure_id cross join lateral (
+     select c.sequence from changes c
+     where c.organization_id = $1 and c.entity_id = x.entity_id order by c.version desc limit 1
+   ) c
+   where c.sequence > $3`,
 )
 
 /**

@@ -324,16 +324,23 @@ export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
 
 const noReferences: Reference[] = []
 
-/** How a write recognizes its person: the values of its body, in the order in which they are tried. */
-export type MatchPlan = { tried: readonly { kind: MatchKind; key: string }[] }
+type KindKey = { kind: MatchKind; key: string }
+
+/**
+ * How a write recognizes its person: the values of its body, in the order in which they are tried, and its other addresses. A merge may lead
+ * any of them to the person.
+ */
+export type MatchPlan = { tried: readonly KindKey[]; others: readonly KindKey[] }
 
 /** Plans the recognition of a write's person. A kind whose value the body lacks, or whose phone is no number, is skipped. */
 function planMatch(match: readonly MatchKind[], body: EntityBody): MatchPlan {
-  const tried = match.flatMap(kind => {
-    const key = keyOf(kind, body)
-    return key ? [{ kind, key }] : []
-  })
-  return { tried }
+  const keysOf = (kinds: readonly MatchKind[]) =>
+    kinds.flatMap((kind): KindKey[] => {
+      const key = keyOf(kind, body)
+      return key ? [{ kind, key }] : []
+    })
+  const others = (['email', 'mobile'] as const).filter(kind => !match.includes(kind))
+  return { tried: keysOf(match), others: keysOf(others) }
 }
 
 function keyOf(kind: MatchKind, body: EntityBody): string | null | undefined {
