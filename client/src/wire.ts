@@ -1807,7 +1807,7 @@ export type PersonBody = {
   mobile_prefix?: string | null
   /** Mobile phone number. */
   mobile_number?: string | null
-  /** YYYY-MM-DD, from 1850-01-01 to today. */
+  /** YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth. */
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
@@ -2026,7 +2026,7 @@ export type PersonUpsertBody = {
   mobile_prefix?: string | null
   /** Mobile phone number. */
   mobile_number?: string | null
-  /** YYYY-MM-DD, from 1850-01-01 to today. */
+  /** YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth. */
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null

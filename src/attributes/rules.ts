@@ -6,8 +6,8 @@ import {
   ruleNames,
   typesText,
 } from '../attribute-rules.ts'
+import { instantOf } from '../instant.ts'
 import type { Attribute } from '../organizations/definitions.ts'
-import { instantOf } from './instant.ts'
 import { type PatternTime, patternFault, patternMismatch } from './pattern.ts'
 import { coerceValue, type ValueFault, valueFault } from './values.ts'
 

@@ -1,12 +1,12 @@
 import { type Channel, channels, channelTable, type SummaryFlag } from '../channels.ts'
 import type { Detail } from '../errors.ts'
 import { pointer } from '../errors.ts'
+import { sortableTime, utcTime } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import { type Evidence, evidenceFault, evidenceOf } from './evidence.ts'
 
 /**
- * An answer that stands. `answered_at` is when it was collected: RFC 3339, UTC, milliseconds, so that texts compare like
- * times. A grant that waits for its confirmation has the state false and is `pending`. `person_id` is set if a person who was
+ * An answer that stands. `answered_at` is when it was collected, as `utcTime` prints it. A grant that waits for its confirmation has the state false and is `pending`. `person_id` is set if a person who was
  * merged gave it: the consent history has the answer under that identifier.
  */
 export type StandingAnswer = { state: boolean; answered_at: string; pending?: true; person_id?: string } & Pick<
@@ -109,8 +109,9 @@ function decideAnswer(
 ): Omit<Answer, 'source'> {
   const { consent_type_id, channel, state, method, text_version } = entry
   const given = collectionTimeOf(entry)
-  const isBehind = given === undefined && standing !== undefined && standing.answered_at >= at
-  const collected_at = given ?? (isBehind ? utc(Date.parse(standing.answered_at) + 1) : null)
+  const isBehind =
+    given === undefined && standing !== undefined && sortableTime(standing.answered_at) >= sortableTime(at)
+  const collected_at = given ?? (isBehind ? nextMillisecond(standing.answered_at) : null)
   const needsConfirmation = configuredFor(type, channel)?.double_opt_in && method !== 'double_opt_in'
   // A client that repeats a grant, as a synchronization does, must not revoke the confirmed one.
   const repeatsGrant = given === undefined && standing?.state === true
@@ -133,11 +134,11 @@ function decideAnswer(
   }
 }
 
-const utc = (timeMs: number) => new Date(timeMs).toISOString()
+const nextMillisecond = (time: string) => new Date(Date.parse(time) + 1).toISOString()
 
 /** The time that the client gave, as a row stores it. */
 const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
-  collected_at === undefined ? undefined : utc(Date.parse(collected_at.toUpperCase()))
+  collected_at === undefined ? undefined : utcTime(collected_at)
 
 /**
  * The rank of an answer among those to one question, as a text that compares like it. The latest answer stands. At equal
@@ -146,7 +147,7 @@ const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
  */
 export function rankOf({ state, pending, answered_at, text_version = 0, method }: StandingAnswer): string {
   const strength = pending ? 0 : state ? 1 : 2
-  return `${answered_at} ${strength} ${String(text_version).padStart(10, '0')} ${method ?? ''}`
+  return `${sortableTime(answered_at)} ${strength} ${String(text_version).padStart(10, '0')} ${method ?? ''}`
 }
 
 type AddAnswer = (assignment: ConsentAssignment, source: Answer['source']) => void
@@ -223,7 +224,7 @@ export function possibleRepeats(body: ConsentBody, current: Answers): PossibleRe
     if (!standing || (!evidence && entry.collected_at === undefined)) return []
     const collected_at = collectionTimeOf(entry)
     const isPossible = collected_at
-      ? collected_at <= standing.answered_at
+      ? sortableTime(collected_at) <= sortableTime(standing.answered_at)
       : state === (standing.state || standing.pending === true)
     if (!isPossible) return []
     const { person_id } = standing

@@ -3,6 +3,7 @@ import type { AnswerChoice } from '../consents/answer-changes.ts'
 import { type Answers, questionsOf, type StandingAnswer, summaryFlag } from '../consents/answers.ts'
 import type { ConsentChange } from '../entities/decide/decide-answers.ts'
 import type { Columns, EntityRow } from '../entities/entity-row.ts'
+import { sortableTime } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 
 /**
@@ -13,9 +14,8 @@ export function laterAnswer(one: StandingAnswer, other: StandingAnswer): Standin
   return rankOf(other) > rankOf(one) ? other : one
 }
 
-/** Compares as a text, because all times have the same length. */
 const rankOf = ({ answered_at, state, pending }: StandingAnswer) =>
-  `${answered_at} ${state ? 0 : pending === true ? 1 : 2}`
+  `${sortableTime(answered_at)} ${state ? 0 : pending === true ? 1 : 2}`
 
 /** The answer as the survivor's row has it: it names the person who gave it. */
 export const givenBy = (person_id: string, answer: StandingAnswer): StandingAnswer => ({ person_id, ...answer })

@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { exactTimeText } from '../db/time-text.ts'
 
 /**
  * $2: [{position, external_id | id}]. Returns whom each identifier leads to, directly or as an alias or a merged identifier. One that
@@ -216,7 +217,7 @@ export const readWrittenKeysSql = statement(
 export const readOwnAnswersSql = statement(
   'read_own_answers',
   `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.version, a.source, a.evidence,
-     a.collected_at, coalesce(a.collected_at, a.at) as answered_at
+     ${exactTimeText('a.collected_at')} as collected_at, ${exactTimeText('coalesce(a.collected_at, a.at)')} as answered_at
    from consent_history a where a.organization_id = $1 and a.person_id = $2 order by a.version`,
 )
 
