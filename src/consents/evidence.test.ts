@@ -191,7 +191,7 @@ describe('a time with up to nine digits of a second', () => {
     }
     expect([await found({ $eq: kept }), await found({ $gt: kept }), await found({ $lt: at })]).toEqual([1, 0, 1])
     const decision = await send('POST', '/v1/people/ada/contactable', { consent_type_id: 1, channel: 'email' })
-    expect(decision.body.data.reason).toMatchObject({ collected_at: kept })
+    expect(decision.body.data.reasons).toMatchObject([{ collected_at: kept }])
   })
 
   it('orders answers within a millisecond', async () => {
