@@ -179,7 +179,7 @@ describe('a time with up to nine digits of a second', () => {
   const kept = '2020-05-01T12:30:00.123456Z'
 
   it('is kept to the microsecond in reads, the history, filters and contact decisions', async () => {
-    await patch({ consents: [entry(true, { collected_at: at })] })
+    await patch({ email: 'ada@example.org', consents: [entry(true, { collected_at: at })] })
     expect(await answersOf()).toMatchObject([{ answered_at: kept }])
     const { body } = await send('GET', '/v1/people/ada/consents/history')
     expect(body.data.items).toMatchObject([{ collected_at: kept }])
