@@ -1551,6 +1551,8 @@ export type NewWebhook = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. */
+  headers?: Record<string, string>
 }
 
 /** A key that was not declared when values were written under it. */
@@ -2612,6 +2614,8 @@ export type Webhook = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** The names of the headers of each request besides those that kith sets, in lower case. */
+  headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: WebhookDisabled | null
   failing_since: string | null
@@ -2698,6 +2702,8 @@ export type WebhookPatch = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. A header that is not given is kept, and null removes it. Null in place of the object removes all. */
+  headers?: Record<string, string | null> | null
 }
 
 /** Body of POST /v1/webhooks/{id}/replay. */
@@ -2759,6 +2765,8 @@ export type WebhookWithSecret = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** The names of the headers of each request besides those that kith sets, in lower case. */
+  headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: WebhookDisabled | null
   failing_since: string | null
