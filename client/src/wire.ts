@@ -349,6 +349,8 @@ export type ChangePage = {
   head: number
   /** Names the numbering. It is another one after `kith log renew`, which follows a restore. */
   log_id: string
+  /** That the token has no scope that reads any subject, so that no change is shown. Absent otherwise. */
+  warnings?: Warning[]
 }
 
 /** An answer to one consent type on one channel. */
