@@ -74,13 +74,6 @@ export function isExternalId(text: string): boolean {
   return text.length <= 255 || (text.length <= 510 && [...text].length <= 255)
 }
 
-/** Characters that show nothing, or change the order of others: a reader of the log could take one name for another. */
-const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
-
-/** Whether a text can name an actor of the change log: 1 to 255 characters, none of them a control or invisible character. */
-export const isActorName = (text: string): boolean =>
-  /^.{1,255}$/su.test(text) && text.isWellFormed() && !invisible.test(text)
-
 /** A UUID of any version, canonical with hyphens, in either case. */
 export const isUuid = (text: string): boolean => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text)
 

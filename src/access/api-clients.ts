@@ -1,12 +1,5 @@
-import {
-  type Client,
-  findClient,
-  insertClient,
-  isClientName,
-  organizationOf,
-  readClientPage,
-  revokeClient,
-} from '../auth/clients.ts'
+import { actorNameMessage, organizationOf } from '../actor-names.ts'
+import { type Client, findClient, insertClient, isClientName, readClientPage, revokeClient } from '../auth/clients.ts'
 import { createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { splitScopes } from '../scopes.ts'
@@ -44,8 +37,7 @@ export async function findApiClient({ db, caller, params, signal }: Call): Promi
 export async function createApiClient({ db, caller, body, signal }: Call<NewApiClient>) {
   const { name, scopes } = body
   requireGrantable(caller, scopes)
-  if (!isClientName(name))
-    throw new Fault(createValueRefusal('/name', 'The name must have no control or invisible characters.'))
+  if (!isClientName(name)) throw new Fault(createValueRefusal('/name', `The name ${actorNameMessage}.`))
   const scope = [...new Set(scopes)].join(' ')
   const { client_secret, ...created } = await insertClient(db, caller.organization, { name, scope }, signal)
   return { ...clientToJson(created), client_secret }

@@ -1,8 +1,9 @@
-import { isActorName } from '../formats.ts'
+import { actorNameMessage, isActorName, looksLikeClient } from '../actor-names.ts'
 import { isOrganizationKey } from '../organizations/organizations.ts'
 import { parseScopes, type Scope } from '../scopes.ts'
 import type { JsonObject } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
+import { ownName } from './keys.ts'
 
 /** The checked claims of a token. Whether the organization and the client exist is not checked yet. */
 export type Claims = {
@@ -37,8 +38,10 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
   const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id, session_id, maker } = payload
   if (iss !== issuer.name) return `its iss is not ${issuer.name}`
   if (!isAudience(aud, issuer.audience)) return `its aud is not ${issuer.audience}, and no list with it`
-  if (!isSubject(sub)) return 'its sub is not 1 to 255 characters without control and invisible characters'
+  if (!isSubject(sub)) return `its sub ${actorNameMessage}`
   if (typeof org !== 'string' || !isOrganizationKey(org)) return 'its org is not the key of an organization'
+  // The clients of kith have this form, and outside issuers know none of them.
+  if (issuer.name !== ownName && looksLikeClient(sub, org)) return 'its sub has the form of a client_id of kith'
   if (jti !== undefined && typeof jti !== 'string') return 'its jti is not a string'
   for (const [name, value] of Object.entries({ client_id, session_id, maker }))
     if (value !== undefined && typeof value !== 'string') return `its ${name} is not a string`

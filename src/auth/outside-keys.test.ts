@@ -120,6 +120,9 @@ describe('a token of the outside issuer', () => {
     'with the outside iss, signed by the key of kith': () => signOwn(gate, outsideClaims),
     'with the outside iss, signed by the key of kith under the outside kid': () =>
       signOwn(gate, outsideClaims, { alg: 'ES256', kid: 'ec' }),
+    'with the name of kith as its subject': () => tokenOf({ sub: 'kith erasures apply' }),
+    'with the form of a client of its organization as its subject': () =>
+      tokenOf({ sub: 'default.0123456789abcdef', client_id: 'default.0123456789abcdef' }),
     'without a kid': () => tokenOf({}, { ...byEc, kid: undefined as never }),
     'with the kid of a key of another algorithm': () => tokenOf({}, { ...byEc, kid: 'rsa' }),
     'whose algorithm is not that of its key': () => tokenOf({}, { ...byEc, alg: 'RS256' }),

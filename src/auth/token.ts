@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
+import { actorNameMessage } from '../actor-names.ts'
 import type { Database } from '../db/db.ts'
 import { createValueRefusal, Fault, type Refusal } from '../errors.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
@@ -56,11 +57,7 @@ export async function issueToken(
 function buildRequestRefusal({ subject, ttlSeconds }: TokenRequest, words: string[]): Refusal | undefined {
   const refusal = buildScopeRefusal(words)
   if (refusal) return refusal
-  if (!isSubject(subject))
-    return createValueRefusal(
-      '/subject',
-      'The subject must have 1 to 255 characters, and no control or invisible characters.',
-    )
+  if (!isSubject(subject)) return createValueRefusal('/subject', `The subject ${actorNameMessage}.`)
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds)
     return createValueRefusal(
       '/ttl_seconds',

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { actorNameMessage, isActorName } from '../actor-names.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { createValueRefusal, Fault, refuse } from '../errors.ts'
-import { isActorName } from '../formats.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -69,10 +69,7 @@ export async function createSignInCode(
   const words = splitScopes(scope)
   const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
-  if (!isActorName(name))
-    throw new Fault(
-      createValueRefusal('/name', 'The name must have 1 to 255 characters, and no control or invisible characters.'),
-    )
+  if (!isActorName(name)) throw new Fault(createValueRefusal('/name', `The name ${actorNameMessage}.`))
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const code = createSecret(organizationKey)
