@@ -347,7 +347,7 @@ export type ChangePage = {
   last: number
   /** The number of the newest change. */
   head: number
-  /** Names the numbering. It is another one after `kith log renew`, which follows a restore. */
+  /** Names the numbering. It is another one after a restore. */
   log_id: string
   /** That the token has no scope that reads any subject, so that no change is shown. Absent otherwise. */
   warnings?: Warning[]

@@ -151,7 +151,7 @@ export const changePage = Type.Object(
     head: Type.Integer({ minimum: 0, description: 'The number of the newest change.' }),
     log_id: Type.String({
       format: 'uuid',
-      description: 'Names the numbering. It is another one after `kith log renew`, which follows a restore.',
+      description: 'Names the numbering. It is another one after a restore.',
     }),
     warnings: Type.Optional(
       Type.Array(warning, {
