@@ -241,6 +241,20 @@ b";31.12.1999;-1.5;yes;1999-1-2;31.12.1999 23:59 +0100;{"a":[1]};x|y z;b;no;1
     })
   })
 
+  it('refuses a local time that clocks are put forward over', async () => {
+    const rows = ['a,2026-03-29 02:30', 'b,2026-03-29 01:59:59.999', 'c,2026-03-29 03:00', 'd,2026-10-25 02:30']
+    const { counts } = await importCsv(`external_id,seen\n${rows.join('\n')}\n`, '--time-zone', 'Europe/Berlin')
+    expect(counts).toMatchObject({ created: 3, failed: 1 })
+    expect(await refusedText()).toContain('does not exist in the time zone: clocks are put forward over it')
+    const seen = async (id: string) => (await client.people.get(id)).attribute_values.seen
+    // Clocks show the time of d twice, and the first one counts.
+    expect([await seen('b'), await seen('c'), await seen('d')]).toEqual([
+      '2026-03-29T01:59:59.999+01:00',
+      '2026-03-29T03:00:00+02:00',
+      '2026-10-25T02:30:00+02:00',
+    ])
+  })
+
   it('keeps the stored value for an empty cell, or clears it with --empty null', async () => {
     await client.people.create({ external_id: 'a', first_name: 'Ada', attribute_values: { age: 1 } })
     expect((await importCsv('external_id,first_name,age\na,,\n')).counts).toMatchObject({ unchanged: 1 })

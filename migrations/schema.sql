@@ -807,6 +807,7 @@ create table webhooks (
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
   tests jsonb default '[]'::jsonb not null,
+  headers jsonb default '{}'::jsonb not null,
   constraint webhooks_pkey PRIMARY KEY (organization_id, id),
   constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
   constraint webhooks_id_check CHECK ((id > 0)),
@@ -822,3 +823,4 @@ comment on column webhooks.replay_after is 'The changes after this one are sent 
 comment on column webhooks.replay_until is 'The last change of the replay.';
 comment on column webhooks.deleted_at is 'A deleted webhook keeps its row without address and secrets, so that its id stays its own.';
 comment on column webhooks.tests is 'The last test events, newest first.';
+comment on column webhooks.headers is 'Headers of each request besides those that kith sets, by name. Their values are secrets: no read shows them.';

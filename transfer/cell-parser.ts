@@ -2,8 +2,11 @@ import type { Attribute } from '../client/index.ts'
 import { isDate, isDateTime } from '../src/formats.ts'
 import { readsBackEqual } from '../src/scalars.ts'
 
-/** Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`. */
-export type OffsetOf = (localTime: string) => string
+/**
+ * Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`, or null where clocks are put forward over
+ * that time. Of a time that clocks show twice, the first counts.
+ */
+export type OffsetOf = (localTime: string) => string | null
 
 /** The type that a cell is converted to, of an attribute or a profile field. */
 export type CellType = Attribute['type']
@@ -150,7 +153,10 @@ function dateTimeOf(text: string, { dateOrder, offset }: ParseOptions): string {
   const date = isoOf(day, dateOrder)
   if (date === null) throw new Error(`${JSON.stringify(text)} is not a date and time such as 1999-12-31T23:59:59Z`)
   const local = `${date}T${clockOf(time, half)}`
+  if (!isDateTime(`${local}Z`)) throw new Error(`${JSON.stringify(text)} is not an existing date and time`)
   const actualOffset = zone !== '' ? offsetOf(zone) : typeof offset === 'function' ? offset(local) : offset
+  if (actualOffset === null && offset !== null)
+    throw new Error(`${JSON.stringify(text)} does not exist in the time zone: clocks are put forward over it`)
   if (actualOffset === null)
     throw new Error(
       `${JSON.stringify(text)} has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin`,

@@ -1,5 +1,6 @@
 import type { Channel } from '../client/index.ts'
 import type { Detail } from '../src/errors.ts'
+import { sortableTime, utcTime } from '../src/instant.ts'
 import { jsonOf, type OffsetOf, type ParseOptions } from './cell-parser.ts'
 import type { Target } from './columns.ts'
 import { normalize } from './normalize-name.ts'
@@ -223,14 +224,13 @@ function timesOf(columns: Column[], cell: CellReader, parse: ParseOptions): stri
   return column
     ? valuesIn(column, cell)
         .map(text => timeOf(column, text, parse))
-        .sort()
+        .sort((a, b) => (sortableTime(a) < sortableTime(b) ? -1 : 1))
     : []
 }
 
 function timeOf(column: Column, text: string, parse: ParseOptions): string {
   try {
-    // The service takes whole milliseconds, and some products export microseconds.
-    return new Date(JSON.parse(jsonOf(text, 'datetime', parse))).toISOString()
+    return utcTime(JSON.parse(jsonOf(text, 'datetime', parse)))
   } catch (error) {
     throw new CellFault(column.name, (error as Error).message)
   }
@@ -247,7 +247,7 @@ function provesDoubleOptIn(
 ): boolean {
   const [askedAt, confirmedAt] = [valueIn(asked, cell), valueIn(confirmed, cell)]
   if ([askedAt, confirmedAt, valueIn(asked_ip, cell), valueIn(confirmed_ip, cell)].includes('')) return false
-  return Date.parse(timeOf(confirmed, confirmedAt, parse)) > Date.parse(timeOf(asked, askedAt, parse))
+  return sortableTime(timeOf(confirmed, confirmedAt, parse)) > sortableTime(timeOf(asked, askedAt, parse))
 }
 
 /** A value that cannot be used, with the name of its column. */

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isDateTime } from '../../src/formats.ts'
+import { utcTime } from '../../src/instant.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import { parsePair, UsageError } from '../command.ts'
 import { createPhoneSplitter } from './phone.ts'
@@ -85,5 +86,5 @@ function statusOf({ product, statuses }: Profile, file: string, option: string |
 function parseTime(text: string): string {
   if (!isDateTime(text)) throw new InvalidArgumentError('Give a date and time with its offset: 2026-01-31T09:00:00Z.')
   if (Date.parse(text) > Date.now()) throw new InvalidArgumentError('Give a time in the past.')
-  return new Date(text).toISOString()
+  return utcTime(text)
 }

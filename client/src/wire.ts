@@ -351,8 +351,10 @@ export type ChangePage = {
   last: number
   /** The number of the newest change. */
   head: number
-  /** Names the numbering. It is another one after `kith log renew`, which follows a restore. */
+  /** Names the numbering. It is another one after a restore. */
   log_id: string
+  /** That the token has no scope that reads any subject, so that no change is shown. Absent otherwise. */
+  warnings?: Warning[]
 }
 
 /** An answer to one consent type on one channel. */
@@ -1599,6 +1601,8 @@ export type NewWebhook = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. */
+  headers?: Record<string, string>
 }
 
 /** A key that was not declared when values were written under it. */
@@ -1862,7 +1866,7 @@ export type PersonBody = {
   mobile_prefix?: string | null
   /** Mobile phone number. */
   mobile_number?: string | null
-  /** YYYY-MM-DD, from 1850-01-01 to today. */
+  /** YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth. */
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
@@ -2081,7 +2085,7 @@ export type PersonUpsertBody = {
   mobile_prefix?: string | null
   /** Mobile phone number. */
   mobile_number?: string | null
-  /** YYYY-MM-DD, from 1850-01-01 to today. */
+  /** YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth. */
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
@@ -2713,6 +2717,8 @@ export type Webhook = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** The names of the headers of each request besides those that kith sets, in lower case. */
+  headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: WebhookDisabled | null
   failing_since: string | null
@@ -2799,6 +2805,8 @@ export type WebhookPatch = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. A header that is not given is kept, and null removes it. Null in place of the object removes all. */
+  headers?: Record<string, string | null> | null
 }
 
 /** Body of POST /v1/webhooks/{id}/replay. */
@@ -2860,6 +2868,8 @@ export type WebhookWithSecret = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** The names of the headers of each request besides those that kith sets, in lower case. */
+  headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: WebhookDisabled | null
   failing_since: string | null

@@ -6,9 +6,9 @@ import {
   ruleNames,
   typesText,
 } from '../attribute-rules.ts'
+import { instantOf } from '../instant.ts'
 import { withUnseen } from '../invisible-characters.ts'
 import type { Attribute } from '../organizations/definitions.ts'
-import { instantOf } from './instant.ts'
 import { type PatternTime, patternFault, patternMismatch } from './pattern.ts'
 import { coerceValue, type ValueFault, valueFault } from './values.ts'
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
+import { actorNameMessage } from '../actor-names.ts'
 import type { Database } from '../db/db.ts'
 import { createValueRefusal, Fault, type Refusal } from '../errors.ts'
 import { withUnseen } from '../invisible-characters.ts'
@@ -58,10 +59,7 @@ function buildRequestRefusal({ subject, ttlSeconds }: TokenRequest, words: strin
   const refusal = buildScopeRefusal(words)
   if (refusal) return refusal
   if (!isSubject(subject))
-    return createValueRefusal(
-      '/subject',
-      withUnseen('The subject must have 1 to 255 characters, and no control or invisible characters.', subject),
-    )
+    return createValueRefusal('/subject', withUnseen(`The subject ${actorNameMessage}.`, subject))
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds)
     return createValueRefusal(
       '/ttl_seconds',

@@ -1,12 +1,12 @@
 import { type Channel, channels, channelTable, type SummaryFlag } from '../channels.ts'
 import type { Detail } from '../errors.ts'
 import { pointer } from '../errors.ts'
+import { sortableTime, utcTime } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import { type Evidence, evidenceFault, evidenceOf, methods } from './evidence.ts'
 
 /**
- * An answer that stands. `answered_at` is when it was collected: RFC 3339, UTC, milliseconds, so that texts compare like
- * times. An answer of an import that names no time is `undated`: `answered_at` is when it was stored. A grant that waits for its
+ * An answer that stands. `answered_at` is when it was collected: as `utcTime` prints it. An answer of an import that names no time is `undated`: `answered_at` is when it was stored. A grant that waits for its
  * confirmation has the state false and is `pending`. `person_id` is set if a person who was merged gave it: the consent history has the
  * answer under that identifier.
  */
@@ -121,8 +121,9 @@ function decideAnswer(
   const { consent_type_id, channel, state, method, text_version } = entry
   const given = collectionTimeOf(entry)
   const undated = given === undefined && (entry.undated === true || timeOfUndated === 'unknown')
-  const isBehind = given === undefined && !undated && standing !== undefined && standing.answered_at >= at
-  const collected_at = given ?? (isBehind ? utc(Date.parse(standing.answered_at) + 1) : null)
+  const isBehind =
+    given === undefined && !undated && standing !== undefined && sortableTime(standing.answered_at) >= sortableTime(at)
+  const collected_at = given ?? (isBehind ? nextMillisecond(standing.answered_at) : null)
   const needsConfirmation = configuredFor(type, channel)?.double_opt_in && method !== 'double_opt_in'
   // A client that repeats a grant, as a synchronization does, must not revoke the confirmed one.
   const repeatsGrant = given === undefined && standing?.state === true
@@ -148,11 +149,11 @@ function decideAnswer(
   }
 }
 
-const utc = (timeMs: number) => new Date(timeMs).toISOString()
+const nextMillisecond = (time: string) => new Date(Date.parse(time) + 1).toISOString()
 
 /** The time that the client gave, as a row stores it. */
 const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
-  collected_at === undefined ? undefined : utc(Date.parse(collected_at.toUpperCase()))
+  collected_at === undefined ? undefined : utcTime(collected_at)
 
 /** An answer with the number of its change, if it is stored. */
 export type NumberedAnswer = StandingAnswer & { sequence?: number | undefined }
@@ -174,7 +175,7 @@ export function compareAnswers(one: NumberedAnswer, other: NumberedAnswer): numb
   )
 }
 
-const timeOf = ({ undated, answered_at }: StandingAnswer) => (undated ? '' : answered_at)
+const timeOf = ({ undated, answered_at }: StandingAnswer) => (undated ? '' : sortableTime(answered_at))
 const strengthOf = ({ state, pending }: StandingAnswer) => (pending ? 0 : state ? 1 : 2)
 const methodRank = ({ method }: StandingAnswer) => (method === undefined ? 0 : methods.length - methods.indexOf(method))
 
@@ -261,7 +262,7 @@ export function possibleRepeats(
     const collected_at = isDated ? answer.collected_at! : undefined
     const undated = answer.undated && standing !== undefined && !repeatsState(state, standing)
     if (!standing || (!evidence && !isDated && !undated)) return []
-    if (isDated ? collected_at! > standing.answered_at : !undated && !repeatsState(state, standing)) return []
+    if (isDated ? sortableTime(collected_at!) > sortableTime(standing.answered_at) : !undated && !repeatsState(state, standing)) return []
     const { person_id } = standing
     return [
       {

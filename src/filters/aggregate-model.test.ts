@@ -6,9 +6,9 @@ import { createDataset, dates, moments, numbers, readDataset, words } from '../.
 import { someRuns } from '../../test/support/runs.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
-import { instantOf } from '../attributes/instant.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { isDate, isDateTime } from '../formats.ts'
+import { instantOf } from '../instant.ts'
 
 const service = useOwnService()
 let dataset: Dataset

@@ -1,5 +1,6 @@
 import { peopleByMerge } from '../changes/people-sql.ts'
 import { type Statement, statement } from '../db/db.ts'
+import { timeText } from '../db/time-text.ts'
 
 /** The keys that groups of duplicates share, in the order of the groups. */
 export const sharedKeys = ['email', 'mobile', 'name'] as const
@@ -65,8 +66,6 @@ const scan = (key: SharedKey) =>
      (select d.key from distinct_keys d order by d.key desc offset 1 limit 1) as before_last,
      array(select d.key from distinct_keys d where d.is_shared order by d.key limit $4) as keys`
 
-const time = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-
 /** $2: keys, $3: limit of people. Returns each group in order of $2: its size, what all of its people share, and the first of them. */
 const groups = (key: SharedKey) =>
   `select g.size, g.email, g.mobile, g.name, p.people
@@ -77,7 +76,7 @@ const groups = (key: SharedKey) =>
      cross join lateral (
        select jsonb_agg(jsonb_build_object('id', e.id, 'external_id', e.external_id, 'first_name', e.first_name,
          'last_name', e.last_name, 'email', e.email, 'mobile_prefix', e.mobile_prefix, 'mobile_number', e.mobile_number,
-         'date_of_birth', e.date_of_birth, 'created_at', ${time('e.created_at')}, 'updated_at', ${time('e.updated_at')})
+         'date_of_birth', e.date_of_birth, 'created_at', ${timeText('e.created_at')}, 'updated_at', ${timeText('e.updated_at')})
          order by e.id) as people
        from (${peopleOf(key).first}) e
      ) p

@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { exactTimeText } from '../db/time-text.ts'
 
 /**
  * $2: [{position, external_id | id}]. Returns whom each identifier leads to, directly or as an alias or a merged identifier. One that
@@ -227,7 +228,7 @@ export const readWrittenKeysSql = statement(
 export const readOwnAnswersSql = statement(
   'read_own_answers',
   `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.undated, a.source, a.evidence,
-     a.collected_at, coalesce(a.collected_at, a.at) as answered_at, c.sequence
+     ${exactTimeText('a.collected_at')} as collected_at, ${exactTimeText('coalesce(a.collected_at, a.at)')} as answered_at, c.sequence
    from consent_history a cross join lateral (
      select c.sequence from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = a.version offset 0
    ) c

@@ -29,6 +29,13 @@ const full = {
 const unset = Object.fromEntries(plainColumns.map(column => [column, null]))
 
 describe('a person', () => {
+  it('may be born today where the day begins first, in UTC+14', async () => {
+    const date_of_birth = new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10)
+    expect((await send('POST', '/v1/people', { external_id: 'newborn', date_of_birth })).status).toBe(201)
+    expect((await send('GET', '/v1/people/newborn')).body.data).toMatchObject({ date_of_birth })
+    await send('DELETE', '/v1/people/newborn')
+  })
+
   it('is created with all fields and read by either identifier', async () => {
     const created = await send('POST', '/v1/people', full)
     expect([created.status, created.headers.get('location'), created.headers.get('etag')]).toEqual([

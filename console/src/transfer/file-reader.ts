@@ -1,5 +1,5 @@
 import type { Definitions } from '@kith/client'
-import type { ParseOptions } from '../../../transfer/cell-parser.ts'
+import type { OffsetOf } from '../../../transfer/cell-parser.ts'
 import { findTarget, nothing, readOnlyColumnsOf, type Target, targetsOf } from '../../../transfer/columns.ts'
 import {
   bodyOf,
@@ -16,6 +16,7 @@ import type { Format } from '../../../transfer/file.ts'
 import { buildUnfitRefusal, type ImportItem } from '../../../transfer/item.ts'
 import { ndjsonItems } from '../../../transfer/ndjson.ts'
 import type { Pieces } from '../../../transfer/pieces.ts'
+import { momentOf } from '../entity/fields.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { type Encoding, openFile } from './file-source.ts'
 
@@ -78,8 +79,9 @@ export function settingsFault(options: ReadOptions): string | null {
   }
 }
 
-/** The offset of the browser's time zone at a local time, such as +01:00. */
-const localOffsetOf: Extract<ParseOptions['offset'], (localTime: string) => string> = localTime => {
+/** The offset of the browser's time zone at a local time, such as +01:00. Null for a time that clocks are put forward over. */
+const localOffsetOf: OffsetOf = localTime => {
+  if (momentOf(localTime) === undefined) return null
   const minutes = -new Date(localTime).getTimezoneOffset()
   const twoDigits = (value: number) => String(value).padStart(2, '0')
   const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60]

@@ -29,6 +29,8 @@ export const fileSentences = defineSentences(
     '# is ambiguous. Use --date-order dmy or mdy': '# ist mehrdeutig. Wählen Sie die Reihenfolge von Tag und Monat',
     '# is not a date and time such as 1999-12-31T23:59:59Z': '# ist kein Zeitpunkt wie 1999-12-31T23:59:59Z',
     '# is not an existing date and time': 'Den Zeitpunkt # gibt es nicht',
+    '# does not exist in the time zone: clocks are put forward over it':
+      '# gibt es in der Zeitzone nicht: Die Uhren werden darüber hinweg vorgestellt',
     '# has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin':
       '# hat keine Zeitzone. Wählen Sie eine',
     '#, so that the refusal has no time. #': '#, so dass die Ablehnung keinen Zeitpunkt hat. #',
@@ -68,6 +70,8 @@ export const fileSentences = defineSentences(
     '# is ambiguous. Use --date-order dmy or mdy': '# è ambiguo. Scegli l’ordine di giorno e mese',
     '# is not a date and time such as 1999-12-31T23:59:59Z': '# non è una data con ora come 1999-12-31T23:59:59Z',
     '# is not an existing date and time': 'Il momento # non esiste',
+    '# does not exist in the time zone: clocks are put forward over it':
+      '# non esiste nel fuso orario: gli orologi lo saltano in avanti',
     '# has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin':
       '# non ha un fuso orario. Sceglilo',
     '#, so that the refusal has no time. #': '#, quindi il rifiuto non ha un momento. #',

@@ -1,6 +1,6 @@
 import type { AttributeType } from '../../attribute-rules.ts'
-import { instantOf } from '../../attributes/instant.ts'
 import { isDateTime } from '../../formats.ts'
+import { instantOf } from '../../instant.ts'
 import type { Attribute } from '../../organizations/definitions.ts'
 
 /** A row of `terms`, without its organization. */
