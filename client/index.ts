@@ -41,7 +41,6 @@ export type {
   SearchOptions,
 } from './src/entity-reads.ts'
 export type { ErasureEndpoints, ErasureListOptions } from './src/erasures.ts'
-export type { ImportEndpoints, ImportListOptions } from './src/imports.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf, RelativeTime } from './src/filter.ts'
 export {
@@ -53,6 +52,7 @@ export {
   type ImportResult,
   KithImportError,
 } from './src/import.ts'
+export type { ImportEndpoints, ImportListOptions } from './src/imports.ts'
 export type { LedgerCheckpoint, LedgerEndpoints, LedgerKey } from './src/ledger.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
 export type { OperationsEndpoints } from './src/operations.ts'

@@ -143,8 +143,7 @@ function decideAnswer(
     isDated: given !== undefined,
     evidence: evidenceOf(entry),
     pending,
-    superseded:
-      (given !== undefined || undated) && standing !== undefined && compareAnswers(stored, standing) < 0,
+    superseded: (given !== undefined || undated) && standing !== undefined && compareAnswers(stored, standing) < 0,
     stored,
   }
 }
@@ -262,7 +261,12 @@ export function possibleRepeats(
     const collected_at = isDated ? answer.collected_at! : undefined
     const undated = answer.undated && standing !== undefined && !repeatsState(state, standing)
     if (!standing || (!evidence && !isDated && !undated)) return []
-    if (isDated ? sortableTime(collected_at!) > sortableTime(standing.answered_at) : !undated && !repeatsState(state, standing)) return []
+    if (
+      isDated
+        ? sortableTime(collected_at!) > sortableTime(standing.answered_at)
+        : !undated && !repeatsState(state, standing)
+    )
+      return []
     const { person_id } = standing
     return [
       {
