@@ -129,14 +129,14 @@ function* splitArrays(
   const checkLengths = (at: number) => {
     const { bodyBytes } = limits
     if (pieceStart === -1) {
-      if (rest.length + at - copiedUntil > bodyBytes) throwTooLarge([], 'characters', bodyBytes)
+      if (rest.length + at - copiedUntil > bodyBytes) throwTooLarge(undefined, 'characters', bodyBytes)
     } else if (at - elementStart > bodyBytes) throwTooLarge([key, index], 'characters', bodyBytes)
   }
   const countMember = () => {
     if (pieceStart === -1) restMembers += 1
     else elementMembers += 1
     if (elementMembers > limits.jsonMembers) throwTooLarge([key, index], 'keys, objects and arrays', limits.jsonMembers)
-    if (restMembers > limits.jsonMembers) throwTooLarge([], 'keys, objects and arrays', limits.jsonMembers)
+    if (restMembers > limits.jsonMembers) throwTooLarge(undefined, 'keys, objects and arrays', limits.jsonMembers)
   }
   for (let at = 0; at < text.length; at++) {
     if (at >= pauseAt) {
@@ -188,10 +188,10 @@ function* splitArrays(
   return rest + text.slice(copiedUntil)
 }
 
-/** `segments` are a key as JSON text and an index, or nothing for the body without the elements of its arrays. */
-function throwTooLarge([key, index]: [] | [string, number], unit: string, max: number): never {
-  const parsed = key === undefined ? undefined : parse(key)
-  const segments = typeof parsed === 'string' ? [parsed, index!] : []
+/** `at` is a key as JSON text and an index; absent for the body without the elements of its arrays. */
+function throwTooLarge(at: [string, number] | undefined, unit: string, max: number): never {
+  const parsed = at && parse(at[0])
+  const segments = at && typeof parsed === 'string' ? [parsed, at[1]] : []
   throw new Fault(refusalAt(segments, `must have at most ${max} ${unit}`))
 }
 
