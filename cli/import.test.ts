@@ -305,7 +305,7 @@ describe('invalid input', () => {
   })
 
   it('ends at the thousandth refused line in a row, and writes the refused lines to the file', async () => {
-    await put('people.ndjson', `${lines(1)}${'Ada;Lovelace\n'.repeat(5_000)}{"external_id":"last"}\n`)
+    await put('people.ndjson', `${lines(1)}${'{"email":"none"}\n'.repeat(5_000)}{"external_id":"last"}\n`)
     const { code, stdout } = await run(['people', 'people.ndjson', '--json'])
     const { received, created, failed, error } = JSON.parse(stdout)
     expect({ code, created, error }).toMatchObject({
