@@ -69,7 +69,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const target = await emptyDatabase()
     await migrate(target)
     await query(target, later)
-    const restored = await kith(['restore', file, '--json'], target)
+    const restored = await kith(['restore', file, '--keep-log-id', '--json'], target)
     expect(restored.code).toBe(0)
     expect(JSON.parse(restored.stdout)).toMatchObject({ rows, left_out: [], ran: [] })
     expect(await contentsOf(target)).toEqual(contents)
@@ -102,6 +102,12 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
 
     const target = await emptyDatabase()
     const restored = await kith(['restore', file], target)
+    // Numbers after the backup are given again, so positions in the original must be refused.
+    const logIds = (at: string) => query(at, 'select organization_id, log_id from change_heads order by 1')
+    const [old, renewed] = [await logIds(url), await logIds(target)]
+    expect(renewed.map(({ organization_id }) => organization_id)).toEqual(old.map(each => each.organization_id))
+    expect(new Set([...old, ...renewed].map(({ log_id }) => log_id)).size).toBe(2 * old.length)
+    expect(restored.stderr).toContain('The change logs have a new log_id')
     expect(restored).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(/the state of \d{4}-/) })
     const head = await expectConsistent(target, url, organization.id)
     expect(head).toBeGreaterThan(acknowledged!.sequence as number)

@@ -209,6 +209,16 @@ const commands: Row[] = [
     correctArgs: () => ['people', 'people.ndjson'],
     result: { received: 1, failed: 0 },
   },
+  { args: ['imports', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ owner: 'people' }] },
+  {
+    args: ['imports', 'undo'],
+    wrongArgs: [],
+    correctArgs: async () => {
+      const [{ id }] = await json('imports', 'list', '--limit', '1')
+      return [id, '--dry-run']
+    },
+    result: { dry_run: true, has_more: false },
+  },
   {
     args: ['export'],
     wrongArgs: [],
@@ -273,6 +283,7 @@ const groups = [
   ['schema'],
   ['ledger'],
   ['erasures'],
+  ['imports'],
   ['people'],
   ['records'],
   ['segments'],
@@ -322,10 +333,10 @@ it('this file tests every command', async () => {
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
   // follow prints lines until a signal ends it: cli/follow.system.test.ts. The output of dossier and duplicates is lines, too, and that of api
-  // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts and cli/segments.test.ts test the
-  // others.
+  // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts, cli/segments.test.ts and
+  // cli/webhooks.test.ts test the others.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
-  const rows = [...records, 'people search', 'search', 'segments people', 'observed list']
+  const rows = [...records, 'people search', 'search', 'segments people', 'observed list', 'webhooks headers']
   const others = ['serve', 'follow', 'help', 'dossier', 'duplicates', 'api', 'distribute', ...rows]
   const known = [...commands.map(({ args }) => args.join(' ')), ...others]
   expect(found.toSorted()).toEqual(known.toSorted())

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { runInProcess } from '../test/support/command.ts'
 
 it.each([
-  [['im'], ['import']],
+  [['im'], ['import', 'imports']],
   [
     ['org', ''],
     ['create', 'list', 'delete', 'help'],

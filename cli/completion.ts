@@ -33,7 +33,7 @@ export function completeCommand(program: () => Command): Command {
 }
 
 /** The candidates for the last word: commands, options, and values of options and arguments. */
-export function candidatesFor(program: Command, words: string[]): Candidate[] {
+function candidatesFor(program: Command, words: string[]): Candidate[] {
   // Bash splits --format=csv into three words.
   const all = words.flatMap(word => (/^--[\w-]+=./.test(word) ? word.split(/=(.*)/, 2) : [word]))
   const last = all.at(-1) ?? ''

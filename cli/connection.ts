@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { type Client, type ClientOptions, createClient } from '../client/index.ts'
 import { issueToken } from '../src/auth/token.ts'
 import { loadConfig } from '../src/config.ts'
+import { readServedAddress } from '../src/served-address.ts'
 import { UsageError } from './command.ts'
 import { readInput } from './files.ts'
 import { defaultProfile, findProfile, type Profile } from './profiles/profile-files.ts'
@@ -139,9 +140,12 @@ async function requireProfile(environment: NodeJS.ProcessEnv, name: string): Pro
   )
 }
 
-/** The address of the service of this machine. */
+/** The address of the service of this machine: that of HOST and PORT if one is set, else of the service that runs on the data folder. */
 export function localAddress(environment: NodeJS.ProcessEnv): string {
-  const { host, port, tls } = loadConfig(environment)
+  const { host, port, tls, databaseUrl, dataDir } = loadConfig(environment)
+  const isSet = environment.HOST !== undefined || environment.PORT !== undefined
+  const served = isSet || databaseUrl !== undefined ? undefined : readServedAddress(dataDir)
+  if (served !== undefined) return served
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 

@@ -53,6 +53,10 @@ it('commands use the embedded database without a service, with a running one, an
     const headers = { Authorization: `Bearer ${answer.stdout.trim()}` }
     expect((await fetch(`${address}/v1/people/nobody`, { headers })).status).toBe(404)
   }
+  // The commands of the machine find the service by its data folder, whatever its port.
+  const seed = startCommand(['seed', '--people', '3'], { KITH_DATA_DIR: join(base, '.kith') })
+  commands.push(seed)
+  expect(await seed.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/^people: \d created/m) })
   service.child.kill('SIGTERM')
   expect((await service.ended).code).toBe(0)
   expect((await kith('org', 'list')).stdout).toMatch(/"key":"default".*\n.*"key":"acme"/)

@@ -119,6 +119,13 @@ describe('kith erasures', () => {
     const listed = await onDatabase('erasures', 'list', '--org', key)
     expect(listed.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
     expect((await onDatabase('erasures', 'apply', '--yes', '--org', key)).stderr).toBe('Erased 0 people again.\n')
+    const table = await onDatabase('erasures', 'list', '--org', key, '--format', 'table')
+    expect(table.stdout).toMatch(/^id .*at .*reason.*\n1 /)
+    for (const format of ['json', 'ndjson']) {
+      const { stdout } = await onDatabase('erasures', 'list', '--org', key, '--format', format)
+      const again = await onDatabase('erasures', 'apply', await keep(stdout), '--yes', '--org', key)
+      expect([again.code, again.stderr]).toEqual([0, 'Erased 0 people again.\n'])
+    }
 
     for (const table of ['erasures', 'tombstones', ...tables])
       await service.sql(`delete from ${table} where organization_id = $1`, [organization_id])

@@ -6,7 +6,9 @@ import { listErasuresSql } from '../src/rights/erasure/erasure-sql.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { readInput } from './files.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from './print-rows.ts'
 import { requireOrganization, withSession } from './session.ts'
+import { printStderr } from './stderr.ts'
 
 type Options = { org: string; json?: boolean }
 
@@ -22,6 +24,8 @@ export function erasuresCommand(environment: NodeJS.ProcessEnv): Command {
     .addCommand(applyCommand(environment))
 }
 
+const columns = ['id', 'at', 'completed_at', 'entity_id', 'actor', 'reason', 'records', 'certificate']
+
 const addOrg = (command: Command) => command.option('--org <key>', 'The organization.', 'default')
 
 const pageSize = 500
@@ -29,23 +33,24 @@ const lastId = 2_147_483_647
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Prints the certificate of every erasure, newest first, one per line. Keep them outside of the database: after a restore from a ' +
-    'backup, they tell whom to erase again.'
-  const command = newCommand('list', description, ['erasures list --org acme > certificates.txt'])
-  return addOrg(command).action((options: Options) =>
+    'Lists every erasure, newest first: a table on a terminal, else the certificates, one per line. Keep these outside of the database: after a ' +
+    'restore from a backup, they tell whom to erase again.'
+  const command = newPlainCommand('list', description, ['erasures list --org acme > certificates.txt'])
+  return addOrg(addFormatOption(command)).action((options: Options & FormatOption) =>
     withSession(environment, async ({ db }) => {
       const { id } = await requireOrganization(db, options.org)
-      const value: Omit<ErasureRow, 'removed'>[] = []
+      const rows: Omit<ErasureRow, 'removed'>[] = []
       for (let before = lastId; ; ) {
         const page = await db.query<ErasureRow>(listErasuresSql, [id, before, pageSize])
-        value.push(...page.map(({ removed: _, ...row }) => row))
+        rows.push(...page.map(({ removed: _, ...row }) => row))
         if (page.length < pageSize) break
         before = page.at(-1)!.id
       }
-      const lines = value.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
-      const unfinished = value.length - lines.length
-      const messages = unfinished > 0 ? [`${unfinished} more are being erased, and have no certificate yet.`] : []
-      printResult(options, { value, lines, messages })
+      const lines = rows.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
+      const unfinished = rows.length - lines.length
+      if (unfinished > 0) printStderr(`${unfinished} more are being erased, and have no certificate yet.`)
+      if (options.format === undefined && !process.stdout.isTTY) printResult({}, { value: rows, lines })
+      else await printRows(formatOf(options), columns, rows)
     }),
   )
 }
@@ -74,12 +79,25 @@ function applyCommand(environment: NodeJS.ProcessEnv): Command {
   )
 }
 
+/** The certificates of a line as any format of `erasures list` writes it but CSV: a certificate, or JSON of an erasure or of all. */
+function certificatesOf(line: string): string[] {
+  if (!/^[[{]/.test(line)) return line === '' ? [] : [line]
+  try {
+    const rows = [JSON.parse(line) as Row | Row[]].flat()
+    return rows.flatMap(({ certificate }) => (certificate === null ? [] : [String(certificate)]))
+  } catch {
+    return [line]
+  }
+}
+
 /** Verifies the certificates of a file. Throws a UsageError that names the line of a wrong one. */
 async function parseCertificates(text: string, organization: string): Promise<CertificateContent[]> {
   const certificates: CertificateContent[] = []
-  for (const [index, line] of text.split('\n').entries()) {
-    if (line.trim() === '') continue
-    const content = await verifyCertificate(line.trim()).catch((error: unknown) => {
+  const lines = text
+    .split('\n')
+    .flatMap((line, index) => certificatesOf(line.trim()).map(each => [each, index] as const))
+  for (const [certificate, index] of lines) {
+    const content = await verifyCertificate(certificate).catch((error: unknown) => {
       if (!(error instanceof CertificateError)) throw error
       throw new UsageError(`Line ${index + 1}: ${error.message}`)
     })

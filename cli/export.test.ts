@@ -45,6 +45,20 @@ const names = (text: string) =>
 const allNames = Array.from({ length: peopleCount }, (_, i) => `p${i}`)
 
 describe('kith export', () => {
+  it('begins CSV with a byte order mark if asked, also where it resumes, and an import takes it back', async () => {
+    const args = ['--output', 'people.csv', '--byte-order-mark']
+    expect((await run(args)).code).toBe(0)
+    const whole = await readFile(file('people.csv'), 'utf8')
+    expect(whole).toMatch(/^\ufeffexternal_id,/)
+    await writeFile(file('people.csv.part'), whole.slice(0, whole.length / 2))
+    expect((await run([...args, '--resume', '--force'])).code).toBe(0)
+    expect(await readFile(file('people.csv'), 'utf8')).toBe(whole)
+    const environment = { KITH_URL: service.address, KITH_TOKEN: token }
+    const again = ['import', 'people', 'people.csv', '--encoding', 'windows-1252', '--dry-run']
+    expect((await runInProcess(again, environment, directory)).stderr).toMatch(/1,000 unchanged/)
+    expect(await run(['--output', 'people.ndjson', '--byte-order-mark'])).toMatchObject({ code: 2 })
+  })
+
   it('writes each person once, to standard output or a file', async () => {
     const { code, stdout, stderr } = await run([])
     expect(code).toBe(0)

@@ -19,6 +19,7 @@ type ExportOptions = ConnectionOptions & {
   afterId?: string
   links?: 'id'
   gzip?: true
+  byteOrderMark?: true
   resume?: true
   force?: true
   listSeparator: string
@@ -48,6 +49,7 @@ export function exportCommand(environment: NodeJS.ProcessEnv): Command {
           'is a formula for a spreadsheet. The export of the console can escape it.',
       ).choices(['ndjson', 'csv']),
     )
+    .option('--byte-order-mark', 'CSV: Begin with the mark by which a spreadsheet reads UTF-8. An import skips it.')
     .option('--gzip', 'Compress the output. Default for a file name that ends in .gz.')
     .option('--resume', 'Continue the file of an interrupted export. Without such a file, start from the beginning.')
     .option('--force', 'Overwrite an existing file.')
@@ -63,6 +65,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
     throw new UsageError(`${options.resume ? '--resume' : '--json'} needs a file. Name it with --output.`)
   const name = options.output
   const format = options.format ?? (/\.csv(?:\.gz)?$/i.test(name ?? '') ? 'csv' : 'ndjson')
+  if (options.byteOrderMark && format !== 'csv') throw new UsageError('--byte-order-mark applies only to CSV.')
   const compressed = options.gzip ?? /\.gz$/i.test(name ?? '')
   const identifier = owner === 'people' ? 'id' : 'record_id'
   const scope = `${owner === 'people' ? 'people:read' : 'records:read'}${format === 'csv' ? ' schema:read' : ''}`
@@ -95,7 +98,7 @@ async function transfer(job: Job): Promise<Error | null> {
   const interrupt = handleInterrupt(() => {})
   const retries = new Retries()
   try {
-    if (output.resumePoint.bytes === 0) await output.write(shape.header)
+    if (output.resumePoint.bytes === 0) await output.write(`${options.byteOrderMark ? '\ufeff' : ''}${shape.header}`)
     else
       progressLine.print(
         `Resuming after ${formatCount(output.resumePoint.lines)} entities; later entities have the state of a later moment.`,

@@ -10,13 +10,17 @@ export function pathOf(environment: NodeJS.ProcessEnv, file: string): string {
   return environment.npm_lifecycle_event === 'kith' ? resolve(environment.INIT_CWD ?? '', file) : file
 }
 
-/** The content of a file that was typed on the command line; `-` is standard input. Throws a UsageError if it does not exist. */
+/**
+ * The content of a file of text that was typed on the command line, without the byte order mark that editors write; `-` is standard input.
+ * Throws a UsageError if it does not exist.
+ */
 export async function readInput(environment: NodeJS.ProcessEnv, file: string): Promise<Buffer> {
-  if (file === '-') return buffer(process.stdin)
-  const bytes = await readOrNull(pathOf(environment, file))
+  const bytes = file === '-' ? await buffer(process.stdin) : await readOrNull(pathOf(environment, file))
   if (bytes === null) throw new UsageError(`The file ${file} does not exist.`)
-  return bytes
+  return bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
 }
+
+const byteOrderMark = Buffer.from('\ufeff')
 
 /** The bytes that an argument names: a file after @, standard input as -, else the text itself. */
 export async function readArgument(environment: NodeJS.ProcessEnv, text: string): Promise<Buffer> {

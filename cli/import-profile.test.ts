@@ -37,8 +37,8 @@ async function answersOf(external_id: string) {
   const { consents } = await organization.client.people.get(external_id)
   return consents
     .filter(({ source }) => source === 'answer')
-    .map(({ consent_type_id, channel, state, answered_at, method }) =>
-      [consent_type_id, channel, state, answered_at, method].join(' '),
+    .map(({ consent_type_id, channel, state, answered_at, undated, method }) =>
+      [consent_type_id, channel, state, undated ? 'undated' : answered_at, method].join(' '),
     )
 }
 
@@ -129,7 +129,7 @@ describe('kith import of an export of Klaviyo', () => {
     const rows = reasons.map((reason, index) => klaviyo({ 'Klaviyo ID': `K${index}`, 'Email Suppressions': reason }))
     const undated = await importFile('k.csv', csv(rows), '--profile', 'klaviyo')
     expect(undated).toMatchObject({ code: 1, counts: { received: 0 } })
-    expect(undated.stderr).toContain('no time of the answers in Email Suppressions')
+    expect(undated.stderr).toContain('no time of the refusals in Email Suppressions')
     const exported = ['--exported-at', '2024-06-01T00:00:00Z']
     expect((await importFile('k.csv', csv(rows), '--profile', 'klaviyo', ...exported)).counts.created).toBe(6)
     const answers = await Promise.all(rows.map((_, index) => answersOf(`klaviyo-K${index}`)))
@@ -181,10 +181,38 @@ describe('kith import of an export of Klaviyo', () => {
     expect(await history()).toHaveLength(2)
   })
 
+  it('lifts no unsubscription by a grant whose time the export does not tell', async () => {
+    const { people } = organization.client
+    await people.create({ external_id: 'klaviyo-K1', email_consent: false })
+    await people.create({ external_id: 'hubspot-901', email_consent: false })
+    const k = csv([klaviyo({ 'Email Marketing Consent Timestamp': '' })])
+    const h = csv([hubspot({ 'Marketing email confirmation status': 'User clicked confirmation' })])
+    const exported = ['--exported-at', new Date().toISOString(), '--ignore', 'Opted out of email: Surveys']
+    await importFile('k.csv', k, '--profile', 'klaviyo', ...exported.slice(0, 2))
+    await importFile('h.csv', h, '--profile', 'hubspot', ...exported)
+    for (const external_id of ['klaviyo-K1', 'hubspot-901']) {
+      expect(
+        await organization.client.consents.contactable(external_id, { consent_type_id: 1, channel: 'email' }),
+      ).toMatchObject({
+        allowed: false,
+      })
+      const { items } = await organization.client.consents.history(external_id).page()
+      expect(items.map(({ state, superseded, undated = false }) => [state, superseded, undated])).toEqual([
+        [true, true, true],
+        [false, false, false],
+      ])
+    }
+    expect((await importFile('k.csv', k, '--profile', 'klaviyo', ...exported.slice(0, 2))).counts.unchanged).toBe(1)
+  })
+
   it('refuses a line with a time that it cannot read, and imports it when it is corrected', async () => {
     const times = ['next week', '', '2024-01-31 09:00:00', '2024-01-31T09:00:00Z']
     const rows = times.map((time, index) =>
-      klaviyo({ 'Klaviyo ID': `K${index}`, 'Email Marketing Consent Timestamp': time }),
+      klaviyo({
+        'Klaviyo ID': `K${index}`,
+        'Email Marketing Consent': time === '' ? 'UNSUBSCRIBED' : 'SUBSCRIBED',
+        'Email Marketing Consent Timestamp': time,
+      }),
     )
     const { code, counts } = await importFile('k.csv', csv(rows), '--profile', 'klaviyo')
     expect({ code, counts }).toMatchObject({ code: 1, counts: { created: 1, failed: 3 } })
@@ -193,7 +221,7 @@ describe('kith import of an export of Klaviyo', () => {
     expect(refused).toMatch(new RegExp(`line 2: ${reason} ""next week"" is not a date and time`))
     expect(refused).toMatch(new RegExp(`line 3: ${reason} is empty.*--exported-at`))
     expect(refused).toMatch(new RegExp(`line 4: ${reason} ""2024-01-31 09:00:00"" has no offset.*--time-zone`))
-    expect(refused.split('\n')[0]).toBe(`refused_because,${Object.keys(rows[0]!).join()}`)
+    expect(refused.split('\n')[0]).toBe(`\ufeffrefused_because,${Object.keys(rows[0]!).join()}`)
     expect(await history()).toHaveLength(1)
     const mended = refused.replaceAll('next week', '2023-01-01T00:00:00Z')
     const options = ['--time-zone', 'Europe/Berlin', '--exported-at', '2024-06-01T00:00:00Z']
@@ -202,7 +230,7 @@ describe('kith import of an export of Klaviyo', () => {
     const answers = await Promise.all([0, 1, 2].map(index => answersOf(`klaviyo-K${index}`)))
     expect(answers.flat()).toEqual([
       '1 email true 2023-01-01T00:00:00.000Z import',
-      '1 email true 2024-06-01T00:00:00.000Z import',
+      '1 email false 2024-06-01T00:00:00.000Z import',
       '1 email true 2024-01-31T08:00:00.000Z import',
     ])
   })
@@ -217,6 +245,18 @@ describe('kith import of an export of Klaviyo', () => {
     expect(person).toMatchObject({ mobile_prefix: '+49', mobile_number: '15123456789' })
     const ignored = await importFile('k.csv', text, '--profile', 'klaviyo', '--ignore', 'Phone Number')
     expect(ignored.counts).toMatchObject({ unchanged: 1 })
+  })
+
+  it('keeps the extension of a phone number, and refuses a cell that is more or less than a number', async () => {
+    const cells = ['+1 650 253 0000 ext. 12', 'private +49 1512 3456789, ask for Anna', '1990']
+    const text = csv(cells.map((cell, index) => klaviyo({ 'Klaviyo ID': `P${index}`, 'Phone Number': cell })))
+    const { counts } = await importFile('p.csv', text, '--profile', 'klaviyo', '--phone-country', 'DE')
+    expect(counts).toMatchObject({ created: 1, failed: 2 })
+    expect(await organization.client.people.get('klaviyo-P0')).toMatchObject({
+      mobile_prefix: '+1',
+      mobile_number: '6502530000 ext. 12',
+    })
+    expect(await refusedRows('p.csv')).toContain('ask for Anna')
   })
 
   it('stores nothing in a dry run, and prints what it would store', async () => {
@@ -327,16 +367,14 @@ describe('kith import of the exports of Mailchimp', () => {
       mailchimp({ EUID: 'E5', CONFIRM_TIME: '', CONFIRM_IP: '', OPTIN_TIME: '' }),
     ]
     const { counts } = await run('subscribed_members_export_1.csv', rows)
-    expect(counts).toMatchObject({ created: 4, failed: 1 })
-    expect(await refusedRows('subscribed_members_export_1.csv')).toContain(
-      'line 6: CONFIRM_TIME and OPTIN_TIME are empty',
-    )
-    const answers = await Promise.all([1, 2, 3, 4].map(index => answersOf(`mailchimp-E${index}`)))
+    expect(counts).toMatchObject({ created: 5, failed: 0 })
+    const answers = await Promise.all([1, 2, 3, 4, 5].map(index => answersOf(`mailchimp-E${index}`)))
     expect(answers.flat()).toEqual([
       '1 email true 2024-01-31T09:05:00.000Z double_opt_in',
       '1 email true 2024-01-31T09:05:00.000Z import',
       '1 email true 2024-01-31T09:00:00.000Z import',
       '1 email true 2024-01-31T09:00:00.000Z import',
+      '1 email true undated import',
     ])
     expect((await history())[0]!.evidence).toEqual({
       method: 'double_opt_in',
@@ -441,8 +479,8 @@ describe('kith import of an export of HubSpot', () => {
     const time = '2024-06-01T00:00:00.000Z'
     const all = [`1 email false ${time} import`, `2 email false ${time} import`]
     expect(answers).toEqual([
-      ...[[], all, [all[1]], [`1 email true ${time} double_opt_in`]],
-      ...[all, [`1 email true ${time} double_opt_in`, all[1]], [], []],
+      ...[[], all, [all[1]], ['1 email true undated double_opt_in']],
+      ...[all, ['1 email true undated double_opt_in', all[1]], [], []],
     ])
   })
 
@@ -466,7 +504,7 @@ describe('kith import of an export of HubSpot', () => {
     const answers = await Promise.all(rows.map((_, index) => answersOf(`hubspot-${index}`)))
     const time = '2024-06-01T00:00:00.000Z'
     const refused = [`1 email false ${time} import`, `2 email false ${time} import`]
-    expect(answers).toEqual([refused, refused, [], [], [], [], [], [], [`1 email true ${time} double_opt_in`]])
+    expect(answers).toEqual([refused, refused, [], [], [], [], [], [], ['1 email true undated double_opt_in']])
     expect(counts.answers.words).toContainEqual({
       ...{ column: all, word: 'wahr', outcome: 'withhold', known: false, lines: 1 },
     })

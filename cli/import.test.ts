@@ -138,6 +138,21 @@ describe('kith import of NDJSON', () => {
     expect(await client.people.get('news-7')).toMatchObject({ id, external_id: 'shop-1', first_name: 'Ada' })
   })
 
+  it('recognizes nobody by an address that more than ten lines share unless told, and counts the lines that met an earlier one', async () => {
+    const shared = Array.from({ length: 11 }, (_, i) => `{"email":"info@example.com","first_name":"N${i}"}\n`)
+    const met = ['{"email":"ada@example.com"}\n', '{"email":"Ada@example.com","last_name":"L"}\n']
+    await put('people.ndjson', [...shared, ...met].join(''))
+    const { stderr } = await run(['people', 'people.ndjson', '--match', 'email'])
+    expect(stderr).toMatch(/^13 lines in \d+ s: 12 created, 1 updated/)
+    expect(stderr).toContain('1 line met a person of an earlier line of the file.')
+    expect(stderr).toContain('11 lines have an email or phone that more than ten lines of the file share')
+    await put('told.ndjson', shared.join('').replaceAll('info@', 'team@'))
+    const told = await counts('people', 'told.ndjson', '--match', 'email', '--shared-addresses')
+    expect(told).toMatchObject({ created: 1, updated: 10, met_earlier: 10, shared_addresses: 0 })
+    const piped = await run(['people', '-', '--format', 'ndjson', '--match', 'email'], shared.join(''))
+    expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining('--shared-addresses')])
+  })
+
   it.each(['phone', '', 'email,email', 'email,'])('refuses --match %j', async keys => {
     await put('people.ndjson', '')
     const { code, stderr } = await run(['people', 'people.ndjson', '--match', keys])
@@ -248,10 +263,17 @@ describe('invalid input', () => {
     ['a file of an unknown format', ['people', 'people.xlsx'], 2, /--format/],
     ['a refused file that cannot be written', ['people', 'a.ndjson', '--refused', 'none/x'], 1, /--refused/],
     ['an unknown stack', ['nothing', 'a.ndjson'], 1, /no such stack/],
-    ['UTF-16', ['people', 'utf16.csv'], 1, /UTF-16/],
+    ['an encoding that the bytes do not tell', ['people', 'dos.csv'], 1, /encoding of dos\.csv.*--encoding/],
     ['a damaged compressed file', ['people', 'broken.ndjson.gz'], 1, /cannot be decompressed/],
     ['an empty CSV', ['people', 'empty.csv'], 1, /empty/],
-    ['a quote that is not closed', ['people', 'open.csv'], 1, /begins in line 2 .*quote/],
+    ['a header with malformed quotes', ['people', 'open.csv'], 1, /header has a quote that is not closed/],
+    ['a name of refused lines of another format', ['people', 'a.ndjson', '--refused', 'a.csv'], 2, /ends in \.ndjson/],
+    [
+      'a word of two meanings',
+      ['people', 'empty.csv', '--true-words', 'x', '--null-words', 'y,X'],
+      2,
+      /both true and null/,
+    ],
     [
       'standard input for both file and token',
       ['people', '-', '--format', 'csv', '--token-file', '-'],
@@ -260,10 +282,10 @@ describe('invalid input', () => {
     ],
   ])('reports %s without a stack trace and creates no file', async (_, args, exitCode, pattern) => {
     await put('a.ndjson', lines(1).join(''))
-    await put('utf16.csv', Buffer.from('\ufeffexternal_id', 'utf16le'))
+    await put('dos.csv', Buffer.from('external_id,first_name\na,J\x81rgen\n', 'latin1'))
     await put('broken.ndjson.gz', gzipSync(lines(2_000).join('')).subarray(0, 1_000))
     await put('empty.csv', '')
-    await put('open.csv', `external_id,first_name\na,"b\n${'c,d\n'.repeat(5)}`)
+    await put('open.csv', 'external_id,"first_name\na,b\n')
     const { code, stdout, stderr } = await run(args)
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
     expect(stderr).toMatch(pattern)
@@ -274,11 +296,27 @@ describe('invalid input', () => {
   it('writes all refused lines to the file, even those without a reported reason', async () => {
     const bad = Array.from({ length: 12_000 }, (_, i) => `{"email":"none ${i}"}`)
     await put('people.ndjson', `${bad.join('\n')}\n${lines(1)}`)
-    expect(await counts('people', 'people.ndjson')).toMatchObject({ created: 1, failed: 12_000 })
+    const unlimited = ['--max-refused', '20000']
+    expect(await counts('people', 'people.ndjson', ...unlimited)).toMatchObject({ created: 1, failed: 12_000 })
     const refused = (await readFile(file('people.refused.ndjson'), 'utf8')).trimEnd().split('\n')
     expect(refused.map(line => /none \d+/.exec(line)?.[0])).toEqual(bad.map((_, i) => `none ${i}`))
     expect(refused[0]).toMatch(/^\{"refused_because":"line 1: invalid_parameter: \/email/)
     expect(refused.at(-1)).toMatch(/^\{"refused_because":"line 12000: refused without a reason/)
+  })
+
+  it('ends at the thousandth refused line in a row, and writes the refused lines to the file', async () => {
+    await put('people.ndjson', `${lines(1)}${'{"email":"none"}\n'.repeat(5_000)}{"external_id":"last"}\n`)
+    const { code, stdout } = await run(['people', 'people.ndjson', '--json'])
+    const { received, created, failed, error } = JSON.parse(stdout)
+    expect({ code, created, error }).toMatchObject({
+      code: 1,
+      created: 1,
+      error: expect.stringMatching(/1000 lines in a row were refused, up to line 1001/),
+    })
+    expect(failed).toBe(received - 1)
+    expect(failed).toBeLessThan(2_000)
+    const refused = (await readFile(file('people.refused.ndjson'), 'utf8')).trimEnd().split('\n')
+    expect(refused).toHaveLength(failed)
   })
 
   it('refuses a line of 20 MB, keeps only its beginning, and imports the others', async () => {

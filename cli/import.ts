@@ -1,13 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
 import { type ColumnOptions, columnsOf } from '../transfer/columns.ts'
-import { type CsvHead, csvItems, type FileColumns, textOf } from '../transfer/csv.ts'
-import type { Format } from '../transfer/file.ts'
+import { type CsvHead, type CsvSettings, csvItems, type FileColumns, settingsOf, textOf } from '../transfer/csv.ts'
+import { type Format, formatOfName } from '../transfer/file.ts'
 import { doneBytesOf, type ImportState, importAll, startState } from '../transfer/import.ts'
 import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
 import { refusedOf } from '../transfer/refused.ts'
 import { Retries } from '../transfer/retry.ts'
+import { EarlierLines, SharedAddresses } from '../transfer/shared-addresses.ts'
 import { newCommand, parsePair, printResult, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
@@ -33,11 +35,19 @@ type ImportOptions = ConnectionOptions &
     timeZone?: string
     empty: 'absent' | 'null'
     delimiter?: string
+    decimal: '.' | ','
+    trueWords: string[]
+    falseWords: string[]
+    nullWords: string[]
     prefix: Map<string, string>
     set: Map<string, string>
     encoding?: string
     createOnly?: true
+    maxRefused?: number
+    consents?: 'now'
+    lists: 'replace' | 'add'
     match?: MatchKind[]
+    sharedAddresses?: true
     strictReferences?: true
     dryRun?: true
     skipLines: number
@@ -65,20 +75,49 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
     .addOption(
       new Option('--format <format>', 'The format. Default: as the file name says.').choices(['ndjson', 'csv']),
     )
-    .option('--encoding <name>', 'The encoding of the file, such as windows-1252. Default: UTF-8.', parseEncoding)
+    .option(
+      '--encoding <name>',
+      'The encoding of a file without a byte order mark. Default: UTF-8; of CSV also UTF-16 and windows-1252, as its bytes say.',
+      parseEncoding,
+    )
     .option(
       '--match <keys>',
       'People: recognize a person by these, in this order: external_id, email, mobile, separated by commas.',
       parseMatch,
     )
+    .option(
+      '--shared-addresses',
+      'Recognize people also by an email or phone that more than ten lines of the file have.',
+    )
     .option('--create-only', 'Refuse a line that would change an existing entity.')
+    .addOption(
+      new Option(
+        '--consents <time>',
+        'People: Answers without a time are given now, and become current. Without it, they only answer what is unanswered.',
+      ).choices(['now']),
+    )
+    .addOption(
+      new Option('--lists <how>', 'A list replaces the stored list, or adds its elements to it.')
+        .choices(['replace', 'add'])
+        .default('replace'),
+    )
+    .option(
+      '--max-refused <count>',
+      'End after this many refused lines in a row. Default: 1000.',
+      wholeNumber(1, 1_000_000_000),
+    )
     .option(
       '--subject <name>',
       'The subject of the token that the command creates itself, for the change log. Default: cli.',
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .option('--skip-lines <count>', 'Continue after this line of the file.', wholeNumber(), 0)
+    .option(
+      '--skip-lines <count>',
+      'Continue after this line of the file. It skips nothing of a file of refused lines.',
+      wholeNumber(),
+      0,
+    )
     .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
     .option('--quiet', 'Show no progress.')
     .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))
@@ -113,6 +152,14 @@ function withCsvOptions(command: Command): Command {
     )
     .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
     .addOption(
+      new Option('--decimal <mark>', 'CSV: The decimal mark of numbers, a point or a comma.')
+        .choices(['.', ','])
+        .default('.'),
+    )
+    .addOption(wordsOption('true', 'Further words for yes, such as ja,oui'))
+    .addOption(wordsOption('false', 'Further words for no, such as nein,non'))
+    .addOption(wordsOption('null', 'Words for an empty cell, such as NULL,n/a'))
+    .addOption(
       new Option('--date-order <order>', 'CSV: The order of 01/02/1999. Without it, such a date is refused.').choices([
         'dmy',
         'mdy',
@@ -132,6 +179,15 @@ function withCsvOptions(command: Command): Command {
     )
 }
 
+/** Whether a person may be recognized by an email or a phone that many lines of the file share. */
+const countsAddresses = ({ match = [], sharedAddresses }: ImportOptions) =>
+  !sharedAddresses && match.some(kind => kind !== 'external_id')
+
+const wordsOption = (meaning: string, description: string) =>
+  new Option(`--${meaning}-words <words>`, `CSV: ${description}, separated by commas (repeatable).`)
+    .argParser((text, all: string[]) => [...all, ...text.split(',')])
+    .default([], 'none')
+
 async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, options: ImportOptions) {
   const format = formatOf(file, options.format)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
@@ -141,29 +197,44 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     throw new UsageError('Use either --offset or --time-zone.')
   if (options.profile !== undefined && (owner !== 'people' || format !== 'csv'))
     throw new UsageError('--profile applies only to CSV of people.')
+  const namedFormat = formatOfName(options.refused ?? '')
+  if (namedFormat && namedFormat !== format)
+    throw new UsageError(`The refused lines are ${format}. Give --refused a name that ends in .${format}.`)
+  if (options.consents && owner !== 'people') throw new UsageError('--consents applies only to people.')
   if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
+  if (file === '-' && countsAddresses(options))
+    throw new UsageError(
+      'To find addresses that many lines share, a file is read twice. Give a file, or --shared-addresses to recognize people by them too.',
+    )
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
   // The profile of an import is the format of its file.
   const { client } = await connect(environment, { ...options, profile: undefined }, { scope })
-  const input = await openInput(file, path(file), options.encoding)
+  const settings = await readSettings(options)
+  const input = await openInput(path(file), { name: file, format, encoding: options.encoding })
   try {
     const head: CsvHead = { cells: [], delimiter: ',' }
     const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
     const job = {
+      id: randomUUID(),
       client,
       owner,
       file,
+      path: path(file),
       format,
       input,
       refused,
       head,
       options,
+      settings,
       profile,
       counts: new AnswerCounts(),
       leftOut: [],
       typeKeys: new Map(),
+      hasRefused: false,
+      shared: new SharedAddresses(options.match ?? []),
+      earlier: new EarlierLines(options.match ?? ['external_id']),
     }
     const startedMs = performance.now()
     const outcome = await transfer(job)
@@ -174,15 +245,31 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   }
 }
 
+async function readSettings(options: ImportOptions): Promise<CsvSettings> {
+  const { listSeparator, dateOrder = null, delimiter = null, decimal, empty } = options
+  const offset = options.timeZone === undefined ? (options.offset ?? null) : await loadTimeZone(options.timeZone)
+  const words = { true_words: options.trueWords, false_words: options.falseWords, null_words: options.nullWords }
+  try {
+    return settingsOf({ listSeparator, dateOrder, delimiter, decimal, empty, offset, ...words })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
 type Job = {
+  /** The id of the import. */
+  id: string
   client: Client
   owner: string
   file: string
+  /** The file that is read. */
+  path: string
   format: Format
   input: Input
   refused: RejectsFile
   head: CsvHead
   options: ImportOptions
+  settings: CsvSettings
   profile: ProfileOptions | null
   /** The counts of the answers that the profile read. */
   counts: AnswerCounts
@@ -190,6 +277,10 @@ type Job = {
   leftOut: string[]
   /** The keys of the consent types by id. Filled when the header has been read. */
   typeKeys: Map<number, string>
+  /** Whether the file has lines that an earlier import refused. */
+  hasRefused: boolean
+  shared: SharedAddresses
+  earlier: EarlierLines
 }
 
 type Outcome = { state: ImportState; stopped: boolean; error: Error | null }
@@ -209,24 +300,33 @@ async function transfer(job: Job): Promise<Outcome> {
   const importOptions = {
     dryRun: options.dryRun ?? false,
     createOnly: options.createOnly ?? false,
+    ...(options.maxRefused !== undefined && { maxRefused: options.maxRefused }),
+    // One id for all requests, so that the import is one.
+    requestId: job.id,
+    ...(options.consents && { consents: options.consents }),
+    ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),
   }
   const retries = new Retries()
   let error: Error | null = null
   try {
     const { signal } = interrupt
+    if (countsAddresses(options)) await countAddresses(job, () => interrupt.isRequested)
     await importAll({
-      items: skipping(itemsOf(job, progressLine.print), options.skipLines),
+      items: job.shared.spareAll(skipping(itemsOf(job, input, progressLine.print), options.skipLines)),
       open: lines =>
         client
           .entities(owner)
           .import(lines, { ...importOptions, ...(options.match && { match: options.match }), signal }),
       isStreamed: true,
-      isRepeatable: importOptions.dryRun || (options.match ?? []).some(key => key !== 'external_id'),
+      isRepeatable: item =>
+        importOptions.dryRun || (!item.recognizesNobody && (options.match ?? []).some(key => key !== 'external_id')),
       stop: interrupt,
       state,
       done(items) {
         job.counts.add(items)
+        job.earlier.add(items)
+        job.hasRefused ||= items.some(({ isRefused }) => isRefused)
         return refused.write(refusedOf(items))
       },
       async failed(error, isDoubling) {
@@ -251,8 +351,22 @@ async function transfer(job: Job): Promise<Outcome> {
 const doublingHint =
   'The next lines may be stored already, and one without external_id is stored again each time it is sent. Look them up before you continue.'
 
-async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGenerator<ImportItem[]> {
-  const { client, owner, input, format, head, options } = job
+/** Reads the whole file once before it is sent. */
+async function countAddresses(job: Job, isStopped: () => boolean): Promise<void> {
+  const { file, path, format, options } = job
+  const input = await openInput(path, { name: file, format, encoding: options.encoding })
+  try {
+    await job.shared.count(
+      itemsOf({ ...job, leftOut: [] }, input, () => {}),
+      isStopped,
+    )
+  } finally {
+    input.close()
+  }
+}
+
+async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => void): AsyncGenerator<ImportItem[]> {
+  const { client, owner, format, head, options, settings } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
   const columnOptions: ColumnOptions = {
@@ -261,13 +375,6 @@ async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGe
     unknownAsAttributes: options.attributes === 'rest',
     prefixes: options.prefix,
     constants: options.set,
-  }
-  const settings = {
-    listSeparator: options.listSeparator,
-    dateOrder: options.dateOrder ?? null,
-    offset: options.timeZone === undefined ? (options.offset ?? null) : await loadTimeZone(options.timeZone),
-    delimiter: options.delimiter ?? null,
-    empty: options.empty,
   }
   yield* csvItems(input.pieces, settings, fileHead => {
     Object.assign(head, fileHead)
@@ -291,7 +398,8 @@ function headerOf({ cells }: CsvHead): string[] {
 }
 
 async function* skipping(batches: AsyncIterable<ImportItem[]>, lines: number): AsyncGenerator<ImportItem[]> {
-  for await (const batch of batches) yield lines === 0 ? batch : batch.filter(({ line }) => line > lines)
+  for await (const batch of batches)
+    yield lines === 0 ? batch : batch.filter(item => item.isRefused || item.line > lines)
 }
 
 function report(job: Job, outcome: Outcome, seconds: number) {
@@ -299,10 +407,12 @@ function report(job: Job, outcome: Outcome, seconds: number) {
   const { received, created, updated, unchanged, failed } = state
   const value = {
     ...{ received, created, updated, unchanged, failed, left_out: state.leftOut },
+    import_id: job.options.dryRun ? null : job.id,
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,
     error: error && errorMessage(error),
+    ...(job.options.match && { met_earlier: job.earlier.count, shared_addresses: job.shared.lines }),
     ...(job.profile && { answers: job.counts.value(), left_out_columns: job.leftOut }),
   }
   const summary = error && received === 0 ? [] : summaryOf(job, outcome, seconds)
@@ -311,26 +421,44 @@ function report(job: Job, outcome: Outcome, seconds: number) {
 }
 
 function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
-  const { file, refused, options } = job
+  const { file, input, refused, options, hasRefused } = job
   const { received, created, updated, unchanged, failed, leftOut, line } = state
   const outcomes = { created, updated, unchanged, refused: failed }
   const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
   const dryRunNote = options.dryRun ? ', checked and not stored' : ''
   return [
-    `${formatCount(received)} ${received === 1 ? 'line' : 'lines'} in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
+    `${formatLines(received)} in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
     ...job.counts.lines(id => job.typeKeys.get(id)!),
     ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
     ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
     ...(failed > 0 ? [`Refused lines and their reasons are in ${refused.name}. Correct that file and import it.`] : []),
-    ...(stopped || error ? [continueHint(file, line)] : []),
+    ...(options.match && job.earlier.count > 0
+      ? [`${formatLines(job.earlier.count)} met a person of an earlier line of the file.`]
+      : []),
+    ...(job.shared.lines > 0 ? [sharedHint(job.shared.lines)] : []),
+    ...(options.encoding === undefined && input.encoding() === 'windows-1252' ? [encodingHint(file)] : []),
+    ...(hasRefused && options.skipLines > 0
+      ? [`--skip-lines skipped none of the lines that were refused before.`]
+      : []),
+    ...(stopped || error ? [continueHint(file === '-' || hasRefused ? null : line, line)] : []),
   ]
 }
 
 const leftOutHint = (columns: string[]) =>
   `Left out these columns: ${columns.join(', ')}. Keep one with --map "<column>=attribute_values.<key>", or all as texts with --attributes rest.`
 
-function continueHint(file: string, line: number): string {
-  const option = file === '-' ? 'only the remaining lines' : `--skip-lines ${line}`
+const formatLines = (count: number) => `${formatCount(count)} ${count === 1 ? 'line' : 'lines'}`
+
+const sharedHint = (lines: number) =>
+  `${formatLines(lines)} ${lines === 1 ? 'has' : 'have'} an email or phone that more than ten lines of the file share, so that nobody was ` +
+  'recognized by it. Use --shared-addresses to recognize people by it too.'
+
+const encodingHint = (file: string) =>
+  `${file} is not UTF-8, and was read as windows-1252. Name another encoding with --encoding.`
+
+/** `skippable` is the line for --skip-lines; null if the option does not apply to the file. */
+function continueHint(skippable: number | null, line: number): string {
+  const option = skippable === null ? 'only the remaining lines' : `--skip-lines ${skippable}`
   return `Stopped after line ${line}. To continue, run the command again with ${option}, or with all lines: lines already stored change nothing.`
 }
 

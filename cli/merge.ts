@@ -81,11 +81,11 @@ function linesOf(
     ...(name === 'merge'
       ? [
           `  links: ${links.moved_in} to ${one} lead to ${other}, ${links.moved_out} of ${one} move to ${other}, ${links.dropped} end`,
-          `  identifiers that lead to ${other}: ${aliases.join(', ') || 'none'}`,
+          `  identifiers that lead to ${other}: ${aliases.map(({ value }) => value).join(', ') || 'none'}`,
         ]
       : [
           `  links: ${links.moved_in} lead to ${one} again, ${links.moved_out} of ${one} return, ${links.dropped} have no target any more`,
-          `  identifiers that lead to ${one} again: ${aliases.join(', ') || 'none'}`,
+          `  identifiers that lead to ${one} again: ${aliases.map(({ value }) => value).join(', ') || 'none'}`,
           ...(changes.kept ?? []).map(({ path, reason }) => `  ${other} keeps ${path}: ${keptTexts[reason]}`),
         ]),
   ]

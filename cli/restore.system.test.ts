@@ -62,7 +62,7 @@ describe('kith restore', { timeout: 90_000 }, () => {
       const connected = `select from pg_stat_activity where application_name = 'kith restore' and datname = current_database()`
       await expect.poll(() => query(target, connected)).toEqual([])
       expect(await rowsIn(target)).toBe(0)
-      expect((await kith(['restore', file], target)).code).toBe(0)
+      expect((await kith(['restore', file, '--keep-log-id'], target)).code).toBe(0)
       expect(await contentsOf(target)).toEqual(await contentsOf(url))
     },
   )

@@ -15,7 +15,7 @@ import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { visible } from './visible.ts'
 
-type RestoreOptions = { key?: string; quiet?: true; json?: true }
+type RestoreOptions = { key?: string; keepLogId?: true; quiet?: true; json?: true }
 
 export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Loads a backup into an empty database or data folder, completely or not at all.'
@@ -28,6 +28,10 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
     .option(
       '--key <key>',
       'The key of the ledger that must have signed the backup, name+hash+base64, from a source that you trust.',
+    )
+    .option(
+      '--keep-log-id',
+      'Keep the numbering of the change logs: for a move, where the original was stopped before the backup and never runs again.',
     )
     .option('--quiet', 'Show no progress.')
     .action((file: string, options: RestoreOptions) => run(environment, file, options))
@@ -103,7 +107,8 @@ async function load(url: string, backup: Backup, { options, signal }: Work): Pro
   const progress = { bytes: 0, rows: 0 }
   const readProgress = () => ({ count: progress.rows, fraction: Math.min(1, progress.bytes / backup.bytes) })
   const progressLine = startProgress('rows', readProgress, options)
-  return loadBackup({ url, backup, signal, progress }).finally(progressLine.end)
+  const keepsLogId = options.keepLogId === true
+  return loadBackup({ url, backup, keepsLogId, signal, progress }).finally(progressLine.end)
 }
 
 type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number }
@@ -115,6 +120,9 @@ function report({ file, backup: { header }, loaded, seconds }: Restored, options
     `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}: the state of ${at}`,
     describeSignature(signed_by, options.key !== undefined),
     ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${visible(leftOut.join(', '))}.`] : []),
+    ...(options.keepLogId
+      ? []
+      : ['The change logs have a new log_id: clients that follow them begin again, by docs/changes.md.']),
     ...migrations.map(name => `Ran migration ${name}.`),
   ]
   const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations, signed_by: signed_by ?? null }

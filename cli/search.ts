@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Client } from '../client/index.ts'
 import { newPlainCommand } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from './print-rows.ts'
@@ -28,7 +29,8 @@ export function searchCommand(environment: NodeJS.ProcessEnv): Command {
 async function search(environment: NodeJS.ProcessEnv, text: string, options: Options): Promise<void> {
   const { owner: owners, limit = defaultLimit } = options
   const format = formatOf(options)
-  const { client } = await connect(environment, options, { scope: 'people:read records:read' })
+  const { client } = await connect(environment, options, { scope: 'people:read records:read schema:read' })
+  const others = owners ? null : readOthers(client)
   const isJson = format === 'json' || format === 'ndjson'
   let count = 0
   let hasMore = false
@@ -43,9 +45,22 @@ async function search(environment: NodeJS.ProcessEnv, text: string, options: Opt
     }
   }
   await printRows(format, entityColumns(columns, [], format), readRows())
+  const notSearched = await others
+  if (notSearched !== null) printStderr(notSearched)
   const more = hasMore ? '. There are more: use --limit <count>, or --limit all.' : ''
   if (format === 'table' || (hasMore && options.limit === undefined))
     printStderr(`${count} ${count === 1 ? 'hit' : 'hits'}${more}`)
+}
+
+/** Says what a search of people alone leaves out. A token without schema:read cannot name the stacks. */
+async function readOthers(client: Client): Promise<string | null> {
+  const stacks = await client.schema.stacks
+    .list()
+    .all()
+    .catch(() => null)
+  if (stacks === null) return 'Searched people only. Name each owner to search with --owner.'
+  const keys = stacks.map(({ key }) => key).join(', ')
+  return keys === '' ? null : `Not searched: ${keys}. Name each owner to search with --owner.`
 }
 
 const columns = ['owner', 'external_id', 'first_name', 'last_name', 'email', 'attribute_values', 'created_at']

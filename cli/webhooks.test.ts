@@ -37,11 +37,24 @@ describe('kith webhooks', () => {
     const { code, stdout, stderr } = await webhooks('list', '--format', 'csv')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const lines = [
-      'id,state,position,last_success_at,events,url,waiting',
-      `1,active,2,${time},"person\\.\\*,record\\.created",${receiver.url},0`,
-      `2,paused,3,,stack\\.\\*,https://127\\.0\\.0\\.1:9/x,0`,
+      'id,state,position,last_success_at,events,url,waiting,headers',
+      `1,active,2,${time},"person\\.\\*,record\\.created",${receiver.url},0,`,
+      `2,paused,3,,stack\\.\\*,https://127\\.0\\.0\\.1:9/x,0,`,
     ]
     expect(stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`))
+  })
+
+  it('headers sets a header to the text on stdin, shows names alone, and removes it', async () => {
+    const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
+    const words = ['webhooks', 'headers', '1', '--set', 'Authorization']
+    const set = await runInProcess(words, environment, process.cwd(), 'Bearer s3cret\n')
+    expect(set).toEqual({ code: 0, stdout: '', stderr: 'The webhook has the headers authorization.\n' })
+    expect((await webhooks('list', '--format', 'csv')).stdout).toMatch(/,authorization$/m)
+    await organization.client.webhooks.test(1)
+    expect(receiver.received[0]!.headers.authorization).toBe('Bearer s3cret')
+    const removed = await webhooks('headers', '1', '--remove', 'authorization', '--json')
+    expect(JSON.parse(removed.stdout)).toEqual({ headers: [] })
+    expect((await webhooks('headers', '1')).code).toBe(2)
   })
 
   it('list names a webhook that fails and one that kith has disabled', async () => {

@@ -1,6 +1,7 @@
+import { text } from 'node:stream/consumers'
 import { type Command, Option } from 'commander'
 import type { Webhook, WebhookDelivery } from '../client/index.ts'
-import { givenOf, newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
+import { givenOf, newCommand, newPlainCommand, printResult, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type Column, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { printStderr } from './stderr.ts'
@@ -12,14 +13,16 @@ type DeliveriesOptions = ListOptions & {
   before?: number
   limit?: number
 }
+type HeadersOptions = ConnectionOptions & { set?: string; remove?: string; json?: true }
 type ReplayOptions = ConnectionOptions & { after: number; until?: number; json?: true }
 
 export function webhooksCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Lists webhooks and their deliveries, and sends changes again.'
+  const description = 'Lists webhooks and their deliveries, sends changes again, and sets headers.'
   return newPlainCommand('webhooks', description, ['webhooks list', 'webhooks deliveries 1 --status failed'])
     .addCommand(listCommand(environment))
     .addCommand(deliveriesCommand(environment))
     .addCommand(replayCommand(environment))
+    .addCommand(headersCommand(environment))
 }
 
 const readScope = { scope: 'webhooks:read' }
@@ -40,6 +43,7 @@ const webhookColumns: Column[] = [
   { name: 'events', read: ({ events }) => (events as string[]).join() },
   'url',
   { name: 'waiting', read: ({ backlog }) => (backlog as Webhook['backlog']).deliveries },
+  { name: 'headers', read: ({ headers }) => (headers as string[]).join() },
 ]
 
 function stateOf({ state, disabled, failing_since }: Webhook): string {
@@ -100,5 +104,28 @@ function replayCommand(environment: NodeJS.ProcessEnv): Command {
     const value = await client.webhooks.replay(id, givenOf(options, 'after', 'until'))
     const messages = [`kith sends the matching changes after ${value.after} up to ${value.until} again.`]
     printResult(options, { value, messages })
+  })
+}
+
+function headersCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Sets or removes a header of each request of a webhook, such as Authorization. The value is read from stdin, so that no list of processes ' +
+    'and no history of a shell has it. No command shows it.'
+  const command = newCommand('headers', description, [
+    'webhooks headers 1 --set Authorization < value.txt',
+    'webhooks headers 1 --remove Authorization',
+  ])
+    .argument('<id>', 'The id, as shown by webhooks list.', wholeNumber())
+    .addOption(new Option('--set <name>', 'The header to set, to the text on stdin.').conflicts('remove'))
+    .option('--remove <name>', 'The header to remove.')
+  return addConnectionOptions(command).action(async (id: number, options: HeadersOptions) => {
+    const { set, remove } = options
+    const name = set ?? remove
+    if (name === undefined) throw new UsageError('Give --set or --remove with the name of a header.')
+    const value = set === undefined ? null : (await text(process.stdin)).trim()
+    const { client } = await connect(environment, options, { scope: 'webhooks:write' })
+    const { headers } = await client.webhooks.update(id, { headers: { [name]: value } })
+    const named = headers.length === 0 ? 'no headers of its own' : `the headers ${headers.join(', ')}`
+    printResult(options, { value: { headers }, messages: [`The webhook has ${named}.`] })
   })
 }

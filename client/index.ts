@@ -52,6 +52,7 @@ export {
   type ImportResult,
   KithImportError,
 } from './src/import.ts'
+export type { ImportEndpoints, ImportListOptions } from './src/imports.ts'
 export type { LedgerCheckpoint, LedgerEndpoints, LedgerKey } from './src/ledger.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
 export type { OperationsEndpoints } from './src/operations.ts'

@@ -139,6 +139,7 @@ create table consent_history (
   evidence jsonb,
   superseded boolean default false not null,
   pending boolean default false not null,
+  undated boolean default false not null,
   constraint consent_history_pkey PRIMARY KEY (organization_id, person_id, version, consent_type_id, channel),
   constraint consent_history_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
   constraint consent_history_source_check CHECK ((source = ANY (ARRAY['entry'::text, 'flag'::text])))
@@ -151,6 +152,7 @@ comment on column consent_history.collected_at is 'When the person answered, as 
 comment on column consent_history.evidence is 'What the client says about the answer: the given ones of method, source, ip, user_agent, text_version and reference.';
 comment on column consent_history.superseded is 'Whether the answer was collected before the one in force at that time. Then it changed no state.';
 comment on column consent_history.pending is 'Whether the answer is a grant that waits for its confirmation.';
+comment on column consent_history.undated is 'Whether an import gave the answer without its time. Then nobody knows when it was collected, and any answer with a time replaces it.';
 
 create table consent_texts (
   organization_id integer not null,
@@ -320,6 +322,30 @@ comment on column idempotency_keys.id is 'The SHA-256 of the caller, method, pat
 comment on column idempotency_keys.request_sha256 is 'The SHA-256 of the request.';
 comment on column idempotency_keys.body is 'The JSON of the data, or of a refusal''s error code, message and details.';
 
+create table imports (
+  organization_id integer not null,
+  id text collate "C" not null,
+  stack_id integer not null,
+  actor text not null,
+  started_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  after_sequence bigint not null,
+  last_sequence bigint,
+  received integer default 0 not null,
+  created integer default 0 not null,
+  updated integer default 0 not null,
+  unchanged integer default 0 not null,
+  failed integer default 0 not null,
+  undo_sequence bigint,
+  undone_at timestamp with time zone,
+  constraint imports_pkey PRIMARY KEY (organization_id, id)
+);
+comment on table imports is 'An import of people or of the records of a stack. It goes when the log has lost the values of its changes.';
+comment on column imports.id is 'The request_id of its changes.';
+comment on column imports.after_sequence is 'The number of the log when it began. Its changes have higher numbers.';
+comment on column imports.last_sequence is 'The number of a change up to which the log has all of its changes. Null until it ends.';
+comment on column imports.undo_sequence is 'Its changes above this number are taken back, or were left. Null if nothing was.';
+
 create table ledger_entries (
   organization_id integer not null,
   index bigint not null,
@@ -416,11 +442,15 @@ create table merges (
   at timestamp with time zone not null,
   undo jsonb,
   moving uuid[],
+  email_key text collate "C",
+  mobile_key text collate "C",
   constraint merges_pkey PRIMARY KEY (organization_id, id),
   constraint merges_id_check CHECK ((id > 0))
 );
+CREATE INDEX merges_email_key ON public.merges USING btree (organization_id, email_key, person_id) WHERE (email_key IS NOT NULL);
 CREATE INDEX merges_into ON public.merges USING btree (organization_id, into_id);
 CREATE UNIQUE INDEX merges_merged ON public.merges USING btree (organization_id, merged_id) WHERE (unmerged_sequence IS NULL);
+CREATE INDEX merges_mobile_key ON public.merges USING btree (organization_id, mobile_key, person_id) WHERE (mobile_key IS NOT NULL);
 CREATE INDEX merges_moving ON public.merges USING btree (organization_id, merged_id) WHERE (moving IS NOT NULL);
 CREATE INDEX merges_of ON public.merges USING btree (organization_id, merged_id, sequence);
 CREATE INDEX merges_person ON public.merges USING btree (organization_id, person_id) WHERE (unmerged_sequence IS NULL);
@@ -431,6 +461,8 @@ comment on column merges.sequence is 'The change that logged the merge.';
 comment on column merges.unmerged_sequence is 'The change that logged its undoing.';
 comment on column merges.undo is 'What an unmerge needs: the fields, links and answers that the merge moved.';
 comment on column merges.moving is 'The people to whom others link, after a merge or its undoing with many links: some of these do not lead to where they should yet. Null once all do.';
+comment on column merges.email_key is 'The email of the merged person, as a key, while it leads to person_id. Null: the survivor took it, or the merge was undone.';
+comment on column merges.mobile_key is 'The phone of the merged person, as a key, while it leads to person_id. Null: the survivor took it, or the merge was undone.';
 
 create table name_versions (
   organization_id integer not null,
@@ -533,12 +565,14 @@ create table search_indexes (
   indexed integer not null,
   total integer not null,
   is_ready boolean not null,
+  form integer default 1 not null,
   constraint search_indexes_pkey PRIMARY KEY (organization_id, stack_id)
 );
 comment on table search_indexes is 'The search index of the people (stack 0), or of a stack with searchable attributes.';
 comment on column search_indexes.keys is 'The keys of the attributes whose words the index has.';
 comment on column search_indexes.after_id is 'The last entity that is indexed, while the index is not ready.';
 comment on column search_indexes.total is 'About how many entities there are to index.';
+comment on column search_indexes.form is 'The form of the words that the index has. The first one had no pairs of characters.';
 
 create table search_words (
   organization_id integer not null,
@@ -773,6 +807,7 @@ create table webhooks (
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
   tests jsonb default '[]'::jsonb not null,
+  headers jsonb default '{}'::jsonb not null,
   constraint webhooks_pkey PRIMARY KEY (organization_id, id),
   constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
   constraint webhooks_id_check CHECK ((id > 0)),
@@ -788,3 +823,4 @@ comment on column webhooks.replay_after is 'The changes after this one are sent 
 comment on column webhooks.replay_until is 'The last change of the replay.';
 comment on column webhooks.deleted_at is 'A deleted webhook keeps its row without address and secrets, so that its id stays its own.';
 comment on column webhooks.tests is 'The last test events, newest first.';
+comment on column webhooks.headers is 'Headers of each request besides those that kith sets, by name. Their values are secrets: no read shows them.';

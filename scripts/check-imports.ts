@@ -43,7 +43,7 @@ const sharedSql = ['src/profile-fields.ts', 'src/channels.ts', 'src/changes/peop
 const sharedWithConsole = 'cli/dossier/page.ts'
 
 /** The files of the service that transfer/ imports, so that they are in the console too: the rules of values. */
-const sharedWithTransfer = ['src/formats.ts', 'src/scalars.ts', 'src/errors.ts']
+const sharedWithTransfer = ['src/formats.ts', 'src/instant.ts', 'src/scalars.ts', 'src/errors.ts']
 
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'

@@ -24,7 +24,7 @@ const exemptPaths = {
 const neverNull = {
   'A change of an entity has a stack, a version and what it wrote.': [
     ...['list_changed_entities.stack_id', 'read_last_changes.stack_id', 'read_last_changes.version'],
-    ...['read_logged_identifiers.stack_id', 'read_logged_identifiers.is_mobile_written'],
+    'read_logged_identifiers.stack_id',
   ],
   'A change is of an entity or of a definition.': ['match_changes.entity', 'read_definition_changes.definition_id'],
   'One transaction stores a key and its response.': ['read_key', 'read_keys'].flatMap(name => [

@@ -33,6 +33,7 @@ import { searchRoutes } from './search/routes.ts'
 import { findSegments } from './segments/feed.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
+import { importRoutes } from './transfer/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 const responses = { person, record }
@@ -57,6 +58,7 @@ export function routeTable(services: TableServices): Route[] {
     ...organizationRoutes(),
     ...segmentRoutes(config, responses),
     ...changeRoutes(findSegments),
+    ...importRoutes(),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
     ...accessRoutes(),

@@ -48,6 +48,7 @@ describe('an empty environment', () => {
         bodyBytes: 1024 * 1024,
         batchBytes: 8 * 1024 * 1024,
         jsonDepth: 32,
+        jsonMembers: 10_000,
         requestKeys: 300,
         entityKeys: 1_000,
         keyBytes: 150,
@@ -367,7 +368,15 @@ describe('KITH_WEBHOOK_ALLOW', () => {
     expect(loadConfig({}).webhookAllow).toEqual([])
   })
 
-  it.each(['10.0.0.1', 'localhost', '10.0.0.0/33', '10.0.0.0/', ''])('refuses %s, which is not a range', range => {
+  it('takes a single address as a range of one', () => {
+    expect(loadConfig({ KITH_WEBHOOK_ALLOW: '10.0.0.1, ::1,fd12::/32' }).webhookAllow).toEqual([
+      '10.0.0.1/32',
+      '::1/128',
+      'fd12::/32',
+    ])
+  })
+
+  it.each(['10.0.0', 'localhost', '10.0.0.0/33', '10.0.0.0/', ''])('refuses %s, which is not a range', range => {
     expect(problemsOf({ KITH_WEBHOOK_ALLOW: `10.0.0.0/8,${range}` })).toEqual([
       expect.stringMatching(/^KITH_WEBHOOK_ALLOW has /),
     ])

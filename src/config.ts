@@ -13,6 +13,8 @@ const limitVariables = {
   KITH_LIMIT_BODY_BYTES: wholeNumber(1_048_576, 1, 104_857_600),
   KITH_LIMIT_BATCH_BYTES: wholeNumber(8_388_608, 1, 104_857_600),
   KITH_LIMIT_JSON_DEPTH: wholeNumber(32, 1, 512),
+  // A body of less than 16 KiB has fewer members, so it is parsed without counting them.
+  KITH_LIMIT_JSON_MEMBERS: wholeNumber(10_000, 8_192, 10_000_000),
   KITH_LIMIT_REQUEST_KEYS: wholeNumber(300, 1, 10_000),
   KITH_LIMIT_ENTITY_KEYS: wholeNumber(1_000, 1, 100_000),
   KITH_LIMIT_KEY_BYTES: wholeNumber(150, 1, 1_000),
@@ -320,12 +322,18 @@ function problemsOfOrigins(values: Variables): string[] {
 }
 
 const rangesOf = ({ KITH_WEBHOOK_ALLOW: ranges }: Variables) =>
-  ranges === undefined ? [] : ranges.split(',').map(range => range.trim())
+  ranges === undefined ? [] : ranges.split(',').map(range => rangeOf(range.trim()))
+
+/** A single address as the range that has only this one. */
+function rangeOf(text: string): string {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return `${text}/32`
+  return ipaddr.IPv6.isValid(text) ? `${text}/128` : text
+}
 
 const problemsOfRanges = (values: Variables): string[] =>
   rangesOf(values)
     .filter(range => !ipaddr.isValidCIDR(range))
-    .map(range => `KITH_WEBHOOK_ALLOW has ${range}, which is not a range of addresses such as 10.1.0.0/16`)
+    .map(range => `KITH_WEBHOOK_ALLOW has ${range}, which is neither an address nor a range such as 10.1.0.0/16`)
 
 const maxLedgerOriginCharacters = 255
 

@@ -1,5 +1,7 @@
-/** The precondition of a request: `*`, or the accepted versions. Null if the request has none. */
-export type IfMatch = '*' | readonly number[] | null
+import { createRefusal, type Refusal } from './errors.ts'
+
+/** The precondition of a request: `*`, or the accepted versions and the tags that are none. Null if the request has none. */
+export type IfMatch = '*' | readonly (number | string)[] | null
 
 /** The entity tag of a version. */
 export const entityTag = (version: number): string => `"${version}"`
@@ -17,12 +19,28 @@ const tags = new RegExp(`^${tag}(?:[\\t ]*,[\\t ]*${tag})*$`)
 const eachTag = new RegExp(tag, 'g')
 const ownTag = /^"(0|[1-9]\d{0,9})"$/
 
-/** Parses `If-Match`. Returns undefined if it is not a list of tags. A weak or foreign tag matches nothing. */
+/** Parses `If-Match`. Returns undefined if it is not a list of tags. A weak or foreign tag stays a text, which matches nothing. */
 export function readIfMatch(text: string): Exclude<IfMatch, null> | undefined {
   if (text === '*') return '*'
   if (!tags.test(text)) return undefined
-  return (text.match(eachTag) ?? []).flatMap(found => {
+  return (text.match(eachTag) ?? []).map(found => {
     const version = ownTag.exec(found)
-    return version ? [Number(version[1])] : []
+    return version ? Number(version[1]) : found
   })
+}
+
+/** The refusal of a request whose precondition does not hold. It says so if no version has one of the tags. */
+export function buildOtherVersionRefusal(ifMatch: IfMatch, otherwise: string): Refusal {
+  const foreign = Array.isArray(ifMatch) ? ifMatch.find(tag => typeof tag === 'string') : undefined
+  return createRefusal('invalid_parameter', foreign === undefined ? otherwise : foreignMessage(foreign), {
+    status: 412,
+  })
+}
+
+/** A proxy that compresses responses makes their tags weak, or adds a suffix to them. */
+function foreignMessage(tag: string): string {
+  const version = /^(?:W\/)?"(0|[1-9]\d{0,9})(?!\d)[^"]*"$/.exec(tag)?.[1]
+  const found = `If-Match has ${tag}, and no version has ${tag.startsWith('W/') ? 'a weak tag' : 'this tag'}.`
+  if (version === undefined) return `${found} Read the entity and retry with its ETag.`
+  return `${found} A proxy that compresses responses changes tags. Send ${entityTag(Number(version))}.`
 }

@@ -61,11 +61,14 @@ export function createRefusal(code: ErrorCode, message: string, options: Refusal
   return refusal
 }
 
-/** A thrown refusal. The pipeline builds the response from it. */
+/** A thrown refusal. The pipeline builds the response from it. It has no stack: an import may refuse thousands of lines in a second. */
 export class Fault extends Error {
   readonly refusal: Refusal
   constructor(refusal: Refusal, options?: ErrorOptions) {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(refusal.message, options)
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'Fault'
     this.refusal = refusal
   }

@@ -40,6 +40,7 @@ import { startReads } from './readers/start-reads.ts'
 import { completeErasures } from './rights/erasure/erase-person.ts'
 import { retentionFollower } from './rights/retention.ts'
 import { segmentFollower } from './segments/segment-follower.ts'
+import { publishAddress } from './served-address.ts'
 import { deleteExpired } from './sessions/sessions.ts'
 import { createStartLink } from './sessions/sign-in-link.ts'
 import { installShutdown } from './shutdown.ts'
@@ -91,6 +92,8 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     const hasWorkers = cluster.isPrimary && workers > 1
     starting = hasWorkers ? startWithWorkers(workers, environment, parts) : start(parts)
     const { address, signInLink } = await starting
+    if (cluster.isPrimary && config.databaseUrl === undefined)
+      closing.push(await publishAddress(config.dataDir, address))
     if (cluster.isPrimary) logWelcome(address, signInLink, config, logger)
     if (cluster.isPrimary && json) process.stdout.write(`${JSON.stringify({ address })}\n`)
   } catch (error) {

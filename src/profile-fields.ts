@@ -24,7 +24,11 @@ const texts = {
   email: { description: 'Email address.', format: 'email', limit: 'emailCharacters', isSearched: true },
   mobile_prefix: { description: 'Mobile phone country prefix.' },
   mobile_number: { description: 'Mobile phone number.' },
-  date_of_birth: { description: 'YYYY-MM-DD, from 1850-01-01 to today.', type: 'date', format: 'date-of-birth' },
+  date_of_birth: {
+    description: 'YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth.',
+    type: 'date',
+    format: 'date-of-birth',
+  },
   language: { description: 'Preferred language, a BCP 47 tag.', format: 'language' },
 } satisfies Record<string, TextField>
 

@@ -24,7 +24,7 @@ export const isWriting = (scope: Scope, method: string): boolean => /:(write|era
 
 const knownScopes: ReadonlySet<string> = new Set(scopes)
 
-export const isScope = (text: string): text is Scope => knownScopes.has(text)
+const isScope = (text: string): text is Scope => knownScopes.has(text)
 
 /** The scopes that a space-separated text names. A word that is not exactly a scope grants nothing. */
 export function parseScopes(text: string): ReadonlySet<Scope> {

@@ -2,8 +2,11 @@ import type { Attribute } from '../client/index.ts'
 import { isDate, isDateTime } from '../src/formats.ts'
 import { readsBackEqual } from '../src/scalars.ts'
 
-/** Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`. */
-export type OffsetOf = (localTime: string) => string
+/**
+ * Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`, or null where clocks are put forward over
+ * that time. Of a time that clocks show twice, the first counts.
+ */
+export type OffsetOf = (localTime: string) => string | null
 
 /** The type that a cell is converted to, of an attribute or a profile field. */
 export type CellType = Attribute['type']
@@ -14,22 +17,55 @@ export type ParseOptions = {
   listSeparator: string
   /** `dmy` reads 01/02/1999 as 1 February, `mdy` as 2 January; with null such a date is refused. */
   dateOrder: 'dmy' | 'mdy' | null
+  /** The decimal mark of numbers. */
+  decimal: '.' | ','
+  /** Words that a cell means no value by, and further words for yes and no. They are compared without regard to case. */
+  words: CellWords
   /** The offset of times without one, such as Z or +01:00, or that of a local time; with null such a time is refused. */
   offset: string | OffsetOf | null
 }
 
-const yes = new Set(['true', 'yes', 'y', 't', '1', 'on'])
-const no = new Set(['false', 'no', 'n', 'f', '0', 'off'])
-const numberForm = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
+const yes = ['true', 'yes', 'y', 't', '1', 'on']
+const no = ['false', 'no', 'n', 'f', '0', 'off']
+const numberForms = {
+  '.': /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/,
+  ',': /^[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?$/,
+}
+
+/** The meaning of words in a file, in lower case. */
+export type CellWords = ReadonlyMap<string, 'true' | 'false' | 'null'>
+
+const foldWord = (word: string) => word.trim().toLowerCase()
+
+/** The words of a file. Those that are given outweigh the usual ones. Throws if one has two meanings. */
+export function wordsOf(given: Record<'true' | 'false' | 'null', readonly string[]>): CellWords {
+  const words = new Map<string, 'true' | 'false' | 'null'>()
+  for (const meaning of ['true', 'false', 'null'] as const)
+    for (const word of given[meaning].map(foldWord)) {
+      const other = words.get(word) ?? meaning
+      if (other !== meaning)
+        throw new Error(`The word ${JSON.stringify(word)} cannot mean both ${other} and ${meaning}.`)
+      if (word !== '') words.set(word, meaning)
+    }
+  for (const word of yes) if (!words.has(word)) words.set(word, 'true')
+  for (const word of no) if (!words.has(word)) words.set(word, 'false')
+  return words
+}
+
+export const usualWords: CellWords = wordsOf({ true: [], false: [], null: [] })
+
+/** Whether a cell has no value: it is blank, or has a word that means so. */
+export const isEmptyCell = (cell: string, { words }: ParseOptions): boolean =>
+  cell.trim() === '' || words.get(foldWord(cell)) === 'null'
 
 /** Converts a cell that is not empty to JSON. Only texts and identifiers have a prefix. Throws the reason for a refusal. */
 export function jsonOf(cell: string, type: CellType, options: ParseOptions, prefix?: string): string {
   const text = cell.trim()
   switch (type) {
     case 'number':
-      return numberOf(text)
+      return numberOf(text, options)
     case 'boolean':
-      return booleanOf(text)
+      return booleanOf(text, options)
     case 'date':
       return JSON.stringify(dateOf(text, options))
     case 'datetime':
@@ -58,17 +94,24 @@ function prefixAll(values: unknown[], prefix: string): string {
   return JSON.stringify(values.map(value => prefix + String(value).trim()))
 }
 
-function numberOf(text: string): string {
-  if (!numberForm.test(text)) throw new Error(`${JSON.stringify(text)} is not a number such as 12 or 0.5`)
-  if (!readsBackEqual(text.replace(/^\+/, ''))) throw new Error(`${text} has more digits than a number can store`)
-  return JSON.stringify(Number(text))
+function numberOf(text: string, { decimal }: ParseOptions): string {
+  if (!numberForms[decimal].test(text)) throw new Error(`${JSON.stringify(text)} ${noNumber[decimal]}`)
+  const number = text.replace(',', '.')
+  if (!readsBackEqual(number.replace(/^\+/, ''))) throw new Error(`${text} has more digits than a number can store`)
+  return JSON.stringify(Number(number))
 }
 
-function booleanOf(text: string): string {
-  const word = text.toLowerCase()
-  if (yes.has(word)) return 'true'
-  if (no.has(word)) return 'false'
-  throw new Error(`${JSON.stringify(text)} is not a boolean. Write yes or no, true or false, 1 or 0`)
+const noNumber = {
+  '.': 'is not a number such as 12 or 0.5. For a decimal comma use --decimal ,',
+  ',': 'is not a number such as 12 or 0,5, without separators of thousands',
+}
+
+function booleanOf(text: string, { words }: ParseOptions): string {
+  const meaning = words.get(foldWord(text))
+  if (meaning === 'true' || meaning === 'false') return meaning
+  throw new Error(
+    `${JSON.stringify(text)} is not a boolean. Write yes or no, true or false, 1 or 0, or name the words with --true-words and --false-words`,
+  )
 }
 
 /** Converts a date to `YYYY-MM-DD`. A time of midnight after it is dropped. */
@@ -110,7 +153,10 @@ function dateTimeOf(text: string, { dateOrder, offset }: ParseOptions): string {
   const date = isoOf(day, dateOrder)
   if (date === null) throw new Error(`${JSON.stringify(text)} is not a date and time such as 1999-12-31T23:59:59Z`)
   const local = `${date}T${clockOf(time, half)}`
+  if (!isDateTime(`${local}Z`)) throw new Error(`${JSON.stringify(text)} is not an existing date and time`)
   const actualOffset = zone !== '' ? offsetOf(zone) : typeof offset === 'function' ? offset(local) : offset
+  if (actualOffset === null && offset !== null)
+    throw new Error(`${JSON.stringify(text)} does not exist in the time zone: clocks are put forward over it`)
   if (actualOffset === null)
     throw new Error(
       `${JSON.stringify(text)} has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin`,

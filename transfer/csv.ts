@@ -1,15 +1,43 @@
-import { type CsvError, parse } from 'csv-parse'
-import { jsonOf, listOf, type ParseOptions } from './cell-parser.ts'
+import { isEmptyCell, jsonOf, listOf, type ParseOptions, usualWords, wordsOf } from './cell-parser.ts'
 import type { Columns, Target } from './columns.ts'
+import { type CsvRecord, CsvRecords } from './csv-records.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal, reasonColumn } from './item.ts'
 import { beginning, type Pieces } from './pieces.ts'
 import { type Column, firstValue, type ProfilePlan, type ReadAnswers, readAnswers } from './profile-answers.ts'
 
 export type CsvSettings = ParseOptions & {
-  /** The separator of cells; null detects it from the header. */
+  /** The separator of cells; null finds it from the first line. */
   delimiter: string | null
   /** `absent`: an empty cell keeps the stored value; `null`: it clears the value. */
   empty: 'absent' | 'null'
+}
+
+/** The settings of a file of which nothing is said. */
+export const usualSettings: CsvSettings = {
+  listSeparator: '|',
+  dateOrder: null,
+  decimal: '.',
+  words: usualWords,
+  offset: null,
+  delimiter: null,
+  empty: 'absent',
+}
+
+/**
+ * Joins what a person says of a file to its settings. Throws if a word has two meanings, and if a comma separates values and is the decimal
+ * mark of numbers.
+ */
+export function settingsOf({
+  true_words = [],
+  false_words = [],
+  null_words = [],
+  ...settings
+}: Partial<Omit<CsvSettings, 'words'>> & { [Name in `${'true' | 'false' | 'null'}_words`]?: string[] }): CsvSettings {
+  const words = wordsOf({ true: true_words, false: false_words, null: null_words })
+  const all = { ...usualSettings, ...settings, words }
+  if (all.decimal === ',' && all.listSeparator === ',')
+    throw new Error('A comma cannot be both the decimal mark and the separator of the values in a cell.')
+  return all
 }
 
 /** The columns of a file, and those that a profile reads. */
@@ -18,16 +46,12 @@ export type FileColumns = Columns & { profile?: ProfilePlan }
 /** The header of a file. Its cells are Latin-1: one character per byte. */
 export type CsvHead = { cells: string[]; delimiter: string }
 
-const maxRecordBytes = 16_777_216
 const delimiters = [',', ';', '\t', '|']
 const detectionBytes = 65_536
-/** The parser's build for browsers takes bytes only as a text. In Node, that conversion would cost time. */
-const isNode = 'Buffer' in globalThis
 
 /**
- * Parses CSV (RFC 4180) and converts the records that are not empty to bodies. `plan` is called once, with the header,
- * before the first record. Cells are read as Latin-1, one character per byte, so that invalid UTF-8 is detected and a refused
- * record is written back byte for byte.
+ * Parses CSV and converts the records that are not empty to bodies. `plan` is called once, with the header, before the first record.
+ * Cells are read as Latin-1, one character per byte, so that invalid UTF-8 is detected and a refused record is written back byte for byte.
  */
 export async function* csvItems(
   pieces: Pieces,
@@ -35,62 +59,78 @@ export async function* csvItems(
   plan: (head: CsvHead) => FileColumns,
 ): AsyncGenerator<ImportItem[]> {
   const [start, all] = await beginning(pieces, detectionBytes)
-  const delimiter = settings.delimiter ?? detectDelimiter(latin1Of(start.subarray(0, detectionBytes)))
+  const { delimiter, skipped, isRefused } = separatorOf(latin1Of(start.subarray(0, detectionBytes)), settings.delimiter)
+  const read = new CsvRecords(delimiter, skipped > 0 ? 2 : 1)
   let columns: FileColumns | undefined
-  let reasonColumns = 0
-  for await (const records of recordsOf(all, delimiter)) {
+  const itemsOf = (records: CsvRecord[]) => {
     if (columns === undefined && records.length > 0) {
+      const cells = headerOf(records.shift()!)
       // The reasons that an earlier import wrote are not imported.
-      reasonColumns = records[0]!.cells[0] === reasonColumn ? 1 : 0
-      columns = plan({ cells: records.shift()!.cells.slice(reasonColumns), delimiter })
+      columns = plan({ cells: isRefused ? cells.slice(1) : cells, delimiter })
     }
-    if (reasonColumns > 0) for (const record of records) record.cells.shift()
-    const items = records.filter(({ cells }) => cells.some(cell => cell.trim() !== ''))
-    yield items.map(({ cells, line }) => ({ line, original: cells, ...bodyOf(cells, columns!, settings) }))
+    return records.flatMap(record => itemOf(record, columns!, { ...settings, delimiter }, isRefused))
   }
+  let skip = skipped
+  for await (const piece of all) {
+    yield itemsOf(read.take(latin1Of(piece.subarray(Math.min(skip, piece.length)))))
+    skip = Math.max(0, skip - piece.length)
+  }
+  yield itemsOf(read.last())
   if (columns === undefined) throw new Error('The file is empty. The first line of a CSV file names the columns.')
 }
 
-type Record = { cells: string[]; line: number }
-
-async function* recordsOf(pieces: Pieces, delimiter: string): AsyncGenerator<Record[]> {
-  const records: Record[] = []
-  let line = 1
-  const parser = parse({
-    delimiter,
-    encoding: 'latin1',
-    max_record_size: maxRecordBytes,
-    record_delimiter: ['\r\n', '\n', '\r'],
-    relax_column_count: true,
-    // A quote within a cell that does not begin with one is an ordinary character.
-    relax_quotes: true,
-    skip_empty_lines: true,
-    // Collecting records here costs half of the time of reading them as objects of the stream.
-    on_record: (cells: string[], { lines }) => {
-      records.push({ cells, line })
-      line = lines + 1
-      return null
-    },
-  })
-  const step = (work: (done: (error?: Error | null) => void) => void) =>
-    new Promise<void>((resolve, reject) =>
-      work(error => (error ? reject(describeCsvError(error as CsvError, line)) : resolve())),
-    )
-  parser.on('error', () => {}).resume()
-  const takeRecords = () => records.splice(0)
-  for await (const piece of pieces) {
-    await step(done => parser.write(isNode ? piece : latin1Of(piece), 'latin1', done))
-    yield takeRecords()
-  }
-  await step(done => parser.end(done))
-  yield takeRecords()
+/**
+ * Finds the separator of cells from the beginning of a file: that behind the reasons of refused records, else the given one, that of a first line
+ * `sep=;`, or the one that occurs most often in the header. `skipped` counts the characters before the header.
+ */
+function separatorOf(text: string, given: string | null): { delimiter: string; skipped: number; isRefused: boolean } {
+  const [line = '', named] = /^"?sep=(.)"?[;,\t ]*(?:\r\n|\r|\n)/i.exec(text) ?? []
+  const header = text.slice(line.length)
+  const [, , behindReason] = afterReason.exec(header) ?? []
+  const delimiter = behindReason ?? given ?? named ?? detectDelimiter(header)
+  return { delimiter, skipped: line.length, isRefused: behindReason !== undefined }
 }
 
-function describeCsvError(error: CsvError, line: number): Error {
-  if (error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE')
-    return new Error(`The record that begins in line ${line} does not end. Check for a missing closing quote.`)
-  if (!String(error.code).startsWith('CSV_')) return error
-  return new Error(`The record that begins in line ${line} is not valid CSV: ${error.message}`)
+const afterReason = new RegExp(`^("?)${reasonColumn}\\1([^\\w"\\r\\n])`)
+
+/** Returns the names of the columns. Empty cells at the end of the header are no columns. */
+function headerOf(header: CsvRecord): string[] {
+  if ('fault' in header) throw new Error(`The header ${header.fault}.`)
+  return header.cells.slice(0, header.cells.findLastIndex(cell => cell.trim() !== '') + 1)
+}
+
+/** Converts a record to an item. `isRefused`: it comes from a file of refused records, whose first cell is the reason. */
+function itemOf(
+  record: CsvRecord,
+  columns: FileColumns,
+  settings: CsvSettings & { delimiter: string },
+  isRefused: boolean,
+): ImportItem[] {
+  const { line } = record
+  const again = isRefused && { isRefused }
+  if ('fault' in record) {
+    const text = isRefused ? withoutFirstCell(record.text, settings.delimiter) : record.text
+    return [{ line, original: bytesOf(text), body: null, refusal: buildUnfitRefusal(record.fault), ...again }]
+  }
+  const cells = isRefused ? record.cells.slice(1) : record.cells
+  if (cells.every(cell => cell.trim() === '')) return []
+  return [{ line, original: cells, ...bodyOf(cells, columns, settings), ...again }]
+}
+
+function withoutFirstCell(text: string, delimiter: string): string {
+  const closing = text.startsWith('"') ? /^"(?:[^"]|"")*"/.exec(text)?.[0].length : 0
+  const end = closing === undefined ? -1 : text.indexOf(delimiter, closing)
+  return end === -1 ? text : text.slice(end + 1)
+}
+
+/** Reads the text of one record again, which a person has mended. Throws if it is still malformed. */
+export function cellsOfText(text: string, delimiter: string): string[] {
+  const read = new CsvRecords(delimiter)
+  const [record, further] = [...read.take(cellOf(text)), ...read.last()]
+  if (record === undefined) return []
+  if ('fault' in record) throw new Error(record.fault)
+  if (further) throw new Error('has several lines that no quotes enclose')
+  return record.cells
 }
 
 /** Returns the delimiter that occurs most often in the header, outside of quotes. */
@@ -102,28 +142,32 @@ function detectDelimiter(text: string): string {
 
 type Body = ({ body: string } | { body: null; refusal?: Refusal }) & { answers?: ReadAnswers }
 
-/** Converts a record to a body. Its cells are Latin-1. */
+/** A cell; undefined if the record ends before it. */
+type Cells = (string | undefined)[]
+
+/** Converts a record to a body. Its cells are Latin-1. Missing last cells are absent, and empty cells behind the last column are ignored. */
 export function bodyOf(original: string[], columns: FileColumns, settings: CsvSettings): Body {
   const { targets, stateAt, constants, profile } = columns
-  const cells = constants.length === 0 ? original : [...original, ...constants]
-  if (cells.length !== targets.length) {
-    const expected = targets.length - constants.length
+  const expected = targets.length - constants.length
+  if (original.slice(expected).some(cell => cell.trim() !== '')) {
     const refusal = buildUnfitRefusal(`has ${original.length} cells, but the header has ${expected}`)
     return { body: null, refusal }
   }
+  const cells: Cells = targets.map((_, index) => (index < expected ? original[index] : constants[index - expected]))
   if (stateAt !== null && cells[stateAt] === 'placeholder') return { body: null }
   const parts: Parts = { fields: [], attributes: [], consents: [], answers: new Map(), evidence: new Map() }
   const details: Refusal['details'] = []
   for (const [index, target] of targets.entries()) {
-    if (target.to === 'nothing') continue
+    const cell = cells[index]
+    if (target.to === 'nothing' || cell === undefined) continue
     try {
-      addCell(parts, target, textOf(cells[index]!), settings)
+      addCell(parts, target, textOf(cell), settings)
     } catch (error) {
       details.push({ path: target.name, message: (error as Error).message })
     }
   }
   // A constant applies to the records that have an answer.
-  for (const target of targets.slice(0, original.length))
+  for (const target of targets.slice(0, expected))
     if (
       target.to === 'evidence' &&
       parts.evidence.get(target.consent)?.has(target.key) &&
@@ -141,12 +185,15 @@ export function bodyOf(original: string[], columns: FileColumns, settings: CsvSe
 function addProfile(
   parts: Parts,
   profile: ProfilePlan,
-  cells: string[],
+  cells: Cells,
   settings: CsvSettings,
   details: Refusal['details'],
 ): ReadAnswers {
   const { externalId, fields, phone, splitPhone, rules, reference, timeZone } = profile
-  const cell = (index: number) => textOf(cells[index]!)
+  const cell = (index: number) => {
+    const text = textOf(cells[index] ?? '')
+    return isEmptyCell(text, settings) ? '' : text
+  }
   const firstOf = (columns: Column[]) => firstValue(columns, cell)?.text ?? ''
   const attempt = (columns: Column[], work: () => void) => {
     try {
@@ -162,7 +209,9 @@ function addProfile(
       const id = externalId.isEmail ? text.toLowerCase() : externalId.prefix + text
       parts.fields.push(`"external_id":${JSON.stringify(id)}`)
     })
-  for (const { columns, target } of fields) attempt(columns, () => addCell(parts, target, firstOf(columns), settings))
+  for (const { columns, target } of fields)
+    if (columns.some(({ indices }) => indices.some(index => cells[index] !== undefined)))
+      attempt(columns, () => addCell(parts, target, firstOf(columns), settings))
   attempt(phone, () => {
     const text = firstOf(phone)
     if (text !== '') parts.fields.push(JSON.stringify(splitPhone(text)).slice(1, -1))
@@ -188,7 +237,7 @@ type Parts = {
 }
 
 function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: CsvSettings) {
-  const isEmpty = cell.trim() === ''
+  const isEmpty = isEmptyCell(cell, settings)
   if (isEmpty && settings.empty === 'absent') return
   switch (target.to) {
     case 'field':
@@ -264,8 +313,9 @@ export function bytesOf(text: string, bytes = new Uint8Array(text.length)): Uint
   return bytes
 }
 
-// TextDecoder has no Latin-1: that name stands for windows-1252.
+/** The text of bytes, one character for each. TextDecoder has no Latin-1: that name stands for windows-1252. */
 function latin1Of(bytes: Uint8Array): string {
+  if ('Buffer' in globalThis) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
   let text = ''
   for (let start = 0; start < bytes.length; start += 8_192)
     text += String.fromCharCode(...bytes.subarray(start, start + 8_192))

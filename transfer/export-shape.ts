@@ -70,7 +70,11 @@ function consentColumns({ consent_types }: Definitions): Column[] {
       )
     return [
       { name, cellOf: entity => answerOf(entity)?.state ?? null },
-      { name: `${name}.collected_at`, cellOf: entity => answerOf(entity)?.answered_at ?? null },
+      {
+        name: `${name}.collected_at`,
+        // Nobody knows the time of an undated answer, so another import reads it as undated again.
+        cellOf: entity => (answerOf(entity)?.undated ? null : (answerOf(entity)?.answered_at ?? null)),
+      },
       { name: `${name}.method`, cellOf: entity => answerOf(entity)?.method ?? null },
       { name: `${name}.text_version`, cellOf: entity => answerOf(entity)?.text_version ?? null },
     ]

@@ -1,4 +1,4 @@
-import { beginning, decodedToUtf8, type Pieces, withoutByteOrderMark } from './pieces.ts'
+import { beginning, type Pieces, toUtf8 } from './pieces.ts'
 
 export type Format = 'ndjson' | 'csv'
 
@@ -14,19 +14,21 @@ export type OpenFile = {
   pieces: Pieces
   /** How many bytes of the source have been read. */
   readBytes(): number
+  /** The encoding in which the file is read; undefined until the bytes that decide have been read. */
+  encoding(): string | undefined
 }
 
-/**
- * Reads a file. `name` is its name in messages, `encoding` its encoding if that is not UTF-8. `gunzip` decompresses: Node and browsers
- * do it differently.
- */
+/** `name` is the name of the file in messages. Without an `encoding`, the bytes of CSV decide, and other files are UTF-8. */
+export type FileOptions = { name: string; format: Format; encoding: string | undefined }
+
+/** Reads a file. `gunzip` decompresses: Node and browsers do it differently. */
 export function openPieces(
-  name: string,
+  { name, format, encoding: named }: FileOptions,
   source: Pieces,
-  encoding: string | undefined,
   gunzip: (pieces: AsyncGenerator<Uint8Array>) => Pieces,
 ): OpenFile {
   let readBytes = 0
+  let encoding: string | undefined
   async function* counted() {
     for await (const piece of source) {
       readBytes += piece.length
@@ -37,7 +39,9 @@ export function openPieces(
     const [start, all] = await beginning(counted(), 2)
     yield* start[0] === 0x1f && start[1] === 0x8b ? gunzip(all) : all
   }
-  const pieces =
-    encoding === undefined ? withoutByteOrderMark(name, uncompressed()) : decodedToUtf8(name, uncompressed(), encoding)
-  return { pieces, readBytes: () => readBytes }
+  const found = (name: string) => {
+    encoding = name
+  }
+  const pieces = toUtf8(name, uncompressed(), { named, isGuessed: format === 'csv', found })
+  return { pieces, readBytes: () => readBytes, encoding: () => encoding }
 }

@@ -31,8 +31,8 @@ export type ImportJob = {
   open: (lines: AsyncIterable<string>) => AsyncIterable<ImportAnswer>
   /** Whether a request is sent while its lines are read. Browsers collect the lines of a request, so they need many requests. */
   isStreamed: boolean
-  /** Whether a line without an `external_id` can be sent again: in a dry run, or if people are recognized by email or phone. */
-  isRepeatable: boolean
+  /** Whether a line without an `external_id` can be sent again: in a dry run, or if its person is recognized by email or phone. */
+  isRepeatable: (item: ImportItem) => boolean
   stop: Stop
   state: ImportState
   /** Called with acknowledged items, in order. */
@@ -70,7 +70,7 @@ export async function importAll(job: ImportJob): Promise<void> {
     } catch (error) {
       if (stop.signal.aborted) throw error
       const { sent } = unacknowledged
-      const isDoubling = !isRepeatable && mayBeStored(error) && sent.some(item => identifierOf(item) === null)
+      const isDoubling = mayBeStored(error) && sent.some(item => !isRepeatable(item) && identifierOf(item) === null)
       if ((await job.failed(error, isDoubling)) === 'repeat') continue
       for (const item of sent) item.refusal = unknownOutcome
       await settle(job, unacknowledged.takeAll())

@@ -6,10 +6,14 @@ export type ImportItem = {
   line: number
   /** The JSON to send; null if the command itself refuses the item, or skips it because it is an exported placeholder. */
   body: string | null
-  /** The content of the file: the bytes of a line, or the Latin-1 cells of a record. */
+  /** The content of the file: the bytes of a line or of a malformed record, or the Latin-1 cells of a record. */
   original: Uint8Array | string[]
   /** The reason, if the item is refused. */
   refusal?: Refusal
+  /** The line comes from a file of refused lines, and has its reason. */
+  isRefused?: boolean
+  /** The line recognizes nobody by email or phone, because too many lines share its own. */
+  recognizesNobody?: boolean
   /** The answers that a profile read from the record. */
   answers?: ReadAnswers
 }

@@ -26,7 +26,8 @@ function itemsOf(lines: Line[], owner: string): ImportItem[] {
     const decoded = decode(bytes)
     if (decoded === undefined) return refusedItem('is not UTF-8')
     const text = withoutReason(decoded).trim()
-    return text === '' ? [] : [{ line, original: bytes, ...bodyOf(text, owner) }]
+    const again = text.length < decoded.trim().length && { isRefused: true }
+    return text === '' ? [] : [{ line, original: bytes, ...bodyOf(text, owner), ...again }]
   })
 }
 

@@ -1,3 +1,5 @@
+import { reasonColumn } from './item.ts'
+
 /** The pieces of a file. */
 export type Pieces = AsyncIterable<Uint8Array>
 
@@ -37,8 +39,97 @@ export function concat(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
 /** The file is not in the encoding in which it is read. */
 export class EncodingError extends Error {}
 
-/** Converts the text to UTF-8. The decoder drops the byte order mark. Throws an {@link EncodingError}. */
-export async function* decodedToUtf8(file: string, pieces: Pieces, encoding: string): AsyncGenerator<Uint8Array> {
+export type EncodingOptions = {
+  /** The encoding of a file without a byte order mark; undefined finds it from the bytes. */
+  named: string | undefined
+  /** Whether a file without a mark may have another encoding than UTF-8. JSON may not. */
+  isGuessed: boolean
+  /** Called with the encoding in which the file is read, in lower case. */
+  found: (encoding: string) => void
+}
+
+/**
+ * Converts a file to UTF-8 without a byte order mark. A mark outweighs the named encoding, and so does the reason that begins a file of refused lines of JSON. Bytes that are not UTF-8 stay as they are in a file
+ * of UTF-8 that has a mark or was found to be UTF-8, and else throw an {@link EncodingError}.
+ */
+export async function* toUtf8(file: string, pieces: Pieces, options: EncodingOptions): AsyncGenerator<Uint8Array> {
+  const { named, isGuessed, found } = options
+  const [start, all] = await beginning(pieces, refusedLine.length)
+  const encoding = markOf(start) ?? named ?? (isGuessed ? utf16Of(start) : 'utf-8')
+  if (encoding === undefined) return yield* guessed(file, all, found)
+  found(encoding)
+  if (encoding !== 'utf-8' || (named === encoding && markOf(start) === undefined))
+    return yield* decoded(file, all, encoding)
+  let markBytes = start[0] === 0xef && markOf(start) ? 3 : 0
+  for await (const piece of all) {
+    yield markBytes > 0 ? piece.subarray(markBytes) : piece
+    markBytes = 0
+  }
+}
+
+/** JSON lines that an import has refused begin with their reason, and are written in UTF-8. */
+const refusedLine = new TextEncoder().encode(`{"${reasonColumn}":`)
+
+/** The encoding of a byte order mark, or of a file of refused lines of JSON. */
+function markOf(start: Uint8Array): string | undefined {
+  if (refusedLine.every((byte, index) => start[index] === byte)) return 'utf-8'
+  const [first, second, third] = start
+  if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  return first === 0xfe && second === 0xff ? 'utf-16be' : undefined
+}
+
+/** UTF-16, if the first two characters are ASCII in it. */
+function utf16Of([first, second, third, fourth]: Uint8Array): string | undefined {
+  if (first && second === 0 && third && fourth === 0) return 'utf-16le'
+  return first === 0 && second && third === 0 && fourth ? 'utf-16be' : undefined
+}
+
+const sampleBytes = 65_536
+
+/** Converts text in UTF-8 or windows-1252. ASCII is the same in both, so the bytes from the first other one on decide. */
+async function* guessed(file: string, pieces: Pieces, found: (encoding: string) => void): AsyncGenerator<Uint8Array> {
+  const iterator = pieces[Symbol.asyncIterator]()
+  for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+    const at = next.value.findIndex(byte => byte > 0x7f)
+    if (at === -1) {
+      yield next.value
+      continue
+    }
+    yield next.value.subarray(0, at)
+    const from = next.value.subarray(at)
+    const [sample, all] = await beginning(startingWith(from, iterator), sampleBytes)
+    const encoding = encodingOf(sample.subarray(0, sampleBytes), sample.length <= sampleBytes)
+    if (encoding === undefined)
+      throw new EncodingError(`The encoding of ${file} cannot be found from its bytes. Name it with --encoding.`)
+    found(encoding)
+    return yield* encoding === 'utf-8' ? all : decoded(file, all, encoding)
+  }
+  found('utf-8')
+}
+
+async function* startingWith(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+}
+
+/** Windows-1252 has no such characters. An encoding of DOS has letters there. */
+const notWindows1252 = /[\x81\x8d\x8f\x90\x9d]/
+
+/**
+ * The encoding of bytes that begin with one that is not ASCII. Text in windows-1252 is hardly ever UTF-8 by chance, and a file in UTF-8 has few
+ * faults. Undefined if the bytes are in neither. `isWhole`: nothing follows the bytes, whose last character may else be cut off.
+ */
+export function encodingOf(bytes: Uint8Array, isWhole: boolean): 'utf-8' | 'windows-1252' | undefined {
+  const text = new TextDecoder('utf-8').decode(bytes, { stream: !isWhole })
+  const invalid = text.split('\ufffd').length - 1
+  const valid = text.match(/[^\0-\x7f\ufffd]/gu)?.length ?? 0
+  if (invalid <= 10 * valid) return 'utf-8'
+  return notWindows1252.test(new TextDecoder('windows-1252').decode(bytes)) ? undefined : 'windows-1252'
+}
+
+/** Converts text of an encoding. The decoder drops the byte order mark. */
+async function* decoded(file: string, pieces: Pieces, encoding: string): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder(encoding, { fatal: true })
   const encoder = new TextEncoder()
   try {
@@ -47,18 +138,5 @@ export async function* decodedToUtf8(file: string, pieces: Pieces, encoding: str
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     throw new EncodingError(`${file} is not encoded in ${encoding}. Use another --encoding.`)
-  }
-}
-
-/** Drops the byte order mark of UTF-8. Throws an {@link EncodingError} for a file that has the one of UTF-16. */
-export async function* withoutByteOrderMark(file: string, pieces: Pieces): AsyncGenerator<Uint8Array> {
-  const [start, all] = await beginning(pieces, 3)
-  const [first, second, third] = start
-  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
-    throw new EncodingError(`${file} is encoded in UTF-16. Use --encoding utf-16le or utf-16be.`)
-  let markBytes = first === 0xef && second === 0xbb && third === 0xbf ? 3 : 0
-  for await (const piece of all) {
-    yield markBytes > 0 ? piece.subarray(markBytes) : piece
-    markBytes = 0
   }
 }

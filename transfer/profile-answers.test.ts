@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { usualSettings } from './csv.ts'
 import { normalize } from './normalize-name.ts'
 import { type Outcome, type PlannedRule, readAnswers } from './profile-answers.ts'
 
@@ -7,7 +8,7 @@ const time = { name: 'Time', indices: [0] }
 const evidence = { time: [time], ip: [], source: [] }
 const options = {
   product: 'Acme',
-  parse: { listSeparator: '|', dateOrder: null, offset: null },
+  parse: usualSettings,
   exportedAt: null,
 }
 
@@ -99,11 +100,21 @@ describe('the answers of a record', () => {
     for (const text of ['yesterday', '2024-02-30T00:00:00Z', '2024-01-31 13:00 PM Z', '2024-01-31 09:00:00'])
       expect(faults(text)).toMatchObject({ entries: [], details: [{ path: 'Time' }] })
     expect(faults('2024-01-31 09:00:00').details[0]!.message).toContain('--time-zone')
-    expect(faults('').details).toEqual([{ path: 'Time', message: expect.stringContaining('--exported-at') }])
-    const dated = { ...options, exportedAt: '2024-05-01T00:00:00.000Z' }
-    expect(readAnswers([ruleOf(1)], index => ['', 'yes'][index]!, '', dated).entries).toMatchObject([
-      { collected_at: '2024-05-01T00:00:00.000Z', source: 'Acme export; Column 1: yes; time of the export' },
+    const refusing = ruleOf(1, { words: new Map([['yes', 'refuse']]) })
+    const readWithoutTime = (rule: PlannedRule, exportedAt: string | null) =>
+      readAnswers([rule], index => ['', 'yes'][index]!, '', { ...options, exportedAt })
+    expect(readWithoutTime(refusing, null).details).toEqual([
+      { path: 'Time', message: expect.stringContaining('--exported-at') },
     ])
+    const exportedAt = '2024-05-01T00:00:00.000Z'
+    expect(readWithoutTime(refusing, exportedAt).entries).toMatchObject([
+      { collected_at: exportedAt, source: 'Acme export; Column 1: yes; time of the export' },
+    ])
+    for (const at of [null, exportedAt]) {
+      const [grant] = readWithoutTime(ruleOf(1), at).entries
+      expect(grant).toMatchObject({ state: true, source: 'Acme export; Column 1: yes; no time in the export' })
+      expect(grant).not.toHaveProperty('collected_at')
+    }
   })
 
   it('need no time where a grant is withheld', () => {

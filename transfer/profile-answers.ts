@@ -1,5 +1,6 @@
 import type { Channel } from '../client/index.ts'
 import type { Detail } from '../src/errors.ts'
+import { sortableTime, utcTime } from '../src/instant.ts'
 import { jsonOf, type OffsetOf, type ParseOptions } from './cell-parser.ts'
 import type { Target } from './columns.ts'
 import { normalize } from './normalize-name.ts'
@@ -79,7 +80,8 @@ export type Entry = {
   consent_type_id: number
   channel: Channel
   state: boolean
-  collected_at: string
+  /** Absent from a grant whose time the export does not tell. */
+  collected_at?: string
   method: Method
   source: string
   ip?: string
@@ -92,7 +94,7 @@ export type ReadAnswers = { entries: Entry[]; words: ReadWord[]; details: Detail
 export type AnswerOptions = {
   product: string
   parse: ParseOptions
-  /** The time of answers without one of their own. With null, such an answer is a fault of its record. */
+  /** The time of refusals without one of their own. With null, such a refusal is a fault of its record. */
   exportedAt: string | null
 }
 
@@ -186,7 +188,8 @@ function entryOf(
   const evidence = state ? rule.grant : rule.refusal
   const times = timesOf(evidence.time, cell, parse)
   // Of the times of columns with the same name, a grant takes the first and a refusal the last, so that their order does not matter.
-  const collected_at = times.at(state ? 0 : -1) ?? exportedAt
+  // A refusal counts from the export at the latest. A grant may be older than any refusal that kith has, so it gets no time.
+  const collected_at = times.at(state ? 0 : -1) ?? (state ? undefined : exportedAt)
   if (collected_at === null) throw buildMissingTimeFault(evidence.time, rule.column)
   const isConfirmed = state && rule.doubleOptIn !== null && provesDoubleOptIn(rule.doubleOptIn, cell, parse)
   const ip = firstValue(evidence.ip, cell)?.text
@@ -196,12 +199,12 @@ function entryOf(
     consent_type_id: type,
     channel: rule.channel,
     state,
-    collected_at,
+    ...(collected_at !== undefined && { collected_at }),
     method: isConfirmed ? 'double_opt_in' : state ? rule.method : 'import',
     source: [
       `${product} export`,
       ...quoted.filter(({ text }) => text !== '').map(({ column, text }) => `${column.name}: ${text}`),
-      ...(times.length > 0 ? [] : ['time of the export']),
+      ...(times.length > 0 ? [] : [state ? 'no time in the export' : 'time of the export']),
     ].join('; '),
     ...(ip !== undefined && { ip }),
     ...(reference !== '' && { reference }),
@@ -212,7 +215,7 @@ function buildMissingTimeFault(columns: Column[], wordColumn: Column): CellFault
   const names = columns.map(({ name }) => name).join(' and ')
   const state = columns.length > 1 ? 'are empty' : columns.length === 1 ? 'is empty' : 'has no time beside it'
   const advice = 'Name the time of the export with --exported-at'
-  return new CellFault(names || wordColumn.name, `${state}, so that the answer has no time. ${advice}`)
+  return new CellFault(names || wordColumn.name, `${state}, so that the refusal has no time. ${advice}`)
 }
 
 /** The times of the first of the columns that has a value, in order. */
@@ -221,14 +224,13 @@ function timesOf(columns: Column[], cell: CellReader, parse: ParseOptions): stri
   return column
     ? valuesIn(column, cell)
         .map(text => timeOf(column, text, parse))
-        .sort()
+        .sort((a, b) => (sortableTime(a) < sortableTime(b) ? -1 : 1))
     : []
 }
 
 function timeOf(column: Column, text: string, parse: ParseOptions): string {
   try {
-    // The service takes whole milliseconds, and some products export microseconds.
-    return new Date(JSON.parse(jsonOf(text, 'datetime', parse))).toISOString()
+    return utcTime(JSON.parse(jsonOf(text, 'datetime', parse)))
   } catch (error) {
     throw new CellFault(column.name, (error as Error).message)
   }
@@ -245,7 +247,7 @@ function provesDoubleOptIn(
 ): boolean {
   const [askedAt, confirmedAt] = [valueIn(asked, cell), valueIn(confirmed, cell)]
   if ([askedAt, confirmedAt, valueIn(asked_ip, cell), valueIn(confirmed_ip, cell)].includes('')) return false
-  return Date.parse(timeOf(confirmed, confirmedAt, parse)) > Date.parse(timeOf(asked, askedAt, parse))
+  return sortableTime(timeOf(confirmed, confirmedAt, parse)) > sortableTime(timeOf(asked, askedAt, parse))
 }
 
 /** A value that cannot be used, with the name of its column. */

@@ -4,21 +4,25 @@ import { type ImportItem, type RefusedItem, reasonColumn, reasonOf } from './ite
 import { withReason } from './ndjson.ts'
 
 /**
- * A file of refused lines: each as it was, after its reason. An import reads the file when it was corrected. `head` is null for a file
- * of JSON lines. `isFirst` puts the header of CSV before them.
+ * A file of refused lines: each as it was, after its reason. An import with the same options reads the file when it was corrected. It is written
+ * in UTF-8 whatever the encoding of the first file: CSV begins with the byte order mark, and JSON with the reason, which outweigh another
+ * encoding. `head` is null for a file of JSON lines. `isFirst` puts the mark and the header of CSV before them.
  */
 export function refusedText(items: RefusedItem[], head: CsvHead | null, isFirst: boolean): Uint8Array<ArrayBuffer>[] {
   const row = (cells: string[]) => bytesOf(stringify([cells], { delimiter: head!.delimiter }))
   return [
-    ...(isFirst && head ? [row([reasonColumn, ...head.cells])] : []),
+    ...(isFirst && head ? [mark, row([reasonColumn, ...head.cells])] : []),
     ...items.flatMap(item => {
       const reason = reasonOf(item)
       if (Array.isArray(item.original)) return [row([cellOf(reason), ...item.original])]
-      return [withReason(item.original, reason), lineEnd]
+      if (!head) return [withReason(item.original, reason), lineEnd]
+      // Without its line end, a row of the reason and an empty cell ends in the separator.
+      return [row([cellOf(reason), '']).subarray(0, -1), item.original as Uint8Array<ArrayBuffer>, lineEnd]
     }),
   ]
 }
 
+const mark = new Uint8Array([0xef, 0xbb, 0xbf])
 const lineEnd = new Uint8Array([10])
 
 /** The items that were refused. */

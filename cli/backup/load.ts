@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
@@ -18,6 +19,8 @@ import { copyOf, linesIn } from './take.ts'
 export type Loading = {
   url: string
   backup: Backup
+  /** Whether the change logs keep their `log_id`. */
+  keepsLogId?: boolean
   signal: AbortSignal
   /** The bytes that have been read, and the rows that are sent to PostgreSQL. */
   progress: { bytes: number; rows: number }
@@ -97,6 +100,17 @@ async function loadRows(client: pg.Client, loading: Loading): Promise<Omit<Loade
   return stored
 }
 
+/** A restored log gives numbers that clients have seen to other changes, so each gets a new `log_id`, and their positions are refused. */
+async function renewLogIds(client: pg.Client) {
+  const { rows } = await client.query<{ organization_id: number }>('select organization_id from change_heads')
+  const ids = rows.map(({ organization_id }) => organization_id)
+  await client.query(
+    `update change_heads h set log_id = v.log_id from unnest($1::integer[], $2::uuid[]) as v(organization_id, log_id)
+     where h.organization_id = v.organization_id`,
+    [ids, ids.map(() => randomUUID())],
+  )
+}
+
 /** Stores all rows in a transaction, which the caller commits. */
 async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Loaded, 'migrations'>> {
   const { header } = loading.backup
@@ -120,6 +134,7 @@ async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Load
     await accept(`the sequence ${name}`, () =>
       client.query('select setval(to_regclass($1), $2, $3)', [quoted(name), last_value, is_called]),
     )
+  if (!loading.keepsLogId) await renewLogIds(client)
   return { rows, tables: header.tables.length - leftOut.length, leftOut }
 }
 

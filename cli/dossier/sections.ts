@@ -92,11 +92,11 @@ export const sections: readonly Section[] = [
   section('alias', {
     id: 'aliases',
     title: 'Further identifiers',
-    about: 'Other identifiers that lead to your profile.',
+    about: 'Other identifiers that lead to your profile, also emails and phones.',
     none: 'You have no further identifiers.',
     part: table('Identifier', 'Since', 'From'),
-    print: ({ external_id, created_at, merge_id }) =>
-      html`<tr>${cellOf('Identifier', external_id)}${cellOf('Since', created_at)}${cellOf('From', merge_id === null ? 'a later import or request' : `merge ${merge_id}`)}</tr>`,
+    print: ({ value, created_at, merge_id }) =>
+      html`<tr>${cellOf('Identifier', value)}${cellOf('Since', created_at)}${cellOf('From', merge_id === null ? 'a later import or request' : `merge ${merge_id}`)}</tr>`,
   }),
   section('consent', {
     id: 'consents',

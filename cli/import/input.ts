@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { type Format, formatOfName, type OpenFile, openPieces } from '../../transfer/file.ts'
+import { type FileOptions, type Format, formatOfName, type OpenFile, openPieces } from '../../transfer/file.ts'
 import type { Pieces } from '../../transfer/pieces.ts'
 import { UsageError } from '../command.ts'
 
@@ -24,13 +24,11 @@ export function formatOf(file: string, option: Format | undefined): Format {
   throw new UsageError(`The format of ${name} is unknown. Use --format ndjson or --format csv.`)
 }
 
-/**
- * Opens a file, or standard input for `-`. `file` is the name in messages, `path` the file that is read, `encoding` its
- * encoding if that is not UTF-8. Throws an Error if the file does not exist or cannot be read.
- */
-export async function openInput(file: string, path: string, encoding?: string): Promise<Input> {
-  const { source, totalBytes } = file === '-' ? { source: process.stdin, totalBytes: null } : await openFile(file, path)
-  const opened = openPieces(file, source, encoding, pieces => decompressed(file, pieces))
+/** Opens a file, or standard input if its name is `-`. `path` is the file that is read. Throws an Error if it does not exist or cannot be read. */
+export async function openInput(path: string, options: FileOptions): Promise<Input> {
+  const { name } = options
+  const { source, totalBytes } = name === '-' ? { source: process.stdin, totalBytes: null } : await openFile(name, path)
+  const opened = openPieces(options, source, pieces => decompressed(name, pieces))
   return { ...opened, totalBytes, close: () => source.destroy() }
 }
 

@@ -1,17 +1,23 @@
+import { isCountry, readPhone } from '../../src/phone-numbers.ts'
 import type { PhoneSplitter } from '../../transfer/profile-answers.ts'
 import { UsageError } from '../command.ts'
 
-/** Loads the numbering plans. `country` is the ISO 3166 code of numbers without a country prefix. */
-export async function loadPhoneSplitter(country: string | undefined): Promise<PhoneSplitter> {
-  // The numbering plans are large, and only an import with a profile needs them.
-  const { isSupportedCountry, parsePhoneNumberFromString } = await import('libphonenumber-js/min')
-  if (country !== undefined && !isSupportedCountry(country))
+/** Splits the numbers of a file. `country` is the ISO 3166 code of numbers without a country prefix. */
+export function createPhoneSplitter(country: string | undefined): PhoneSplitter {
+  if (country !== undefined && !isCountry(country))
     throw new UsageError(`--phone-country ${country} is not a country. Give its two letters, such as DE.`)
   return text => {
-    const number = parsePhoneNumberFromString(text, { ...(country !== undefined && { defaultCountry: country }) })
-    if (number?.isPossible())
-      return { mobile_prefix: `+${number.countryCallingCode}`, mobile_number: String(number.nationalNumber) }
-    const hint = country === undefined ? '. Name the country of numbers without a prefix with --phone-country' : ''
-    throw new Error(`${JSON.stringify(text)} is not a phone number such as +49 1512 3456789${hint}`)
+    const read = readPhone(text, { country })
+    const prefix = `+${read?.callingCode}`
+    // The service reads the number with its prefix. Where that is another number, it has to be the international one.
+    const number = [read?.national, read?.e164].find(
+      written => written !== undefined && readPhone(written, { prefix })?.e164 === read?.e164,
+    )
+    if (!read || number === undefined) {
+      const hint = country === undefined ? '. Name the country of numbers without a prefix with --phone-country' : ''
+      throw new Error(`${JSON.stringify(text)} is not a phone number such as +49 1512 3456789${hint}`)
+    }
+    const { extension } = read
+    return { mobile_prefix: prefix, mobile_number: extension === null ? number : `${number} ext. ${extension}` }
   }
 }

@@ -202,16 +202,14 @@ function throwOnUnusableRules(rules: PlannedRule[], { profile, consentTypes, exp
     throw new Error(
       `--consent-type ${unknown}: this is neither a channel nor a column with answers. Those of the file are ${[...known].join(', ')}.`,
     )
-  const untimed = rules.find(({ words, status, grant, refusal }) => {
+  const untimed = rules.find(({ words, status, refusal }) => {
     const outcomes = status === null ? [...words.values()] : [words.get(normalize(status)) ?? 'none']
-    const needsTime = (outcome: Outcome) =>
-      outcome === 'grant' ? grant.time.length === 0 : outcome.startsWith('refuse') && refusal.time.length === 0
-    return outcomes.some(needsTime)
+    return refusal.time.length === 0 && outcomes.some((outcome: Outcome) => outcome.startsWith('refuse'))
   })
   if (untimed && exportedAt === null)
     throw new Error(
-      `The file has no time of the answers in ${untimed.column.name}. Name the time of the export with --exported-at, such as ` +
-        '--exported-at 2026-01-31T09:00:00Z: such answers count from then.',
+      `The file has no time of the refusals in ${untimed.column.name}. Name the time of the export with --exported-at, such as ` +
+        '--exported-at 2026-01-31T09:00:00Z: such refusals count from then.',
     )
 }
 

@@ -1,9 +1,10 @@
 import { basename } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isDateTime } from '../../src/formats.ts'
+import { utcTime } from '../../src/instant.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import { parsePair, UsageError } from '../command.ts'
-import { loadPhoneSplitter } from './phone.ts'
+import { createPhoneSplitter } from './phone.ts'
 import type { ProfileOptions } from './profile-columns.ts'
 import type { Profile } from './profile-file.ts'
 import { loadTimeZone } from './time-zone.ts'
@@ -38,7 +39,7 @@ export function addProfileOptions(command: Command): Command {
         .choices(['id', 'email'])
         .default('id'),
     )
-    .option('--exported-at <time>', 'Profile: The time of the export, for answers without a time.', parseTime)
+    .option('--exported-at <time>', 'Profile: The time of the export, for refusals without a time.', parseTime)
     .option(
       '--status <status>',
       'Profile: The status of all contacts of the file, such as unsubscribed. Default: as the file name begins.',
@@ -63,7 +64,7 @@ export async function readProfileOptions(
     status: statusOf(profile, file, options.status),
     exportedAt: options.exportedAt ?? null,
     timeZone: profile.time_zone === undefined ? null : await loadTimeZone(profile.time_zone),
-    splitPhone: await loadPhoneSplitter(options.phoneCountry),
+    splitPhone: createPhoneSplitter(options.phoneCountry),
   }
 }
 
@@ -85,5 +86,5 @@ function statusOf({ product, statuses }: Profile, file: string, option: string |
 function parseTime(text: string): string {
   if (!isDateTime(text)) throw new InvalidArgumentError('Give a date and time with its offset: 2026-01-31T09:00:00Z.')
   if (Date.parse(text) > Date.now()) throw new InvalidArgumentError('Give a time in the past.')
-  return new Date(text).toISOString()
+  return utcTime(text)
 }

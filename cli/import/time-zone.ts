@@ -6,5 +6,10 @@ export async function loadTimeZone(name: string): Promise<OffsetOf> {
   const { DateTime, IANAZone } = await import('luxon')
   if (!IANAZone.isValidZone(name))
     throw new UsageError(`There is no time zone ${name}. Give a name such as Europe/Berlin or UTC.`)
-  return localTime => DateTime.fromISO(localTime, { zone: name }).toFormat('ZZ')
+  return localTime => {
+    const time = DateTime.fromISO(localTime, { zone: name })
+    // luxon moves a time that does not exist.
+    const isMoved = time.toFormat("yyyy-MM-dd'T'HH:mm:ss") !== localTime.slice(0, 19)
+    return isMoved ? null : time.getPossibleOffsets()[0]!.toFormat('ZZ')
+  }
 }

@@ -16,7 +16,7 @@ export const defaultProfile = 'default'
 const extension = '.json'
 
 /** Whether a text can be the name of a profile. It is also the name of a file, so it holds no separator. */
-export const isProfileName = (name: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name)
+const isProfileName = (name: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name)
 
 /**
  * The folder of the profiles: `kith/profiles` below XDG_CONFIG_HOME, which is `.config` in the home folder by default. Null if the

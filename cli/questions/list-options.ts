@@ -49,7 +49,7 @@ export const addLimitOption = (command: Command): Command =>
   command.option('--limit <count>', `The most to print, or all. Default: ${defaultLimit}.`, parseLimit)
 
 /** Parses names that are separated by commas. */
-export function parseList(text: string): string[] {
+function parseList(text: string): string[] {
   const names = text.split(',').map(name => name.trim())
   if (names.includes('')) throw new InvalidArgumentError('Give names, separated by commas.')
   return names

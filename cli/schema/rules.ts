@@ -9,7 +9,12 @@ export function findFaults({ stacks, attributes, consent_types, segments = [] }:
   return [
     ...stacks.flatMap(({ key, kind, retention_days, label }, index) => [
       ...(key === peopleKey
-        ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are not a stack' }]
+        ? [
+            {
+              path: pointer('stacks', index, 'key'),
+              message: 'is reserved: people are not a stack. Choose another key',
+            },
+          ]
         : []),
       ...(kind === 'item' && retention_days !== null
         ? [{ path: pointer('stacks', index, 'retention_days'), message: 'applies to event stacks only' }]
@@ -45,7 +50,9 @@ function findAttributeFaults(attribute: DeclaredAttribute, index: number): Detai
   return [
     ...(type === 'stack' && !target_stack ? [fault('target_stack', 'is required for type `stack`')] : []),
     ...(type !== 'stack' && target_stack ? [fault('target_stack', 'applies only to type `stack`')] : []),
-    ...(type === 'json' && indexed ? [fault('indexed', 'cannot be true for type `json`, which has no order')] : []),
+    ...(type === 'json' && indexed
+      ? [fault('indexed', 'cannot be true for type `json`, which has no order: index a value of its own key')]
+      : []),
     ...(type !== 'text' && searchable ? [fault('searchable', 'can be true only for type `text`')] : []),
     ...findRuleFaults(attribute).map(({ path, message }) => ({ path: pointer('attributes', index, ...path), message })),
   ]

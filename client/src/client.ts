@@ -6,6 +6,7 @@ import type { Endpoints } from './endpoints.ts'
 import { Entities } from './entities.ts'
 import type { SearchOptions } from './entity-reads.ts'
 import { ErasureEndpoints } from './erasures.ts'
+import { ImportEndpoints } from './imports.ts'
 import { LedgerEndpoints } from './ledger.ts'
 import { Listing, type Page, pageOf } from './listing.ts'
 import { OperationsEndpoints } from './operations.ts'
@@ -52,6 +53,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly changes: ChangeEndpoints<S>
   readonly webhooks: WebhookEndpoints
   readonly erasures: ErasureEndpoints
+  readonly imports: ImportEndpoints
   readonly segments: SegmentEndpoints<S>
   readonly sessions: SessionEndpoints
   readonly access: AccessEndpoints
@@ -66,6 +68,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.changes = new ChangeEndpoints<S>(this.#transport)
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
+    this.imports = new ImportEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport)
     this.sessions = new SessionEndpoints(this.#transport.send)
     this.access = new AccessEndpoints(this.#transport.send)

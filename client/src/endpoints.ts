@@ -44,6 +44,7 @@ import type {
   ErasureBody,
   ErasurePage,
   HistoryPage,
+  ImportPage,
   InclusionProof,
   LedgerKeys,
   ListSort,
@@ -102,6 +103,8 @@ import type {
   StackRecordRelatedPage,
   StackRecordRelatedSelectionPage,
   StackRecordSearchPage,
+  UndoBody,
+  Undone,
   UnmergeIdentifiers,
   UnmergeResult,
   ViolationPage,
@@ -873,6 +876,24 @@ export type Endpoints = {
     repeatable: 'read'
     scope: 'changes:read'
   }
+  'GET /v1/imports': {
+    query?: {
+      /** Only imports before the one with this id. */
+      before?: string
+      /** The default is 50. */
+      limit?: number
+    }
+    data: ImportPage
+    repeatable: 'read'
+    scope: 'changes:read'
+  }
+  'POST /v1/imports/{import_id}/undo': {
+    params: { import_id: string }
+    body: UndoBody
+    data: Undone
+    repeatable: 'safe'
+    scope: 'people:write'
+  }
   'POST /v1/webhooks': {
     body: NewWebhook
     data: WebhookWithSecret | DefinitionDryRun
@@ -1100,6 +1121,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/segments': 'keyed',
   'PATCH /v1/segments/{segment_key}': 'safe',
   'DELETE /v1/segments/{segment_key}': 'safe',
+  'POST /v1/imports/{import_id}/undo': 'safe',
   'POST /v1/webhooks': 'once',
   'PATCH /v1/webhooks/{id}': 'safe',
   'DELETE /v1/webhooks/{id}': 'safe',

@@ -190,12 +190,15 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    */
   import(
     lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
-    { dryRun, createOnly, match, ...options }: ImportOptions = {},
+    { dryRun, createOnly, maxRefused, match, consents, lists, ...options }: ImportOptions = {},
   ): AsyncIterable<ImportAnswer> {
     const query = queryOf({
       dry_run: dryRun ? 'true' : undefined,
       create_only: createOnly ? 'true' : undefined,
+      max_refused: maxRefused === undefined ? undefined : `${maxRefused}`,
       match: match?.join(','),
+      consents,
+      lists,
     })
     const path = `${this.path}/import${query}`
     const request = { method: 'POST', path, options, lines, format: ndjson } as const

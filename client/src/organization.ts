@@ -52,14 +52,20 @@ type WriteValue<A extends AttributeShape> = A['type'] extends keyof Plain
 
 type LinkedTo<A extends AttributeShape> = Name | InternalReference<A>
 
-/** Single links that a patch or an upsert adds and removes. The other links stay. */
-export type LinkEdit<Target> =
-  | { $add: readonly Target[]; $remove?: readonly Target[] }
-  | { $add?: readonly Target[]; $remove: readonly Target[] }
+/** Single elements of a list, or links, that a patch or an upsert adds and removes. The others stay. */
+export type LinkEdit<Element> =
+  | { $add: readonly Element[]; $remove?: readonly Element[] }
+  | { $add?: readonly Element[]; $remove: readonly Element[] }
 
 type PatchValue<A extends AttributeShape> =
   | WriteValue<A>
-  | (A extends { type: 'person' | 'stack'; cardinality: 'many' } ? LinkEdit<LinkedTo<A>> : never)
+  | (A['cardinality'] extends 'many' ? LinkEdit<Element<A>> : never)
+
+type Element<A extends AttributeShape> = A['type'] extends keyof Plain
+  ? A extends { values: infer V }
+    ? V
+    : Plain[A['type']]
+  : LinkedTo<A>
 
 type Undeclared = { [key: string]: unknown }
 

@@ -277,6 +277,7 @@ function attemptLog(logger: ClientOptions['logger'], request: Pick<Attempt, 'met
 const misspelt: Readonly<Record<string, string>> = {
   dry_run: 'dryRun',
   create_only: 'createOnly',
+  max_refused: 'maxRefused',
   if_match: 'ifMatch',
   if_sequence: 'ifSequence',
   idempotency_key: 'idempotencyKey',

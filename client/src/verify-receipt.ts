@@ -101,7 +101,14 @@ function parseReceipt(bytes: Uint8Array): Receipt {
   if (bytes.length > maxReceiptBytes) fail('receipt', 'The receipt is larger than 1 MiB.')
   const content = parseJson(bytes, 'receipt', 'receipt')
   // A saved response has the receipt in its envelope.
-  const receipt = isObject(content) && isObject(content.data) ? content.data : content
+  const isEnvelope = isObject(content) && isObject(content.data)
+  const foreign = isEnvelope ? Object.keys(content).find(name => name !== 'status' && name !== 'data') : undefined
+  if (foreign !== undefined)
+    fail(
+      'receipt',
+      `The response around the receipt has the member ${JSON.stringify(foreign)}, which no signature covers.`,
+    )
+  const receipt = isEnvelope ? content.data : content
   if (!isObject(receipt)) return fail('receipt', 'The receipt is not a JSON object.')
   for (const member of members) {
     const value = receipt[member]

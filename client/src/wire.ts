@@ -262,6 +262,8 @@ export type BatchDone = {
   /** The internal identifier. */
   id: string
   external_id: string | null
+  /** Values that are stored as sent although they are no phone number. */
+  warnings?: Detail[]
 }
 
 /** With `dry_run=true`: what the operations would do, one after the other. Nothing was stored. */
@@ -277,6 +279,8 @@ export type BatchDryRunDone = {
   /** The internal identifier. Null if the operation would create it. */
   id: string | null
   external_id: string | null
+  /** Values that are stored as sent although they are no phone number. */
+  warnings?: Detail[]
   /** With `dry_run=true`: what the write would do. Nothing was stored. */
   dry_run: DryRun | DryRunIdentifiers
 }
@@ -347,8 +351,10 @@ export type ChangePage = {
   last: number
   /** The number of the newest change. */
   head: number
-  /** Names the numbering. It is another one after `kith log renew`, which follows a restore. */
+  /** Names the numbering. It is another one after a restore. */
   log_id: string
+  /** That the token has no scope that reads any subject, so that no change is shown. Absent otherwise. */
+  warnings?: Warning[]
 }
 
 /** An answer to one consent type on one channel. */
@@ -359,8 +365,10 @@ export type ConsentAssignment = {
   channel: 'email' | 'sms'
   /** true grants the purpose on the channel, false refuses it. */
   state: boolean
-  /** When the person answered. Without it, the time of the write. An answer that was collected before the current one goes to the history and changes no state. */
+  /** When the person answered. Without it, the time of the write, or in an import an unknown time. An answer that was collected before the current one goes to the history and changes no state. */
   collected_at?: string
+  /** Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal. */
+  undated?: true
   /** How the answer was given. */
   method?:
     | 'web_form'
@@ -625,7 +633,7 @@ export type ContactReason =
       at: string
     }
   | {
-      /** The person has no email address, or no mobile number for sms. */
+      /** The person has no email address, or no valid mobile number for sms. */
       rule: 'no_address'
     }
   | {
@@ -655,7 +663,7 @@ export type ContactReason =
       superseded: boolean
       /** Whether the answer is a grant that waits for its confirmation. */
       pending: boolean
-      /** When the answer was collected. Null means: at `at`. */
+      /** When the answer was collected. Null means: at `at`, unless it is `undated`. */
       collected_at: string | null
       /** How the answer was given. */
       method:
@@ -685,6 +693,8 @@ export type ContactReason =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** An import gave the answer without its time, so nobody knows when it was collected. */
+      undated?: true
       /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
       merged_person_id?: string
     }
@@ -863,9 +873,11 @@ export type DossierLine =
       name: string | null
     }
   | {
-      /** A further external identifier of the person. */
+      /** A further identifier of the person. */
       type: 'alias'
-      external_id: string
+      kind: 'external_id' | 'email' | 'mobile'
+      /** The external identifier, the email in lower case, or the phone as an international number (E.164). */
+      value: string
       created_at: string
       merge_id: number | null
     }
@@ -892,8 +904,10 @@ export type DossierLine =
       state: boolean
       /** Where the state comes from. */
       source: 'answer' | 'default' | 'mandatory'
-      /** When the answer was collected. Null without an answer. */
+      /** When the answer was collected, of an `undated` one when it was stored. Null without an answer. */
       answered_at: string | null
+      /** An import gave the answer without its time. Every answer with a time replaces it. */
+      undated?: true
       /** The person granted the purpose, and the grant waits for its confirmation. */
       pending?: true
       /** How the answer was given. */
@@ -934,7 +948,7 @@ export type DossierLine =
       superseded: boolean
       /** Whether the answer is a grant that waits for its confirmation. */
       pending: boolean
-      /** When the answer was collected. Null means: at `at`. */
+      /** When the answer was collected. Null means: at `at`, unless it is `undated`. */
       collected_at: string | null
       /** How the answer was given. */
       method:
@@ -964,6 +978,8 @@ export type DossierLine =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** An import gave the answer without its time, so nobody knows when it was collected. */
+      undated?: true
       /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
       merged_person_id?: string
       /** The path of the signed receipt of this answer. */
@@ -1173,8 +1189,10 @@ export type EffectiveConsent = {
   state: boolean
   /** Where the state comes from. */
   source: 'answer' | 'default' | 'mandatory'
-  /** When the answer was collected. Null without an answer. */
+  /** When the answer was collected, of an `undated` one when it was stored. Null without an answer. */
   answered_at: string | null
+  /** An import gave the answer without its time. Every answer with a time replaces it. */
+  undated?: true
   /** The person granted the purpose, and the grant waits for its confirmation. */
   pending?: true
   /** How the answer was given. */
@@ -1267,6 +1285,38 @@ export type FieldChange = {
 export type HistoryPage = {
   items: Change[]
   /** Whether older changes follow: the last version is the next `before_version`. */
+  has_more: boolean
+}
+
+/** An import. The counts are there when it has ended. */
+export type Import = {
+  /** The `request_id` of its changes. */
+  id: string
+  /** `people`, or the key of a stack. */
+  owner: string
+  /** The subject of the token that imported. */
+  actor: string
+  started_at: string
+  /** Null while it runs, and if the service was killed meanwhile. */
+  ended_at: string | null
+  /** Lines, without blank ones. */
+  received: number
+  /** New entities and completed placeholders. */
+  created: number
+  /** Lines merged into an existing entity. */
+  updated: number
+  /** Lines that changed nothing. */
+  unchanged: number
+  /** Refused lines. */
+  failed: number
+  /** When an undo of it ended. */
+  undone_at: string | null
+}
+
+/** A page of imports, newest first. Response of GET /v1/imports. */
+export type ImportPage = {
+  items: Import[]
+  /** Whether another page follows. */
   has_more: boolean
 }
 
@@ -1414,8 +1464,8 @@ export type MergeResult = {
     }
     /** The current answers of the survivor that change. */
     consents: AnswerChange[]
-    /** The external identifiers that lead to the survivor now. */
-    aliases: string[]
+    /** The identifiers that lead to the survivor now, with the email and phone that the survivor does not take. */
+    aliases: PersonAlias[]
   }
   /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
   person: Person
@@ -1475,7 +1525,7 @@ export type NewAttribute = {
   maximum?: number | string | null
 }
 
-/** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+/** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
 export type NewAttributeValues = Record<string, unknown>
 
 /** Body of POST /v1/schema/attributes/batch. */
@@ -1551,6 +1601,8 @@ export type NewWebhook = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. */
+  headers?: Record<string, string>
 }
 
 /** A key that was not declared when values were written under it. */
@@ -1793,6 +1845,13 @@ export type Person = {
   as_of?: AsOf
 }
 
+/** A further identifier of a person. */
+export type PersonAlias = {
+  kind: 'external_id' | 'email' | 'mobile'
+  /** The external identifier, the email in lower case, or the phone as an international number (E.164). */
+  value: string
+}
+
 /** What a create, PUT, PATCH or upsert of a person writes. A null clears the field. */
 export type PersonBody = {
   /** The client's own identifier; on update, the new one. */
@@ -1807,7 +1866,7 @@ export type PersonBody = {
   mobile_prefix?: string | null
   /** Mobile phone number. */
   mobile_number?: string | null
-  /** YYYY-MM-DD, from 1850-01-01 to today. */
+  /** YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth. */
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
@@ -1819,7 +1878,7 @@ export type PersonBody = {
   push_notification_consent?: boolean | null
   /** At most one answer to each consent type on each channel. */
   consents?: ConsentAssignment[] | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: NewAttributeValues | null
 }
 
@@ -2026,7 +2085,7 @@ export type PersonUpsertBody = {
   mobile_prefix?: string | null
   /** Mobile phone number. */
   mobile_number?: string | null
-  /** YYYY-MM-DD, from 1850-01-01 to today. */
+  /** YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth. */
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
@@ -2038,7 +2097,7 @@ export type PersonUpsertBody = {
   push_notification_consent?: boolean | null
   /** At most one answer to each consent type on each channel. */
   consents?: ConsentAssignment[] | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: NewAttributeValues | null
   /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
   match?: ('external_id' | 'email' | 'mobile')[]
@@ -2048,7 +2107,7 @@ export type PersonUpsertBody = {
 export type RecordBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: NewAttributeValues | null
 }
 
@@ -2070,7 +2129,7 @@ export type RecordIdentifiers = {
 /** Body of POST /v1/stacks/{stack_key}/upsert. */
 export type RecordUpsertBody = {
   external_id: string
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: NewAttributeValues | null
 }
 
@@ -2092,7 +2151,7 @@ export type RecordedAnswer = {
   superseded: boolean
   /** Whether the answer is a grant that waits for its confirmation. */
   pending: boolean
-  /** When the answer was collected. Null means: at `at`. */
+  /** When the answer was collected. Null means: at `at`, unless it is `undated`. */
   collected_at: string | null
   /** How the answer was given. */
   method:
@@ -2122,6 +2181,8 @@ export type RecordedAnswer = {
   actor: string
   /** The request that wrote. */
   request_id: string
+  /** An import gave the answer without its time, so nobody knows when it was collected. */
+  undated?: true
   /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
   merged_person_id?: string
 }
@@ -2525,6 +2586,50 @@ export type StandingAnswer = {
   person_id: string | null
 }
 
+/** Body of POST /v1/imports/{import_id}/undo. */
+export type UndoBody = {
+  /** Change nothing, and return what the undo would do. */
+  dry_run?: boolean
+  /** Continue a dry run: the `position` of the response before. */
+  position?: number
+}
+
+export type UndoLeft = {
+  /** The internal identifier. */
+  id: string
+  external_id: string | null
+  /** `people`, or the key of a stack. */
+  owner: string
+  /** A JSON Pointer to the field. Null: the whole entity. */
+  path: string | null
+  /** `changed_since` and `linked_since`: by anything but the import. `gone`: deleted, merged or erased. `consents`: answers stay. `state`: an entity stays active. `definition_changed`: the attribute is another one now. `log_emptied`: the values before are not in the log any more. `refused`: see `message`. */
+  reason:
+    | 'changed_since'
+    | 'linked_since'
+    | 'gone'
+    | 'consents'
+    | 'state'
+    | 'definition_changed'
+    | 'log_emptied'
+    | 'refused'
+  message?: string
+}
+
+/** What a request of an undo did. Response of POST /v1/imports/{import_id}/undo. */
+export type Undone = {
+  dry_run: boolean
+  /** Entities that the import created, deleted again. */
+  deleted: number
+  /** Entities with fields that have their earlier values again. */
+  updated: number
+  /** What the import wrote and the undo left. */
+  left: UndoLeft[]
+  /** Whether the undo goes on with the next request. */
+  has_more: boolean
+  /** The changes above this number are done. */
+  position: number
+}
+
 /** Returned instead if the token lacks the scope `people:read`. */
 export type UnmergeIdentifiers = {
   dry_run: boolean
@@ -2558,8 +2663,8 @@ export type UnmergeResult = {
     }
     /** The current answers of the survivor that change. */
     consents: AnswerChange[]
-    /** The external identifiers that lead to the returned person again. */
-    aliases: string[]
+    /** The identifiers that lead to the returned person again. */
+    aliases: PersonAlias[]
     /** What the merge had given to the survivor, and stays there. */
     kept: KeptValue[]
   }
@@ -2612,6 +2717,8 @@ export type Webhook = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** The names of the headers of each request besides those that kith sets, in lower case. */
+  headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: WebhookDisabled | null
   failing_since: string | null
@@ -2698,6 +2805,8 @@ export type WebhookPatch = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. A header that is not given is kept, and null removes it. Null in place of the object removes all. */
+  headers?: Record<string, string | null> | null
 }
 
 /** Body of POST /v1/webhooks/{id}/replay. */
@@ -2759,6 +2868,8 @@ export type WebhookWithSecret = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** The names of the headers of each request besides those that kith sets, in lower case. */
+  headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: WebhookDisabled | null
   failing_since: string | null

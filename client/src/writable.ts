@@ -1,3 +1,4 @@
+import { channels } from './vocabulary.ts'
 import type { Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 
 type Values = Record<string, unknown>
@@ -30,15 +31,25 @@ export function writable(read: Person | StackRecord): PersonBody | RecordBody {
     return body
   }
   const { id, state, version, created_at, updated_at, as_of, label, relationship_labels, ...writable } = read
-  const { email_consent, sms_consent, ...body } = writable
+  // A flag answers when it is written, so the flag of every channel stays out, also of one that is new here.
+  const body = omit(writable, summaryFlags)
   const answers = body.consents.filter(({ source }) => source === 'answer')
   const consents = answers
     .filter(({ pending }) => !pending)
-    .map(({ consent_type_id, channel, state, answered_at, method, text_version }) => ({
+    .map(({ consent_type_id, channel, state, answered_at, undated, method, text_version }) => ({
       ...{ consent_type_id, channel, state },
-      ...(answered_at !== null && { collected_at: answered_at }),
+      ...(undated ? { undated } : answered_at !== null && { collected_at: answered_at }),
       ...(method && { method }),
       ...(text_version && { text_version }),
     }))
   return { ...body, consents }
 }
+
+type SummaryFlag = (typeof channels)[keyof typeof channels]['flag']
+const summaryFlags = Object.values(channels).map(({ flag }): SummaryFlag => flag)
+
+const omit = <T extends object, K extends keyof T>(value: T, keys: readonly K[]): Omit<T, K> =>
+  Object.fromEntries(Object.entries(value).filter(([key]) => !(keys as readonly PropertyKey[]).includes(key))) as Omit<
+    T,
+    K
+  >

@@ -145,7 +145,7 @@ describe('a client with a schema', () => {
     never(() => products.patch('p', { attribute_values: { sku: null } }))
   })
 
-  it('changes single links of many by patch and upsert only', () => {
+  it('changes single links and elements of many by patch and upsert only', () => {
     never(() =>
       shop.people.patch('a', { attribute_values: { orders: { $add: ['o', 1], $remove: [{ record_id: 'r' }] } } }),
     )
@@ -156,8 +156,9 @@ describe('a client with a schema', () => {
     never(() => client.people.patch('a', { attribute_values: { friends: { $add: ['bo'] } } }))
     // @ts-expect-error: the referrer is one
     never(() => shop.people.patch('a', { attribute_values: { referrer: { $add: ['b'] } } }))
-    // @ts-expect-error: tags are no relationship
     never(() => shop.stack('orders').patch('o', { attribute_values: { tags: { $add: ['a'] } } }))
+    // @ts-expect-error: tags are texts
+    never(() => shop.stack('orders').patch('o', { attribute_values: { tags: { $add: [1] } } }))
     // @ts-expect-error: a list
     never(() => shop.people.patch('a', { attribute_values: { orders: { $add: 'o' } } }))
     // @ts-expect-error: a replacement has all links

@@ -65,8 +65,12 @@ describe('A receipt', () => {
     )
   })
 
-  it('verifies within the envelope of the response that had it', async () => {
+  it('verifies within the envelope of the response that had it, and in no other', async () => {
     expect(await verify({ status: 'Success', data: await receiptOf() })).toMatchObject({ index: 4 })
+    for (const foreign of [{ warnings: [] }, { entry: { state: false } }])
+      await expect(verify({ status: 'Success', data: await receiptOf(), ...foreign })).rejects.toThrow(
+        'which no signature covers',
+      )
   })
 
   it('is refused with the name of the member of which any bit was changed', async () => {

@@ -58,6 +58,24 @@ it('an operator watches changes as they happen, and misses none of a pause', asy
   })
 })
 
+it('an operator finds a change of a filter behind hundreds of others, and reads why nothing is shown', async () => {
+  const organization = await service.organization()
+  const { client } = organization
+  await client.people.create({ external_id: 'gone' })
+  await client.people.delete('gone')
+  for (let n = 0; n < 6; n += 1)
+    await client.people.batch(
+      Array.from({ length: 100 }, (_, k) => ({ op: 'create' as const, body: { external_id: `p${n}-${k}` } })),
+    )
+  await open(organization, '/changes?operation=delete', async page => {
+    await page.getByRole('row', { name: /gone/ }).waitFor()
+  })
+  await open(organization, '/changes?operation=merge', async page => {
+    await page.getByText('No such change', { exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Show older changes' }).count()).toBe(0)
+  })
+})
+
 it('an operator makes a webhook, whose secret is shown once, sees what waits and why, and sends a failed delivery again', async () => {
   const organization = await service.organization()
   const { client } = organization

@@ -5,6 +5,7 @@ import {
   type EditedAttribute,
   type Field,
   localTime,
+  momentOf,
   parseDraft,
   profileField,
   undeclaredField,
@@ -89,4 +90,19 @@ it('a moment is shown in the time zone of the browser, and leads back to the sam
   for (const moment of ['2026-01-31T12:00:00.000Z', '2026-07-31T23:59:58.120Z'])
     expect(new Date(localTime(moment)).toISOString()).toBe(moment)
   expect(localTime('soon')).toBe('')
+})
+
+it('a local time that clocks are put forward over is no moment', () => {
+  const zone = process.env.TZ
+  process.env.TZ = 'Europe/Berlin'
+  try {
+    expect(['2026-03-29T02:30', '2026-03-29T02:00:00', 'soon', ''].map(momentOf)).toEqual(Array(4).fill(undefined))
+    expect(momentOf('2026-03-29T01:59')).toBe('2026-03-29T00:59:00.000Z')
+    expect(momentOf('2026-03-29T03:00:00.5')).toBe('2026-03-29T01:00:00.500Z')
+    const field = fieldOf('datetime')
+    expect(parseDraft(field, '2026-03-29T02:30')).toEqual({ fault: { reason: 'datetime' } })
+  } finally {
+    if (zone === undefined) delete process.env.TZ
+    else process.env.TZ = zone
+  }
 })

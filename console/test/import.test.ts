@@ -107,3 +107,71 @@ it('shows the field of each column that it maps by itself, and counts the lines 
     { external_id: 'b', attribute_values: { city: 'Paris' } },
   ])
 })
+
+it('finds the encoding of a file, reads words and a decimal comma as the page says, and mends malformed quotes', async () => {
+  const { attributes } = organization.client.schema
+  await attributes.create({ key: 'age', owner: 'people', type: 'number' })
+  await attributes.create({ key: 'member', owner: 'people', type: 'boolean' })
+  const file = 'sep=;\r\nexternal_id;first_name;age;member\r\n1;Zo\xeb;1,5;ja\r\n2;-\r\n3;"Ann" ;2;nein;\r\n'
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'people.csv', Buffer.from(file, 'latin1'))
+    await page.getByText('Detected: windows-1252').first().waitFor()
+    await page.getByLabel('Words for yes').fill('ja')
+    await page.getByLabel('Words for an empty cell').fill('ja')
+    await page.getByText('The word "ja" cannot mean both true and null.').waitFor()
+    await page.getByLabel('Words for an empty cell').fill('-')
+    await page.getByLabel('Words for no').fill('nein')
+    await page.getByRole('button', { name: /Numbers such as/ }).click()
+    await page.getByRole('option', { name: '0,5' }).click()
+    await page.getByText(/between a closing quote/).waitFor()
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: people.csv').waitFor()
+    await page.getByRole('button', { name: 'Mend line 5' }).click()
+    await page.getByLabel('The record, as the file has it').fill('3;"Ann";2;nein')
+    await page.getByRole('button', { name: 'Keep the change' }).click()
+    await page.getByRole('button', { name: 'Send 1 again' }).click()
+    await countOf(page, 'Created').filter({ hasText: '3' }).waitFor()
+  })
+  expect(await storedPeople(organization)).toMatchObject([
+    { external_id: '1', first_name: 'Zoë', attribute_values: { age: 1.5, member: true } },
+    { external_id: '2', first_name: null, attribute_values: {} },
+    { external_id: '3', first_name: 'Ann', attribute_values: { age: 2, member: false } },
+  ])
+})
+
+it('recognizes nobody by an email that more than ten lines share, and says how many lines that were', async () => {
+  const lines = Array.from({ length: 11 }, (_, i) => `N${i},info@example.com`)
+  await open(organization, '/import', async page => {
+    const file = ['first_name,email', ...lines, 'Ada,ada@example.com', 'Bo,ADA@example.com'].join('\n')
+    await chooseFile(page, 'people.csv', file)
+    await page.getByRole('button', { name: /Recognize people by/ }).click()
+    await page.getByRole('option', { name: 'external_id, then email' }).click()
+    await page.getByText('Also by an email or phone that more than ten lines have').waitFor()
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: people.csv').waitFor()
+    expect(await countOf(page, 'Created').textContent()).toBe('12')
+    expect(await countOf(page, 'Overwrite an earlier line').textContent()).toBe('1')
+    expect(await countOf(page, 'Not recognized by a shared email or phone').textContent()).toBe('11')
+  })
+})
+
+it('an import lifts no unsubscription, unless somebody chooses that the answers of the file are given now', async () => {
+  await organization.client.people.create({ external_id: '1', email: 'ada@example.com', email_consent: false })
+  const file = 'external_id,email_consent\n1,yes'
+  const state = async () => (await organization.client.people.get('1')).email_consent
+  const runImport = async (page: Page) => {
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: consents.csv').waitFor()
+  }
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'consents.csv', file)
+    await runImport(page)
+    expect(await state()).toBe(false)
+  })
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'consents.csv', file)
+    await page.getByRole('checkbox', { name: /given now. Only if people gave them just now/ }).press('Space')
+    await runImport(page)
+    expect(await state()).toBe(true)
+  })
+})

@@ -1,14 +1,8 @@
-import {
-  type Client,
-  findClient,
-  insertClient,
-  isClientName,
-  organizationOf,
-  readClientPage,
-  revokeClient,
-} from '../auth/clients.ts'
+import { actorNameMessage, organizationOf } from '../actor-names.ts'
+import { type Client, findClient, insertClient, isClientName, readClientPage, revokeClient } from '../auth/clients.ts'
 import { createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { splitScopes } from '../scopes.ts'
 import { requireGrantable } from './grantable-scopes.ts'
 import type { ApiClientShape, ClientsQuery, NewApiClient } from './schema.ts'
@@ -45,7 +39,7 @@ export async function createApiClient({ db, caller, body, signal }: Call<NewApiC
   const { name, scopes } = body
   requireGrantable(caller, scopes)
   if (!isClientName(name))
-    throw new Fault(createValueRefusal('/name', 'The name must have no control or invisible characters.'))
+    throw new Fault(createValueRefusal('/name', withUnseen(`The name ${actorNameMessage}.`, name)))
   const scope = [...new Set(scopes)].join(' ')
   const { client_secret, ...created } = await insertClient(db, caller.organization, { name, scope }, signal)
   return { ...clientToJson(created), client_secret }

@@ -3,7 +3,7 @@ import { nullable, Type } from '../json-schema.ts'
 import { scopes } from '../scopes.ts'
 
 /** A scope of a token. */
-export const scope = Type.Enum([...scopes], { title: 'Scope', description: 'A scope of a token.' })
+const scope = Type.Enum([...scopes], { title: 'Scope', description: 'A scope of a token.' })
 const grantedScopes = Type.Array(scope)
 const requestedScopes = Type.Array(scope, {
   minItems: 1,

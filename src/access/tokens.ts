@@ -1,18 +1,13 @@
 import { createHash } from 'node:crypto'
+import { actorNameMessage, organizationOf } from '../actor-names.ts'
 import type { Credential } from '../auth/caller.ts'
 import { isSubject } from '../auth/claims.ts'
-import { organizationOf } from '../auth/clients.ts'
 import { issueToken } from '../auth/token.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { requireGrantable } from './grantable-scopes.ts'
 import type { ApiTokenShape, NewApiToken } from './schema.ts'
-
-/** The actors by which the change log names kith itself, such as the pages behind consent links. */
-const ownActor = /^(link|retention|kith(\s.*)?)$/s
-
-/** A name without what a reader may overlook: case, accents, width, and white space at its ends. */
-const plainName = (name: string) => name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().trim()
 
 /**
  * Makes a token of the caller's organization. It ends with the client or the session of the caller, and with the caller's own token
@@ -22,10 +17,10 @@ const plainName = (name: string) => name.normalize('NFKD').replaceAll(/\p{M}/gu,
 export async function createApiToken({ db, caller, body, signal }: Call<NewApiToken>): Promise<ApiTokenShape> {
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
-  if (!isSubject(name)) throwWrongName('The name must have no control or invisible characters.')
+  if (!isSubject(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))
   // A reader of the log must not take the holder of the token for another actor.
-  if (name !== caller.subject && (ownActor.test(plainName(name)) || organizationOf(name) !== undefined))
-    throwWrongName('The name is that of kith itself, or has the form of a client_id. Choose another.')
+  if (name !== caller.subject && organizationOf(name) !== undefined)
+    throwWrongName('The name has the form of a client_id. Choose another.')
   const scopes = [...new Set(body.scopes)]
   const organizationKey = caller.organization.key
   const nowMs = Date.now()

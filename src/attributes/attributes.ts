@@ -12,7 +12,13 @@ import {
   throwInvalidField,
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
-import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import {
+  type Attribute,
+  cachedDefinitions,
+  type Definitions,
+  peopleKey,
+  peopleStackId,
+} from '../organizations/definitions.ts'
 import { CollectedFaults } from './collected-faults.ts'
 import { indexIdOf, indexState } from './indexing.ts'
 import { coerceRules, findRuleFaults, rulesOf } from './rules.ts'
@@ -52,6 +58,8 @@ type Declaration = { body: NewAttribute; path: string }
 type AttributesWithDefinitions = { attributes: Attribute[]; definitions: Definitions }
 
 async function declare(author: Author, declarations: readonly Declaration[]): Promise<AttributesWithDefinitions> {
+  const known = await cachedDefinitions(author.db, author.organization_id, author.signal)
+  throwIfLimitReached('attributes', known, author.limits, declarations.length)
   await checkForms(declarations)
   let firstId = 0
   const definitions = await changeDefinitions(author, async (current, at, tx) => {
@@ -152,7 +160,10 @@ export async function patchAttribute(
     if (!changed) return []
     const next: Attribute = { ...attribute, ...changed.after }
     if (attribute.cardinality === 'many' && next.cardinality === 'one')
-      throwInvalidField('/cardinality', 'cannot change from `many` to `one`')
+      throwInvalidField(
+        '/cardinality',
+        'cannot change from `many` to `one`: archive the attribute and declare the key again',
+      )
     throwIfUnindexable(next.type, next.indexed)
     throwIfUnsearchable(next.type, next.searchable)
     const sameKey = current.declared.get(next.owner_stack_id)?.get(next.key)
@@ -188,7 +199,8 @@ function throwIfRulesFault(attribute: Parameters<typeof findRuleFaults>[0]) {
 }
 
 function throwIfUnindexable(type: string, indexed: boolean) {
-  if (type === 'json' && indexed) throwInvalidField('/indexed', 'cannot be true for type `json`, which has no order')
+  if (type === 'json' && indexed)
+    throwInvalidField('/indexed', 'cannot be true for type `json`, which has no order: index a value of its own key')
 }
 
 function throwIfUnsearchable(type: string, searchable = false) {

@@ -18,6 +18,19 @@ const versionOf = async () => (await shop.ok('GET', '/v1/organization')).schema_
 const pathsOf = (reply: { body: { details?: { path: string }[] } }) => reply.body.details?.map(detail => detail.path)
 
 describe('a batch of attributes', () => {
+  it.each(['PATCH', 'DELETE'])('does not allow %s: its path is none of an attribute', async method => {
+    const { status, body, headers } = await shop.send(
+      method,
+      `${path}/batch`,
+      method === 'PATCH' ? { name: 'A' } : undefined,
+    )
+    expect({ status, error: body.error, allow: headers.get('allow') }).toEqual({
+      status: 405,
+      error: 'invalid_parameter',
+      allow: expect.stringContaining('POST'),
+    })
+  })
+
   it('declares them in their order, each as a single request would, with one entry of the log each', async () => {
     const items = [
       text('city', { indexed: true, searchable: true, name: 'City', description: 'Where' }),

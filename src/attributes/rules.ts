@@ -6,8 +6,9 @@ import {
   ruleNames,
   typesText,
 } from '../attribute-rules.ts'
+import { instantOf } from '../instant.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import type { Attribute } from '../organizations/definitions.ts'
-import { instantOf } from './instant.ts'
 import { type PatternTime, patternFault, patternMismatch } from './pattern.ts'
 import { coerceValue, type ValueFault, valueFault } from './values.ts'
 
@@ -127,7 +128,7 @@ export function ruleFault(attribute: Attribute, value: unknown, time: () => Patt
   for (const [index, element] of elementsOf(attribute, value).entries())
     for (const rule of valueRules) {
       const message = messageOf(rule, attribute, element, time)
-      if (message) return { path: isMany ? [index] : [], message }
+      if (message) return { path: isMany ? [index] : [], message: withUnseen(message, element) }
     }
   return undefined
 }

@@ -1,5 +1,6 @@
 import type { AttributeType } from '../attribute-rules.ts'
 import { isDate, isDateTime } from '../formats.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import { coerceText } from '../scalars.ts'
 
@@ -28,10 +29,13 @@ export type ValueFault = { path: (string | number)[]; message: string }
  */
 export function valueFault(attribute: TypedAttribute, value: unknown): ValueFault | undefined {
   const rule = rules[attribute.type as PlainType]
-  if (attribute.cardinality === 'one') return rule.isValid(value) ? undefined : { path: [], message: rule.message }
+  if (attribute.cardinality === 'one')
+    return rule.isValid(value) ? undefined : { path: [], message: withUnseen(rule.message, value) }
   if (!Array.isArray(value)) return { path: [], message: 'must be an array: the attribute holds many values' }
   const index = value.findIndex(element => element === null || !rule.isValid(element))
-  return index === -1 ? undefined : { path: [index], message: rule.message || 'must not be null' }
+  return index === -1
+    ? undefined
+    : { path: [index], message: withUnseen(rule.message || 'must not be null', value[index]) }
 }
 
 /** Converts a value of a query string, or each element of a list if the attribute holds many, from text to the declared type. */

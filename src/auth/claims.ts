@@ -1,8 +1,10 @@
-import { isActorName } from '../formats.ts'
+import { actorNameMessage, isActorName, looksLikeClient } from '../actor-names.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { isOrganizationKey } from '../organizations/organizations.ts'
 import { parseScopes, type Scope } from '../scopes.ts'
 import type { JsonObject } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
+import { ownName } from './keys.ts'
 
 /** The checked claims of a token. Whether the organization and the client exist is not checked yet. */
 export type Claims = {
@@ -30,15 +32,17 @@ export const isSubject = (subject: unknown): subject is string => typeof subject
 
 /**
  * Reads the claims of a verified token. Returns a text that says what is wrong with them if they are invalid. A token
- * expires at its `exp` plus the issuer's tolerance. `nbf` and `iat` may lie up to 30 s in the future. `aud` must be a
- * string; arrays are refused. A `scope` that is missing or not a string grants nothing.
+ * expires at its `exp` plus the issuer's tolerance. `nbf` and `iat` may lie up to 30 s in the future. `aud` is
+ * the audience, or a list of texts that contains it. A `scope` that is missing or not a string grants nothing.
  */
 export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): Claims | string {
   const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id, session_id, maker } = payload
   if (iss !== issuer.name) return `its iss is not ${issuer.name}`
-  if (aud !== issuer.audience) return `its aud is not ${issuer.audience}`
-  if (!isSubject(sub)) return 'its sub is not 1 to 255 characters without control and invisible characters'
+  if (!isAudience(aud, issuer.audience)) return `its aud is not ${issuer.audience}, and no list with it`
+  if (!isSubject(sub)) return withUnseen(`its sub ${actorNameMessage}`, sub)
   if (typeof org !== 'string' || !isOrganizationKey(org)) return 'its org is not the key of an organization'
+  // The clients of kith have this form, and outside issuers know none of them.
+  if (issuer.name !== ownName && looksLikeClient(sub, org)) return 'its sub has the form of a client_id of kith'
   if (jti !== undefined && typeof jti !== 'string') return 'its jti is not a string'
   for (const [name, value] of Object.entries({ client_id, session_id, maker }))
     if (value !== undefined && typeof value !== 'string') return `its ${name} is not a string`
@@ -56,6 +60,12 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
 }
 
 export const expiredProblem = 'it has expired'
+
+/** A list may name other services, too (RFC 7519, 4.1.3). Keycloak always sends one if a token is for several. */
+function isAudience(aud: unknown, audience: string): boolean {
+  if (!Array.isArray(aud)) return aud === audience
+  return aud.includes(audience) && aud.every(each => typeof each === 'string')
+}
 
 /** Fractions of a second are allowed (RFC 7519, NumericDate). */
 function isTime(value: unknown): value is number {

@@ -1,7 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { actorNameMessage, isActorName, organizationOf } from '../actor-names.ts'
 import type { Database } from '../db/db.ts'
 import { Fault, refuse } from '../errors.ts'
-import { isActorName } from '../formats.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -26,9 +27,6 @@ type ClientRow = { name: string; scope: string; secret_sha256: Buffer }
 /** The name of a client: empty, or as that of an actor. */
 export const isClientName = (name: string): boolean => name === '' || isActorName(name)
 
-/** A client id is the organization's key, a dot, and 96 random bits. */
-const clientIdPattern = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{16}$/
-
 /**
  * The stored digest of a secret. A slow hash protects secrets that people choose. This secret has 256 random bits and
  * cannot be guessed, and a slow hash would let unauthenticated requests cause expensive work.
@@ -48,7 +46,7 @@ export async function createClient(
   const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
   if (!isClientName(name))
-    refuse('invalid_parameter', 'The name must have at most 255 characters, and no control or invisible characters.')
+    refuse('invalid_parameter', withUnseen(`The name must be empty or ${actorNameMessage}.`, name))
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const { id, client_secret } = await insertClient(db, organization, { name, scope: words.join(' ') })
@@ -99,9 +97,6 @@ export async function revokeClient(db: Database, client_id: string): Promise<voi
   if (rows.length === 0)
     refuse('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)
 }
-
-/** The organization key that a client id begins with. Undefined for a malformed id. */
-export const organizationOf = (client_id: string): string | undefined => clientIdPattern.exec(client_id)?.[1]
 
 /** A client whose secret was right. */
 export type VerifiedClient = { organization: Caller['organization']; name: string; scope: string }

@@ -1,4 +1,5 @@
 import type { Configuration, CustomFetchOptions } from 'openid-client'
+import { looksLikeClient } from '../actor-names.ts'
 import type { Config } from '../config.ts'
 import { isOrganizationKey } from '../organizations/organizations.ts'
 import { parseScopes } from '../scopes.ts'
@@ -11,7 +12,7 @@ export type PendingSignIn = { state: string; nonce: string; verifier: string }
 export type IssuerIdentity = { organizationKey: string; name: string; scope: string }
 
 /** The reasons for which a sign-in at the outside issuer fails. */
-export const issuerProblems = ['denied', 'expired', 'no_access', 'throttled', 'unavailable', 'failed'] as const
+const issuerProblems = ['denied', 'expired', 'no_access', 'throttled', 'unavailable', 'failed'] as const
 export type IssuerProblem = (typeof issuerProblems)[number]
 
 /** Ends a sign-in at the outside issuer. `cause` is for the log only. */
@@ -137,8 +138,8 @@ function readIdentity({ org, scope, sub, name, email, iat }: Record<string, unkn
   // The library checks every other time of an ID token.
   if (typeof iat === 'number' && iat * 1_000 > nowMs + clockToleranceMs) throw new IssuerRefusal('failed')
   const granted = [...parseScopes(typeof scope === 'string' ? scope : '')].join(' ')
-  const shown = [name, email, sub].find(isSubject)
-  if (typeof org !== 'string' || !isOrganizationKey(org) || granted === '' || shown === undefined)
-    throw new IssuerRefusal('no_access')
+  if (typeof org !== 'string' || !isOrganizationKey(org) || granted === '') throw new IssuerRefusal('no_access')
+  const shown = [name, email, sub].find(each => isSubject(each) && !looksLikeClient(each, org))
+  if (typeof shown !== 'string') throw new IssuerRefusal('no_access')
   return { organizationKey: org, name: shown, scope: granted }
 }

@@ -91,6 +91,11 @@ describe('a token of the outside issuer', () => {
       expect(await presentToken(tokenOf({}, byEc, { typ }))).toMatchObject(accepted)
   })
 
+  it('is accepted if its aud is a list that contains the configured audience', async () => {
+    for (const aud of [['crm'], ['account', 'crm'], ['crm', 'realm-management', 'account']])
+      expect(await presentToken(tokenOf({ aud }))).toMatchObject(accepted)
+  })
+
   it('is accepted for 30 seconds after its exp, because clocks differ', async () => {
     const token = tokenOf({ exp: now - 29 })
     expect(await presentToken(token)).toMatchObject(accepted)
@@ -107,7 +112,7 @@ describe('a token of the outside issuer', () => {
 
   const attacks: Record<string, () => string | Promise<string>> = {
     'for another audience': () => tokenOf({ aud: 'kith' }),
-    'for several audiences': () => tokenOf({ aud: ['crm', 'other'] }),
+    'for several other audiences': () => tokenOf({ aud: ['kith', 'account'] }),
     'without an audience': () => tokenOf({ aud: undefined }),
     'without an organization': () => tokenOf({ org: undefined }),
     'with another iss': () => tokenOf({ iss: 'https://issuer.example/' }),
@@ -115,6 +120,9 @@ describe('a token of the outside issuer', () => {
     'with the outside iss, signed by the key of kith': () => signOwn(gate, outsideClaims),
     'with the outside iss, signed by the key of kith under the outside kid': () =>
       signOwn(gate, outsideClaims, { alg: 'ES256', kid: 'ec' }),
+    'with the name of kith as its subject': () => tokenOf({ sub: 'kith erasures apply' }),
+    'with the form of a client of its organization as its subject': () =>
+      tokenOf({ sub: 'default.0123456789abcdef', client_id: 'default.0123456789abcdef' }),
     'without a kid': () => tokenOf({}, { ...byEc, kid: undefined as never }),
     'with the kid of a key of another algorithm': () => tokenOf({}, { ...byEc, kid: 'rsa' }),
     'whose algorithm is not that of its key': () => tokenOf({}, { ...byEc, alg: 'RS256' }),

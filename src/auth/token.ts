@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
+import { actorNameMessage } from '../actor-names.ts'
 import type { Database } from '../db/db.ts'
 import { createValueRefusal, Fault, type Refusal } from '../errors.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { isSubject } from './claims.ts'
@@ -57,10 +59,7 @@ function buildRequestRefusal({ subject, ttlSeconds }: TokenRequest, words: strin
   const refusal = buildScopeRefusal(words)
   if (refusal) return refusal
   if (!isSubject(subject))
-    return createValueRefusal(
-      '/subject',
-      'The subject must have 1 to 255 characters, and no control or invisible characters.',
-    )
+    return createValueRefusal('/subject', withUnseen(`The subject ${actorNameMessage}.`, subject))
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds)
     return createValueRefusal(
       '/ttl_seconds',

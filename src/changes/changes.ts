@@ -8,7 +8,7 @@ import { streamLines } from './line-stream.ts'
 import { followLog } from './log-tail.ts'
 import { type Head, readHead, readRange } from './read-changes.ts'
 import { defaultLimit } from './schema.ts'
-import { type FindSegments, isSelected, type Selection, selectionOf } from './selection.ts'
+import { type FindSegments, isSelected, type Selection, selectionOf, warningsOf } from './selection.ts'
 
 /** The media types of the feed besides JSON. */
 export const linesType = 'application/x-ndjson'
@@ -138,11 +138,13 @@ async function answerPage(call: FeedCall, selection: Selection): Promise<Handler
   const { wait = 0, log_id } = call.body
   const after = startOf(selection, call.body.after, '/after')
   const untilMs = performance.now() + wait * 1_000
+  const warnings = warningsOf(call, selection)
   const page = await readPage(call, selection, after)
   throwIfGone(call, page, { after, path: '/after', log_id })
   const isAnswer = page.items.length > 0 || wait === 0 || page.last < page.head
   const { items, last, head } = isAnswer ? page : await waitForPage(call, selection, page, untilMs)
-  const json = `{"items":[${items.join()}],"last":${last},"head":${Math.max(head, last)},"log_id":"${page.log_id}"}`
+  const notes = warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`
+  const json = `{"items":[${items.join()}],"last":${last},"head":${Math.max(head, last)},"log_id":"${page.log_id}"${notes}}`
   return { status: 200, json }
 }
 

@@ -255,6 +255,19 @@ describe('a filter', () => {
 describe('the scopes of a token', () => {
   const scoped = async (scope: string) => service.sender(await service.tokenFor(shop.key, scope))
 
+  it('are named in a warning if none of them reads a subject, and a strict request is refused', async () => {
+    const blind = await scoped('changes:read')
+    const { status, body } = await blind('GET', '/v1/changes')
+    expect([status, body.data.items]).toEqual([200, []])
+    expect(body.data.warnings).toEqual([
+      { path: '/subject', message: expect.stringContaining('people:read, records:read') },
+    ])
+    const strict = await blind('GET', '/v1/changes', undefined, { Prefer: 'handling=strict' })
+    expect([strict.status, strict.body.error]).toEqual([403, 'forbidden'])
+    const sees = await (await scoped('changes:read people:read'))('GET', '/v1/changes')
+    expect(Object.hasOwn(sees.body.data, 'warnings')).toBe(false)
+  })
+
   it.each([
     ['people:read', ['person']],
     ['records:read', ['record']],

@@ -316,7 +316,7 @@ class FollowedLog {
 }
 
 /** A request that follows a log. It must be closed. */
-export class Subscriber {
+class Subscriber {
   isWaiting = false
   /** Why the token is no longer valid; undefined as long as it is. */
   refusal: Error | undefined

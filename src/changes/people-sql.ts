@@ -18,6 +18,27 @@ const mergeOf = (id: string, condition = '') =>
 export const survivorOf = (id: string, condition = ''): string =>
   `select m.person_id from (${mergeOf(id, condition)}) m`
 
+export type AddressKey = 'email_key' | 'mobile_key'
+
+/** A person e to whom an email or phone leads by a merge m. The fence (`offset 0`) leaves PostgreSQL only the look-up of each person. */
+export const peopleByMerge = (condition: string): string =>
+  `merges m cross join lateral (
+       select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = m.person_id offset 0
+     ) e
+     where m.organization_id = $1 and ${condition}`
+
+/**
+ * The ids of the first people who have an email or phone, their own or that of a person who was merged into them. `after` is an id, to
+ * begin after it.
+ */
+export const peopleWithKey = (column: AddressKey, key: string, limit: string, after?: string): string =>
+  `(select e.id from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.${column} = ${key}${after ? ` and e.id > ${after}` : ''}
+     order by e.id limit ${limit})
+     union
+     (select e.id from ${peopleByMerge(`m.${column} = ${key}${after ? ` and m.person_id > ${after}` : ''}`)}
+     order by e.id limit ${limit})`
+
 const isGone = (id: string) =>
   `not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = ${id})`
 

@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../db/db.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { createRefusal, Fault, type Refusal, refuse } from '../errors.ts'
+import { yieldIfDue } from '../event-loop.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Signal } from '../signal.ts'
 import { type ChangePage, type LoggedChange, parseChanges, type ReadChanges, readNamed } from './change-json.ts'
@@ -60,6 +61,7 @@ export async function readRange(
   signal?: Signal,
 ): Promise<ChangeRange> {
   const { read, ...range } = await readLines(db, organization_id, request, signal)
+  await yieldIfDue()
   return { ...range, changes: parseChanges(read) }
 }
 

@@ -134,6 +134,12 @@ export const change = Type.Object(
 
 const log_id = Type.String({ format: 'uuid' })
 
+/** A note about a request that does less than it seems to ask for. */
+export const warning = Type.Object(
+  { path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() },
+  { title: 'Warning' },
+)
+
 /** The response of GET /v1/changes. */
 export const changePage = Type.Object(
   {
@@ -145,8 +151,14 @@ export const changePage = Type.Object(
     head: Type.Integer({ minimum: 0, description: 'The number of the newest change.' }),
     log_id: Type.String({
       format: 'uuid',
-      description: 'Names the numbering. It is another one after `kith log renew`, which follows a restore.',
+      description: 'Names the numbering. It is another one after a restore.',
     }),
+    warnings: Type.Optional(
+      Type.Array(warning, {
+        description:
+          'That the token has no scope that reads any subject, so that no change is shown. Absent otherwise.',
+      }),
+    ),
   },
   {
     title: 'ChangePage',

@@ -90,6 +90,16 @@ async function findStackIds(db: Database, organization_id: number, keys: string[
   return found.map(({ id }) => id).sort((a, b) => a - b)
 }
 
+/**
+ * What a response must say of a token that sees no subject. Throws `forbidden` instead if the request asks for strict handling.
+ */
+export function warningsOf({ caller, preferences }: Pick<Call, 'caller' | 'preferences'>, { subjects }: Selection) {
+  if (subjects.length > 0) return []
+  const scopes = [...new Set(Object.values(readScopes))]
+  if (preferences.handling === 'strict') requireScope(caller, scopes[0]!, ', or one that reads another subject')
+  return [{ path: '/subject', message: `The token has none of the scopes ${scopes.join(', ')}, so it sees no change.` }]
+}
+
 /** All changes of an organization. */
 export const everything: Selection = {
   subjects,

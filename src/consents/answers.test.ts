@@ -11,7 +11,7 @@ import {
   summaryFlag,
   withAnswers,
 } from './answers.ts'
-import type { Method } from './evidence.ts'
+import { type Method, methods } from './evidence.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 
@@ -183,7 +183,14 @@ describe('answers with a time of collection', () => {
     { channel: 'sms' as const, is_default: true, double_opt_in: false },
   ]
   const types = [type(1, { channels: doubleOptIn })]
-  const times = ['2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.001Z', '2021-01-01T00:00:00.000Z']
+  /** In order. As texts, some compare otherwise. */
+  const times = [
+    '2020-01-01T00:00:00.000Z',
+    '2020-01-01T00:00:00.001Z',
+    '2020-01-01T00:00:00.001001Z',
+    '2020-01-01T00:00:00.001010Z',
+    '2021-01-01T00:00:00.000Z',
+  ]
   const entry = fc.record(
     {
       consent_type_id: fc.constant(1),
@@ -208,12 +215,14 @@ describe('answers with a time of collection', () => {
       if (!given.state) return 2
       return given.channel === 'sms' || given.method === 'double_opt_in' ? 1 : 0
     }
+    // The earlier in the list, the higher. No method is the lowest.
+    const rankOf = ({ method }: ConsentAssignment) => (method ? -methods.indexOf(method) : -methods.length)
     const sorted = entries.toSorted(
       (a, b) =>
-        Date.parse(a.collected_at!) - Date.parse(b.collected_at!) ||
+        times.indexOf(a.collected_at!) - times.indexOf(b.collected_at!) ||
         strengthOf(a) - strengthOf(b) ||
         (a.text_version ?? 0) - (b.text_version ?? 0) ||
-        ((a.method ?? '') < (b.method ?? '') ? -1 : 1),
+        rankOf(a) - rankOf(b),
     )
     return Object.fromEntries(
       sorted.map(given => {
@@ -278,9 +287,23 @@ describe('answers with a time of collection', () => {
     expect(next['1:sms']).toEqual({ state: true, answered_at: '2026-01-01T00:00:30.001Z' })
   })
 
-  it('are kept in UTC with milliseconds, whatever their offset', () => {
-    const { current } = write({}, [{ ...question, state: true, collected_at: '2020-06-01t02:00:00.5000+02:00' }])
-    expect(current['1:sms']!.answered_at).toBe('2020-06-01T00:00:00.500Z')
+  it.each([
+    ['2020-06-01t02:00:00.5000+02:00', '2020-06-01T00:00:00.500Z'],
+    ['2020-06-01T00:00:00z', '2020-06-01T00:00:00.000Z'],
+    ['2020-06-01T00:00:00.123456Z', '2020-06-01T00:00:00.123456Z'],
+    ['2020-06-01T00:00:00.000100Z', '2020-06-01T00:00:00.000100Z'],
+    ['2020-06-01T05:30:00.123456789+05:30', '2020-06-01T00:00:00.123456Z'],
+    ['2020-06-01T00:00:00.123000999Z', '2020-06-01T00:00:00.123Z'],
+  ])('are kept in UTC to the microsecond, whatever their offset: %s', (collected_at, kept) => {
+    expect(write({}, [{ ...question, state: true, collected_at }]).current['1:sms']!.answered_at).toBe(kept)
+  })
+
+  it('stand behind a write without a time, however fine the time that was ahead', () => {
+    const { current } = write({}, [{ ...question, state: false, collected_at: '2026-01-01T00:00:30.000999Z' }])
+    expect(write(current, [{ ...question, state: true }]).current['1:sms']).toEqual({
+      state: true,
+      answered_at: '2026-01-01T00:00:30.001Z',
+    })
   })
 
   describe('on a channel with double opt-in', () => {

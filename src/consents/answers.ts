@@ -1,18 +1,22 @@
 import { type Channel, channels, channelTable, type SummaryFlag } from '../channels.ts'
 import type { Detail } from '../errors.ts'
 import { pointer } from '../errors.ts'
+import { sortableTime, utcTime } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
-import { type Evidence, evidenceFault, evidenceOf } from './evidence.ts'
+import { type Evidence, evidenceFault, evidenceOf, methods } from './evidence.ts'
 
 /**
- * An answer that stands. `answered_at` is when it was collected: RFC 3339, UTC, milliseconds, so that texts compare like
- * times. A grant that waits for its confirmation has the state false and is `pending`. `person_id` is set if a person who was
- * merged gave it: the consent history has the answer under that identifier.
+ * An answer that stands. `answered_at` is when it was collected: as `utcTime` prints it. An answer of an import that names no time is `undated`: `answered_at` is when it was stored. A grant that waits for its
+ * confirmation has the state false and is `pending`. `person_id` is set if a person who was merged gave it: the consent history has the
+ * answer under that identifier.
  */
-export type StandingAnswer = { state: boolean; answered_at: string; pending?: true; person_id?: string } & Pick<
-  Evidence,
-  'method' | 'text_version'
->
+export type StandingAnswer = {
+  state: boolean
+  answered_at: string
+  undated?: true
+  pending?: true
+  person_id?: string
+} & Pick<Evidence, 'method' | 'text_version'>
 
 /** The standing answers of a person as stored in the row, by `<consent type id>:<channel>`. */
 export type Answers = Record<string, StandingAnswer>
@@ -21,7 +25,7 @@ export type Answers = Record<string, StandingAnswer>
 export type Question = { consent_type_id: number; channel: Channel }
 
 /** An answer of a request: grants or refuses one purpose on one channel. */
-export type ConsentAssignment = Question & { state: boolean; collected_at?: string } & Evidence
+export type ConsentAssignment = Question & { state: boolean; collected_at?: string; undated?: true } & Evidence
 
 /** The fields of a person's body that answer purposes. */
 export type ConsentBody = { [Flag in SummaryFlag]?: boolean | null } & {
@@ -34,8 +38,9 @@ export type Answer = Question & {
   state: boolean
   previous_state: boolean | null
   source: 'entry' | 'flag'
-  /** When the answer was collected. Null: at the time of the write. */
+  /** When the answer was collected. Null: at the time of the write, or at an unknown time if the answer is `undated`. */
   collected_at: string | null
+  undated: boolean
   /** True if the client gave `collected_at`. */
   isDated: boolean
   evidence: Evidence | null
@@ -70,6 +75,11 @@ export function hasAnswers(body: ConsentBody): boolean {
 }
 
 /**
+ * When the answers of a body without `collected_at` were given: `now`, or at an `unknown` time, as those of a file that an import reads.
+ */
+export type TimeOfUndated = 'now' | 'unknown'
+
+/**
  * Expands the flags and entries of one body, written at `at`, to one answer per type and channel. Entries override flags.
  * A fault has the JSON Pointer of the wrong value. If there is a fault, the caller must not use the answers and flags.
  */
@@ -78,13 +88,14 @@ export function expandAnswers(
   current: Answers,
   types: readonly ConsentType[],
   at: string,
+  timeOfUndated: TimeOfUndated = 'now',
 ): ExpandedAnswers {
   const result: ExpandedAnswers = { answers: [], standaloneFlags: {}, faults: [] }
   const answers = new Map<string, Answer>()
   const addAnswer = (assignment: ConsentAssignment, source: Answer['source']) => {
     const key = answerKey(assignment.consent_type_id, assignment.channel)
     const type = types.find(({ id }) => id === assignment.consent_type_id)!
-    answers.set(key, { ...decideAnswer(assignment, current[key], type, at), source })
+    answers.set(key, { ...decideAnswer(assignment, current[key], type, { at, timeOfUndated }), source })
   }
   for (const channel of channels) {
     const flag = body[channelTable[channel].flag]
@@ -98,24 +109,27 @@ export function expandAnswers(
 }
 
 /**
- * Places one answer before or after the one that stands. Without `collected_at` it stands in any case: its time is that of
- * the write, or one millisecond after the standing answer if a client's clock was ahead.
+ * Places one answer before or after the one that stands. Without `collected_at`, an answer that is given now stands in any case: its time
+ * is that of the write, or one millisecond after the standing answer if a client's clock was ahead. One of an unknown time is undated.
  */
 function decideAnswer(
   entry: ConsentAssignment,
   standing: StandingAnswer | undefined,
   type: ConsentType,
-  at: string,
+  { at, timeOfUndated }: { at: string; timeOfUndated: TimeOfUndated },
 ): Omit<Answer, 'source'> {
   const { consent_type_id, channel, state, method, text_version } = entry
   const given = collectionTimeOf(entry)
-  const isBehind = given === undefined && standing !== undefined && standing.answered_at >= at
-  const collected_at = given ?? (isBehind ? utc(Date.parse(standing.answered_at) + 1) : null)
+  const undated = given === undefined && (entry.undated === true || timeOfUndated === 'unknown')
+  const isBehind =
+    given === undefined && !undated && standing !== undefined && sortableTime(standing.answered_at) >= sortableTime(at)
+  const collected_at = given ?? (isBehind ? nextMillisecond(standing.answered_at) : null)
   const needsConfirmation = configuredFor(type, channel)?.double_opt_in && method !== 'double_opt_in'
   // A client that repeats a grant, as a synchronization does, must not revoke the confirmed one.
   const repeatsGrant = given === undefined && standing?.state === true
   const pending = Boolean(state && needsConfirmation && !repeatsGrant)
   const stored: StandingAnswer = { state: state && !pending, answered_at: collected_at ?? at }
+  if (undated) stored.undated = true
   if (pending) stored.pending = true
   if (method !== undefined) stored.method = method
   if (text_version !== undefined) stored.text_version = text_version
@@ -125,29 +139,44 @@ function decideAnswer(
     state,
     previous_state: standing?.state ?? null,
     collected_at,
+    undated,
     isDated: given !== undefined,
     evidence: evidenceOf(entry),
     pending,
-    superseded: given !== undefined && standing !== undefined && rankOf(stored) < rankOf(standing),
+    superseded: (given !== undefined || undated) && standing !== undefined && compareAnswers(stored, standing) < 0,
     stored,
   }
 }
 
-const utc = (timeMs: number) => new Date(timeMs).toISOString()
+const nextMillisecond = (time: string) => new Date(Date.parse(time) + 1).toISOString()
 
 /** The time that the client gave, as a row stores it. */
 const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
-  collected_at === undefined ? undefined : utc(Date.parse(collected_at.toUpperCase()))
+  collected_at === undefined ? undefined : utcTime(collected_at)
+
+/** An answer with the number of its change, if it is stored. */
+export type NumberedAnswer = StandingAnswer & { sequence?: number | undefined }
 
 /**
- * The rank of an answer among those to one question, as a text that compares like it. The latest answer stands. At equal
- * times a refusal wins, then a confirmed grant. The fields that filters see decide the rest, so that the order of arrival never
- * does.
+ * The order of answers to one question, everywhere: positive if `one` stands over `other`. The answer that was collected later stands, at
+ * equal times a refusal over a grant, and a grant over one that waits for its confirmation; then the higher text version, the method
+ * that comes earlier in the list of methods, and the later change. So the order of arrival decides only between answers that filters
+ * do not tell apart. The unknown time of an undated answer is before every other. Zero if the numbers of the changes would decide and one of them is missing.
  */
-export function rankOf({ state, pending, answered_at, text_version = 0, method }: StandingAnswer): string {
-  const strength = pending ? 0 : state ? 1 : 2
-  return `${answered_at} ${strength} ${String(text_version).padStart(10, '0')} ${method ?? ''}`
+export function compareAnswers(one: NumberedAnswer, other: NumberedAnswer): number {
+  const [time, otherTime] = [timeOf(one), timeOf(other)]
+  if (time !== otherTime) return time > otherTime ? 1 : -1
+  return (
+    strengthOf(one) - strengthOf(other) ||
+    (one.text_version ?? 0) - (other.text_version ?? 0) ||
+    methodRank(one) - methodRank(other) ||
+    (one.sequence !== undefined && other.sequence !== undefined ? one.sequence - other.sequence : 0)
+  )
 }
+
+const timeOf = ({ undated, answered_at }: StandingAnswer) => (undated ? '' : sortableTime(answered_at))
+const strengthOf = ({ state, pending }: StandingAnswer) => (pending ? 0 : state ? 1 : 2)
+const methodRank = ({ method }: StandingAnswer) => (method === undefined ? 0 : methods.length - methods.indexOf(method))
 
 type AddAnswer = (assignment: ConsentAssignment, source: Answer['source']) => void
 
@@ -185,12 +214,14 @@ function entryFaults(
 type EntryFault = { field: string; message: string } | undefined
 
 function entryFault(entry: ConsentAssignment, types: readonly ConsentType[]): EntryFault {
+  if (entry.undated && entry.collected_at !== undefined)
+    return { field: 'undated', message: 'cannot be combined with collected_at' }
   const { consent_type_id, channel } = entry
   const type = types.find(candidate => candidate.id === consent_type_id)
   if (!type) return { field: 'consent_type_id', message: 'is not a consent type of the organization' }
   if (type.state === 'archived') return { field: 'consent_type_id', message: 'is an archived consent type' }
   if (type.mandatory)
-    return { field: 'consent_type_id', message: 'is a mandatory consent type, which cannot be answered' }
+    return { field: 'consent_type_id', message: 'is a mandatory consent type, which cannot be answered: leave it out' }
   if (!configuredFor(type, channel))
     return { field: 'channel', message: 'is a channel that the consent type is not configured for' }
   return evidenceFault(entry, type.text_versions)
@@ -206,26 +237,36 @@ function flagFault(entry: ConsentAssignment, byFlag: ReadonlyMap<string, Answer>
   }
 }
 
-/** An answer of a body that the history may have already. Without `collected_at` its time does not matter. */
+/**
+ * An answer of an import that the history may have already. Without `collected_at` its time does not matter, but an `undated` one is
+ * compared with undated ones only.
+ */
 export type PossibleRepeat = Question &
   Pick<ConsentAssignment, 'state' | 'collected_at'> &
-  Pick<StandingAnswer, 'person_id'> & { evidence?: Evidence }
+  Pick<StandingAnswer, 'person_id' | 'undated'> & { evidence?: Evidence }
 
 /**
- * The entries with evidence that an earlier import may have written: those that would be superseded or equal to the
- * standing answer, and those without `collected_at` that repeat its state.
+ * The answers that an earlier import may have written: those with a time or evidence that would be superseded or equal to the standing
+ * answer, and undated ones that would be superseded.
  */
-export function possibleRepeats(body: ConsentBody, current: Answers): PossibleRepeat[] {
-  return (body.consents ?? []).flatMap(entry => {
-    const { consent_type_id, channel, state } = entry
+export function possibleRepeats(
+  body: ConsentBody,
+  current: Answers,
+  types: readonly ConsentType[],
+  timeOfUndated: TimeOfUndated,
+): PossibleRepeat[] {
+  return expandAnswers(body, current, types, '', timeOfUndated).answers.flatMap(answer => {
+    const { consent_type_id, channel, state, isDated, evidence } = answer
     const standing = current[answerKey(consent_type_id, channel)]
-    const evidence = evidenceOf(entry)
-    if (!standing || (!evidence && entry.collected_at === undefined)) return []
-    const collected_at = collectionTimeOf(entry)
-    const isPossible = collected_at
-      ? collected_at <= standing.answered_at
-      : state === (standing.state || standing.pending === true)
-    if (!isPossible) return []
+    const collected_at = isDated ? answer.collected_at! : undefined
+    const undated = answer.undated && standing !== undefined && !repeatsState(state, standing)
+    if (!standing || (!evidence && !isDated && !undated)) return []
+    if (
+      isDated
+        ? sortableTime(collected_at!) > sortableTime(standing.answered_at)
+        : !undated && !repeatsState(state, standing)
+    )
+      return []
     const { person_id } = standing
     return [
       {
@@ -234,33 +275,39 @@ export function possibleRepeats(body: ConsentBody, current: Answers): PossibleRe
         state,
         ...(person_id && { person_id }),
         ...(collected_at && { collected_at }),
+        ...(undated && { undated }),
         ...(evidence && { evidence }),
       },
     ]
   })
 }
 
+const repeatsState = (state: boolean, standing: StandingAnswer) =>
+  state === (standing.state || standing.pending === true)
+
 /**
  * Whether an answer of an import adds nothing. An answer without evidence repeats the standing one if it has the same
- * state. `known` holds the keys of the answers with evidence that the history has.
+ * state. `known` holds the keys of the answers that the history has.
  */
 export function isRepeat(answer: Answer, current: Answers, known: ReadonlySet<string> | undefined): boolean {
   const key = answerKey(answer.consent_type_id, answer.channel)
-  if (answer.evidence || answer.isDated) return known?.has(key) ?? false
+  if (known?.has(key)) return true
+  if (answer.evidence || answer.isDated) return false
   const standing = current[key]
   return standing !== undefined && standing.state === answer.stored.state && standing.pending === answer.stored.pending
 }
 
 /**
  * An answer in the change log: the state in effect, `pending` for a grant that waits for its confirmation, and
- * `answered_at` if it was not collected at the time of the change. `superseded` is the answer that was collected too early
- * to change the state.
+ * `answered_at` if it was not collected at the time of the change, `undated` if nobody knows when it was. `superseded` is the answer that
+ * was collected too early to change the state.
  */
 export type LoggedAnswer = Question & {
   state: boolean | null
   pending?: true
   answered_at?: string
-  superseded?: { state: boolean; answered_at: string }
+  undated?: true
+  superseded?: { state: boolean; answered_at: string; undated?: true }
 }
 
 /** Lists the current answers in order of type and channel. */
@@ -306,7 +353,7 @@ export type EffectiveConsent = {
   state: boolean
   source: 'answer' | 'default' | 'mandatory'
   answered_at: string | null
-} & Pick<StandingAnswer, 'pending' | 'method' | 'text_version'>
+} & Pick<StandingAnswer, 'undated' | 'pending' | 'method' | 'text_version'>
 
 /**
  * The consents of a person without answers: one per active type and configured channel, in order of type and channel. An

@@ -12,8 +12,8 @@ const lastAnswer = (person: string, condition = '') =>
 
 const hasChannel = `t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text))`
 
-/** The address on the channel, and who gave the answer that stands: the person, or one who was merged into it. */
-const contact = `case $4::text ${channels.map(channel => `when '${channel}' then e.${channelTable[channel].address}`).join(' ')} end as address,
+/** The key of the address on the channel, and who gave the answer that stands: the person, or one who was merged into it. */
+const contact = `case $4::text ${channels.map(channel => `when '${channel}' then e.${channelTable[channel].key}`).join(' ')} end as address,
        coalesce((e.answers->concat($3::integer, ':', $4::text)->>'person_id')::uuid, e.id) as answered_by`
 
 /** The deletion, or the erasure, of a person who does not exist. */
@@ -92,7 +92,7 @@ export const readManyContactFactsSql = statement(
      ) end as purpose,
      e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
      nullif(a.person_id, e.id) as merged_person_id,
-     a.version, a.state, a.previous_state, a.pending, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
+     a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
    from unnest($2::text[]) with ordinality as n(name, position)
      full join people o on o.external_id = n.name
      left join lateral (
@@ -110,10 +110,16 @@ export const readManyContactFactsSql = statement(
      left join lateral (${lastAnswer('e.answered_by', ' and e.has_answer')}) a on true`,
 )
 
+/** The value of a field that a person p had at the change m, of those since b. */
+const lastValue = (field: string) =>
+  `select c.after->>${field} as value from changes c
+       where c.organization_id = $1 and c.entity_id = p.id and c.version between b.version and m.version and c.after ? ${field}
+       order by c.version desc limit 1`
+
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */
 const pastFacts = (person: string) =>
   `select m.operation, m.sequence as gone_sequence, m.at as gone_at, m.merged_into,
-     not coalesce(b.after ? 'state', false) or last.operation = 'erase' as is_blanked, f.address, a.*,
+     not coalesce(b.after ? 'state', false) or last.operation = 'erase' as is_blanked, f.value as address, g.value as prefix, a.*,
      nullif(a.person_id, p.id) as merged_person_id, ${answerReferences}
    from (select ${person} as id) p
      left join lateral (
@@ -131,11 +137,8 @@ const pastFacts = (person: string) =>
        where c.organization_id = $1 and c.entity_id = p.id and c.version <= m.version and c.operation in ('create', 'restore', 'unmerge')
        order by c.version desc limit 1
      ) b on true
-     left join lateral (
-       select c.after->>$6::text as address from changes c
-       where c.organization_id = $1 and c.entity_id = p.id and c.version between b.version and m.version and c.after ? $6::text
-       order by c.version desc limit 1
-     ) f on true
+     left join lateral (${lastValue('$6::text')}) f on true
+     left join lateral (${lastValue(`'mobile_prefix'`)}) g on true
      left join lateral (
        select ${answerColumns} from (${answersOf('p.id')}) a
        where a.consent_type_id = $3 and a.channel = $4 and not a.superseded and a.since <= m.version

@@ -77,7 +77,7 @@ describe('whether a person may be written to', () => {
     await create('ada', { email, mobile_prefix: '+39' })
     expect(rulesOf(await ask(2, 'email'))).toEqual(['default'])
     expect(rulesOf(await ask(2, 'sms'))).toEqual(['no_address'])
-    await ok('PATCH', '/v1/people/ada', { email: null, mobile_number: '333' })
+    await ok('PATCH', '/v1/people/ada', { email: null, mobile_number: '+39 333 1234567' })
     expect(rulesOf(await ask(2, 'email'))).toEqual(['no_address'])
     expect(rulesOf(await ask(2, 'sms'))).toEqual(['default'])
   })
@@ -112,7 +112,11 @@ describe('whether a person may be written to', () => {
   })
 
   it('follows the answer to the consent type and on the channel that was asked for', async () => {
-    await create('ada', { email, mobile_number: '1', consents: [entry(1, 'email', true), entry(2, 'sms', false)] })
+    await create('ada', {
+      email,
+      mobile_number: '+393331234567',
+      consents: [entry(1, 'email', true), entry(2, 'sms', false)],
+    })
     const decisions = [await ask(1, 'email'), await ask(1, 'sms'), await ask(2, 'email'), await ask(2, 'sms')]
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, false, true, false])
     expect(decisions.map(decision => rulesOf(decision)[0])).toEqual(['answer', 'default', 'default', 'answer'])
@@ -344,7 +348,10 @@ const given = fc.record(
   { requiredKeys: ['state'] },
 )
 const body = fc.oneof(
-  fc.record({ email: fc.constantFrom(null, email), mobile_number: fc.constantFrom(null, '1') }, { requiredKeys: [] }),
+  fc.record(
+    { email: fc.constantFrom(null, email), mobile_number: fc.constantFrom(null, '+393331234567') },
+    { requiredKeys: [] },
+  ),
   fc.record({ email_consent: flag, sms_consent: flag }, { requiredKeys: [] }),
   fc
     .uniqueArray(fc.constantFrom(...[1, 2, 4].flatMap(id => [entry(id, 'email', true), entry(id, 'sms', true)])), {
@@ -434,7 +441,7 @@ describe('a decision as at a past time', () => {
   })
 
   it('gets 400 for a consent type that did not exist then, and for a channel that it did not have then', async () => {
-    await create('ada', { email, mobile_number: '1' })
+    await create('ada', { email, mobile_number: '+393331234567' })
     const before = await momentBetween()
     await declare({ key: 'late', channels: [{ channel: 'email' }] })
     const between = await momentBetween()

@@ -1,12 +1,15 @@
-import { pastTimeOf } from '../attributes/instant.ts'
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import type { Operation } from '../changes/schema.ts'
 import { channelTable } from '../channels.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
+import { yieldIfDue } from '../event-loop.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { pastTimeOf } from '../instant.ts'
+import { listToJson } from '../list-json.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { personOf } from '../person-addresses.ts'
+import { mobileKey } from '../phone-numbers.ts'
 import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
 import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
@@ -73,11 +76,12 @@ export async function answerContactableMany({
           superseded: false,
           text_sha256: text_sha256?.[row.evidence?.text_version ?? 0] ?? null,
         })
-  const items = rows.map((row, index) => ({
+  await yieldIfDue()
+  const items = await listToJson(rows, (row, index) => ({
     external_id: external_ids[index]!,
     ...decideContact({ person: contactOf(row), purpose, answer: answerOf(row) }),
   }))
-  return { status: 200, data: { items, sequence: head } }
+  return { status: 200, json: `{"items":${items},"sequence":${head}}` }
 }
 
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */
@@ -102,7 +106,12 @@ const goneBy = (isErased: boolean, sequence: number, at: string) => ({
 const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : recordedAnswer(row))
 
 /** `operation` is null if the person did not exist yet. */
-type PastFactsRow = { merged_into: string | null; is_blanked: boolean; address: string | null } & (
+type PastFactsRow = {
+  merged_into: string | null
+  is_blanked: boolean
+  address: string | null
+  prefix: string | null
+} & (
   | {
       operation: Operation
       gone_sequence: number
@@ -133,7 +142,8 @@ async function decideAt(
     row.operation === null && by === 'external_id' && (await findFirstBearer(reader, organization_id, identifier))
   if (first) row = await readFacts('id', first)
   while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
-  const { operation, gone_sequence, gone_at, is_blanked, address } = row
+  const { operation, gone_sequence, gone_at, is_blanked, prefix } = row
+  const address = channelTable[channel].key === 'mobile_key' ? mobileKey(prefix, row.address) : row.address
   const isGone = operation === 'delete' || operation === 'erase'
   // The log of an erased person has no values.
   if (operation === null || operation === 'merge' || (operation !== 'erase' && is_blanked)) return throwNoPerson()

@@ -1,9 +1,10 @@
 import { personNamed, personWithId } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
+import { exactTimeText } from '../db/time-text.ts'
 
 /** The columns of an answer a of the consent history. */
-export const answerColumns = `a.person_id, a.version, a.consent_type_id, a.channel, a.state, a.previous_state, a.superseded, a.pending, a.at,
-       a.collected_at, a.evidence, a.actor, a.request_id`
+export const answerColumns = `a.person_id, a.version, a.consent_type_id, a.channel, a.state, a.previous_state, a.superseded, a.pending, a.undated, a.at,
+       ${exactTimeText('a.collected_at')} as collected_at, a.evidence, a.actor, a.request_id`
 
 /** The number of the change that an answer a is part of. */
 export const answerSequence = `(

@@ -15,6 +15,7 @@ export type AnswerRow = {
   previous_state: boolean | null
   superseded: boolean
   pending: boolean
+  undated: boolean
   collected_at: string | null
   evidence: Evidence | null
   text_sha256: string | null
@@ -23,9 +24,9 @@ export type AnswerRow = {
 }
 
 /** An answer as reads show it. A member that was not given is null. */
-export type RecordedAnswer = Omit<AnswerRow, 'person_id' | 'evidence' | 'merged_person_id'> & {
+export type RecordedAnswer = Omit<AnswerRow, 'person_id' | 'evidence' | 'undated' | 'merged_person_id'> & {
   [Name in keyof Evidence]-?: Evidence[Name] | null
-} & { merged_person_id?: string }
+} & { undated?: true; merged_person_id?: string }
 
 /** The answer of a row, which may have other columns. */
 export function recordedAnswer(row: Omit<AnswerRow, 'person_id'>): RecordedAnswer {
@@ -50,6 +51,7 @@ export function recordedAnswer(row: Omit<AnswerRow, 'person_id'>): RecordedAnswe
     reference: reference ?? null,
     actor: row.actor,
     request_id: row.request_id,
+    ...(row.undated && { undated: true as const }),
     ...(row.merged_person_id && { merged_person_id: row.merged_person_id }),
   }
 }

@@ -26,8 +26,14 @@ export const evidenceFields = {
     Type.String({
       format: 'collection-time',
       description:
-        'When the person answered. Without it, the time of the write. An answer that was collected before the current one ' +
+        'When the person answered. Without it, the time of the write, or in an import an unknown time. An answer that was collected before the current one ' +
         'goes to the history and changes no state.',
+    }),
+  ),
+  undated: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal.',
     }),
   ),
   method: Type.Optional(method),
@@ -56,7 +62,15 @@ export const effectiveConsent = Type.Object(
     state: Type.Boolean({ description: 'Whether the purpose is granted on the channel.' }),
     source: Type.Enum(['answer', 'default', 'mandatory'], { description: 'Where the state comes from.' }),
     answered_at: nullable(
-      Type.String({ format: 'date-time', description: 'When the answer was collected. Null without an answer.' }),
+      Type.String({
+        format: 'date-time',
+        description: 'When the answer was collected, of an `undated` one when it was stored. Null without an answer.',
+      }),
+    ),
+    undated: Type.Optional(
+      Type.Literal(true, {
+        description: 'An import gave the answer without its time. Every answer with a time replaces it.',
+      }),
     ),
     pending: Type.Optional(
       Type.Literal(true, { description: 'The person granted the purpose, and the grant waits for its confirmation.' }),
@@ -85,7 +99,10 @@ export const recordedAnswer = Type.Object(
     }),
     pending: Type.Boolean({ description: 'Whether the answer is a grant that waits for its confirmation.' }),
     collected_at: nullable(
-      Type.String({ format: 'date-time', description: 'When the answer was collected. Null means: at `at`.' }),
+      Type.String({
+        format: 'date-time',
+        description: 'When the answer was collected. Null means: at `at`, unless it is `undated`.',
+      }),
     ),
     method: nullable(method),
     source: nullable(Type.String({ description: 'Where the answer was given.' })),
@@ -96,6 +113,11 @@ export const recordedAnswer = Type.Object(
     reference: nullable(Type.String({ description: 'The identifier of the answer in another system.' })),
     actor: Type.String({ description: 'The subject of the token that wrote.' }),
     request_id: Type.String({ description: 'The request that wrote.' }),
+    undated: Type.Optional(
+      Type.Literal(true, {
+        description: 'An import gave the answer without its time, so nobody knows when it was collected.',
+      }),
+    ),
     merged_person_id: Type.Optional(
       Type.String({
         format: 'uuid',
@@ -204,7 +226,7 @@ export const consentHistoryQuery = Type.Object(
 export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
 
 /** A rule of a decision, with its facts. */
-export const contactReason = Type.Union(
+const contactReason = Type.Union(
   [
     Type.Object({
       rule: Type.Literal('not_found', { description: 'There is no such person. Only in a call for many.' }),
@@ -221,7 +243,7 @@ export const contactReason = Type.Union(
     }),
     Type.Object({
       rule: Type.Literal('no_address', {
-        description: 'The person has no email address, or no mobile number for sms.',
+        description: 'The person has no email address, or no valid mobile number for sms.',
       }),
     }),
     Type.Object({ rule: Type.Literal('archived', { description: 'The consent type is archived.' }) }),

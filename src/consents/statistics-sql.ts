@@ -11,7 +11,7 @@ const question = 'a.consent_type_id, a.channel'
 const kind = `case when a.pending then 'pending' when a.state then 'granted' else 'refused' end`
 
 const positions = channels.map((channel, position) => `when '${channel}' then ${position}`).join(' ')
-const addressOf = (channel: Channel) => `e.${channelTable[channel].address}`
+const addressOf = (channel: Channel) => `e.${channelTable[channel].key}`
 
 /** The number of an interval and of a question. PostgreSQL groups a million rows by one integer in half of the time that texts take. */
 const groupOf = (at: string) =>

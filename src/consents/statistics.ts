@@ -1,7 +1,7 @@
-import { instantOf } from '../attributes/instant.ts'
 import { type Channel, channels } from '../channels.ts'
 import type { Database } from '../db/db.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
+import { instantOf } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import type { Question } from './answers.ts'

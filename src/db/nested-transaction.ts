@@ -14,7 +14,7 @@ const limitLocks = (ms: number) => statement('', `set local lock_timeout = ${Mat
  * A deadlock inside a nested transaction. A retry of the nested part alone is no use: the other transaction may wait for a lock
  * that is older than the savepoint, and that lock would never be released.
  */
-export class NestedDeadlock extends Error {}
+class NestedDeadlock extends Error {}
 
 /**
  * A database whose statements all belong to `tx`, for code that opens its own transactions. These become savepoints, one after

@@ -36,7 +36,10 @@ describe('a batch', () => {
       [200, undefined],
     ])
     expect(reply.body.data.items[3].details).toEqual([
-      { path: '/operations/3/body/email', message: 'must be an email address' },
+      {
+        path: '/operations/3/body/email',
+        message: 'must be an email address, such as ada@example.com, without quotes, comments and IP addresses',
+      },
     ])
     expect(reply.body.data.items[0]).toEqual({ index: 0, status: 201, id: expect.any(String), external_id: 'bob' })
     expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ version: 1, attribute_values: {} })

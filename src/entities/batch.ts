@@ -3,9 +3,11 @@ import type { Static } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../errors.ts'
+import { yieldIfDue } from '../event-loop.ts'
 import type { BatchCall, Call, HandlerResult, Keyed } from '../http/pipeline/route.ts'
 import { otherRequestRefusal, type StoredResponse } from '../idempotency/kept-responses.ts'
 import { Type } from '../json-schema.ts'
+import { listToJson } from '../list-json.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { readMatch } from './write/match.ts'
@@ -58,17 +60,19 @@ type BatchItem = { write: Write } | { refusal: Refusal }
 export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const match = readMatch(call.body.match)
-  const items = call.body.operations.map((operation, index) =>
-    itemFrom(kind, call, { stack_id, match: operation.op === 'upsert' ? match : undefined }, operation, index),
-  )
+  const items: BatchItem[] = []
+  for (const [index, operation] of call.body.operations.entries()) {
+    await yieldIfDue()
+    items.push(
+      itemFrom(kind, call, { stack_id, match: operation.op === 'upsert' ? match : undefined }, operation, index),
+    )
+  }
   if (call.isDryRun) return respondDryRun(kind, call, items)
   const { outcomes, isReplayed } = await (call.body.atomic ? runAtomic : runEach)(call, items)
   call.written.sequence = Math.max(0, ...outcomes.map(outcome => ('done' in outcome ? outcome.done.sequence : 0)))
-  const resultItems = outcomes.map((outcome, index) => batchResult(kind, outcome, index))
-  const data = { items: resultItems, failed: countFailed(outcomes) }
-  return isReplayed
-    ? call.keyed!.replay({ status: 200, headers: {}, body: JSON.stringify(data) })
-    : { status: 200, data }
+  const resultItems = await listToJson(outcomes, (outcome, index) => batchResult(kind, outcome, index))
+  const json = `{"items":${resultItems},"failed":${countFailed(outcomes)}}`
+  return isReplayed ? call.keyed!.replay({ status: 200, headers: {}, body: json }) : { status: 200, json }
 }
 
 /** The outcome of each operation, and whether all of them are those of an earlier request with the same Idempotency-Key. */
@@ -89,13 +93,14 @@ async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchIt
     const { outcomes: written, isTooLarge } = await dryRun(db, caller.organization.id, writes, options)
     const outcomes = call.body.atomic ? allDone(written, nextRefusal) : merge(items, written)
     if (isTooLarge) refuse('invalid_parameter', tooLargeMessage)
-    const resultItems = outcomes.map((outcome, index) => {
+    const resultItems = await listToJson(outcomes, (outcome, index) => {
       const result = batchResult(kind, outcome, index)
       if (!('done' in outcome)) return result
       const dry_run = dryRunToJson(kind, caller, outcome.done)
       return { ...result, id: outcome.done.preview!.isNew ? null : result.id, dry_run }
     })
-    return { status: 200, data: { dry_run: true, items: resultItems, failed: countFailed(outcomes) }, release }
+    const json = `{"dry_run":true,"items":${resultItems},"failed":${countFailed(outcomes)}}`
+    return { status: 200, json, release }
   } catch (error) {
     release()
     throw error
@@ -257,8 +262,8 @@ const statuses = { created: 201, updated: 200, unchanged: 200, deleted: 200, res
 
 function batchResult({ identifier }: EntityKind, outcome: Outcome, index: number) {
   if ('done' in outcome) {
-    const { id, external_id, result } = outcome.done
-    return { index, status: statuses[result], id: identifier.fromUuid(id), external_id }
+    const { id, external_id, result, warnings } = outcome.done
+    return { index, status: statuses[result], id: identifier.fromUuid(id), external_id, warnings }
   }
   const refusal = 'refusal' in outcome ? outcome.refusal : refusalOfFault(outcome.error)
   const { code, status, message, details, reason, outcome: refusalOutcome } = refusal

@@ -17,7 +17,7 @@ import { type AsOfQuery, asOfQuery } from './past/as-of.ts'
 import { batchAnswer, batchDryRunAnswer, dryRunAnswer, exampleName, harmlessBody, matchBody } from './schema.ts'
 import type { EntityBody } from './write-request.ts'
 
-const strict = ['references=strict', 'erased=recreate'] as const
+const strict = ['references=strict', 'erased=recreate', 'handling=strict'] as const
 const duplicateStatus = { 409: 'duplicate_entry' } as const
 const done = Type.Literal(true)
 

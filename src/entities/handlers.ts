@@ -120,7 +120,8 @@ async function writeOne(
     call.written.sequence = outcome.done.sequence
     return outcome.done
   }
-  const respond = (done: Done) => resultOf(responseTo(done), done)
+  const headOf = (done: Done): Response => withWarnings(responseTo(done), done)
+  const respond = (done: Done) => resultOf(headOf(done), done)
   if (keyed) {
     write.keyed = { ...keyed.key, responseTo: outcome => keyed.toKept(() => respond(doneOf(outcome))!) }
     keyed.hasBegun = true
@@ -128,7 +129,14 @@ async function writeOne(
   const outcome = await writeQueued(db, call.caller.organization.id, write, call)
   if ('replayed' in outcome) return keyed!.replay(outcome.replayed)
   const done = doneOf(outcome)
-  return respond(done) ?? respondLargeWritten(kind, call, { stack_id: write.stack_id, done, ...responseTo(done) })
+  return respond(done) ?? respondLargeWritten(kind, call, { stack_id: write.stack_id, done, ...headOf(done) })
+}
+
+/** The response with its warnings, which are ASCII. The entity or `true` in its body leaves no place for them. */
+function withWarnings<Given extends Head>(response: Given, { warnings }: Done): Given {
+  if (!warnings) return response
+  const text = warnings.map(({ path, message }) => `${path} ${message}`).join('; ')
+  return { ...response, headers: { ...response.headers, 'X-Kith-Warning': text } }
 }
 
 /** The result of a write. Undefined if it shows an entity that is too large to be read with others. */
@@ -161,7 +169,7 @@ async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: W
     const outcome = outcomes[0]!
     if ('error' in outcome) throw outcome.error
     if ('refusal' in outcome) throw new Fault(outcome.refusal)
-    return { status: 200, data: dryRunToJson(kind, caller, outcome.done), release }
+    return withWarnings({ status: 200, data: dryRunToJson(kind, caller, outcome.done), release }, outcome.done)
   } catch (error) {
     release()
     throw error

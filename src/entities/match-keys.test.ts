@@ -1,9 +1,11 @@
+import { domainToASCII, domainToUnicode } from 'node:url'
 import fc from 'fast-check'
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
 import { describe, expect, it } from 'vitest'
 import { isEmail } from '../formats.ts'
+import { mobileKey } from '../phone-numbers.ts'
 import type { Profile } from './entity-row.ts'
-import { changedMatchKeys, emailKey, fieldsByKey, matchKeys, mobileKey, nameAndBirthKey } from './match-keys.ts'
+import { changedMatchKeys, emailKey, fieldsByKey, matchKeys, nameAndBirthKey } from './match-keys.ts'
 
 const text = fc.string({ unit: 'binary', maxLength: 255 })
 const maxIndexedBytes = 2_600
@@ -14,7 +16,7 @@ describe('the key of an email', () => {
     expect(emailKey('ADÀ@example.com')).toBe(emailKey('adà@example.com'.normalize('NFD')))
     expect(emailKey('ada.lovelace@example.com')).not.toBe(emailKey('adalovelace@example.com'))
     expect(emailKey('ada+news@example.com')).not.toBe(emailKey('ada@example.com'))
-    expect(emailKey('用户@例子.公司')).toBe('用户@例子.公司')
+    expect(emailKey('用户@例子.公司')).toBe('用户@xn--fsqu00a.xn--55qx5d')
     expect([emailKey(null), emailKey(undefined), emailKey('')]).toEqual([null, null, null])
   })
 
@@ -30,6 +32,33 @@ describe('the key of an email', () => {
     fc.assert(
       fc.property(text, any => {
         expect(emailKey(any.normalize('NFD'))).toBe(emailKey(any.normalize('NFC')))
+      }),
+    )
+  })
+
+  it('is the same for a domain in Unicode, in the Unicode of another system, and in ASCII', () => {
+    const spellings = [
+      'bücher.example',
+      'BÜCHER.Example',
+      'bu\u0308cher.example',
+      'ｂücher.example',
+      'XN--BCHER-KVA.example',
+    ]
+    for (const domain of spellings) expect(emailKey(`Ada@${domain}`)).toBe('ada@xn--bcher-kva.example')
+    expect(emailKey('ada@strasse.example')).not.toBe(emailKey('ada@straße.example'))
+    const label = fc.stringMatching(/^[a-zäöüßéèñçøåłžčαβγдж中文字日本]{1,20}$/u)
+    const domains = fc.tuple(label, label).map(labels => `${labels.join('.')}.example`)
+    fc.assert(
+      fc.property(domains, domain => {
+        const key = `ada@${domainToASCII(domain)}`
+        const spellings = [
+          domain,
+          domain.normalize('NFD'),
+          domainToASCII(domain),
+          domainToUnicode(domainToASCII(domain)),
+        ]
+        expect(spellings.map(spelling => emailKey(`ADA@${spelling}`))).toEqual(spellings.map(() => key))
+        expect(emailKey(key)).toBe(key)
       }),
     )
   })

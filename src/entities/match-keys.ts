@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createRequire } from 'node:module'
+import { domainToASCII } from 'node:url'
+import { mobileKey } from '../phone-numbers.ts'
 import type { Columns, Profile } from './entity-row.ts'
 
 /** The keys that people are recognized by. Two people with the same key may be one person; no key is unique. */
@@ -20,48 +21,20 @@ export const fieldsByKey = {
 
 const keyNames = Object.keys(fieldsByKey) as (keyof MatchKeys)[]
 
-/** The email in lower case and Unicode normalization form C. Dots and plus signs stay: providers treat them differently. */
-export const emailKey = (email: string | null | undefined): string | null =>
-  email ? bounded(email.normalize('NFC').toLowerCase()) : null
-
 /**
- * The phone number in E.164, such as `+393331234567`; null for a number that no numbering plan makes possible, and for one
- * with an extension, which others share. `prefix` is a country's calling code (`39`, `+39` or `0039`). A number that
- * begins with `+` or `00` needs none and overrides it.
+ * The email in lower case and Unicode normalization form C, its domain in ASCII as UTS 46 maps it: `bücher.example` and
+ * `xn--bcher-kva.example` are one. Dots and plus signs stay: providers treat them differently.
  */
-export function mobileKey(prefix: string | null | undefined, number: string | null | undefined): string | null {
-  if (!number) return null
-  const text = number.normalize('NFKC').trim()
-  if (text.startsWith('+')) return e164Of(text)
-  if (text.startsWith('00')) return e164Of(`+${text.slice(2)}`)
-  const digits = (prefix ?? '').normalize('NFKC').replace(/[\s().-]/g, '')
-  const callingCode = /^(?:\+|00)?([1-9]\d*)$/.exec(digits)?.[1]
-  if (callingCode === undefined) return null
-  // A prefix such as 1242 has an area code behind the calling code.
-  return numberingPlans().callingCodes.has(callingCode) ? e164Of(text, callingCode) : e164Of(`+${callingCode} ${text}`)
+export function emailKey(email: string | null | undefined): string | null {
+  if (!email) return null
+  const folded = email.normalize('NFC').toLowerCase()
+  const at = folded.lastIndexOf('@') + 1
+  const domain = folded.slice(at)
+  // A domain that UTS 46 does not map stays as it is.
+  return bounded(isAscii.test(domain) ? folded : folded.slice(0, at) + (domainToASCII(domain) || domain))
 }
 
-function e164Of(text: string, defaultCallingCode?: string): string | null {
-  const options = { extract: false, ...(defaultCallingCode !== undefined && { defaultCallingCode }) }
-  const parsed = numberingPlans().parse(text, options)
-  return parsed?.isPossible() && parsed.ext === undefined ? parsed.number : null
-}
-
-type PhoneLibrary = typeof import('libphonenumber-js/min')
-type NumberingPlans = { parse: PhoneLibrary['parsePhoneNumberFromString']; callingCodes: ReadonlySet<string> }
-
-const require = createRequire(import.meta.url)
-let loadedPlans: NumberingPlans | undefined
-
-/** Loads the numbering plans with the first phone number. It takes 40 to 100 ms, which a start does not need. */
-function numberingPlans(): NumberingPlans {
-  if (loadedPlans) return loadedPlans
-  const { parsePhoneNumberFromString, getCountries, getCountryCallingCode }: PhoneLibrary =
-    require('libphonenumber-js/min')
-  const callingCodes = new Set<string>(getCountries().map(country => getCountryCallingCode(country)))
-  loadedPlans = { parse: parsePhoneNumberFromString, callingCodes }
-  return loadedPlans
-}
+const isAscii = /^[\0-\x7f]*$/
 
 /**
  * First name, last name and date of birth, without differences of case, of white space and of Unicode compatibility. Null

@@ -34,7 +34,7 @@ export function attributeValues({ requestKeys }: Limits) {
         title: 'NewAttributeValues',
         description:
           'Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. ' +
-          'PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links.',
+          'PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links.',
       }),
     ),
   )
@@ -124,6 +124,9 @@ const batchDone = Type.Object(
     status: Type.Enum([200, 201]),
     id: Type.String({ description: 'The internal identifier.' }),
     external_id: nullable(Type.String()),
+    warnings: Type.Optional(
+      Type.Array(detail, { description: 'Values that are stored as sent although they are no phone number.' }),
+    ),
   },
   { title: 'BatchDone' },
 )
@@ -172,7 +175,7 @@ const dryRunIdentifiers = {
 const loggedValues = (description: string) => nullable(Type.Record(Type.String(), Type.Unknown(), { description }))
 
 /** The response of a dry run of one write. */
-export const dryRunShape = Type.Object(
+const dryRunShape = Type.Object(
   {
     ...dryRunIdentifiers,
     version: Type.Integer({ minimum: 1, description: 'The version after the write.' }),
@@ -214,7 +217,7 @@ export const dryRunShape = Type.Object(
 )
 
 /** The same for a token that may not read the person or record. */
-export const dryRunReduced = Type.Object(dryRunIdentifiers, {
+const dryRunReduced = Type.Object(dryRunIdentifiers, {
   title: 'DryRunIdentifiers',
   description: 'Returned instead of `DryRun` if the token may write the person or record, but not read it.',
 })

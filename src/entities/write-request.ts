@@ -1,6 +1,6 @@
-import type { ConsentBody } from '../consents/answers.ts'
+import type { ConsentBody, TimeOfUndated } from '../consents/answers.ts'
 import type { IfMatch } from '../entity-tag.ts'
-import type { Refusal } from '../errors.ts'
+import type { Detail, Refusal } from '../errors.ts'
 import type { StoredResponse, WriteKey } from '../idempotency/kept-responses.ts'
 import type { Profile } from './entity-row.ts'
 import type { SerializedEntity } from './read/entity-reader.ts'
@@ -35,6 +35,10 @@ export type Write = {
   if_match: IfMatch
   /** Refuses an import that would change an active entity. An import that changes nothing succeeds. */
   create_only?: boolean
+  /** The answers of an import without `collected_at` are given now, as those of other writes. Without it, their time is unknown. */
+  consents?: 'now'
+  /** An import adds the elements of its lists to those that are stored. Without it, it replaces them. */
+  lists?: 'add'
   /** The values that an upsert or import recognizes its person by, if not the external identifier alone. */
   match?: readonly MatchKind[]
   /** The match stage sets it: the person recognized by email or phone has another external identifier than the body. */
@@ -45,6 +49,8 @@ export type Write = {
   references: 'create' | 'strict'
   /** Lets the write give an identifier of an erased person to somebody again. Without it, the write is refused. */
   erased?: 'recreate'
+  /** Refuses a write that would get a warning. */
+  handling?: 'strict'
   /** Whether the writer may read the entities of the stack. A refusal then names the entity that has a unique value. */
   mayRead?: boolean
   /**
@@ -74,19 +80,24 @@ export const newWrite = (given: Given): Write => ({
 
 /** What a write has of its request besides its own part of it. */
 export const requestOf = ({
-  preferences: { references, erased },
+  preferences: { references, erased, handling },
   caller,
   request_id,
 }: {
-  preferences: Pick<Write, 'references'> & { erased: 'recreate' | 'refuse' }
+  preferences: Pick<Write, 'references'> & { erased: 'recreate' | 'refuse'; handling: 'lenient' | 'strict' }
   caller: { subject: string }
   request_id: string
-}): ChangeAuthor & Pick<Write, 'references' | 'erased'> => ({
+}): ChangeAuthor & Pick<Write, 'references' | 'erased' | 'handling'> => ({
   references,
   ...(erased === 'recreate' && { erased }),
+  ...(handling === 'strict' && { handling }),
   actor: caller.subject,
   request_id,
 })
+
+/** When the consent answers of a write without `collected_at` were given. */
+export const timeOfUndated = ({ operation, consents }: Pick<Write, 'operation' | 'consents'>): TimeOfUndated =>
+  operation === 'import' && consents !== 'now' ? 'unknown' : 'now'
 
 /** Whether the operation creates a missing entity. */
 export const canCreate = ({ operation }: Pick<Write, 'operation'>): boolean =>
@@ -109,6 +120,8 @@ export type Done = {
   sequence: number
   /** The entity after the write, with its links. Present if `represent` is set and the entity exists. */
   representation?: SerializedEntity
+  /** The values that are stored as sent although they are not what their field is for. */
+  warnings?: readonly Detail[]
   /** Only in a dry run. */
   preview?: WritePreview
 }

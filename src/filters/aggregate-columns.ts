@@ -13,7 +13,7 @@ export type Column = { level: number; name: Fragment }
 const fence = sql`offset '0'::bigint`
 
 /** The row of the level below, in the values of every level but the lowest. */
-export const below = (column: Fragment): Fragment => sql`s.${column}`
+const below = (column: Fragment): Fragment => sql`s.${column}`
 
 /**
  * Columns in levels of subqueries. A value is computed once for each row, from the columns of the level below it: first the value

@@ -6,9 +6,9 @@ import { createDataset, dates, moments, numbers, readDataset, words } from '../.
 import { someRuns } from '../../test/support/runs.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
-import { instantOf } from '../attributes/instant.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { isDate, isDateTime } from '../formats.ts'
+import { instantOf } from '../instant.ts'
 
 const service = useOwnService()
 let dataset: Dataset
@@ -176,9 +176,9 @@ function valueIn({ entity, target }: Row, field: string): unknown {
 type Row = { entity: StoredEntity; target?: StoredEntity | undefined }
 
 /** The value that a read shows. Null if it has none. */
-function shownIn({ shown }: StoredEntity, field: string): unknown {
-  if (!field.startsWith('attribute_values.')) return shown[field]
-  const values = shown.attribute_values as Record<string, unknown>
+function shownIn({ json }: StoredEntity, field: string): unknown {
+  if (!field.startsWith('attribute_values.')) return json[field]
+  const values = json.attribute_values as Record<string, unknown>
   const key = field.slice('attribute_values.'.length)
   return Object.hasOwn(values, key) ? values[key] : null
 }

@@ -22,7 +22,7 @@ export function shownValue(name: string, subject: Subject): Fragment {
   const plain = sql`${subject.row}.attributes->${key}::text`
   return relationships.length === 0
     ? sql`(${plain})`
-    : sql`coalesce((${linkedNames(relationships, subject, sql`${referenceTo(sql`t`)} as external_id`)}), ${plain})`
+    : sql`coalesce((${linkedReferences(relationships, subject)}), ${plain})`
 }
 
 /** The value by which a read refers to a target: its external identifier, else the internal one. */
@@ -73,7 +73,7 @@ function comparable({ key, declared, relationships }: Key, subject: Subject): Co
   const plain = sql`${subject.row}.attributes->${key}::text`
   const isMany = declared?.cardinality === 'many'
   if (relationships.length === 0) return valueOrElement(sql`(${plain})`, declared, isMany)
-  const shownValue = sql`select coalesce((${linkedNames(relationships, subject)}), ${plain}) as v offset 0`
+  const shownValue = sql`select coalesce((${linkedReferences(relationships, subject)}), ${plain}) as v offset 0`
   const inner = valueOrElement(sql`s.v`, declared, isMany)
   const onShownValue = (test: Fragment) => sql`exists (select from (${shownValue}) s where ${test})`
   const toPeople = relationships.filter(({ target_stack_id }) => mayHaveAliases(subject, target_stack_id!))
@@ -108,20 +108,16 @@ function valueOrElement(value: Fragment, declared: Attribute | undefined, isMany
 }
 
 /**
- * Selects the names that a read shows under a key: the targets of the newest relationship with links to existing entities.
+ * Selects what a read shows under a key: the targets of the newest relationship with links to existing entities.
  * The target is fenced (`offset 0`), because PostgreSQL may plan a join as a scan of all entities if it has no statistics.
  */
-function linkedNames(
-  relationships: readonly Attribute[],
-  { organization, row }: Subject,
-  name = sql`t.external_id`,
-): Fragment {
+function linkedReferences(relationships: readonly Attribute[], { organization, row }: Subject): Fragment {
   const ids = relationships.map(({ id }) => id)
   const many = relationships.filter(({ cardinality }) => cardinality === 'many').map(({ id }) => id)
-  const names = sql`jsonb_agg(t.external_id order by l.position)`
-  return sql`select case when l.attribute_id = any(${many}::integer[]) then ${names} else ${names}->0 end
+  const references = sql`jsonb_agg(t.reference order by l.position)`
+  return sql`select case when l.attribute_id = any(${many}::integer[]) then ${references} else ${references}->0 end
     from links l cross join lateral (
-      select ${name} from entities t
+      select ${referenceTo(sql`t`)} as reference from entities t
       where t.organization_id = ${organization} and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
     ) t
     where l.organization_id = ${organization} and l.source_id = ${row}.id and l.attribute_id = any(${ids}::integer[])

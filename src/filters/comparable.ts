@@ -1,5 +1,5 @@
-import { instantOf, numericOf } from '../attributes/instant.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
+import { instantOf, numericOf } from '../instant.ts'
 import { allOf, anyOf, type Fragment, negated, never, sql } from './fragment.ts'
 import type { RangeOperator, Search, Test } from './grammar.ts'
 

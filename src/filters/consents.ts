@@ -40,7 +40,7 @@ function isPending(answer: Fragment | null, pending: boolean): Fragment {
   return sql`coalesce((${answer}->>'pending')::boolean, false) = ${pending}::boolean`
 }
 
-const addressOn = columnFragments(channels.map(channel => channelTable[channel].address))
+const addressOn = columnFragments(channels.map(channel => channelTable[channel].key))
 
 /**
  * Whether a person may be written to, by the rules of `decideContact`. Under an archived consent type, nobody may. A grant that waits
@@ -50,8 +50,8 @@ export function contactableCondition({ consent_type_id, channel }: Question, { d
   const { state, mandatory, default_state } = definitions.consent_types.find(({ id }) => id === consent_type_id)!
   if (state === 'archived') return never
   const answer = mandatory ? null : sql`${row}.answers->${answerKey(consent_type_id, channel)}::text`
-  const address = addressOn[channelTable[channel].address](row)
-  return allOf([sql`coalesce(${address}, '') <> ''`, hasState(answer, mandatory || default_state, true)])
+  const address = addressOn[channelTable[channel].key](row)
+  return allOf([sql`${address} is not null`, hasState(answer, mandatory || default_state, true)])
 }
 
 /** A field of a consent that no answer decides. */

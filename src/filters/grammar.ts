@@ -6,8 +6,8 @@ import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 /** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
 export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const
 
-export const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
-export const searches = ['$contains', '$starts_with', '$ends_with'] as const
+const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
+const searches = ['$contains', '$starts_with', '$ends_with'] as const
 export const quantifiers = ['$some', '$none', '$every'] as const
 /** What a condition computes of the entities that link to one. */
 export const linkMeasures = ['$count', '$sum', '$avg', '$min', '$max'] as const

@@ -1,7 +1,7 @@
 import type { AttributeType } from '../attribute-rules.ts'
-import { instantOf, numericOf } from '../attributes/instant.ts'
 import { datePattern, timePattern } from '../db/date-patterns.ts'
 import { isDate } from '../formats.ts'
+import { instantOf, numericOf } from '../instant.ts'
 import { type Comparable, dayIsIn, rangeSigns, searchText } from './comparable.ts'
 import { always, type Fragment, never, Parameter, sql } from './fragment.ts'
 import type { RangeOperator } from './grammar.ts'

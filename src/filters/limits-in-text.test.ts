@@ -25,7 +25,7 @@ function detailOf(check: () => unknown): Detail | undefined {
     return error.refusal.details[0]
   }
 }
-const excessOf = (text: string) => detailOf(() => throwIfOverFilterLimits(text))
+const excessOf = (text: string) => detailOf(() => [...throwIfOverFilterLimits(text)])
 const faultOf = (filter: unknown) => detailOf(() => parseFilter(filter, definitions, 0))
 
 const list = (length: number, element: unknown = 'a,]}') => Array<unknown>(length).fill(element)

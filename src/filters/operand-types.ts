@@ -26,6 +26,8 @@ export type OperandType = {
   coercedTo?: 'number' | 'boolean' | undefined
   /** What a relative time becomes. Undefined if the field has no times. */
   time?: TimeType | undefined
+  /** Whether an equality compares texts, of which several stand for one moment. */
+  equalsTexts?: true
 }
 
 type ScalarCheck = (value: unknown) => string | undefined
@@ -33,8 +35,11 @@ type Scalar = Omit<OperandType, 'equality'> & { equality: ScalarCheck }
 
 const isString = (value: unknown): value is string => typeof value === 'string'
 const accept = () => undefined
-const unordered = (noun: string) => () => `requires values with an order, but this is ${noun}`
-const unsearchable = (noun: string) => () => `searches texts, but this is ${noun}`
+const unordered = (noun: string) => () => `requires values with an order, but this is ${noun}: use $eq or $in`
+const unsearchable =
+  (noun: string, instead = '$eq or $in') =>
+  () =>
+    `searches texts, but this is ${noun}: use ${instead}`
 
 function notString(value: unknown): string | undefined {
   if (isString(value)) return undefined
@@ -89,7 +94,7 @@ const name: Scalar = {
 const number: Scalar = {
   equality: notA('number'),
   bound: notA('number'),
-  search: unsearchable('a number'),
+  search: unsearchable('a number', '$gte and $lt'),
   coercedTo: 'number',
 }
 const boolean: Scalar = {
@@ -114,13 +119,15 @@ const state: Scalar = {
   search: unsearchable('a state'),
 }
 
+const datetime = timeScalar('datetime', notDateTime('attribute'), unsearchable('a date and time', '$gte and $lt'))
+
 /** The scalars of attributes, by type. A relationship is compared by the external identifier of its target. */
 const attributeScalars: Record<Attribute['type'], Scalar> = {
   text,
   number,
   boolean,
   date: timeScalar('date', notDate('attribute'), searchDate),
-  datetime: timeScalar('datetime', notDateTime('attribute'), unsearchable('a date and time')),
+  datetime: { ...datetime, equalsTexts: true },
   json,
   person: name,
   stack: name,
@@ -132,7 +139,7 @@ const fieldScalars = {
   name,
   boolean,
   date: timeScalar('date', notDate('field'), searchDate),
-  time: timeScalar('datetime', notDateTime('field'), unsearchable('a date and time')),
+  time: timeScalar('datetime', notDateTime('field'), unsearchable('a date and time', '$gte and $lt')),
   id: ordered(notFormat(formats.uuid!), searchUuid),
   record_id: ordered(notFormat(formats['object-id']!), searchRecordId),
   state,
@@ -152,9 +159,9 @@ export const consentOperandTypes: Record<ConsentField, OperandType> = {
   answered_at: scalarOperand(fieldScalars.time),
 }
 
-/** The operands that a measure of values of a type accepts. */
+/** The operands that a measure of values of a type accepts. The measure of times is a moment. */
 export const measuredOperandType = (type: 'number' | 'text' | 'date' | 'datetime'): OperandType =>
-  scalarOperand(attributeScalars[type])
+  scalarOperand(type === 'datetime' ? datetime : attributeScalars[type])
 
 /** The operands that a field of a stack's entities accepts. An archived attribute counts as undeclared: it accepts any value. */
 export function operandTypeOf(field: Field, { declared }: Definitions, stack_id: number): OperandType {
@@ -180,13 +187,10 @@ function scalarOperand(scalar: Scalar): OperandType {
 
 /** An attribute with many values equals a whole array, or one of its elements. */
 function manyOperand(scalar: Scalar, isRelationship: boolean): OperandType {
-  // Reads show a target without an external identifier as null. Without any target they show no array.
-  const notElement = (value: unknown) => {
-    if (value === null) return isRelationship ? undefined : 'must not be null'
-    return scalar.equality(value)
-  }
+  const notElement = (value: unknown) => (value === null ? 'must not be null' : scalar.equality(value))
   const equality = (value: unknown) => {
     if (!Array.isArray(value)) return faultOf(scalar.equality(value))
+    // Without any target, reads show no array.
     if (isRelationship && value.length === 0) return faultOf('is never empty: write null to match a missing value')
     const index = value.findIndex(element => notElement(element) !== undefined)
     return index === -1 ? undefined : faultOf(notElement(value[index]), index)

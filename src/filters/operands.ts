@@ -14,6 +14,8 @@ const invalid = (message: string, ...path: (string | number)[]): Invalid => ({ f
 export function testFrom(type: OperandType, operator: string, given: unknown, clock: Clock): Test | Invalid {
   if (!isComparison(operator)) return invalid('is not an operator')
   if (operator === '$anniversary') return anniversary(type, given, clock)
+  if (type.equalsTexts && equalities.includes(operator) && [given].flat().some(isRelativeTime))
+    return invalid(`is a relative time, but ${operator} compares a datetime as it was written: use $gte and $lt`)
   const absolute = absoluteOf(type, given, clock)
   if ('fault' in absolute) return absolute
   const { operand } = absolute
@@ -41,6 +43,8 @@ export function testFrom(type: OperandType, operator: string, given: unknown, cl
   return fault ? { fault } : { operator, operand }
 }
 
+const equalities: readonly string[] = ['$eq', '$neq', '$in', '$nin']
+
 /** The operand with what its relative times mean now. They may be elements of an array. */
 function absoluteOf({ time }: OperandType, given: unknown, clock: Clock): { operand: unknown } | Invalid {
   const elements = Array.isArray(given) ? given : [given]
@@ -61,7 +65,7 @@ function absoluteOf({ time }: OperandType, given: unknown, clock: Clock): { oper
 }
 
 function anniversary({ time }: OperandType, given: unknown, clock: Clock): Test | Invalid {
-  if (time !== 'date') return invalid('applies only to dates')
+  if (time !== 'date') return invalid('applies only to dates: compare times by $gte and $lt')
   const days = anniversaryDays(given, clock)
   return Array.isArray(days) ? { operator: '$anniversary', operand: days } : { fault: days }
 }

@@ -120,7 +120,7 @@ describe('a filter', () => {
     ['attribute_values.json', ['x', 1, true, [null]], []],
     ['attribute_values.jsons', ['x', [], [null], [[null]], [{ a: null }]], []],
     ['attribute_values.boss', ['ada', '7'], [7, '', ['ada'], true]],
-    ['attribute_values.friends', ['ada', ['ada', null]], [7, [], ['ada', 7], ['']]],
+    ['attribute_values.friends', ['ada', ['ada', 'bob']], [7, [], ['ada', 7], ['ada', null], ['']]],
     ['attribute_values.retired', ['x', 1, true, [null]], []],
     ['attribute_values.undeclared', ['x', 1, true, [null]], []],
     ['id', ['01936F3E-0a5c-7c3e-9d0a-5b6f3c1d2e4f'], ['ada', '01936f3e', '66f0a1b2c3d4e5f607182939', 1]],

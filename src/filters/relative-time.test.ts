@@ -127,6 +127,30 @@ describe('a filter with relative times', () => {
     expect(await names({ $not: { 'incoming.orders.buyer': { $some: recent } } })).toEqual(['bob', 'cleo'])
   })
 
+  it.each([
+    ['visits', { $today: 'start' }, '', '$eq'],
+    ['visits', { $eq: { $ago: 'P1D' } }, '/$eq', '$eq'],
+    ['visits', { $neq: { $ago: 'P1D' } }, '/$neq', '$neq'],
+    ['visits', { $in: ['2026-01-01T00:00:00Z', { $ago: 'P1D' }] }, '/$in', '$in'],
+    ['visits', { $nin: [{ $ago: 'P1D' }] }, '/$nin', '$nin'],
+  ])(
+    'is refused in an equality of a datetime, whose texts are compared: %s %j',
+    async (key, operand, path, operator) => {
+      const { status, body } = await shop.send('POST', '/v1/people/filter', {
+        filter: { [`attribute_values.${key}`]: operand },
+      })
+      const message = `is a relative time, but ${operator} compares a datetime as it was written: use $gte and $lt`
+      expect([status, body.details]).toEqual([400, [{ path: `/filter/attribute_values.${key}${path}`, message }]])
+    },
+  )
+
+  it('equals a moment where moments are compared: in fields of every entity and in measures of linked ones', async () => {
+    expect(await names({ created_at: { $neq: { $ago: 'P1D' } } })).toHaveLength(3)
+    const never = { 'incoming.orders.buyer': { $max: { 'attribute_values.paid_at': { $ago: 'P1D' } } } }
+    expect(await names(never)).toEqual([])
+    expect(await names({ $not: never })).toHaveLength(3)
+  })
+
   it('finds birthdays, and anniversaries of dates in an attribute', async () => {
     const birthday = { date_of_birth: { $anniversary: { within_days: 7 } } }
     expect(await names(birthday)).toEqual(['ada'])

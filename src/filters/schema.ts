@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
+import { warning } from '../changes/schema.ts'
 import { labels, linksById } from '../entities/schema.ts'
 import { nullable, Type } from '../json-schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
@@ -59,7 +60,7 @@ const pageMembers = {
   ),
 }
 /** `sort` in the body of list and filter. `parseSort` checks the field. */
-export const sortBody = Type.Optional(
+const sortBody = Type.Optional(
   Type.Object(
     {
       field: Type.String({
@@ -155,15 +156,9 @@ const counts = {
 }
 
 /** The warnings about undeclared keys of a request. */
-export const warnings = Type.Array(
-  Type.Object(
-    { path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() },
-    { title: 'Warning' },
-  ),
-  {
-    description: 'Keys of the request that are not declared and that no entity carries. Absent if there are none.',
-  },
-)
+export const warnings = Type.Array(warning, {
+  description: 'Keys of the request that are not declared and that no entity carries. Absent if there are none.',
+})
 
 /** The time of which a filter asked. */
 export const evaluatedAt = Type.Optional(

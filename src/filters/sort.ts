@@ -40,9 +40,12 @@ export function parseSort(
   if (field.kind !== 'attribute') return { name, field, type: 'text', direction }
   const attribute = definitions.declared.get(stack_id)?.get(field.key)
   if (!attribute) return throwUnsortable('is not a declared attribute. Only a declared, indexed attribute sorts a page')
-  if (isRelationship(attribute)) return throwUnsortable('is a relationship, which has no order')
-  if (attribute.type === 'json') return throwUnsortable('has type `json`, which has no order')
-  if (attribute.cardinality === 'many') return throwUnsortable('has cardinality `many`, which has no order')
+  if (isRelationship(attribute))
+    return throwUnsortable('is a relationship, which has no order: sort by an attribute with one value')
+  if (attribute.type === 'json')
+    return throwUnsortable('has type `json`, which has no order: sort by an attribute of another type')
+  if (attribute.cardinality === 'many')
+    return throwUnsortable('has cardinality `many`, which has no order: sort by an attribute with one value')
   if (!attribute.indexed)
     return throwUnsortable(`is not indexed: PATCH /v1/schema/attributes/${attribute.id} {"indexed": true}`)
   return { name, field, type: attribute.type, direction }

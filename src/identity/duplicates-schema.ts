@@ -45,7 +45,7 @@ const duplicate = Type.Object({
 })
 
 /** A group of people who may be one. */
-export const duplicateGroup = Type.Object(
+const duplicateGroup = Type.Object(
   {
     people: Type.Array(duplicate, { description: 'The first 100 people, in order of their `id`: the oldest first.' }),
     size: Type.Integer({ minimum: 2, description: 'The number of people of the group.' }),

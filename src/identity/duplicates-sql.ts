@@ -1,4 +1,6 @@
+import { peopleByMerge } from '../changes/people-sql.ts'
 import { type Statement, statement } from '../db/db.ts'
+import { timeText } from '../db/time-text.ts'
 
 /** The keys that groups of duplicates share, in the order of the groups. */
 export const sharedKeys = ['email', 'mobile', 'name'] as const
@@ -16,6 +18,37 @@ const keysBefore = (key: SharedKey) => sharedKeys.slice(0, sharedKeys.indexOf(ke
 const foundBy = (key: SharedKey) =>
   `array[${keysBefore(key).map(each => `case when (${sharedBy(columns[each])}) is not null then '${each}' end`)}]::text[]`
 
+const earlierColumns = (key: SharedKey) => keysBefore(key).map(each => `, e.${columns[each]}`)
+
+const own = (key: SharedKey) =>
+  `select e.${columns[key]}${earlierColumns(key).join('')} from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} is not null and e.${columns[key]} > $2
+     order by e.${columns[key]} limit $3`
+
+/** The people to whom the email or phone of someone else leads by a merge. */
+const merged = (key: 'email' | 'mobile') =>
+  `select m.${columns[key]}${earlierColumns(key).join('')} from ${peopleByMerge(`m.${columns[key]} > $2`)}
+       and m.${columns[key]} is distinct from e.${columns[key]}
+     order by m.${columns[key]} limit $3`
+
+/** The people e with the key k, their own or by a merge. */
+const peopleOf = (key: SharedKey) => {
+  const own = `select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} = k.key`
+  if (key === 'name') return { all: own, first: `${own} order by e.id limit $3` }
+  const merged = `select e.* from entities e
+           where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} is distinct from k.key and e.id in (
+             select m.person_id from merges m where m.organization_id = $1 and m.${columns[key]} = k.key
+           )`
+  return {
+    all: `${own} union all ${merged}`,
+    first: `select * from ((${own} order by e.id limit $3) union all (${merged} order by e.id limit $3)) e order by e.id limit $3`,
+  }
+}
+
+/** What the people of a group share: the key k by which they were found, and what all have as their own. */
+const shared = (key: SharedKey) =>
+  sharedKeys.map(each => `${each === key ? 'k.key' : sharedBy(columns[each])} as ${each}`).join(', ')
+
 /**
  * $2: key to begin after, $3: limit of index entries, $4: limit of groups, $5: kinds of keys that were searched before. Reads one range of the
  * index, which is in the order of the keys. Returns the keys that are there more than once and whose people do not all share an earlier
@@ -23,9 +56,7 @@ const foundBy = (key: SharedKey) =>
  */
 const scan = (key: SharedKey) =>
   `with scanned as materialized (
-     select ${[key, ...keysBefore(key)].map(each => `e.${columns[each]}`).join(', ')} from entities e
-     where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} is not null and e.${columns[key]} > $2
-     order by e.${columns[key]} limit $3
+     ${key === 'name' ? own(key) : `select * from ((${own(key)}) union all (${merged(key)})) s order by s.${columns[key]} limit $3`}
    ), distinct_keys as materialized (
      select e.${columns[key]} as key, count(*) > 1 and not $5::text[] && ${foundBy(key)} as is_shared
      from scanned e group by e.${columns[key]}
@@ -35,25 +66,19 @@ const scan = (key: SharedKey) =>
      (select d.key from distinct_keys d order by d.key desc offset 1 limit 1) as before_last,
      array(select d.key from distinct_keys d where d.is_shared order by d.key limit $4) as keys`
 
-const time = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-
 /** $2: keys, $3: limit of people. Returns each group in order of $2: its size, what all of its people share, and the first of them. */
 const groups = (key: SharedKey) =>
   `select g.size, g.email, g.mobile, g.name, p.people
    from unnest($2::text[]) with ordinality as k(key, position)
      cross join lateral (
-       select count(*)::integer as size, ${sharedBy('email_key')} as email, ${sharedBy('mobile_key')} as mobile,
-         ${sharedBy('name_key')} as name
-       from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} = k.key
+       select count(*)::integer as size, ${shared(key)} from (${peopleOf(key).all}) e
      ) g
      cross join lateral (
        select jsonb_agg(jsonb_build_object('id', e.id, 'external_id', e.external_id, 'first_name', e.first_name,
          'last_name', e.last_name, 'email', e.email, 'mobile_prefix', e.mobile_prefix, 'mobile_number', e.mobile_number,
-         'date_of_birth', e.date_of_birth, 'created_at', ${time('e.created_at')}, 'updated_at', ${time('e.updated_at')})
+         'date_of_birth', e.date_of_birth, 'created_at', ${timeText('e.created_at')}, 'updated_at', ${timeText('e.updated_at')})
          order by e.id) as people
-       from (
-         select m.* from entities m where m.organization_id = $1 and m.stack_id = 0 and m.${columns[key]} = k.key order by m.id limit $3
-       ) e
+       from (${peopleOf(key).first}) e
      ) p
    order by k.position`
 

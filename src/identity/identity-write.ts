@@ -10,8 +10,8 @@ import { unlimitedRowBytes } from '../entities/read/pagination.ts'
 import { type LinkRow, linksBySource } from '../entities/write/load.ts'
 import { readLinksSql, readRowsSql } from '../entities/write/load-sql.ts'
 import type { Address } from '../entities/write-request.ts'
-import { meetsIfMatch } from '../entity-tag.ts'
-import { createRefusal, createValueRefusal, Fault, pointer } from '../errors.ts'
+import { buildOtherVersionRefusal, meetsIfMatch } from '../entity-tag.ts'
+import { createValueRefusal, Fault, pointer } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { lockDefinitions } from '../organizations/head.ts'
@@ -138,10 +138,9 @@ export async function readJson(tx: Transaction, definitions: Definitions, ids: s
 export function checkVersion(row: EntityRow, { preferences: { if_match } }: Call): void {
   if (meetsIfMatch(if_match, row.version)) return
   throw new Fault(
-    createRefusal(
-      'invalid_parameter',
+    buildOtherVersionRefusal(
+      if_match,
       'The version of the person does not match If-Match. Read the person and retry with its ETag.',
-      { status: 412 },
     ),
   )
 }

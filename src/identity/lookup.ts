@@ -1,11 +1,11 @@
-import { emailKey, mobileKey } from '../entities/match-keys.ts'
+import { emailKey } from '../entities/match-keys.ts'
 import { answerPage } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/read/entity-reader.ts'
 import { findEntity, type Position } from '../entities/read/pagination.ts'
-import { notANumber } from '../entities/write/match.ts'
 import { createValueRefusal, Fault, pointer, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import { mobileKey, notANumber } from '../phone-numbers.ts'
 import type { LookupBody } from './lookup-schema.ts'
 
 /** The maximum number of people that a look-up returns. */

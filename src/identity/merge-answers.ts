@@ -1,33 +1,30 @@
 import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
-import { type Answers, questionsOf, type StandingAnswer, summaryFlag } from '../consents/answers.ts'
+import { type Answers, compareAnswers, questionsOf, type StandingAnswer, summaryFlag } from '../consents/answers.ts'
 import type { ConsentChange } from '../entities/decide/decide-answers.ts'
 import type { Columns, EntityRow } from '../entities/entity-row.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 
-/**
- * Returns which of two answers to one question stands: the one that was collected later, at equal times the refusal, then the
- * grant that waits for its confirmation. Between two equal ones the first stands.
- */
-export function laterAnswer(one: StandingAnswer, other: StandingAnswer): StandingAnswer {
-  return rankOf(other) > rankOf(one) ? other : one
-}
+/** The number of the change of the last answer of a person to a question, by {@link answerKey}, that was not superseded. */
+export type SequenceOf = (person_id: string, key: string) => number | undefined
 
-/** Compares as a text, because all times have the same length. */
-const rankOf = ({ answered_at, state, pending }: StandingAnswer) =>
-  `${answered_at} ${state ? 0 : pending === true ? 1 : 2}`
+/** The answers that two people gave to the same questions, whose order only the numbers of their changes tell. */
+export const tiedKeys = (own: Answers, other: Answers): string[] =>
+  Object.keys(other).filter(key => Object.hasOwn(own, key) && compareAnswers(own[key]!, other[key]!) === 0)
 
 /** The answer as the survivor's row has it: it names the person who gave it. */
 export const givenBy = (person_id: string, answer: StandingAnswer): StandingAnswer => ({ person_id, ...answer })
 
-/** The answers that change if those of another person are added. */
-export function addAnswers(own: Answers, other: Answers, other_id: string): AnswerChoice[] {
+type Answering = { id: string; answers: Answers }
+
+/** The answers of a person that change if those of another one are added. */
+export function addAnswers(own: Answering, other: Answering, sequenceOf: SequenceOf): AnswerChoice[] {
   const changed: AnswerChoice[] = []
-  for (const key of Object.keys(other)) {
-    const before = Object.hasOwn(own, key) ? own[key] : undefined
-    const added = givenBy(other_id, other[key]!)
-    const after = before ? laterAnswer(before, added) : added
-    if (after !== before) changed.push({ key, before, after })
+  for (const key of Object.keys(other.answers)) {
+    const before = Object.hasOwn(own.answers, key) ? own.answers[key] : undefined
+    const after = givenBy(other.id, other.answers[key]!)
+    const numbered = (answer: StandingAnswer) => ({ ...answer, sequence: sequenceOf(answer.person_id ?? own.id, key) })
+    if (!before || compareAnswers(numbered(after), numbered(before)) > 0) changed.push({ key, before, after })
   }
   return changed
 }
@@ -69,6 +66,7 @@ export function answerColumns(
         state: after?.state ?? null,
         ...(after?.pending && { pending: true as const }),
         ...(after && { answered_at: after.answered_at }),
+        ...(after?.undated && { undated: true as const }),
       })),
     },
   }

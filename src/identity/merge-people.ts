@@ -1,5 +1,5 @@
 import { type AnswerChoice, answerChangesToJson } from '../consents/answer-changes.ts'
-import { type Question, questionsOf } from '../consents/answers.ts'
+import { type Answers, type Question, questionsOf } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildDeletion, buildFill, type Change } from '../entities/decide/decide.ts'
 import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
@@ -22,6 +22,7 @@ import {
   runIdentityWrite,
 } from './identity-write.ts'
 import { type MergePlan, planMerge } from './merge.ts'
+import { type SequenceOf, tiedKeys } from './merge-answers.ts'
 import {
   countLinksToSql,
   insertMergeSql,
@@ -29,6 +30,7 @@ import {
   numberMergeSql,
   readAnswerVersionsSql,
 } from './merge-sql.ts'
+import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 import type { TakenAnswer, Undo } from './undo.ts'
 
 type Person = CurrentState & { row: StoredRow }
@@ -54,7 +56,8 @@ async function merge(
   checkVersion(survivor.row, call)
   throwIfPlaceholder(survivor.row, '')
   throwIfPlaceholder(other.row, asked.path)
-  const plan = planMerge(survivor, other, definitions, call.limits.links)
+  const sequenceOf = await readSequences(tx, organization_id, givers(survivor.row, other.row))
+  const plan = planMerge(survivor, other, definitions, call.limits.links, sequenceOf)
   if (plan.faults.length > 0)
     refuse('invalid_parameter', 'The person would have too many links.', { details: plan.faults })
   // The identifiers of the other lead to the survivor now, so no If-Match for the other may match.
@@ -66,12 +69,13 @@ async function merge(
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: ended, row: other.row }]
   if (filled) changes.push({ stack_id: peopleStackId, change: filled.change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
-  const [moved] = await tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, [
-    organization_id,
-    other.row.id,
-    survivor.row.id,
-  ])
-  const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, ...moved! })
+  const [moved] = await tx.query<{ merges: number[] } & Record<keyof LeadingIdentifiers, string[]>>(
+    moveIdentifiersSql,
+    [organization_id, other.row.id, survivor.row.id],
+  )
+  const { aliases, merges, emails, mobiles } = moved!
+  const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, aliases, merges })
+  const addresses = mergedAddresses({ ...survivor.row, ...filled?.change.columns }, other.row)
   await countFirstAlias(tx, organization_id)
   const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
     organization_id,
@@ -80,6 +84,8 @@ async function merge(
     ended.version,
     at,
     JSON.stringify(undo),
+    addresses.email_key,
+    addresses.mobile_key,
   ])
   const merge_id = stored!.id
   const made = [
@@ -102,7 +108,11 @@ async function merge(
       fields: fieldChanges(filled?.change),
       links: { moved_in: links!.count, ...plan.links },
       consents: answerChangesToJson(plan.answers),
-      aliases: [...(external_id === null ? [] : [external_id]), ...moved!.aliases],
+      aliases: aliasesToJson({
+        aliases: [...(external_id === null ? [] : [external_id]), ...aliases],
+        emails: [...(addresses.email_key === null ? [] : [addresses.email_key]), ...emails],
+        mobiles: [...(addresses.mobile_key === null ? [] : [addresses.mobile_key]), ...mobiles],
+      }),
     },
     moved: { people: [other.row.id], from: other.row.id },
     entities: { person: person! },
@@ -125,7 +135,11 @@ async function readBoth(tx: Transaction, definitions: Definitions, { survivor, f
 function throwIfPlaceholder({ active, external_id }: StoredRow, path: string) {
   if (active) return
   const message = `${JSON.stringify(external_id)} is a placeholder: only links name it. Create the person first.`
-  throw new Fault(createRefusal('invalid_parameter', message, { details: [{ path, message: 'is a placeholder' }] }))
+  throw new Fault(
+    createRefusal('invalid_parameter', message, {
+      details: [{ path, message: 'is a placeholder: create the person first' }],
+    }),
+  )
 }
 
 type Merged = Pick<Undo, 'aliases' | 'merges'> & {
@@ -174,12 +188,35 @@ export async function takenAnswers(
     person_id: after!.person_id!,
     ...(questionsOf([key])[0] as Question),
   }))
-  const rows = await tx.query<{ position: number; version: number }>(readAnswerVersionsSql, [
-    organization_id,
-    JSON.stringify(asked),
-  ])
+  const rows = await tx.query<AnswerVersion>(readAnswerVersionsSql, [organization_id, JSON.stringify(asked)])
   return rows.map(({ position, version }) => {
     const { position: _, ...answer } = asked[position]!
     return { ...answer, version, since }
   })
+}
+
+type AnswerVersion = { position: number; version: number; sequence: number }
+type Giver = { person_id: string; key: string }
+
+/** The givers of the answers of two people whose order only the numbers of their changes tell. */
+const givers = (one: StoredRow, other: StoredRow): Giver[] =>
+  tiedKeys(one.answers, other.answers).flatMap(key =>
+    [one, other].map(({ id, answers }) => ({ person_id: giverOf(answers, key, id), key })),
+  )
+
+/** The person who gave an answer of someone with this id. */
+export const giverOf = (answers: Answers, key: string, id: string): string => answers[key]!.person_id ?? id
+
+/** Reads the numbers of the changes by which people gave their answers. Issues no statement for none. */
+export async function readSequences(
+  tx: Transaction,
+  organization_id: number,
+  asked: readonly Giver[],
+): Promise<SequenceOf> {
+  if (asked.length === 0) return () => undefined
+  const questions = asked.map(({ person_id, key }, position) => ({ position, person_id, ...questionsOf([key])[0] }))
+  const rows = await tx.query<AnswerVersion>(readAnswerVersionsSql, [organization_id, JSON.stringify(questions)])
+  const nameOf = ({ person_id, key }: Giver) => `${person_id} ${key}`
+  const sequences = new Map(rows.map(({ position, sequence }) => [nameOf(asked[position]!), sequence]))
+  return (person_id, key) => sequences.get(nameOf({ person_id, key }))
 }

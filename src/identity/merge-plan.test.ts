@@ -150,6 +150,7 @@ const facts = {
   isEmptied: false,
   ownAnswers: [],
   remaining: [],
+  sequenceOf: () => undefined,
   resolve: (_: number, id: string): Target => ({ id, external_id: id }),
 }
 

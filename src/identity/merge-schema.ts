@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
 import { answerChange } from '../consents/schema.ts'
 import { nullable, Type } from '../json-schema.ts'
+import { aliasKinds } from './merged-addresses.ts'
 
 /** The body of a merge and of an unmerge. */
 export const identityBody = ({ profileCharacters }: Limits) =>
@@ -29,6 +30,16 @@ export const identityBody = ({ profileCharacters }: Limits) =>
     },
   )
 
+const personAlias = Type.Object(
+  {
+    kind: Type.Enum([...aliasKinds]),
+    value: Type.String({
+      description: 'The external identifier, the email in lower case, or the phone as an international number (E.164).',
+    }),
+  },
+  { title: 'PersonAlias', description: 'A further identifier of a person.' },
+)
+
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 /** The schema of the changes of a merge or unmerge. */
@@ -53,7 +64,7 @@ const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases',
       dropped: count(words.dropped),
     }),
     consents: Type.Array(answerChange, { description: 'The current answers of the survivor that change.' }),
-    aliases: Type.Array(Type.String(), { description: words.aliases }),
+    aliases: Type.Array(personAlias, { description: words.aliases }),
   })
 
 const keptValue = Type.Object(
@@ -96,7 +107,10 @@ const exampleChanges = {
       },
     },
   ],
-  aliases: ['ada-newsletter'],
+  aliases: [
+    { kind: 'external_id', value: 'ada-newsletter' },
+    { kind: 'email', value: 'ada@newsletter.example' },
+  ],
 }
 const exampleMerged = { id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50', external_id: 'ada-newsletter' }
 
@@ -109,7 +123,8 @@ export const mergeAnswer = (person: TSchema) =>
         moved_in: 'The links to the merged person, which lead to the survivor now.',
         moved_out: 'The links of the merged person that the survivor has now.',
         dropped: 'The links between the two people, and those of the merged person that the survivor does not take.',
-        aliases: 'The external identifiers that lead to the survivor now.',
+        aliases:
+          'The identifiers that lead to the survivor now, with the email and phone that the survivor does not take.',
       }),
       person,
     },
@@ -139,7 +154,7 @@ export const unmergeAnswer = (person: TSchema) =>
           moved_in: 'The links of others that lead to the returned person again.',
           moved_out: 'The links of the returned person.',
           dropped: 'The links of the returned person to entities that do not exist any more.',
-          aliases: 'The external identifiers that lead to the returned person again.',
+          aliases: 'The identifiers that lead to the returned person again.',
         }).properties,
         kept: Type.Array(keptValue, { description: 'What the merge had given to the survivor, and stays there.' }),
       }),

@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { exactTimeText } from '../db/time-text.ts'
 
 /**
  * $2: [{position, external_id | id}]. Returns whom each identifier leads to, directly or as an alias or a merged identifier. One that
@@ -108,25 +109,33 @@ export const listUnfinishedMergesSql = statement(
   'select m.organization_id, m.id as merge_id from merges m where m.moving is not null order by m.organization_id, m.id',
 )
 
-/** $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now. */
+/**
+ * $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now, with the emails
+ * and phones of these people.
+ */
 export const moveIdentifiersSql = statement(
   'move_identifiers',
   `with aliased as (
      update aliases s set person_id = $3 where s.organization_id = $1 and s.person_id = $2 returning s.external_id
    ), merged as (
      update merges m set person_id = $3
-     where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null returning m.id
+     where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null returning m.id, m.email_key, m.mobile_key
    )
-   select array(select a.external_id from aliased a order by 1) as aliases, array(select m.id from merged m order by 1) as merges`,
+   select array(select a.external_id from aliased a order by 1) as aliases, array(select m.id from merged m order by 1) as merges,
+     array(select m.email_key from merged m where m.email_key is not null order by 1) as emails,
+     array(select m.mobile_key from merged m where m.mobile_key is not null order by 1) as mobiles`,
 )
 
-/** $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: what unmerge needs. Runs under the lock of the head. */
+/**
+ * $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: what unmerge needs, $7: email and $8: phone that lead to the survivor,
+ * as keys. Runs under the lock of the head.
+ */
 export const insertMergeSql = statement(
   'insert_merge',
-  `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
+  `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo, email_key, mobile_key)
    select c.organization_id, 1 + coalesce((
      select m.id from merges m where m.organization_id = $1 order by m.id desc limit 1
-   ), 0), $2::uuid, $3::uuid, $3::uuid, c.sequence, $5::timestamptz, $6::text::jsonb
+   ), 0), $2::uuid, $3::uuid, $3::uuid, c.sequence, $5::timestamptz, $6::text::jsonb, $7, $8
    from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = $4
    returning id`,
 )
@@ -141,17 +150,20 @@ export const numberMergeSql = statement(
    ))`,
 )
 
-/** $2: [{position, person_id, consent_type_id, channel}]. Returns the version of the last answer that was not superseded. */
+/** $2: [{position, person_id, consent_type_id, channel}]. Returns the version and the number of the last answer that was not superseded. */
 export const readAnswerVersionsSql = statement(
   'read_answer_versions',
-  `select v.position, h.version
+  `select v.position, h.version, c.sequence
    from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_id uuid, consent_type_id integer, channel text)
      cross join lateral (
        select h.version from consent_history h
        where h.organization_id = $1 and h.person_id = v.person_id and h.consent_type_id = v.consent_type_id
          and h.channel = v.channel and not h.superseded
        order by h.version desc limit 1
-     ) h`,
+     ) h cross join lateral (
+       select c.sequence from changes c
+       where c.organization_id = $1 and c.entity_id = v.person_id and c.version = h.version offset 0
+     ) c`,
 )
 
 const merge = 'm.id, m.merged_id, m.into_id, m.person_id, m.sequence, m.undo'
@@ -215,9 +227,12 @@ export const readWrittenKeysSql = statement(
 /** $2: a person. Its own answers, with those that were superseded. */
 export const readOwnAnswersSql = statement(
   'read_own_answers',
-  `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.version, a.source, a.evidence,
-     a.collected_at, coalesce(a.collected_at, a.at) as answered_at
-   from consent_history a where a.organization_id = $1 and a.person_id = $2 order by a.version`,
+  `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.undated, a.source, a.evidence,
+     ${exactTimeText('a.collected_at')} as collected_at, ${exactTimeText('coalesce(a.collected_at, a.at)')} as answered_at, c.sequence
+   from consent_history a cross join lateral (
+     select c.sequence from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = a.version offset 0
+   ) c
+   where a.organization_id = $1 and a.person_id = $2 order by a.version`,
 )
 
 /** $2: merges. Returns who was merged by those that stand. */
@@ -229,7 +244,8 @@ export const readMergedIdsSql = statement(
 
 /**
  * $2: the person who returns, $3: the aliases that it had, $4: the merges into it, $5: its external identifier, or
- * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns the aliases.
+ * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns these aliases, and the
+ * emails and phones of the merges and of the one that ends.
  */
 export const returnIdentifiersSql = statement(
   'return_identifiers',
@@ -238,17 +254,34 @@ export const returnIdentifiersSql = statement(
    ), returned as (
      update merges m set person_id = $2
      where m.organization_id = $1 and m.id = any($4::integer[]) and m.person_id = $6 and m.unmerged_sequence is null
+     returning m.email_key, m.mobile_key
    ), given as (
      update aliases s set person_id = $2
      where s.organization_id = $1 and s.external_id = any($3::text[]) and s.person_id = $6
      returning s.external_id
-   ) select g.external_id from given g`,
+   ), led as (
+     select r.email_key, r.mobile_key from returned r
+     union all
+     select m.email_key, m.mobile_key from merges m
+     where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null
+   )
+   select array(select g.external_id from given g order by 1) as aliases,
+     array(select l.email_key from led l where l.email_key is not null order by 1) as emails,
+     array(select l.mobile_key from led l where l.mobile_key is not null order by 1) as mobiles`,
+)
+
+/** $2: [{id, email_key, mobile_key}]. The emails and phones of merged people that lead to the survivor now. */
+export const storeAddressesSql = statement(
+  'store_merged_addresses',
+  `update merges m set email_key = v.email_key, mobile_key = v.mobile_key
+   from jsonb_to_recordset($2::text::jsonb) as v(id integer, email_key text, mobile_key text)
+   where m.organization_id = $1 and m.id = v.id`,
 )
 
 /** $2: merge, $3: the person who returned, $4: the version of its return, $5: what remains of the undo. */
 export const endMergeSql = statement(
   'end_merge',
-  `update merges m set unmerged_sequence = c.sequence, undo = $5::text::jsonb from changes c
+  `update merges m set unmerged_sequence = c.sequence, undo = $5::text::jsonb, email_key = null, mobile_key = null from changes c
    where m.organization_id = $1 and m.id = $2 and c.organization_id = $1 and c.entity_id = $3 and c.version = $4`,
 )
 

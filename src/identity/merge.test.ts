@@ -40,7 +40,11 @@ describe('a merge', () => {
       dry_run: false,
       merge_id: 1,
       merged: { id: shopper.id, external_id: 'shopper' },
-      changes: { links: { moved_in: 2, moved_out: 3, dropped: 1 }, consents: [], aliases: ['shopper'] },
+      changes: {
+        links: { moved_in: 2, moved_out: 3, dropped: 1 },
+        consents: [],
+        aliases: [{ kind: 'external_id', value: 'shopper' }],
+      },
     })
     const after = await get('ada')
     expect(reply.body.data.person).toEqual(after)

@@ -13,7 +13,7 @@ import {
 import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags } from '../profile-fields.ts'
-import { addAnswers, answerColumns } from './merge-answers.ts'
+import { addAnswers, answerColumns, type SequenceOf } from './merge-answers.ts'
 
 /** Links of one attribute of the survivor, by the ids of the targets before and after the merge. */
 export type LinkFill = { attribute_id: number; before: string[]; after: string[] }
@@ -35,12 +35,14 @@ export type MergePlan = {
 /**
  * Decides what a person gets from another one who is merged into it: its unset fields and absent attribute values, the other's links,
  * and of two answers to one question the later. The function is pure. `linksLimit` is the maximum number of links of one attribute.
+ * `sequenceOf` decides between answers of both that are equal otherwise.
  */
 export function planMerge(
   survivor: CurrentState,
   other: CurrentState,
   definitions: Definitions,
   linksLimit: number,
+  sequenceOf: SequenceOf = () => undefined,
 ): MergePlan {
   const plain = new Map<string, unknown>()
   const attributes: Record<string, unknown> = {}
@@ -52,7 +54,7 @@ export function planMerge(
     plain.set(key, value)
     define(attributes, key, value)
   }
-  const answers = addAnswers(survivor.row.answers, other.row.answers, other.row.id)
+  const answers = addAnswers(survivor.row, other.row, sequenceOf)
   const answered = answerColumns(survivor.row, answers, definitions.consent_types)
   const filled = fillColumns(survivor, other, answered.columns)
   return {

@@ -23,7 +23,7 @@ import {
   readPeople,
   runIdentityWrite,
 } from './identity-write.ts'
-import { takenAnswers } from './merge-people.ts'
+import { giverOf, readSequences, takenAnswers } from './merge-people.ts'
 import {
   countListsOfSql,
   endMergeSql,
@@ -35,8 +35,10 @@ import {
   readOwnAnswersSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
+  storeAddressesSql,
   updateUndoSql,
 } from './merge-sql.ts'
+import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 import type { EndedUndo, MergeRow, Undo } from './undo.ts'
 import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan, withoutFill } from './unmerge.ts'
 
@@ -69,9 +71,9 @@ async function unmerge(
   const change = filled?.change
   const returned = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path })
 
-  await checkReturn(tx, definitions, returned, call.preferences.erased)
+  await checkReturn(tx, definitions, returned, call.preferences.erased, merge.sequence)
 
-  const aliases = await returnIdentifiers(tx, organization_id, merge)
+  const identifiers = await returnIdentifiers(tx, organization_id, merge)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
@@ -91,7 +93,7 @@ async function unmerge(
       fields: fieldChanges(change),
       links: { moved_in: links!.count, moved_out, dropped: countLinks(merge.undo) - targets.length },
       consents: answerChangesToJson(plan.answers),
-      aliases,
+      aliases: aliasesToJson(identifiers),
       kept: plan.kept,
     },
     moved: { people: returning, from: survivor.row.id },
@@ -150,7 +152,7 @@ async function readFacts(
   const { organization_id } = definitions
   const into = await tx.query<MergeRow>(readMergesIntoSql, [organization_id, survivor.row.id])
   const remaining = into.flatMap(({ undo, ...other }) => (undo && other.id !== merge.id ? [{ ...other, undo }] : []))
-  const [[emptied], written, ownAnswers, resolve] = await Promise.all([
+  const [[emptied], written, ownAnswers, resolve, sequenceOf] = await Promise.all([
     tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [organization_id, survivor.row.id, merge.sequence]),
     merge.undo.into_version === null
       ? []
@@ -161,6 +163,7 @@ async function readFacts(
         ]),
     tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
     readTargets(tx, definitions, merge, returning),
+    readSequences(tx, organization_id, remainingGivers(merge, remaining)),
   ])
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
@@ -171,9 +174,18 @@ async function readFacts(
     isEmptied: emptied!.is_emptied,
     ownAnswers,
     remaining,
+    sequenceOf,
     resolve,
   }
 }
+
+/** The givers of the answers of other merges that may stand when those of this one go. */
+const remainingGivers = ({ undo }: StandingMerge, remaining: UnmergeFacts['remaining']) =>
+  remaining.flatMap(({ merged_id, undo: { other } }) =>
+    Object.keys(undo.other.answers)
+      .filter(key => Object.hasOwn(other.answers, key))
+      .map(key => ({ person_id: giverOf(other.answers, key, merged_id), key })),
+  )
 
 /** All fields and attribute keys that a merge filled. */
 const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFacts['written'] => ({
@@ -270,11 +282,15 @@ async function throwIfTaken(
   throw new Fault({ ...refusal, details })
 }
 
-/** Gives the aliases and the people who were merged into the person back to it. Returns the aliases, with its own name. */
-async function returnIdentifiers(tx: Transaction, organization_id: number, merge: StandingMerge): Promise<string[]> {
+/** Gives the aliases and the people who were merged into the person back to it. Returns what leads to it again, with its own name, email and phone. */
+async function returnIdentifiers(
+  tx: Transaction,
+  organization_id: number,
+  merge: StandingMerge,
+): Promise<LeadingIdentifiers> {
   const { external_id } = merge.undo.other.columns
   const names = typeof external_id === 'string' ? [external_id] : []
-  const rows = await tx.query<{ external_id: string }>(returnIdentifiersSql, [
+  const [returned] = await tx.query<Record<keyof LeadingIdentifiers, string[]>>(returnIdentifiersSql, [
     organization_id,
     merge.merged_id,
     merge.undo.aliases,
@@ -282,7 +298,7 @@ async function returnIdentifiers(tx: Transaction, organization_id: number, merge
     names,
     merge.person_id,
   ])
-  return [...names, ...rows.map(row => row.external_id).sort()]
+  return { ...returned!, aliases: [...names, ...returned!.aliases] }
 }
 
 type Unmerged = {
@@ -323,6 +339,15 @@ async function endMerge(
     return [{ merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }]
   })
   if (updated.length > 0) await awaitPipelined([tx.query(updateUndoSql, [organization_id, JSON.stringify(updated)])])
+  const columns = change?.columns ?? {}
+  const isAddressLost = (['email', 'mobile_prefix', 'mobile_number'] as const).some(name => columns[name] !== undefined)
+  if (!isAddressLost) return
+  // An address that the survivor had taken from this person may be that of another one who is still merged.
+  const addresses = facts.remaining.map(({ id, undo }) => ({
+    id,
+    ...mergedAddresses({ ...survivor.row, ...columns }, undo.other.columns),
+  }))
+  await tx.query(storeAddressesSql, [organization_id, JSON.stringify(addresses)])
 }
 
 /** Whether an answer is one that a merged person brought, its own or that of someone merged into it. */

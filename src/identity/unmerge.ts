@@ -4,9 +4,10 @@ import {
   type Answer,
   type Answers,
   answerKey,
+  compareAnswers,
+  type NumberedAnswer,
   type Question,
   questionsOf,
-  rankOf,
   type StandingAnswer,
 } from '../consents/answers.ts'
 import type { Evidence } from '../consents/evidence.ts'
@@ -17,7 +18,7 @@ import { type Columns, type CurrentState, type EntityRow, type Target, writtenId
 import { pointer } from '../errors.ts'
 import { type Definitions, isRelationship } from '../organizations/definitions.ts'
 import type { LinkFill } from './merge.ts'
-import { answerColumns, givenBy, laterAnswer } from './merge-answers.ts'
+import { answerColumns, givenBy, type SequenceOf } from './merge-answers.ts'
 import type { Undo } from './undo.ts'
 
 /** An answer of the consent history that the survivor itself gave. */
@@ -26,7 +27,8 @@ export type OwnAnswer = Question & {
   previous_state: boolean | null
   pending: boolean
   superseded: boolean
-  version: number
+  undated: boolean
+  sequence: number
   source: Answer['source']
   evidence: Evidence | null
   collected_at: string | null
@@ -40,10 +42,11 @@ export type UnmergeFacts = {
   written: { fields: ReadonlySet<string>; keys: ReadonlySet<string> }
   /** Whether the log has lost what was written since. All that the merge filled counts as written then. */
   isEmptied: boolean
-  /** The own answers of the survivor, in order of version. */
+  /** The own answers of the survivor, also those that were superseded. */
   ownAnswers: readonly OwnAnswer[]
   /** The other merges into the survivor that stand. */
   remaining: readonly { id: number; merged_id: string; undo: Undo }[]
+  sequenceOf: SequenceOf
   /** Returns whom an id of the undo leads to after the unmerge; undefined if it does not exist any more. */
   resolve: (attribute_id: number, id: string) => Target | undefined
 }
@@ -178,7 +181,7 @@ function returnColumns(row: EntityRow, undo: Undo, { written, remaining }: Unmer
 function returnAnswers(
   { answers }: EntityRow,
   undo: Undo,
-  { merged_id, ownAnswers, remaining }: UnmergeFacts,
+  { merged_id, ownAnswers, remaining, sequenceOf }: UnmergeFacts,
 ): { choices: AnswerChoice[]; recorded: Answer[] } {
   const choices: AnswerChoice[] = []
   const recorded: Answer[] = []
@@ -186,40 +189,33 @@ function returnAnswers(
     const key = answerKey(question.consent_type_id, question.channel)
     const before = Object.hasOwn(answers, key) ? answers[key]! : undefined
     if (!before || !jsonEqual(before, givenBy(merged_id, undo.other.answers[key]!))) continue
-    const own = standingOwn(ownAnswers, question, undo.into_version ?? Number.POSITIVE_INFINITY)
-    let after = own && standingOf(own)
-    for (const { merged_id: other_id, undo } of remaining) {
-      const added = ownValue(undo.other.answers, key)
-      if (added) after = after ? laterAnswer(after, givenBy(other_id, added)) : givenBy(other_id, added)
-    }
-    choices.push({ key, before, after })
-    if (own?.superseded && after && after.person_id === undefined) recorded.push(recordAgain(own, before))
+    const asked = ownAnswers.filter(one => answerKey(one.consent_type_id, one.channel) === key)
+    const own: Standing[] = asked.map(own => ({ answer: standingOf(own), sequence: own.sequence, own }))
+    const brought = remaining.flatMap(({ merged_id, undo }): Standing[] => {
+      const answer = ownValue(undo.other.answers, key)
+      if (!answer) return []
+      const given = givenBy(merged_id, answer)
+      return [{ answer: given, sequence: sequenceOf(given.person_id!, key) }]
+    })
+    const standing = [...own, ...brought].toSorted((a, b) => compareAnswers(numbered(b), numbered(a)))[0]
+    choices.push({ key, before, after: standing?.answer })
+    if (standing?.own?.superseded) recorded.push(recordAgain(standing.own, before))
   }
   return { choices, recorded }
 }
 
 const ownValue = (answers: Answers, key: string) => (Object.hasOwn(answers, key) ? answers[key] : undefined)
 
-/** The own answer that stood before the merge, or a later one that would have replaced it. */
-function standingOwn(
-  ownAnswers: readonly OwnAnswer[],
-  { consent_type_id, channel }: Question,
-  mergedAt: number,
-): OwnAnswer | undefined {
-  const own = ownAnswers.filter(answer => answer.consent_type_id === consent_type_id && answer.channel === channel)
-  let standing = own.findLast(answer => !answer.superseded)
-  for (const answer of own)
-    if (answer.superseded && answer.version > mergedAt && !isEarlier(answer, standing)) standing = answer
-  return standing
-}
+/** An answer that may stand after the unmerge, with the own one of the survivor that it is. */
+type Standing = { answer: StandingAnswer; sequence: number | undefined; own?: OwnAnswer }
 
-const isEarlier = (answer: OwnAnswer, standing: OwnAnswer | undefined) =>
-  standing !== undefined && rankOf(standingOf(answer)) < rankOf(standingOf(standing))
+const numbered = ({ answer, sequence }: Standing): NumberedAnswer => ({ ...answer, sequence })
 
-function standingOf({ state, pending, answered_at, evidence }: OwnAnswer): StandingAnswer {
+function standingOf({ state, pending, undated, answered_at, evidence }: OwnAnswer): StandingAnswer {
   return {
     state: state && !pending,
     answered_at,
+    ...(undated && { undated }),
     ...(pending && { pending }),
     ...(evidence?.method !== undefined && { method: evidence.method }),
     ...(evidence?.text_version !== undefined && { text_version: evidence.text_version }),
@@ -232,7 +228,8 @@ const recordAgain = (own: OwnAnswer, before: StandingAnswer): Answer => ({
   state: own.state,
   previous_state: before.state,
   source: own.source,
-  collected_at: own.answered_at,
+  collected_at: own.undated ? null : own.answered_at,
+  undated: own.undated,
   isDated: true,
   evidence: own.evidence,
   pending: own.pending,

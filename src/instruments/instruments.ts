@@ -13,6 +13,7 @@ import {
   type Sources,
 } from './gauges.ts'
 import { createMetrics } from './metrics.ts'
+import { renderMetrics } from './render.ts'
 
 export type RunningInstruments = Instruments & {
   /** The observer of the database of a standby, whose answers do not show that the primary is up. */
@@ -59,7 +60,7 @@ export function createInstruments({ embedded, certificateEndsAt, tracer }: Optio
   registerCertificateGauge(registry, certificateEndsAt)
   const stopEventLoopGauge = registerEventLoopGauge(registry)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs })
-  const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => registry.metrics()
+  const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => renderMetrics(registry)
   return {
     observer,
     readerObserver,

@@ -87,6 +87,25 @@ describe('/metrics', () => {
     expect((await metrics()).text).not.toContain('zqsecret')
   })
 
+  it('does not grow with the endpoints that requests without a token name', async () => {
+    const seriesOf = (text: string) => text.split('\n').filter(line => line.startsWith('kith_http_request')).length
+    const ask = async (path: string) => {
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+        await (await fetch(`${service.address}${path}`, { method })).text()
+    }
+    await ask('/v1/people')
+    const before = seriesOf((await metrics()).text)
+    for (const path of [
+      '/v1/stacks',
+      '/v1/consent_types',
+      '/v1/people/ada/consents',
+      '/v1/webhooks',
+      '/v1/organization',
+    ])
+      await ask(path)
+    expect(seriesOf((await metrics()).text)).toBe(before)
+  })
+
   it('counts requests in flight, and requests whose client disconnected', async () => {
     await organization.send('POST', '/v1/people', { external_id: 'held' })
     const lock = await lockPerson(service.databaseUrl, 'held')

@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { exactTimeText, timeText } from '../db/time-text.ts'
 import { followerName } from './sql.ts'
 
 // PostgreSQL prints and hashes the answers, which is much less work than to send them. It only has to find what may have been changed:
@@ -25,15 +26,14 @@ export const readBoundariesSql = statement(
    order by e.index`,
 )
 
-const time = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 /** A member whose value is a text or a number; nothing without a value. `concat` leaves out null. */
 const member = (name: string, json: string) => `'"${name}":' || ${json} || ','`
 const given = (name: string) => member(name, `(a.evidence->'${name}')::text`)
 
 /** The answer a as RFC 8785 prints an entry: its members in order of their names, of which the last one has always a comma before. */
 const canonical = `convert_to(concat('{',
-     ${member('actor', 'to_json(a.actor)::text')}, ${member('at', `'"' || ${time('a.at')} || '"'`)},
-     ${member('channel', `'"' || a.channel || '"'`)}, ${member('collected_at', `'"' || ${time('a.collected_at')} || '"'`)},
+     ${member('actor', 'to_json(a.actor)::text')}, ${member('at', `'"' || ${timeText('a.at')} || '"'`)},
+     ${member('channel', `'"' || a.channel || '"'`)}, ${member('collected_at', `'"' || ${exactTimeText('a.collected_at')} || '"'`)},
      ${member('consent_type_id', 'a.consent_type_id')}, ${given('ip')}, ${given('method')},
      ${member('organization', 'to_json($6::text)::text')}, case when a.pending then '"pending":true,' end,
      ${member('person_id', `'"' || a.person_id || '"'`)}, ${member('previous_state', 'a.previous_state::text')},

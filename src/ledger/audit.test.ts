@@ -14,7 +14,11 @@ async function answer({ send }: Organization, count: number) {
       op: 'create',
       body: {
         external_id: `p${++people}`,
-        consents: ['email', 'sms'].map(channel => ({ consent_type_id: 1, channel, state: people % 3 > 0 })),
+        consents: ['email', 'sms'].map(channel => ({
+          ...{ consent_type_id: 1, channel, state: people % 3 > 0 },
+          // Times with microseconds, with milliseconds, and none.
+          ...(people % 5 > 0 && { collected_at: `2020-01-01T00:00:00.${people % 2 ? '120450' : '120'}Z` }),
+        })),
       },
     }))
     expect((await send('POST', '/v1/people/batch', { operations })).status).toBe(200)

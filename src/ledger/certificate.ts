@@ -6,7 +6,7 @@ import { formatVerifierKey, parseVerifierKey } from './note.ts'
 import { FormatError } from './strict-text.ts'
 
 /** The format of certificates. A later format has another number. */
-export const certificateFormat = 'kith erasure certificate 1'
+const certificateFormat = 'kith erasure certificate 1'
 
 /** The facts of an erasure. They name nobody but by internal identifiers. */
 export type ErasureFacts = {
@@ -73,7 +73,14 @@ export function findCertificate(text: string): string | undefined {
   const trimmed = text.trim()
   if (compactForm.test(trimmed)) return trimmed
   const certificate = certificateOf(trimmed)
-  if (certificate !== undefined) checkMembers(trimmed, 'file')
+  if (certificate === undefined) return undefined
+  checkMembers(trimmed, 'file')
+  const content = JSON.parse(trimmed)
+  const foreign = content.data ? Object.keys(content).find(name => name !== 'status' && name !== 'data') : undefined
+  if (foreign !== undefined) {
+    const message = `The response around the certificate has the member ${JSON.stringify(foreign)}, which no signature covers.`
+    throw new CertificateError('certificate', message)
+  }
   return certificate
 }
 

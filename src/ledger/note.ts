@@ -28,7 +28,7 @@ export function isKeyName(name: string): boolean {
 }
 
 /** The key ID of an Ed25519 public key of 32 bytes, in hexadecimal. */
-export function keyId(name: string, publicKey: Uint8Array): string {
+function keyId(name: string, publicKey: Uint8Array): string {
   const hash = createHash('sha256').update(`${name}\n`).update(Buffer.of(ed25519)).update(publicKey)
   return hash.digest().toString('hex', 0, idBytes)
 }

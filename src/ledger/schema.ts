@@ -105,7 +105,7 @@ const time = Type.String({ format: 'date-time' })
 const optionalText = Type.Optional(Type.String())
 
 /** The answer as the ledger seals it. */
-export const ledgerEntry = Type.Object(
+const ledgerEntry = Type.Object(
   {
     organization: Type.String(),
     sequence: Type.Integer({ minimum: 1, description: 'The number of the change in the change log.' }),

@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { exactTimeText } from '../db/time-text.ts'
 
 /** The name of the follower that seals. */
 export const followerName = 'ledger'
@@ -65,7 +66,7 @@ const part = (bytes: string, length: number) =>
   `substr(${bytes}::bytea, (v.position::integer - 1) * ${length} + 1, ${length})`
 
 const answerColumns = `c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.at,
-     a.collected_at, a.evidence, a.actor, a.request_id, a.text_sha256`
+     ${exactTimeText('a.collected_at')} as collected_at, a.evidence, a.actor, a.request_id, a.text_sha256`
 
 /** Whether a change c may have answers. Where the retention of the log has removed the values, it may. */
 const mayHaveAnswers = `c.stack_id = 0 and (c.before ? 'consents' or c.after ? 'consents' or c.after = '{}')`

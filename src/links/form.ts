@@ -1,4 +1,4 @@
-import { type Channel, channels } from '../channels.ts'
+import type { Channel } from '../channels.ts'
 import { refuse } from '../errors.ts'
 import type { PageCall } from '../http/pipeline/route.ts'
 import { type Html, html } from './html.ts'
@@ -13,13 +13,13 @@ export type ShownChoice = {
   text_version: number | undefined
 }
 
-type Sealed = [consent_type_id: number, channel: number, isChosen: number, text_version: number][]
+type Sealed = [consent_type_id: number, channel: Channel, isChosen: number, text_version: number][]
 
 /** The hidden field with which a form sends back what the page showed, in the order of the choices. */
 export function shownField({ token, key }: OpenLink, choices: readonly ChoiceWithText[]): Html {
   const shown: Sealed = choices.map(({ type, channel, isChosen, text }) => [
     type.id,
-    channels.indexOf(channel),
+    channel,
     Number(isChosen),
     text?.version ?? 0,
   ])
@@ -31,7 +31,7 @@ export function readShown({ token, key }: OpenLink, form: URLSearchParams): Show
   const shown = unsealForm(form.get('shown') ?? '', token, key) as Sealed | undefined
   return shown?.map(([consent_type_id, channel, isChosen, version]) => ({
     consent_type_id,
-    channel: channels[channel]!,
+    channel,
     isChosen: isChosen === 1,
     text_version: version || undefined,
   }))

@@ -74,7 +74,8 @@ function findAnswerable(types: readonly ConsentType[], id: number, channel: Chan
   const type = types.find(candidate => candidate.id === id)
   if (!type) return throwInvalidField('/consent_type_id', 'is not a consent type of the organization')
   if (type.state === 'archived') throwInvalidField('/consent_type_id', 'is an archived consent type')
-  if (type.mandatory) throwInvalidField('/consent_type_id', 'is a mandatory consent type, which cannot be answered')
+  if (type.mandatory)
+    throwInvalidField('/consent_type_id', 'is a mandatory consent type, which cannot be answered: name another one')
   if (channel && !type.channels.some(entry => entry.channel === channel))
     throwInvalidField('/channel', 'is a channel that the consent type is not configured for')
   return type

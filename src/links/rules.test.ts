@@ -4,11 +4,21 @@ import { describe, expect, it } from 'vitest'
 import { contrastOf, textColorOn } from './colors.ts'
 import { html } from './html.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
-import { type ConsentLink, isSignedBy, linkKinds, parseLink, sealForm, signLink, unsealForm } from './token.ts'
+import {
+  type ConsentLink,
+  isSignedBy,
+  type LinkKind,
+  linkKinds,
+  parseLink,
+  sealForm,
+  signLink,
+  unsealForm,
+} from './token.ts'
 import { words } from './words.ts'
 
+const kinds = Object.keys(linkKinds) as LinkKind[]
 const link: fc.Arbitrary<ConsentLink> = fc.record({
-  kind: fc.constantFrom(...linkKinds),
+  kind: fc.constantFrom(...kinds),
   organization_id: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
   person_id: fc.uuid(),
   consent_type_id: fc.option(fc.integer({ min: 1, max: 2 ** 31 - 1 })),
@@ -33,10 +43,27 @@ describe('the token of a link', () => {
     )
   })
 
+  it('has the numbers of kinds and channels that links in sent messages have', () => {
+    const sent = {
+      organization_id: 1,
+      person_id: '00000000-0000-7000-8000-000000000001',
+      consent_type_id: 2,
+      expiresAt: 3,
+    }
+    const signingKey = { id: 1, secret: Buffer.alloc(32) }
+    const numbersOf = (kind: LinkKind, channel: ConsentLink['channel']) => {
+      const bytes = Buffer.from(signLink({ ...sent, kind, channel }, signingKey), 'base64url')
+      return [bytes[0]! % 16, bytes[27]]
+    }
+    expect(numbersOf('preferences', 'email')).toEqual([0, 1])
+    expect(numbersOf('unsubscribe', 'sms')).toEqual([1, 2])
+    expect(numbersOf('confirm', null)).toEqual([2, 0])
+  })
+
   it('names only numbers that a column can hold, whatever its bytes are', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ minLength: 48, maxLength: 48 }), fc.constantFrom(...linkKinds), (bytes, kind) => {
-        bytes[0] = 16 + linkKinds.indexOf(kind)
+      fc.property(fc.uint8Array({ minLength: 48, maxLength: 48 }), fc.constantFrom(...kinds), (bytes, kind) => {
+        bytes[0] = 16 + linkKinds[kind]
         const parsed = parseLink(Buffer.from(bytes).toString('base64url'))
         if (!parsed) return
         expect(Math.max(parsed.organization_id, parsed.consent_type_id ?? 0)).toBeLessThan(2 ** 31)

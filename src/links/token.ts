@@ -1,8 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { type Channel, channels } from '../channels.ts'
+import { type Channel, channelOfLinkNumber, channelTable } from '../channels.ts'
 
-export const linkKinds = ['preferences', 'unsubscribe', 'confirm'] as const
-export type LinkKind = (typeof linkKinds)[number]
+/** The kinds of links, with their numbers in the links that are already sent. No number changes or is used again. */
+export const linkKinds = { preferences: 0, unsubscribe: 1, confirm: 2 } as const
+export type LinkKind = keyof typeof linkKinds
 
 /** A key that signs the links of one organization. */
 export type LinkKey = { id: number; secret: Buffer }
@@ -38,12 +39,12 @@ const macOf = (secret: Buffer, purpose: 'link' | 'form', content: Buffer | strin
 /** The token of a link: its content with a signature. */
 export function signLink(link: ConsentLink, { id, secret }: LinkKey): string {
   const content = Buffer.alloc(contentBytes)
-  content[0] = version * 16 + linkKinds.indexOf(link.kind)
+  content[0] = version * 16 + linkKinds[link.kind]
   content.writeUInt16BE(id, 1)
   content.writeUInt32BE(link.organization_id, 3)
   content.write(link.person_id.replaceAll('-', ''), 7, 'hex')
   content.writeUInt32BE(link.consent_type_id ?? 0, 23)
-  content[27] = link.channel === null ? 0 : channels.indexOf(link.channel) + 1
+  content[27] = link.channel === null ? 0 : channelTable[link.channel].linkNumber
   content.writeUInt32BE(link.expiresAt, 28)
   return Buffer.concat([content, macOf(secret, 'link', content)]).toString('base64url')
 }
@@ -52,8 +53,8 @@ export function signLink(link: ConsentLink, { id, secret }: LinkKey): string {
 export function parseLink(token: string): UnverifiedLink | undefined {
   if (!tokenPattern.test(token)) return undefined
   const bytes = Buffer.from(token, 'base64url')
-  const kind = linkKinds[bytes[0]! % 16]
-  const channel = bytes[27] === 0 ? null : channels[bytes[27]! - 1]
+  const kind = (Object.keys(linkKinds) as LinkKind[]).find(name => linkKinds[name] === bytes[0]! % 16)
+  const channel = bytes[27] === 0 ? null : channelOfLinkNumber(bytes[27]!)
   if (Math.floor(bytes[0]! / 16) !== version || kind === undefined || channel === undefined) return undefined
   const [organization_id, consent_type_id] = [bytes.readUInt32BE(3), bytes.readUInt32BE(23)]
   if (organization_id > maxInteger || consent_type_id > maxInteger) return undefined

@@ -12,7 +12,7 @@ export type ObservedType = (typeof observedTypes)[number]
 const count = Type.Integer({ minimum: 0 })
 
 /** Numbers of values by type. */
-export const observedTypeCounts = Type.Object(
+const observedTypeCounts = Type.Object(
   { text: count, number: count, boolean: count, object: count, array: count, date: count, datetime: count },
   {
     title: 'ObservedTypes',
@@ -32,7 +32,7 @@ export const observedQuery = Type.Object(
 export type ObservedQuery = Static<typeof observedQuery>
 
 /** A key that was not declared when values were written under it. */
-export const observedKey = Type.Object(
+const observedKey = Type.Object(
   {
     key: Type.String(),
     types: observedTypeCounts,

@@ -1,5 +1,6 @@
 import { datePattern, timePattern } from '../db/date-patterns.ts'
 import { statement } from '../db/db.ts'
+import { timeText } from '../db/time-text.ts'
 
 /** The name of the follower that counts observed keys. */
 export const followerName = 'observed_keys'
@@ -111,8 +112,8 @@ export const listObservedSql = statement(
      ) >= $4::integer as truncated, coalesce((
        select jsonb_agg(jsonb_build_object('key', k.key, 'types', ${typesAsJson('k')},
          'count', ${columns.map(column => `k.${column}`).join(' + ')},
-         'first_seen', to_char(k.first_seen at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-         'last_seen', to_char(k.last_seen at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by k.key)
+         'first_seen', ${timeText('k.first_seen')},
+         'last_seen', ${timeText('k.last_seen')}) order by k.key)
        from observed_keys k
        where k.organization_id = $1 and k.stack_id = $2 and not exists (
          select from attributes a

@@ -114,6 +114,7 @@ describe('the OpenAPI document', () => {
       'Preference-Applied',
       'Idempotency-Replayed',
       'X-Kith-Sequence',
+      'X-Kith-Warning',
     ])
     const create = operationAt('POST /v1/people')
     expect(Object.keys(create.responses[201]!.headers!)).toEqual([

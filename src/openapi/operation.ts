@@ -36,6 +36,9 @@ export const headers = {
     '`true` if this is the stored response to an earlier request with the same Idempotency-Key.',
   ),
   'Preference-Applied': header('`return=representation` if the request asked for it.'),
+  'X-Kith-Warning': header(
+    'A value that is stored as sent although it is no phone number: its path and what to do. Refused with `Prefer: handling=strict`.',
+  ),
   'WWW-Authenticate': header('The reason of the refusal, in the format of RFC 6750 or RFC 6749.'),
   Allow: header('The methods that the path supports.'),
   'Retry-After': header('The seconds to wait before a retry.', { type: 'integer', minimum: 0 }),
@@ -260,6 +263,7 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
   if (isWriting(row.scope, method) && !row.streams) names.push('X-Kith-Sequence')
+  if (prefers?.includes('references=strict') && !row.streams) names.push('X-Kith-Warning')
   const contentIn = (type: string, data: TSchema, name: string, value?: unknown) =>
     type === ndjsonType
       ? linesOf(data, value, shapes, `${name}Line`)

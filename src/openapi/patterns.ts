@@ -27,7 +27,7 @@ const two_digits = '[0-5]\\d'
 /** A pattern cannot express leap years, nor that the time is not in the future. */
 const collection_time =
   '(?:1989|199\\d|[2-9]\\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])[Tt]' +
-  `(?:[01]\\d|2[0-3]):${two_digits}:${two_digits}(?:\\.\\d{1,3}0*)?(?:[Zz]|[+-](?:[01]\\d|2[0-3]):${two_digits})`
+  `(?:[01]\\d|2[0-3]):${two_digits}:${two_digits}(?:\\.\\d+)?(?:[Zz]|[+-](?:[01]\\d|2[0-3]):${two_digits})`
 
 /** The patterns of kith's own formats, by format name. */
 export const patterns: Record<string, string> = {

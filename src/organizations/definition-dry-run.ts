@@ -34,7 +34,7 @@ export class DefinitionDryRun extends Error {
 const values = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description })
 
 /** The response of a write of definitions with `dry_run=true`. */
-export const definitionDryRun = Type.Object(
+const definitionDryRun = Type.Object(
   {
     dry_run: Type.Literal(true),
     changes: Type.Array(

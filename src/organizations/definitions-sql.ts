@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
+import { timeText } from '../db/time-text.ts'
 
-const rfc3339 = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-const times = `'created_at', ${rfc3339('d.created_at')}, 'updated_at', ${rfc3339('d.updated_at')}`
+const times = `'created_at', ${timeText('d.created_at')}, 'updated_at', ${timeText('d.updated_at')}`
 const index = `case when d.index_id is not null then jsonb_build_object('id', d.index_id, 'ready', d.index_ready,
            'indexed', coalesce(f.indexed, 0), 'total', coalesce(f.total, 0)) end`
 

@@ -24,7 +24,7 @@ export const organizationTables = [
   ...['search_words', 'search_features', 'search_documents', 'search_indexes', 'sort_indexes', 'terms'],
   ...['name_versions', 'aliases', 'links', 'consent_history', 'consent_texts', 'consent_types', 'entities'],
   ...['attributes', 'stacks', 'ledger_tiles', 'ledger_entries', 'ledgers', 'erased_answers', 'changes'],
-  ...['tombstones', 'tombstone_keys'],
+  ...['imports', 'tombstones', 'tombstone_keys'],
 ] as const
 
 export type OrganizationTable = (typeof organizationTables)[number]

@@ -29,6 +29,13 @@ const full = {
 const unset = Object.fromEntries(plainColumns.map(column => [column, null]))
 
 describe('a person', () => {
+  it('may be born today where the day begins first, in UTC+14', async () => {
+    const date_of_birth = new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10)
+    expect((await send('POST', '/v1/people', { external_id: 'newborn', date_of_birth })).status).toBe(201)
+    expect((await send('GET', '/v1/people/newborn')).body.data).toMatchObject({ date_of_birth })
+    await send('DELETE', '/v1/people/newborn')
+  })
+
   it('is created with all fields and read by either identifier', async () => {
     const created = await send('POST', '/v1/people', full)
     expect([created.status, created.headers.get('location'), created.headers.get('etag')]).toEqual([
@@ -135,6 +142,18 @@ describe('preconditions and preferences', () => {
     }
     const isDeleted = status === 200
     expect((await send('GET', '/v1/people/ada')).status).toBe(isDeleted ? 404 : 200)
+  })
+
+  it.each([
+    ['W/"1"', 'no version has a weak tag. A proxy that compresses responses changes tags. Send "1".'],
+    ['"1-gzip"', 'no version has this tag. A proxy that compresses responses changes tags. Send "1".'],
+    ['"one"', 'no version has this tag. Read the entity and retry with its ETag.'],
+  ])('says of If-Match: %s that no version has the tag', async (header, message) => {
+    for (const [method, path, body] of [
+      ['PATCH', '/v1/people/ada', {}],
+      ['POST', '/v1/people/ada/erase', { reason: 'Request of the person' }],
+    ] as const)
+      expect((await send(method, path, body, { 'If-Match': header })).body.message).toContain(message)
   })
 
   it('exactly one of two writes with the same If-Match succeeds', async () => {

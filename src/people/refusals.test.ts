@@ -57,7 +57,7 @@ const refused: Case[] = [
   ['a date of birth too long ago', { date_of_birth: '1849-12-31' }, 'invalid_parameter', '/date_of_birth'],
   [
     'a date of birth in the future',
-    { date_of_birth: new Date(Date.now() + 86_400_000).toISOString().slice(0, 10) },
+    { date_of_birth: new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10) },
     'invalid_parameter',
     '/date_of_birth',
   ],
@@ -176,7 +176,7 @@ describe('an invalid body', () => {
     ['broken JSON', '{"first_name": '],
     ['only white space', '  \n '],
     ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
-    ['a byte order mark', '\uFEFF{}'],
+    ['two byte order marks', '\uFEFF\uFEFF{}'],
   ])('is %s: it is refused, and the query string is not read instead', async (_description, body) => {
     const before = await storedState()
     const reply = await send('PATCH', '/v1/people/ada?first_name=Query', body)
@@ -223,5 +223,41 @@ describe('a missing person and a taken external identifier', () => {
     const taken = (status: number) => [status, 'duplicate_entry', ['/external_id']]
     expect(results).toEqual([taken(400), taken(409), taken(409), taken(409)])
     expect(await storedState()).toEqual(before)
+  })
+})
+
+describe('a value that kith refuses on purpose', () => {
+  const attribute = { key: 'x', owner: 'people' }
+  it.each<[string, string, unknown, string]>([
+    ['a quoted mailbox', '/v1/people', { email: '"ada l"@example.com' }, 'without quotes'],
+    ['an address literal', '/v1/people', { email: 'ada@[192.0.2.7]' }, 'such as ada@example.com'],
+    ['a number with too many digits', '/v1/people', '{"attribute_values": {"n": 12345678901234567890}}', 'as a text'],
+    [
+      'an empty target',
+      '/v1/people',
+      { attribute_values: { referrer: ['bob', null] } },
+      'a single external identifier',
+    ],
+    ['an index of JSON', '/v1/schema/attributes', { ...attribute, type: 'json', indexed: true }, 'of its own key'],
+    ['a stack of people', '/v1/schema/stacks', { key: 'people', name: 'People', kind: 'item' }, 'Choose another key'],
+    ['an order of states', '/v1/people/filter', { filter: { state: { $gt: 'active' } } }, 'use $eq or $in'],
+    ['a text in a number', '/v1/people/filter', { filter: { 'attribute_values.age': { $contains: '1' } } }, 'use $gte'],
+    [
+      'an anniversary of a text',
+      '/v1/people/filter',
+      { filter: { email: { $anniversary: { within_days: 1 } } } },
+      '$gte',
+    ],
+  ])('is refused with what to do instead: %s', async (_, path, body, advice) => {
+    const before = await storedState()
+    const { status, body: answer } = await send('POST', path, body)
+    expect([status, answer.details?.map(({ message }) => message)]).toEqual([400, [expect.stringContaining(advice)]])
+    expect(await storedState()).toEqual(before)
+  })
+
+  it('is refused with a link by the internal identifier if a target only looks like one', async () => {
+    const { id } = (await send('GET', '/v1/people/bob')).body.data
+    const { body } = await send('PATCH', '/v1/people/ada', { attribute_values: { referrer: id } })
+    expect(body.details?.[0]?.message).toContain(`Link to that entity with {"id": "${id}"}`)
   })
 })

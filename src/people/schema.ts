@@ -7,7 +7,7 @@ import { nullable, Type } from '../json-schema.ts'
 import { flagFields, profileFlags, profileTexts, textFields } from '../profile-fields.ts'
 
 /** An element of `consents`: one answer to one purpose on one channel. */
-export const consentAssignment = Type.Object(
+const consentAssignment = Type.Object(
   {
     consent_type_id: Type.Integer({
       minimum: 1,

@@ -81,6 +81,30 @@ describe('a link', () => {
     expect(await valuesOf('copy')).toEqual(shown)
   })
 
+  it('to a target without an external identifier is present in a filter too, and none of its texts', async () => {
+    const attribute_values = { friends: ['bob', 'eve'], employer: 'acme', referrer: 'bob' }
+    await send('POST', '/v1/people', { external_id: 'ada', attribute_values })
+    await send('PATCH', '/v1/people/bob', { external_id: null })
+    await send('PATCH', '/v1/people/eve', { external_id: null })
+    await send('PATCH', '/v1/stacks/companies/acme', { external_id: null })
+    const isFound = async (key: string, operand: unknown) => {
+      const filter = { external_id: 'ada', [`attribute_values.${key}`]: operand }
+      return (await send('POST', '/v1/people/filter', { filter })).body.data.items.length === 1
+    }
+    for (const key of ['friends', 'employer', 'referrer']) {
+      for (const present of [{ $exists: true }, { $neq: null }, { $nin: [null] }, { $neq: 'bob' }, { $some: {} }])
+        expect([key, present, await isFound(key, present)]).toEqual([key, present, true])
+      for (const missing of [{ $exists: false }, null, { $in: [null, 'bob'] }, { $contains: 'id' }, { $gte: '' }])
+        expect([key, missing, await isFound(key, missing)]).toEqual([key, missing, false])
+    }
+    const refused = await send('POST', '/v1/people/filter', {
+      filter: { 'attribute_values.friends': { $eq: ['x', null] } },
+    })
+    expect(refused.body.details).toEqual([
+      { path: '/filter/attribute_values.friends/$eq/1', message: 'must not be null' },
+    ])
+  })
+
   it('disappears from reads when its target is deleted, and no new entity of the same name takes it', async () => {
     await send('POST', '/v1/people', {
       external_id: 'ada',

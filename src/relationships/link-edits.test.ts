@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 
@@ -170,8 +171,8 @@ describe('{"$add", "$remove"} in PATCH', () => {
     [{ $add: ['new'], $remove: ['new'] }, '$add/0', 'is in "$remove" as well. Name it in one of them'],
     [{ $add: 'bo' }, '$add', 'must be an array of external identifiers'],
     [{ $remove: null }, '$remove', 'must be an array of external identifiers'],
-    [{ $add: ['x', null] }, '$add/1', 'must name an entity'],
-    [{ $remove: ['x', ''] }, '$remove/1', 'must name an entity'],
+    [{ $add: ['x', null] }, '$add/1', 'must name an entity: leave the element out'],
+    [{ $remove: ['x', ''] }, '$remove/1', 'must name an entity: leave the element out'],
   ])('refuses %j at %s', async (edit, path, message) => {
     expect(detailsOf(await patch(edit))).toEqual(faults(`/attribute_values/friends/${path}`, message))
     expect((await person('ada')).version).toBe(1)
@@ -262,7 +263,7 @@ describe('{"$add", "$remove"} in PATCH', () => {
     expect((await client.stack('orders').get('o1')).version).toBe(2)
   })
 
-  it('stands for itself under a key of the same name, in every write', async () => {
+  it('stands for itself under a key of the same name, in every write, and is refused under any other key that is no list', async () => {
     const values = { $add: ['x'], $remove: ['y', 'z'] }
     const written = { ...values, friends: ['bo'] }
     expect(
@@ -275,27 +276,39 @@ describe('{"$add", "$remove"} in PATCH', () => {
     ).body.data
     expect(items.map(({ external_id }: { external_id: string }) => external_id)).toEqual(['ada'])
     const nested = { note: { $add: { $add: [] }, $remove: 1 } }
-    expect(detailsOf(await send('PATCH', '/v1/people/ada', { attribute_values: nested }))).toMatchObject([
-      400,
-      'invalid_parameter',
-      [{ path: '/attribute_values/note' }],
-    ])
+    const deeper = { note: { list: nested.note } }
     for (const [method, path] of [
+      ['PATCH', '/v1/people/ada'],
       ['PUT', '/v1/people/ada'],
       ['POST', '/v1/people'],
     ] as const) {
-      expect((await send(method, path, { attribute_values: { ...values, ...nested } })).status).toBeLessThan(300)
+      expect(detailsOf(await send(method, path, { attribute_values: nested }))).toMatchObject([
+        400,
+        'invalid_parameter',
+        [{ path: '/attribute_values/note' }],
+      ])
+      expect((await send(method, path, { attribute_values: { ...values, ...deeper } })).status).toBeLessThan(300)
     }
-    expect((await person('ada')).attribute_values).toEqual({ ...values, ...nested })
+    expect((await person('ada')).attribute_values).toEqual({ ...values, ...deeper })
     await send('PATCH', '/v1/people/ada', { attribute_values: { $add: null, $remove: 0 } })
-    expect((await person('ada')).attribute_values).toEqual({ ...nested, $remove: 0 })
+    expect((await person('ada')).attribute_values).toEqual({ ...deeper, $remove: 0 })
   })
 
-  it('is the value of a declared attribute of type json', async () => {
+  it('is refused alike by every write under an undeclared key and one of type json', async () => {
     await shop.client.schema.attributes.create({ key: 'free', owner: 'people', type: 'json' })
-    const free = { $add: ['x'] }
-    expect((await send('PATCH', '/v1/people/ada', { attribute_values: { free } })).status).toBe(200)
-    expect((await person('ada')).attribute_values.free).toEqual(free)
+    for (const key of ['free', 'unknown']) {
+      const body = { external_id: 'ada', attribute_values: { [key]: { $add: ['x'] } } }
+      const replies = [
+        await send('POST', '/v1/people', { ...body, external_id: 'other' }),
+        await send('PUT', '/v1/people/ada', body),
+        await send('PATCH', '/v1/people/ada', body),
+        await send('POST', '/v1/people/upsert', body),
+      ].map(({ body: { details } }) => details)
+      const { refused } = await importLines(shop, '/v1/people/import', linesFrom([body]))
+      expect(new Set([...replies, refused[0]!.details].map(details => JSON.stringify(details)))).toHaveLength(1)
+      expect(replies[0]).toMatchObject([{ path: `/attribute_values/${key}` }])
+    }
+    expect((await person('ada')).version).toBe(1)
   })
 
   it('is refused where no list of links is changed', async () => {
@@ -308,14 +321,14 @@ describe('{"$add", "$remove"} in PATCH', () => {
     ])
     const undeclared = await write({ freinds: edit })
     expect(detailsOf(undeclared)).toMatchObject([400, 'invalid_parameter', [{ path: '/attribute_values/freinds' }]])
-    expect(undeclared.body.details?.[0]?.message).toContain('Declare the attribute')
+    expect(undeclared.body.details?.[0]?.message).toContain('Declare one')
     // Any other value of an undeclared key is plain data.
     expect((await write({ freinds: { ...edit, n: 1 } })).status).toBe(200)
     for (const [method, path] of [
       ['PUT', '/v1/people/ada'],
       ['POST', '/v1/people'],
     ] as const) {
-      const reply = await send(method, path, { attribute_values: { friends: edit, free: edit } })
+      const reply = await send(method, path, { attribute_values: { friends: edit } })
       expect(detailsOf(reply)).toMatchObject([400, 'invalid_parameter', [{ path: '/attribute_values/friends' }]])
       expect(reply.body.details?.[0]?.message).toContain('PATCH and upsert')
     }

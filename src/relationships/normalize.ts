@@ -1,4 +1,5 @@
 import { isExternalId, isObjectId, isUuid } from '../formats.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { trim } from '../white-space.ts'
 
 /** An entity as a relationship value names it. `id` is the internal identifier as its reads show it, in lower case. */
@@ -57,7 +58,7 @@ function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules
     if ('message' in scalar) return { fault: { path: [index], message: scalar.message } }
     const { reference } = scalar
     // Within a list, an empty element is a fault, because dropping it silently would hide a mistake.
-    if (reference === null) return { fault: { path: [index], message: 'must name an entity' } }
+    if (reference === null) return { fault: { path: [index], message: 'must name an entity: leave the element out' } }
     // External identifiers have no line feed.
     const key = 'id' in reference ? `\n${reference.id}` : reference.external_id
     if (seen.has(key)) continue
@@ -66,15 +67,6 @@ function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules
     paths.push([index])
   }
   return { references, paths }
-}
-
-const editKeys = ['$add', '$remove']
-
-/** Whether a value changes single links: `{"$add": …, "$remove": …}`, or one of both. */
-export function isLinkEdit(value: unknown): value is { $add?: unknown; $remove?: unknown } {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const keys = Object.keys(value)
-  return keys.length > 0 && keys.every(key => editKeys.includes(key))
 }
 
 /** Normalizes a change of single links, list by list as {@link normalizeRelationship} does. */
@@ -119,7 +111,7 @@ function named(value: unknown): Scalar | undefined {
   if (text === '') return { reference: null }
   return isExternalId(text)
     ? { reference: { external_id: text } }
-    : { message: 'must be a valid external identifier of 1 to 255 characters' }
+    : { message: withUnseen('must be a valid external identifier of 1 to 255 characters', text) }
 }
 
 function identified(value: unknown, kind: TargetKind): Scalar {

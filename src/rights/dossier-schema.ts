@@ -64,8 +64,11 @@ const match_keys = line('match_keys', 'The keys that kith recognizes the person 
   name: nullable(Type.String({ description: 'First name, last name and date of birth.' })),
 })
 
-const alias = line('alias', 'A further external identifier of the person.', {
-  external_id: Type.String(),
+const alias = line('alias', 'A further identifier of the person.', {
+  kind: Type.Enum(['external_id', 'email', 'mobile']),
+  value: Type.String({
+    description: 'The external identifier, the email in lower case, or the phone as an international number (E.164).',
+  }),
   created_at: time,
   merge_id: nullable(number),
 })

@@ -15,6 +15,7 @@ import {
   readDeliveriesSql,
   readErasuresSql,
   readLinks,
+  readMergedAddressesSql,
   readMergesSql,
   readOwnSql,
   readSegmentsSql,
@@ -52,7 +53,7 @@ export const dossierSections: readonly Section[] = [
   { type: 'profile', tables: ['entities'], print: printProfile },
   { type: 'attribute', tables: ['entities'], print: printAttributes },
   { type: 'match_keys', tables: ['entities'], print: printMatchKeys },
-  { type: 'alias', tables: ['aliases'], print: printAliases },
+  { type: 'alias', tables: ['aliases', 'merges'], print: printAliases },
   { type: 'consent', tables: ['entities'], print: printConsents },
   { type: 'consent_answer', tables: ['consent_history'], print: printAnswers },
   { type: 'text', tables: ['consent_texts'], print: printTexts },
@@ -160,8 +161,14 @@ async function* readInParts<R extends Row>(
 }
 
 async function* printAliases(source: DossierSource) {
-  for await (const alias of readInParts(source, readAliasesSql, peopleOf(source), { external_id: '' }))
+  for await (const alias of readInParts(source, readAliasesSql, peopleOf(source), { value: '' }))
     yield JSON.stringify(alias)
+  type Led = { email_key: string | null; mobile_key: string | null; created_at: string; merge_id: number }
+  const led = readInParts<Led>(source, readMergedAddressesSql, peopleOf(source), { merge_id: 0 })
+  for await (const { email_key, mobile_key, ...rest } of led) {
+    if (email_key !== null) yield JSON.stringify({ kind: 'email', value: email_key, ...rest })
+    if (mobile_key !== null) yield JSON.stringify({ kind: 'mobile', value: mobile_key, ...rest })
+  }
 }
 
 async function* printMerges(source: DossierSource) {

@@ -131,9 +131,18 @@ export const readDeliveriesSql = statement(
 /** $2: people, $3: name to begin after, $4: limit. */
 export const readAliasesSql = statement(
   'read_dossier_aliases',
-  `select a.external_id, a.created_at, a.merge_id from aliases a
+  `select 'external_id' as kind, a.external_id as value, a.created_at, a.merge_id from aliases a
    where a.organization_id = $1 and a.person_id = any($2::uuid[]) and a.external_id > $3
    order by a.external_id limit $4`,
+)
+
+/** $2: people, $3: merge to begin after, $4: limit. The emails and phones that lead to them by merges. */
+export const readMergedAddressesSql = statement(
+  'read_dossier_merged_addresses',
+  `select m.email_key, m.mobile_key, m.at as created_at, m.id as merge_id from merges m
+   where m.organization_id = $1 and m.id > $3 and m.person_id = any($2::uuid[]) and m.unmerged_sequence is null
+     and (m.email_key is not null or m.mobile_key is not null)
+   order by m.id limit $4`,
 )
 
 /** $2: people, $3: merge to begin after, $4: limit. */

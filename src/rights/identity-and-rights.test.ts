@@ -261,6 +261,22 @@ describe('the erasure of a person into whom others were merged', () => {
     expect((await upsert({ email: 'twin@example.com', match: ['email'] })).status).toBe(200)
   })
 
+  it('lets an unmerge bring back a value that the person shared with someone who was erased before the merge', async () => {
+    const home = { email: 'home@example.com', mobile_number: '+393331234567' }
+    for (const name of ['twin', 'shopper']) await create(name, home)
+    await create('ada', { email: 'ada@example.com' })
+    await erase('twin')
+    await merge('ada', 'shopper')
+    await unmerge('ada', 'shopper')
+    expect(await read('shopper')).toMatchObject({ external_id: 'shopper', ...home })
+    await merge('ada', 'shopper')
+    await create('eve')
+    expect((await shop.send('PUT', '/v1/people/eve', { email: home.email })).body.reason).toBe('erased')
+    await dataOf(shop.send('PUT', '/v1/people/eve', { email: home.email }, recreate))
+    await erase('eve')
+    expect(refusalOf(await unmerging('ada', { from: 'shopper' }))).toEqual([409, 'erased', ['/email']])
+  })
+
   it('with `records: linked` takes the records of the merged people, but not those of somebody who was unmerged', async () => {
     await shop.client.schema.stacks.create({ key: 'orders', kind: 'event' })
     await shop.client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })

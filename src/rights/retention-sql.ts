@@ -21,6 +21,12 @@ export const findRetentionSql = statement(
    where c.at < $3`,
 )
 
+/** $2: a change whose values the log has lost. Forgets the imports whose changes it has lost: they cannot be undone any more. */
+export const forgetImportsSql = statement(
+  'forget_imports',
+  'delete from imports i where i.organization_id = $1 and greatest(i.last_sequence, i.after_sequence) <= $2',
+)
+
 /**
  * $2: after this number, $3: before this time, $4: limit. Removes the values of the next changes of people and records, up to the first
  * that is not older. A change keeps the name that it released, with which the versions of the next entity of that name continue.

@@ -9,7 +9,7 @@ import type { Follower, News, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { lockDefinitions } from '../organizations/head.ts'
 import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
-import { emptyChangesSql, findExpiredSql, findRetentionSql } from './retention-sql.ts'
+import { emptyChangesSql, findExpiredSql, findRetentionSql, forgetImportsSql } from './retention-sql.ts'
 
 const recordsPerSet = 1_000
 const changesPerSet = 1_000
@@ -129,6 +129,7 @@ async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<n
   await runSets(task, options, async () => {
     const set = await db.transaction(async tx => {
       const [row] = await tx.query<EmptiedSet>(emptyChangesSql, [organization_id, sequence, before, changesPerSet])
+      await tx.query(forgetImportsSql, [organization_id, row!.last])
       await task.advance(tx, row!.last)
       return row!
     })

@@ -3,7 +3,7 @@ import { attributeRules, operandOf, type RuleName, ruleNames } from '../attribut
 import { nullable, Type } from '../json-schema.ts'
 
 /** The names of what a value can violate: its type, or a rule of its attribute. */
-export const violationNames = ['type', ...ruleNames] as const
+const violationNames = ['type', ...ruleNames] as const
 export type ViolationName = (typeof violationNames)[number]
 
 const rule = Type.Enum([...violationNames])

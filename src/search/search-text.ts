@@ -1,13 +1,16 @@
-import { foldText, wordsOf } from '../entities/indexes/search-words.ts'
-import { emailKey, mobileKey } from '../entities/match-keys.ts'
+import { foldText, isOfPairs, searchedWordsOf } from '../entities/indexes/search-words.ts'
+import { emailKey } from '../entities/match-keys.ts'
 import { createValueRefusal, Fault, pointer } from '../errors.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import { mobileKey } from '../phone-numbers.ts'
 
 const maxCharacters = 200
 /** The words of a text are separated by white space, and have a letter or a digit. A phone number is one word. */
 const maxWords = 8
-/** An email or an identifier has several parts. All of them are looked up. */
+/** An email or an identifier has several parts. All of them are looked up. Pairs of characters do not count. */
 const maxParts = 16
+/** A text with more words than this, pairs included, is looked up by every second pair, and has no similar words. */
+export const maxOverlapping = 16
 
 /** A text that may be a phone number as a whole. */
 const phone = /^\+?[\d\s().\-/]+$/
@@ -38,7 +41,7 @@ export function parseSearchText(text: string, stack_id: number): SearchText {
   if (written.length > 0) throwIfTooLong(folded, joined, withPhones)
   const isSame = withPhones.join(' ') === written.join(' ')
   return {
-    readings: [...(written.length <= maxParts ? [written] : []), ...(isSame ? [] : [withPhones])].filter(
+    readings: [...(countParts(written) <= maxParts ? [written] : []), ...(isSame ? [] : [withPhones])].filter(
       ({ length }) => length > 0,
     ),
     external_id: text,
@@ -50,13 +53,18 @@ export function parseSearchText(text: string, stack_id: number): SearchText {
 function throwIfTooLong(folded: string, joined: string, parts: readonly string[]) {
   if ([...folded].length > maxCharacters) throwInvalidText(`must have at most ${maxCharacters} characters`)
   if (countWords(joined) > maxWords) throwInvalidText(`must have at most ${maxWords} words`)
-  if (parts.length > maxParts)
+  if (countParts(parts) > maxParts)
     throwInvalidText(`must have at most ${maxParts} words, counting the parts of emails and identifiers`)
 }
 
 const countWords = (text: string) => text.split(/\s+/).filter(word => /[\p{L}\p{N}]/u.test(word)).length
 
-const distinctWords = (text: string) => [...new Set(wordsOf(text))]
+const countParts = (words: readonly string[]) => words.filter(word => !isOfPairs(word)).length
+
+function distinctWords(text: string): string[] {
+  const words = new Set(searchedWordsOf(text))
+  return [...(words.size <= maxOverlapping ? words : new Set(searchedWordsOf(text, { isSparse: true })))]
+}
 
 /** The digits of a number as the index has those of phones: without the leading 00 of an international one, but `00 21` are last digits. */
 function joinPhone(written: string): string {

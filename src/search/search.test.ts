@@ -106,6 +106,83 @@ describe('a search of people', () => {
       expect([text, await namesIn(shop, { text })]).toEqual([text, found])
   })
 
+  it('finds names of scripts without spaces by any part of them, also across first and last name', async () => {
+    const shop = await service.organization()
+    const people = {
+      wang: { last_name: '王小明' },
+      xiao: { first_name: '小明', last_name: '王' },
+      taro: { first_name: '太郎', last_name: '山田' },
+      minsu: { first_name: '김민수' },
+      kim: { first_name: '민수', last_name: '김' },
+      somchai: { first_name: 'สมชาย', last_name: 'ใจดี' },
+      john: { first_name: 'ジョン', last_name: 'スミス' },
+      ann: { first_name: 'Ann', last_name: '李' },
+    }
+    for (const [external_id, names] of Object.entries(people)) await create(shop, { external_id, ...names })
+    await index()
+    for (const [text, ...found] of [
+      ['王小明', 'wang', 'xiao'],
+      ['王 小明', 'xiao', 'wang'],
+      ['小明王', 'xiao'],
+      ['明', 'wang', 'xiao'],
+      ['小', 'wang', 'xiao'],
+      ['山田太郎', 'taro'],
+      ['山田　太郎', 'taro'],
+      ['太郎山田', 'taro'],
+      ['田太', 'taro'],
+      ['郎', 'taro'],
+      ['민수', 'minsu', 'kim'],
+      ['김민수', 'minsu', 'kim'],
+      ['김 민수', 'kim', 'minsu'],
+      // While the last syllable is typed.
+      ['김민ㅅ', 'minsu', 'kim'],
+      ['ชาย', 'somchai'],
+      ['สมชายใจดี', 'somchai'],
+      ['ｽﾐｽ', 'john'],
+      ['ジョンスミス', 'john'],
+      ['李 ann', 'ann'],
+      ['李ann', 'ann'],
+      ['王太郎'],
+      ['明小王'],
+      ['山田王'],
+    ] as [string, ...string[]][])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, found])
+  })
+
+  it('finds a long name without spaces, as one word, and not one that differs in a character', async () => {
+    const shop = await service.organization()
+    const name = '東京都千代田区丸の内一丁目山田太郎記念国際文化交流振興財団'
+    await create(shop, { external_id: 'fund', last_name: name })
+    await index()
+    expect(await namesIn(shop, { text: name })).toEqual(['fund'])
+    expect(await namesIn(shop, { text: name.replace('念', '年') })).toEqual([])
+  })
+
+  it('indexes again the words that an earlier version stored', async () => {
+    const shop = await service.organization()
+    await create(shop, { external_id: 'wang', last_name: '王小明' })
+    await create(shop, { external_id: 'ada', first_name: 'Ada' })
+    await index()
+    const words = await stored(shop)
+    // What the version before migration 0017 had stored, as it finds it.
+    const statements = [
+      `update search_indexes set form = 1 where organization_id = $1`,
+      `update search_documents set words = ' 王小明 wang ' where organization_id = $1 and words like '%王小%'`,
+      `delete from search_words where organization_id = $1 and word < 'a' or word > 'z'`,
+      `update followers set wake_at = '-infinity' where organization_id = $1 and name = 'search'`,
+    ]
+    for (const statement of statements) await service.sql(statement, [shop.id])
+    await service.sql(
+      `insert into search_words (organization_id, stack_id, word, entity_id)
+       select organization_id, stack_id, '王小明', entity_id from search_documents where organization_id = $1 and words like '%王小明%'`,
+      [shop.id],
+    )
+    expect(await namesIn(shop, { text: '小明' })).toEqual([])
+    await index()
+    expect(await namesIn(shop, { text: '小明' })).toEqual(['wang'])
+    expect(new Set((await stored(shop)).map(({ words }) => words))).toEqual(new Set(words.map(({ words }) => words)))
+  })
+
   it('finds a phone by its last four digits, also beside a name', async () => {
     const shop = await service.organization()
     const phone = (mobile_number: string) => ({ mobile_prefix: '+39', mobile_number })

@@ -6,7 +6,7 @@ import {
   maxTypos,
   minSharedTrigrams,
 } from '../entities/indexes/search-words.ts'
-import type { SearchText } from './search-text.ts'
+import { maxOverlapping, type SearchText } from './search-text.ts'
 import {
   countEntitiesSql,
   countWordsSql,
@@ -195,6 +195,7 @@ class WordSearch {
   }
 
   async findSimilar(after: Result, limit: number): Promise<Result[]> {
+    if (this.#words.length > maxOverlapping) return []
     const counted = await this.#count()
     const similar = await this.#findSimilarWords()
     if (counted.some(({ prefix }, index) => prefix === 0 && similar[index]!.length === 0)) return []

@@ -1,3 +1,4 @@
+import { type AddressKey, peopleByMerge } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 
 // The words of an entity are one text, in which each stands between two spaces. So LIKE with `% word %` finds a whole word, and with
@@ -13,19 +14,22 @@ export const readSearchStateSql = statement(
    where h.organization_id = $1 order by q.n`,
 )
 
+const byKey = (column: AddressKey, key: string) =>
+  `(select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = ${key} limit $6)
+   union all
+   (select e.id from ${peopleByMerge(`$2 = 0 and m.${column} = ${key}`)} limit $6)`
+
 /**
- * $2: stack, $3: external identifier, $4: key of an email, $5: key of a phone, $6: limit. Finds who has one of them, also as an alias, in
- * any order and perhaps more than once: an order by id could make PostgreSQL search all people in that order.
+ * $2: stack, $3: external identifier, $4: key of an email, $5: key of a phone, $6: limit. Finds who has one of them, also as an alias or by a
+ * merge, in any order and perhaps more than once: an order by id could make PostgreSQL search all people in that order.
  */
 export const findByIdentifierSql = statement(
   'find_by_identifier',
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3
    union all
    select a.person_id from aliases a where $2 = 0 and a.organization_id = $1 and a.external_id = $3
-   union all
-   (select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.email_key = $4 limit $6)
-   union all
-   (select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.mobile_key = $5 limit $6)`,
+   union all ${byKey('email_key', '$4')}
+   union all ${byKey('mobile_key', '$5')}`,
 )
 
 /** The greatest code point ends the range of the words that begin with another one. */

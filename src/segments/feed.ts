@@ -26,7 +26,7 @@ export const findSegments: FindSegments = async ({ db, caller, signal }, keys) =
 }
 
 /** The scopes that read what the filter of a segment tests. */
-export function scopesOfSegment(segment: Segment, definitions: Definitions) {
+function scopesOfSegment(segment: Segment, definitions: Definitions) {
   throwIfBroken(definitions, segment)
   return scopesOf(parseFilter(segment.filter, definitions, peopleStackId).condition, peopleStackId)
 }

@@ -137,7 +137,7 @@ function throwIfInvalid(next: Definitions, key: string, before?: Definitions): v
 }
 
 /** Describes the faults of the filter of a segment. Undefined if it is valid. */
-export function faultOf(definitions: Definitions, { key, filter }: Segment): string | undefined {
+function faultOf(definitions: Definitions, { key, filter }: Segment): string | undefined {
   try {
     parseFilter(filter, definitions, peopleStackId, { ofSegment: key })
     return undefined

@@ -17,7 +17,7 @@ const example = {
   expires_at: '2026-03-02T20:00:00.000Z',
 }
 
-export const listedSession = Type.Object(
+const listedSession = Type.Object(
   {
     id,
     name,

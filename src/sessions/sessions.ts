@@ -1,7 +1,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { actorNameMessage, isActorName } from '../actor-names.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { createValueRefusal, Fault, refuse } from '../errors.ts'
-import { isActorName } from '../formats.ts'
+import { withUnseen } from '../invisible-characters.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -70,9 +71,7 @@ export async function createSignInCode(
   const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
   if (!isActorName(name))
-    throw new Fault(
-      createValueRefusal('/name', 'The name must have 1 to 255 characters, and no control or invisible characters.'),
-    )
+    throw new Fault(createValueRefusal('/name', withUnseen(`The name ${actorNameMessage}.`, name)))
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const code = createSecret(organizationKey)

@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os'
+import { isActorName } from '../actor-names.ts'
 import type { Config } from '../config.ts'
 import { loopbackHosts } from '../config.ts'
 import type { Database } from '../db/db.ts'
@@ -16,10 +17,11 @@ export async function createSignInLink(db: Database, { base, ...identity }: Link
   return `${base}/console/sign-in#code=${await createSignInCode(db, identity)}`
 }
 
-/** The user that runs this process. A container may have no name for it. */
+/** The user that runs this process. A container may have no name for it, or that of kith. */
 export function operatorName(): string {
   try {
-    return userInfo().username || 'operator'
+    const { username } = userInfo()
+    return isActorName(username) ? username : 'operator'
   } catch {
     return 'operator'
   }

@@ -52,14 +52,14 @@ export function findLabelFault(template: string, stack_id: number, definitions: 
 function partFault({ key, hop }: { key: string; hop?: string }, stack_id: number, { declared }: Definitions) {
   const attribute = declared.get(stack_id)?.get(key)
   if (!attribute) return `names {${key}}, which is not a declared attribute of the stack`
-  if (attribute.type === 'json') return `names {${key}}, which has JSON`
+  if (attribute.type === 'json') return `names {${key}}, which has JSON: name an attribute of another type`
   if (hop === undefined) return undefined
   if (!isRelationship(attribute)) return `names {${key}.${hop}}, but {${key}} is not a relationship`
   if (attribute.target_stack_id === peopleStackId && isLabelField(hop)) return undefined
   const target = declared.get(attribute.target_stack_id)?.get(hop)
   if (!target) return `names {${key}.${hop}}, which is not a declared attribute of the target`
   if (isRelationship(target)) return `names {${key}.${hop}}: a label follows one relationship only`
-  return target.type === 'json' ? `names {${key}.${hop}}, which has JSON` : undefined
+  return target.type === 'json' ? `names {${key}.${hop}}, which has JSON: name an attribute of another type` : undefined
 }
 
 /** The text of a value in a label: the elements of a list with commas between them, and nothing for an object. */

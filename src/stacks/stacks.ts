@@ -27,7 +27,7 @@ export async function createStack(author: Author, body: NewStack): Promise<Stack
   const { kind, retention_days = null, label = null } = body
   throwUnlessEvents(kind, retention_days)
   throwIfMalformed(label)
-  if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack')
+  if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack. Choose another key')
   const after = await changeDefinitions(author, (current, at, tx) => {
     const { stacks } = current
     if (stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -122,7 +123,7 @@ describe('the connection of an import', () => {
   })
 
   it('is not read, and then cut, if its client does not read the response', async () => {
-    const { sent, answer } = begin(people, { 'X-Request-Id': 'unread' })
+    const { sent, answer } = begin(`${people}?max_refused=1000000`, { 'X-Request-Id': 'unread' })
     sent.on('error', () => {})
     const response = await answer
     response.on('error', () => {})
@@ -138,6 +139,25 @@ describe('the connection of an import', () => {
     }
     sent.destroy()
   })
+})
+
+it('resets the connection of an export to HTTP/1.0 that is cut off, so that it does not look whole', async () => {
+  const long = 'x'.repeat(60_000)
+  const lines = Array.from({ length: 150 }, (_, n) => ({ external_id: `l${n}`, attribute_values: { long } }))
+  await importLines(organization, people, linesFrom(lines))
+  const aborted = async () => (await readMetrics(service.address)).value('kith_http_aborted_total')
+  const before = await aborted()
+  const { hostname: host, port } = new URL(service.address)
+  const socket = connect({ host, port: Number(port) })
+  socket.pause()
+  socket.write(
+    `POST /v1/people/export HTTP/1.0\r\nHost: kith\r\nAuthorization: Bearer ${organization.token}\r\nContent-Length: 0\r\n\r\n`,
+  )
+  // The client does not read, so the export ends after the limit.
+  await expect.poll(aborted).toBeGreaterThan(before)
+  const failed = once(socket, 'error')
+  socket.resume()
+  expect((await failed)[0]).toMatchObject({ code: 'ECONNRESET' })
 })
 
 it('needs one connection for two imports and all other writes of an organization whose head is locked', async () => {

@@ -2,7 +2,7 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import type { Call, Route, StreamingCall } from '../http/pipeline/route.ts'
 import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
-import { exportBody, importAnswer, peopleImportQuery, recordsImportQuery } from './schema.ts'
+import { exportBody, importAnswer, peopleImportQuery, personLine, recordsImportQuery } from './schema.ts'
 
 /** The import and export endpoints of a kind of entity. People and the records of a stack have the same ones. */
 export function transferEndpoints(kind: EntityKind): Route[] {
@@ -14,16 +14,19 @@ export function transferEndpoints(kind: EntityKind): Route[] {
       method: 'POST',
       path: `${path}/import`,
       scope: kind.writes,
-      prefers: ['references=strict', 'erased=recreate'],
+      prefers: ['references=strict', 'erased=recreate', 'handling=strict'],
       operationId: `import${plural}`,
       summary: `Import ${plural.toLowerCase()}`,
       description:
         `Takes any number of lines of JSON, each the body of a create. If a ${noun} with the \`external_id\` of a line exists, the ` +
         `line is merged into it as by PATCH; a line without \`external_id\` always creates a ${noun}. The response contains a line per ` +
         'refused line, the progress every second, and the counts of all lines at the end. If the connection breaks, whole sets of ' +
-        'lines are stored, and lines with an `external_id` can be sent again: they count as unchanged. An Idempotency-Key is ignored.',
+        'lines are stored, and lines with an `external_id` can be sent again: they count as unchanged. An Idempotency-Key is ignored.' +
+        (noun === 'person'
+          ? ' A line of a person may have a `match` of its own, which replaces that of the query.'
+          : ''),
       query: noun === 'person' ? peopleImportQuery : recordsImportQuery,
-      line: body,
+      line: noun === 'person' ? personLine(body) : body,
       answer: importAnswer,
       handle: call => importEntities(kind, call as StreamingCall<ImportQuery>),
     },

@@ -195,7 +195,7 @@ describe('an import of people', () => {
 
   it('refuses lines individually, with error code and path, and writes the others', async () => {
     const lines = [
-      { external_id: 'good' },
+      '\ufeff{"external_id":"good"}',
       '{"external_id":"half"',
       '[]',
       { first_name: 7 },
@@ -204,7 +204,7 @@ describe('an import of people', () => {
       { external_id: 'x', first_name: 'n'.repeat(5_000) },
       { external_id: 'x', consents: [{ consent_type_id: 9, channel: 'email', state: true }] },
       '{"external_id":"x","attribute_values":{"n":1e400}}',
-      '\ufeff{"external_id":"marked"}',
+      '\ufeff\ufeff{"external_id":"marked"}',
       '',
       ' \t',
       '{"external_id":"crlf"}\r',
@@ -225,6 +225,23 @@ describe('an import of people', () => {
     expect((await exportAll(organization, '/v1/people/export')).map(({ external_id }) => external_id)).toEqual([
       'good',
       'crlf',
+    ])
+  })
+
+  it('takes a match of a line in place of that of the query, and refuses a wrong one', async () => {
+    const ada = { email: 'ada@example.com' }
+    const lines = [
+      ada,
+      { ...ada, match: ['email'] },
+      { ...ada, match: ['external_id'] },
+      { ...ada, match: [] },
+      { ...ada, match: ['email', 'email'] },
+    ]
+    const { counts, refused } = await importLines(organization, `${people}?match=email`, linesFrom(lines))
+    expect(counts).toMatchObject({ received: 5, created: 2, unchanged: 1, failed: 2 })
+    expect(refused.map(({ line, details }) => [line, details[0]?.path])).toEqual([
+      [4, '/match'],
+      [5, '/match/1'],
     ])
   })
 
@@ -391,7 +408,8 @@ describe('an import of many bad lines', () => {
     const good = (number: number) => number % 5_000 === 0
     const numbers = Array.from({ length: 30_000 }, (_, index) => index + 1)
     const body = numbers.map(number => (good(number) ? '{}' : number === 25_001 ? '' : '1')).join('\n')
-    const responseLines = (await organization.send('POST', people, body, ndjsonHeaders)).body.data as Record<
+    const path = `${people}?max_refused=5000`
+    const responseLines = (await organization.send('POST', path, body, ndjsonHeaders)).body.data as Record<
       string,
       unknown
     >[]
@@ -402,5 +420,37 @@ describe('an import of many bad lines', () => {
     expect(reported.length).toBeLessThanOrEqual(10_000)
     expect(responseLines.at(-1)).toMatchObject({ ...none, received: 29_999, created: 6, failed: 29_993 })
     expect(JSON.stringify(responseLines).length).toBeLessThan(1_500_000)
+  })
+
+  it('lets other requests through', async () => {
+    let turns = 0
+    let hasEnded = false
+    const countTurns = () => {
+      turns += 1
+      if (!hasEnded) setImmediate(countTurns)
+    }
+    countTurns()
+    await organization.send('POST', `${people}?max_refused=100000`, 'x\n'.repeat(30_000), ndjsonHeaders)
+    hasEnded = true
+    // One chunk of the body has all lines, and a set has 128.
+    expect(turns).toBeGreaterThan(30_000 / 128 / 4)
+  })
+
+  it.each([
+    ['1,000', people, 1_000],
+    ['as many as max_refused says', `${people}?max_refused=7`, 7],
+  ])('ends after %s refused lines in a row, and reports what it did until then', async (_, path, max) => {
+    const body = `{"external_id":"first"}\n${'1\n'.repeat(max - 1)}{"external_id":"second"}\n${'1\n'.repeat(20_000)}{"external_id":"last"}\n`
+    const lines = (await organization.send('POST', path, body, ndjsonHeaders)).body.data as Record<string, unknown>[]
+    const refused = lines.filter(line => 'line' in line)
+    const { progress, ...fault } = lines.at(-1)!
+    expect(fault).toMatchObject({
+      error: 'invalid_parameter',
+      message: `${max} lines in a row were refused, up to line ${2 * max + 1}, so the import ended. Correct the file, or set max_refused to a higher number.`,
+    })
+    expect(progress).toMatchObject({ created: 2, failed: refused.length, received: refused.length + 2 })
+    expect(refused.length).toBeLessThan(3_000)
+    expect((await organization.send('GET', '/v1/people/second')).status).toBe(200)
+    expect((await organization.send('GET', '/v1/people/last')).status).toBe(404)
   })
 })

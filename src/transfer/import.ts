@@ -17,17 +17,19 @@ import {
   type Write,
 } from '../entities/write-request.ts'
 import { createRefusal, Fault, type Refusal, throwBusy } from '../errors.ts'
+import { yieldIfDue } from '../event-loop.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
+import { beginImport, type EndImport } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
-import { createRefusals, type RefusedLine } from './refusals.ts'
+import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
 /** The maximum size of a set, the lines of one transaction. */
-const setSize = { items: maxStretchItems, bytes: 1_048_576 }
+const setSize = { items: maxStretchItems, bytes: 262_144 }
 
 /** The maximum number of sets of an import in memory: one is stored, and the next ones are read and planned meanwhile. */
 const maxConcurrentSets = 3
@@ -39,10 +41,21 @@ const imports = perDatabase(() => new FairPool({ share: maxImports }))
 const progressMs = 1_000
 
 /** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
-export type ImportQuery = { dry_run?: boolean; create_only?: boolean; match?: readonly string[]; erased?: 'recreate' }
+export type ImportQuery = {
+  dry_run?: boolean
+  create_only?: boolean
+  max_refused?: number
+  match?: readonly string[]
+  lists?: 'replace' | 'add'
+  consents?: 'now'
+  erased?: 'recreate'
+}
 
 /** A parsed line: its write, or its refusal. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
+
+/** What became of a line that was written or refused. */
+type LineResult = { refused?: RefusedLine }
 
 type Counts = { received: number } & Record<ImportOutcome, number>
 
@@ -62,7 +75,13 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const release =
     imports(call.db).tryTake(call.caller.organization.id) ??
     throwBusy(`The organization already runs ${maxImports} imports.`)
-  return { status: 200, stream: answerLines(call, readEntry, countInMetrics, release) }
+  try {
+    const end: EndImport = call.body.dry_run ? async () => {} : await beginImport(call, stack_id)
+    return { status: 200, stream: answerLines(call, readEntry, countInMetrics, { end, release }) }
+  } catch (error) {
+    release()
+    throw error
+  }
 }
 
 const matchOf = ({ match }: ImportQuery) => readMatch(match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
@@ -71,9 +90,9 @@ const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 
 async function* answerLines(
   call: StreamingCall<ImportQuery>,
-  readEntry: (line: Line) => Entry,
+  readEntry: (line: Line) => Promise<Entry>,
   countInMetrics: CountOutcome,
-  release: () => void,
+  { end, release }: { end: EndImport; release: () => void },
 ): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
   let newest = 0
@@ -85,8 +104,11 @@ async function* answerLines(
   }
   const heartbeat = { lastAtMs: performance.now(), intervalMs: progressMs }
   const turns = new Turns()
-  const writing = new Set<Promise<RefusedLine[]>>()
+  const writing = new Set<Promise<LineResult[]>>()
   const textOfRefused = createRefusals()
+  const findTooManyRefused = limitRefused(call.body.max_refused ?? defaultMaxRefused)
+  // Sets that began before the limit was found are stored, and their refused lines are reported.
+  let tooManyRefused: Fault | undefined
   const failures: unknown[] = []
   let isOver = false
   const progress = () => {
@@ -108,22 +130,32 @@ async function* answerLines(
   const written = mapConcurrently(sets, concurrentSets(call), write)
   try {
     for (;;) {
-      const { value: refused, done } = yield* withHeartbeat(written.next(), heartbeat, progress)
+      const { value: results, done } = yield* withHeartbeat(written.next(), heartbeat, progress)
       if (done) break
+      const refused = results.flatMap(({ refused }) => refused ?? [])
       if (refused.length > 0) yield textOfRefused(refused)
+      tooManyRefused ??= findTooManyRefused(results)
+      if (tooManyRefused) isOver = true
     }
+    if (tooManyRefused) throw tooManyRefused
+    // The import is stored, whether this succeeds or not.
+    await end(counts, newest).catch(() => {})
     yield textOf({ ...counts, ...(newest > 0 && !call.body.dry_run && { sequence: newest }) })
   } catch (error) {
     isOver = true
     // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
     await Promise.allSettled(writing)
-    const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
+    await end(counts, newest).catch(() => {})
+    const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? tooManyRefused ?? error)
     yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
     // Not awaited: it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})
     isOver = true
-    void Promise.allSettled(writing).then(release)
+    void Promise.allSettled(writing)
+      .then(() => end(counts, newest))
+      .catch(() => {})
+      .finally(release)
   }
 }
 
@@ -136,22 +168,36 @@ const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
 
 const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
 
-async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<Entry[]> {
-  for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) yield lines.map(readEntry)
+async function* entriesOf(
+  call: StreamingCall<ImportQuery>,
+  readEntry: (line: Line) => Promise<Entry>,
+): AsyncGenerator<Entry[]> {
+  for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) {
+    const entries: Entry[] = []
+    for (const line of lines) {
+      await yieldIfDue()
+      entries.push(await readEntry(line))
+    }
+    yield entries
+  }
 }
 
 /** The part of a write that all lines of an import have in common. */
 type ImportTarget = Pick<Write, 'stack_id' | 'match' | 'mayRead'>
 
-function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, { number, text }: Line): Entry {
+async function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, { number, text }: Line): Promise<Entry> {
   if (!text) {
     const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
   }
   const bytes = text.length
   try {
-    const body = call.checkLine(text) as EntityBody
-    return { number, bytes, write: writeOf(call, target, body, bytes) }
+    const line = (await call.checkLine(text)) as EntityBody & { match?: readonly MatchKind[] }
+    if (line.match === undefined) return { number, bytes, write: writeOf(call, target, line, bytes) }
+    const { match: kinds, ...body } = line
+    const { match: _, ...others } = target
+    const match = readMatch(kinds)
+    return { number, bytes, write: writeOf(call, { ...others, ...(match && { match }) }, body, bytes) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { number, bytes, refusal: error.refusal }
@@ -159,7 +205,7 @@ function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, { numbe
 }
 
 function writeOf(call: Call<ImportQuery>, target: ImportTarget, body: EntityBody, bytes: number): Write {
-  const { create_only = false, erased = call.preferences.erased } = call.body
+  const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
   const { external_id } = body
   return newWrite({
     ...target,
@@ -168,36 +214,52 @@ function writeOf(call: Call<ImportQuery>, target: ImportTarget, body: EntityBody
     address: external_id ? { external_id } : null,
     body,
     create_only,
+    ...(consents && { consents }),
+    ...(lists === 'add' && { lists }),
     bytes,
   })
 }
 
-/** Writes one set, counts its lines, and returns the refused ones. Throws an error that concerns the whole set. */
+/** Returns a function that takes the results of lines in their order, and returns a Fault at the last of `max` refused lines in a row. */
+function limitRefused(max: number): (results: readonly LineResult[]) => Fault | undefined {
+  let inARow = 0
+  return results => {
+    for (const { refused } of results) {
+      inARow = refused ? inARow + 1 : 0
+      if (inARow === max)
+        return new Fault(createRefusal('invalid_parameter', tooManyRefusedMessage(max, refused!.number)))
+    }
+    return undefined
+  }
+}
+
+const tooManyRefusedMessage = (max: number, last: number) =>
+  `${max} lines in a row were refused, up to line ${last}, so the import ended. Correct the file, or set max_refused to a higher number.`
+
+/** Writes one set, counts its lines, and returns the result of each. Throws an error that concerns the whole set. */
 async function writeSet(
   call: StreamingCall<ImportQuery>,
   set: Entry[],
   turns: Turns,
   count: CountOutcome,
-): Promise<RefusedLine[]> {
+): Promise<LineResult[]> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, turns)
   const errors = errorsOf(outcomes)
   const unavailable = errors.find(isUnavailable)
   if (unavailable || (errors.length > 0 && errors.length === outcomes.length)) throw unavailable ?? errors[0]
   let next = 0
-  const refused: RefusedLine[] = []
-  for (const entry of set) {
+  return set.map(entry => {
     const outcome = 'write' in entry ? outcomes[next++]! : entry
     if ('done' in outcome) {
       const { result, sequence } = outcome.done
       count(result as Exclude<ImportOutcome, 'failed'>, sequence)
-    } else {
-      count('failed')
-      const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
-      refused.push({ number: entry.number, refusal })
+      return {}
     }
-  }
-  return refused
+    count('failed')
+    const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
+    return { refused: { number: entry.number, refusal } }
+  })
 }
 
 const errorsOf = (outcomes: Outcome[]) =>

@@ -3,6 +3,9 @@ import type { Refusal } from '../errors.ts'
 /** A refused line, counted from 1. */
 export type RefusedLine = { number: number; refusal: Refusal }
 
+/** An import ends after so many refused lines in a row, unless its query has another number: the file is not what it was taken for. */
+export const defaultMaxRefused = 1_000
+
 /** The maximum number of refusals that an import reports in full. */
 const maxLines = 10_000
 /** The maximum size of the full refusals. A refusal of a line of two bytes has 150, so 400 kB of such lines would give 30 MB. */

@@ -1,14 +1,28 @@
 import type { TSchema } from 'typebox'
-import { linksById } from '../entities/schema.ts'
+import { linksById, matchBody } from '../entities/schema.ts'
 import { matchKinds } from '../entities/write-request.ts'
 import { detail } from '../errors.ts'
 import { Type } from '../json-schema.ts'
+import { defaultMaxRefused } from './refusals.ts'
 
 const importParameters = {
   dry_run: Type.Optional(Type.Boolean({ description: 'Process all lines, and store nothing.' })),
   create_only: Type.Optional(
     Type.Boolean({
       description: 'Refuse a line that would change an existing entity. Placeholders are completed all the same.',
+    }),
+  ),
+  max_refused: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description: `The import ends after so many refused lines in a row. The default is ${defaultMaxRefused.toLocaleString('en')}.`,
+    }),
+  ),
+  lists: Type.Optional(
+    Type.Enum(['replace', 'add'], {
+      description:
+        'What the list of an attribute of cardinality `many` does: it replaces the stored list, or adds its elements to it. The default is `replace`.',
     }),
   ),
 }
@@ -31,6 +45,13 @@ export const peopleImportQuery = Type.Object(
           'The default is the external identifier alone.',
       }),
     ),
+    consents: Type.Optional(
+      Type.Literal('now', {
+        description:
+          'Consent answers without `collected_at` are given now, as in other writes, and become current. Without it, their time is ' +
+          'unknown: they answer what is unanswered, and else go to the history as superseded.',
+      }),
+    ),
     erased: Type.Optional(
       Type.Literal('recreate', {
         description: 'Store people anew who were erased. Without it, their lines are refused.',
@@ -39,6 +60,15 @@ export const peopleImportQuery = Type.Object(
   },
   { additionalProperties: false },
 )
+
+/** A line of an import of people: the body of a create, and what its person is recognized by in place of the query's `match`. */
+export function personLine(body: TSchema): TSchema {
+  const { properties, examples } = body as TSchema & { properties: Record<string, TSchema>; examples: unknown[] }
+  return Type.Object(
+    { ...properties, match: matchBody },
+    { additionalProperties: false, title: 'PersonImportLine', examples },
+  )
+}
 
 /** The body of an export. `format` is the format of the kind's identifiers. */
 export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>

@@ -107,6 +107,17 @@ describe('a change', () => {
     })
   })
 
+  it('is sent with the headers of the webhook, as a test event is', async () => {
+    await create({ headers: { Authorization: 'Bearer s3cret', 'x-tenant': 'shop' } })
+    receiver.answer = response => response.end('Bearer s3cret is unknown')
+    await person('ada')
+    await deliver()
+    await organization.send('POST', '/v1/webhooks/1/test')
+    const sent = { authorization: 'Bearer s3cret', 'x-tenant': 'shop' }
+    expect(receiver.received.map(({ headers }) => headers)).toMatchObject([sent, sent])
+    expect((await deliveries())[0]!.response).toBe('[header] is unknown')
+  })
+
   it('has the JSON of the feed, byte for byte', async () => {
     const subjects = ['person', 'record', 'stack', 'attribute', 'consent_type', 'webhook']
     await create({ events: subjects.map(subject => `${subject}.*`) })

@@ -5,6 +5,7 @@ import { awaitPipelined } from '../db/db.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { eventTypeOf, matchValuesOf } from './events.ts'
+import type { RequestHeaders } from './request-headers.ts'
 import { disablement, isSuccess, judge, type Verdict } from './schedule.ts'
 import type { DeliveryOutcome, Sender } from './send.ts'
 import {
@@ -65,6 +66,7 @@ export function createRequestPools({ healthy = 256, failing = 64 } = {}): Reques
 
 type Sending = WebhookRow & {
   secrets: Secret[]
+  request_headers: RequestHeaders
   replay_after: number | null
   replay_until: number | null
   log_id: string
@@ -291,6 +293,7 @@ class Delivery {
           id: `${webhook.log_id}:${due.sequence}`,
           body: bodyOf(due.type, due.change, webhook.payload),
           secrets: activeSecrets(webhook.secrets, nowMs),
+          headers: webhook.request_headers,
         }
         return end(await sender.send(message, signal))
       } finally {

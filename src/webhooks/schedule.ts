@@ -19,7 +19,7 @@ export const retryWaitsMs: readonly number[] = [
 const jitter = 0.1
 const maxRetryAfterMs = 24 * hour
 /** A webhook without a success for this long is disabled. */
-export const patienceMs = 5 * 24 * hour
+const patienceMs = 5 * 24 * hour
 
 export type Verdict = { status: 'delivered' } | { status: 'waiting'; nextAttemptMs: number } | { status: 'failed' }
 

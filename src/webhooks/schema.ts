@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import { nullable, Type } from '../json-schema.ts'
 import { listSchema, times } from '../organizations/definition-schema.ts'
 import { allEvents, eventPattern, eventSubjects } from './events.ts'
+import { maxHeaders, maxValueCharacters } from './request-headers.ts'
 import { maxCounted } from './sql.ts'
 
 const listed = (names: readonly string[]) => names.map(name => `\`${name}\``).join(', ')
@@ -33,6 +34,19 @@ const keys = nullable(
   }),
 )
 const description = nullable(Type.String({ maxLength: 2_000 }))
+const headersText =
+  `Headers of each request, by name, at most ${maxHeaders}: what a receiver or its gateway asks for, such as \`Authorization\`. Not ` +
+  'those that kith sets or that frame a message. No read shows their values.'
+const headerValue = Type.String({ minLength: 1, maxLength: maxValueCharacters })
+const headers = Type.Record(Type.String(), headerValue, { description: headersText })
+const headersPatch = nullable(
+  Type.Record(Type.String(), nullable(headerValue), {
+    description: `${headersText} A header that is not given is kept, and null removes it. Null in place of the object removes all.`,
+  }),
+)
+const headerNames = Type.Array(Type.String(), {
+  description: 'The names of the headers of each request besides those that kith sets, in lower case.',
+})
 const payload = Type.Enum(['full', 'ids'], {
   description:
     '`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full.',
@@ -42,7 +56,7 @@ const active = Type.Boolean({
     'Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated.',
 })
 
-const settings = { url, events, stacks, keys, description, payload, active }
+const settings = { url, events, stacks, keys, description, payload, active, headers: headerNames }
 const optional = {
   stacks: Type.Optional(stacks),
   keys: Type.Optional(keys),
@@ -53,7 +67,7 @@ const optional = {
 
 /** Body of POST /v1/webhooks. */
 export const newWebhook = Type.Object(
-  { url, events, ...optional },
+  { url, events, ...optional, headers: Type.Optional(headers) },
   {
     additionalProperties: false,
     title: 'NewWebhook',
@@ -64,7 +78,7 @@ export type NewWebhook = Static<typeof newWebhook>
 
 /** Body of PATCH /v1/webhooks/{id}. */
 export const webhookPatch = Type.Object(
-  { url: Type.Optional(url), events: Type.Optional(events), ...optional },
+  { url: Type.Optional(url), events: Type.Optional(events), ...optional, headers: Type.Optional(headersPatch) },
   { additionalProperties: false, title: 'WebhookPatch', examples: [{}] },
 )
 export type WebhookPatch = Static<typeof webhookPatch>
@@ -197,6 +211,7 @@ const example = {
   description: 'The mailing tool',
   payload: 'full',
   active: true,
+  headers: ['authorization'],
   disabled: null,
   failing_since: null,
   last_success_at: at,

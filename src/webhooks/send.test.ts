@@ -45,6 +45,14 @@ async function listen(server: Server): Promise<number> {
 }
 
 describe('a request', () => {
+  it('has the headers of the webhook, and the response is kept without their values', async () => {
+    receiver.answer = (response, { headers }) => response.end(`no access for ${headers.authorization}`)
+    const headers = { authorization: 'Bearer s3cret', 'x-tenant': 'shop' }
+    const outcome = await makeSender().send({ ...messageTo(receiver.url), headers }, never)
+    expect(receiver.received[0]!.headers).toMatchObject({ ...headers, 'webhook-id': 'log:7' })
+    expect(outcome.response).toBe('no access for [header]')
+  })
+
   it('is signed by every secret, by Standard Webhooks', async () => {
     const second = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
     const outcome = await makeSender({ nowMs: () => 1_800_000_000_000 }).send(

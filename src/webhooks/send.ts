@@ -3,9 +3,16 @@ import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
 import { version } from '../version.ts'
 import { type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
+import { type RequestHeaders, withoutValues } from './request-headers.ts'
 
-/** A message to send. `secrets` are all active ones, each of which signs. */
-export type Message = { url: string; id: string; body: string; secrets: readonly string[] }
+/** A message to send. `secrets` are all active ones, each of which signs. `headers` are those that the webhook adds. */
+export type Message = {
+  url: string
+  id: string
+  body: string
+  secrets: readonly string[]
+  headers?: RequestHeaders
+}
 
 /** The end of an attempt. Without `status` there was no response, and `error` says why. */
 export type DeliveryOutcome = {
@@ -93,7 +100,7 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
           const retryAfter = retryAfterOf(answer.headers['retry-after'], nowMs())
           return ended({
             status: answer.statusCode,
-            response: await readStart(answer.body),
+            response: withoutValues(await readStart(answer.body), message.headers ?? {}),
             ...(retryAfter !== undefined && { retryAfterSeconds: retryAfter }),
           })
         })
@@ -128,8 +135,9 @@ async function withLimit<T>(
   }
 }
 
-function headersOf({ id, body, secrets }: Message, at: Date): Record<string, string> {
+function headersOf({ id, body, secrets, headers }: Message, at: Date): Record<string, string> {
   return {
+    ...headers,
     'content-type': 'application/json',
     'user-agent': `kith/${version}`,
     'webhook-id': id,

@@ -3,7 +3,8 @@ import { statement } from '../db/db.ts'
 /** The name of the followers of webhooks. */
 export const followerName = 'webhooks'
 
-const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.payload, w.active, w.disabled_reason, w.disabled_at,
+const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.payload, w.active,
+     array(select h.name from jsonb_object_keys(w.headers) as h(name) order by h.name collate "C") as headers, w.disabled_reason, w.disabled_at,
      w.failing_since, w.last_success_at, w.created_at, w.updated_at`
 const position = `join followers f on f.organization_id = $1 and f.name = '${followerName}' and f.id = w.id
      join change_heads h on h.organization_id = $1`
@@ -22,10 +23,10 @@ export const readWebhookSql = statement(
    where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
 )
 
-/** $2: id. Returns everything that sending needs: also the secrets, the requested replay, and the name of the numbering. */
+/** $2: id. Returns everything that sending needs: also the secrets, the values of headers, the requested replay, and the name of the numbering. */
 export const readSendingSql = statement(
   'read_webhook_sending',
-  `select ${columns}, w.secrets, w.replay_after, w.replay_until, h.log_id, h.sequence as head,
+  `select ${columns}, w.secrets, w.headers as request_headers, w.replay_after, w.replay_until, h.log_id, h.sequence as head,
      (select max(x.id) from erasures x where x.organization_id = $1) as erasure
    from webhooks w join change_heads h on h.organization_id = $1
    where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
@@ -44,11 +45,11 @@ export const countWebhooksSql = statement(
    from webhooks w where w.organization_id = $1`,
 )
 
-/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: secrets, $11: the time. */
+/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: secrets, $11: the time, $12: headers. */
 export const insertWebhookSql = statement(
   'insert_webhook',
-  `insert into webhooks (organization_id, id, url, events, stacks, keys, description, payload, active, secrets, created_at, updated_at)
-   values ($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb, $7, $8, $9, $10::jsonb, $11, $11)`,
+  `insert into webhooks (organization_id, id, url, events, stacks, keys, description, payload, active, secrets, headers, created_at, updated_at)
+   values ($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb, $7, $8, $9, $10::jsonb, $12::jsonb, $11, $11)`,
 )
 
 /** $2: id, $3: whether it is paused. The position is the head, so that the first change to send is the next one. */
@@ -89,6 +90,12 @@ export const storeSecretsSql = statement(
   'update webhooks set secrets = $3::jsonb, updated_at = $4 where organization_id = $1 and id = $2',
 )
 
+/** $2: id, $3: headers, of which those with null are removed. */
+export const storeHeadersSql = statement(
+  'store_webhook_headers',
+  'update webhooks set headers = jsonb_strip_nulls(headers || $3::jsonb) where organization_id = $1 and id = $2',
+)
+
 /** $2: id. */
 export const readSecretsSql = statement(
   'read_webhook_secrets',
@@ -98,7 +105,8 @@ export const readSecretsSql = statement(
 /** $2: id, $3: the time. */
 export const deleteWebhookSql = statement(
   'delete_webhook',
-  `update webhooks set deleted_at = $3, active = false, url = '', secrets = '[]', tests = '[]' where organization_id = $1 and id = $2`,
+  `update webhooks set deleted_at = $3, active = false, url = '', secrets = '[]', headers = '{}', tests = '[]'
+   where organization_id = $1 and id = $2`,
 )
 
 /** $2: id. */

@@ -1,4 +1,5 @@
 import { parseRanges } from './addresses.ts'
+import type { RequestHeaders } from './request-headers.ts'
 import { isSuccess } from './schedule.ts'
 import { createSender } from './send.ts'
 import { readSendingSql } from './sql.ts'
@@ -13,12 +14,9 @@ export async function sendTest(
   { id: messageId, limitMs, ranges }: TestOptions,
 ) {
   await findWebhook(db, organization_id, id, signal)
-  const [webhook] = await db.query<{ url: string; secrets: Secret[]; log_id: string }>(
-    readSendingSql,
-    [organization_id, id],
-    signal,
-  )
-  const { url, secrets, log_id } = webhook!
+  type Row = { url: string; secrets: Secret[]; request_headers: RequestHeaders; log_id: string }
+  const [webhook] = await db.query<Row>(readSendingSql, [organization_id, id], signal)
+  const { url, secrets, request_headers: headers, log_id } = webhook!
   const timestamp = new Date().toISOString()
   const body = JSON.stringify({ type: 'webhook.test', timestamp, data: { webhook_id: id } })
   const sender = createSender({ allowed: parseRanges(ranges), resolve, timeoutMs: limitMs })
@@ -26,7 +24,8 @@ export async function sendTest(
   const abort = () => ending.abort(signal.reason)
   signal.addEventListener('abort', abort)
   try {
-    const message = { url, id: `${log_id}:test-${messageId}`, body, secrets: activeSecrets(secrets, Date.now()) }
+    const active = activeSecrets(secrets, Date.now())
+    const message = { url, id: `${log_id}:test-${messageId}`, body, secrets: active, headers }
     const outcome = await sender.send(message, ending.signal)
     const result = {
       response_status: outcome.status ?? null,

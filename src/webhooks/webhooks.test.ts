@@ -75,7 +75,16 @@ describe('a webhook', () => {
     await organization.send('PATCH', '/v1/webhooks/1', { payload: 'ids' })
     await organization.send('POST', '/v1/webhooks/1/rotate')
     await organization.send('DELETE', '/v1/webhooks/1')
-    const settings = { url, events, stacks: null, keys: null, description: null, payload: 'full', active: true }
+    const settings = {
+      url,
+      events,
+      stacks: null,
+      keys: null,
+      description: null,
+      payload: 'full',
+      active: true,
+      headers: [],
+    }
     expect(await logged()).toEqual(
       [
         { operation: 'create', before: {}, after: settings },
@@ -101,7 +110,63 @@ describe('a webhook', () => {
         (await organization.send(method, `/v1/webhooks/1${path}`, method === 'PATCH' ? {} : undefined)).status,
       ).toBe(404)
     expect((await create()).body.data.id).toBe(2)
-    expect((await stored())[0]).toMatchObject({ secrets: [], url: '' })
+    expect((await stored())[0]).toMatchObject({ secrets: [], headers: {}, url: '' })
+  })
+
+  it('shows, logs and dry-runs the names of its headers, and never a value', async () => {
+    const values = ['Bearer s3cret-token', 'another-s3cret', 'third-s3cret']
+    const headers = { Authorization: values[0], 'X-Tenant': values[1] }
+    const created = await create({ headers })
+    expect(created.body.data.headers).toEqual(['authorization', 'x-tenant'])
+    const patched = await organization.send('PATCH', '/v1/webhooks/1', {
+      headers: { 'X-Tenant': null, apikey: values[2] },
+    })
+    expect(patched.body.data.headers).toEqual(['apikey', 'authorization'])
+    await organization.send('PATCH', '/v1/webhooks/1', { headers: { APIKEY: values[1] } })
+    expect(await service.sql('select headers from webhooks where organization_id = $1', [organization.id])).toEqual([
+      { headers: { authorization: values[0], apikey: values[1] } },
+    ])
+    const dry = await organization.send('PATCH', '/v1/webhooks/1?dry_run=true', { headers: null })
+    const read = await organization.send('GET', '/v1/webhooks')
+    const feed = await organization.send('GET', '/v1/changes')
+    expect(read.body.data.items[0].headers).toEqual(['apikey', 'authorization'])
+    expect((await logged()).map(({ before, after }) => [before, after])).toMatchObject([
+      [{}, { headers: ['authorization', 'x-tenant'] }],
+      [{ headers: ['authorization', 'x-tenant'] }, { headers: ['apikey', 'authorization'] }],
+      [{ headers: ['apikey', 'authorization'] }, { headers: ['apikey', 'authorization'] }],
+    ])
+    const shown = JSON.stringify([created.body, patched.body, dry.body, read.body, feed.body])
+    expect(values.filter(value => shown.includes(value))).toEqual([])
+    await organization.send('PATCH', '/v1/webhooks/1', { headers: null })
+    expect((await organization.send('GET', '/v1/webhooks/1')).body.data.headers).toEqual([])
+  })
+
+  it('never sends a header that it keeps to another origin', async () => {
+    await create({ headers: { Authorization: 'Bearer s3cret', 'X-Tenant': 'a' } })
+    const patch = (body: object) => organization.send('PATCH', '/v1/webhooks/1', body)
+    const elsewhere = 'https://127.0.0.2:9/kith'
+    const refused = await patch({ url: elsewhere, headers: { 'X-Tenant': 'b' } })
+    expect([refused.status, refused.body.details]).toEqual([
+      400,
+      [{ path: '/headers', message: expect.stringMatching(/must have authorization again/) }],
+    ])
+    expect((await patch({ url: `${url}/more` })).status).toBe(200)
+    expect((await patch({ url: elsewhere, headers: { Authorization: null, 'X-Tenant': 'b' } })).status).toBe(200)
+  })
+
+  it('takes five headers, none of which kith or HTTP sets itself', async () => {
+    const many = Object.fromEntries(Array.from({ length: 5 }, (_, n) => [`x-${n}`, 'a']))
+    expect((await create({ headers: many })).status).toBe(201)
+    const refused = await organization.send('PATCH', '/v1/webhooks/1', { headers: { 'x-6': 'a' } })
+    expect([refused.status, refused.body.details![0]!.path]).toEqual([400, '/headers'])
+    await expectRefused({ headers: { ...many, 'x-6': 'a' } }, '/headers', /at most 5/)
+    for (const name of ['Host', 'content-length', 'Transfer-Encoding', 'webhook-signature', 'User-Agent', 'Connection'])
+      await expectRefused({ headers: { [name]: 'a' } }, `/headers/${name}`, /kith or HTTP sets itself/)
+    await expectRefused({ headers: { 'a b': 'a' } }, '/headers/a b', /not the name of a header/)
+    await expectRefused({ headers: { 'a:': 'a' } }, '/headers/a:', /not the name of a header/)
+    await expectRefused({ headers: { a: '1', A: '2' } }, '/headers/A', /twice/)
+    for (const value of ['a\r\nb: c', 'ü', 'a'.repeat(4_097)])
+      await expectRefused({ headers: { a: value } }, '/headers/a', /printable ASCII|4096/)
   })
 
   it('that is paused and activated keeps its position', async () => {

@@ -12,6 +12,7 @@ import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { scopesOf, throwIfUnknown } from './events.ts'
+import { namesAfter, readHeaders, requireSameOrigin } from './request-headers.ts'
 import type {
   DeliveriesQuery,
   DeliveryPageShape,
@@ -43,12 +44,16 @@ import {
   recordTestSql,
   requestReplaySql,
   setPausedSql,
+  storeHeadersSql,
   storeSecretsSql,
   updateWebhookSql,
 } from './sql.ts'
 
 /** The settings of a webhook, as the change log shows them. */
-type Settings = Pick<WebhookShape, 'url' | 'events' | 'stacks' | 'keys' | 'description' | 'payload' | 'active'>
+type Settings = Pick<
+  WebhookShape,
+  'url' | 'events' | 'stacks' | 'keys' | 'description' | 'payload' | 'active' | 'headers'
+>
 
 /** A row of `webhooks`. */
 export type WebhookRow = Settings & {
@@ -187,7 +192,7 @@ async function checkUrl(url: string, { allowed, resolve }: WebhookAuthor): Promi
   checking.catch(() => {})
 }
 
-const settingsOf = ({ url, events, stacks, keys, description, payload, active }: Settings): Settings => ({
+const settingsOf = ({ url, events, stacks, keys, description, payload, active, headers }: Settings): Settings => ({
   url,
   events,
   stacks,
@@ -195,6 +200,7 @@ const settingsOf = ({ url, events, stacks, keys, description, payload, active }:
   description,
   payload,
   active,
+  headers,
 })
 
 const jsonOrNull = (value: unknown) => (value === null ? null : JSON.stringify(value))
@@ -221,7 +227,9 @@ const append = (
 export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
   const { db, organization_id, signal } = author
   const { stacks = null, keys = null, description = null, payload = 'full', active = true } = body
-  const settings = { url: body.url, events: body.events, stacks, keys, description, payload, active }
+  const headers = readHeaders(body.headers ?? {})
+  const names = namesAfter([], headers)
+  const settings = { url: body.url, events: body.events, stacks, keys, description, payload, active, headers: names }
   throwIfUnknown(settings, await currentDefinitions(db, organization_id, signal))
   await checkUrl(settings.url, author)
   const secret = newSecret()
@@ -238,6 +246,7 @@ export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
         ...storedValues(settings),
         JSON.stringify([secret]),
         at,
+        JSON.stringify(headers),
       ])
       await append(tx, author, at, { id: newId, operation: 'create', before: {}, after: settings })
       await tx.query(insertPositionSql, [organization_id, newId, !active])
@@ -296,16 +305,27 @@ export async function patchWebhook(
     await checkUrl(patch.url, author)
   }
   const at = new Date().toISOString()
+  const { headers: givenHeaders = {}, ...settings } = patch
   await changeWebhook(author, id, async (tx, webhook) => {
     const current = settingsOf(webhook)
-    const next = { ...current, ...patch } as Settings
+    const headers = readHeaders(givenHeaders ?? Object.fromEntries(current.headers.map(name => [name, null])))
+    requireSameOrigin(current, patch.url ?? current.url, headers)
+    const next = { ...current, ...settings, headers: namesAfter(current.headers, headers) } as Settings
     authorize(next.events)
     throwIfUnknown({ ...next, stacks: patch.stacks ?? null, keys: patch.keys ?? null }, definitions)
-    const changed = differences(current, patch as Partial<Settings>)
-    if (!changed) return 0
+    // Values are not compared: a header that is set is a change.
+    const setsHeaders = Object.entries(headers).some(
+      ([name, value]) => value !== null || current.headers.includes(name),
+    )
+    const changed = differences(current, settings as Partial<Settings>)
+    if (!changed && !setsHeaders) return 0
+    if (setsHeaders) await tx.query(storeHeadersSql, [organization_id, id, JSON.stringify(headers)])
+    const named = (names: string[]) => (setsHeaders ? { headers: names } : {})
+    const before = { ...changed?.before, ...named(current.headers) }
+    const after = { ...changed?.after, ...named(next.headers) }
     await tx.query(updateWebhookSql, [organization_id, id, ...storedValues(next), at])
     await tx.query(setPausedSql, [organization_id, id, !next.active, at])
-    await append(tx, author, at, { id, operation: 'update', ...changed })
+    await append(tx, author, at, { id, operation: 'update', before, after })
     return 1
   })
   return findWebhook(db, organization_id, id)

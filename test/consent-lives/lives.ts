@@ -26,7 +26,7 @@ export async function liveThrough(organization: Organization, seed: number, coun
     const life: Life = {
       external_id: `person-${number}`,
       email: random.chance(85) ? `person-${number}@example.com` : null,
-      mobile_number: random.chance(70) ? String(1_000_000 + number) : null,
+      mobile_number: random.chance(70) ? `+39333${1_000_000 + number}` : null,
       kept: [],
     }
     return { life, tellings: tellingsOf(random) }

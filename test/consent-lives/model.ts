@@ -1,4 +1,5 @@
 import type { Channel } from '../../src/channels.ts'
+import { methods } from '../../src/consents/evidence.ts'
 
 /** A purpose on a channel, as the organization of the test declares it. */
 export type Purpose = {
@@ -44,7 +45,7 @@ const isSame = (a: Pick<Entry, 'consent_type_id' | 'channel'>, b: Pick<Entry, 'c
 
 /** The latest answer stands. At equal times a refusal does, then a confirmed grant, then the greater text and method. */
 const rank = ({ time, state, pending, text_version = 0, method }: Kept) =>
-  [time, pending ? 0 : state ? 1 : 2, text_version, method ?? ''].join(' ')
+  [time, pending ? 0 : state ? 1 : 2, text_version, method ? methods.length - methods.indexOf(method) : 0].join(' ')
 
 /** The answer to a purpose that stands after the answers so far. */
 export const standingOf = (kept: Kept[], purpose: Pick<Entry, 'consent_type_id' | 'channel'>): Kept | undefined =>
@@ -64,12 +65,15 @@ export function keep(kept: Kept[], entries: Entry[], write: number, isImport: bo
     const { needsConfirmation } = purposes.find(purpose => isSame(purpose, entry))!
     const standing = standingOf(kept, entry)
     const previous_state = standing ? standing.state && !standing.pending : null
-    // The letter sorts after the digits of a year: an answer without a time was collected when it was written, which is later.
-    const time = entry.collected_at ?? `now ${String(write).padStart(9, '0')}`
+    // A letter sorts after the digits of a year: an answer without a time was collected when it was written, which is later. Nobody knows
+    // when that of an import was collected, so any other answer is later.
+    const undated = isImport && entry.collected_at === undefined
+    const time = undated ? '' : (entry.collected_at ?? `now ${String(write).padStart(9, '0')}`)
     const isRepeatedGrant = entry.collected_at === undefined && previous_state === true
     const pending = entry.state && needsConfirmation && entry.method !== 'double_opt_in' && !isRepeatedGrant
     const answer = { ...entry, write, time, pending, superseded: false, previous_state }
-    answer.superseded = entry.collected_at !== undefined && standing !== undefined && rank(answer) < rank(standing)
+    answer.superseded =
+      (undated || entry.collected_at !== undefined) && standing !== undefined && rank(answer) < rank(standing)
     return isImport && isRepeat(kept, answer, standing) ? [] : [answer]
   })
   return [...kept, ...added]
@@ -81,13 +85,15 @@ const noEvidence = JSON.stringify([null, null, null, null, null])
 
 function isRepeat(kept: Kept[], answer: Kept, standing: Kept | undefined): boolean {
   const isDated = answer.collected_at !== undefined
-  if (!isDated && answer.state !== standing?.state) return false
-  if (!isDated && evidenceOf(answer) === noEvidence) return answer.pending === standing?.pending
+  const isUndated = answer.time === ''
+  if (!isDated && !isUndated && answer.state !== standing?.state) return false
+  if (!isDated && answer.state === standing?.state && evidenceOf(answer) === noEvidence)
+    return answer.pending === standing?.pending
   return kept.some(
     each =>
       isSame(each, answer) &&
       each.state === answer.state &&
       evidenceOf(each) === evidenceOf(answer) &&
-      (!isDated || each.time === answer.time),
+      ((!isDated && answer.state === standing?.state) || each.time === answer.time),
   )
 }

@@ -155,7 +155,7 @@ export function textMutationsOf(body: Values, schema: Schema, document: OpenApiD
   const mutations = [
     unparseable('truncated JSON', text.slice(0, -1)),
     unparseable('trailing characters', `${text}}`),
-    unparseable('a byte order mark', `\ufeff${text}`),
+    unparseable('two byte order marks', `\ufeff\ufeff${text}`),
     unparseable('only white space', ' \n'),
     unparseable('invalid UTF-8', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')])),
     unparseable(

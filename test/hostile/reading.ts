@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isListEdit } from '../../src/attributes/list-edit.ts'
 import { plainColumns } from '../../src/profile-fields.ts'
-import { isLinkEdit } from '../../src/relationships/normalize.ts'
 import { trimStrings } from './texts.ts'
 
 type Values = Record<string, unknown>
@@ -68,7 +68,7 @@ function findValueMismatch(
   for (const [key, value] of Object.entries(sent)) {
     const cardinality = relationships.get(key)
     const actualValue = Object.hasOwn(values, key) ? values[key] : undefined
-    if (cardinality && isLinkEdit(value)) {
+    if (cardinality && isListEdit(value)) {
       const [added, removed] = [value.$add ?? [], value.$remove ?? []].map(
         list => (expectedLinks(list, 'many') ?? []) as unknown[],
       ) as [unknown[], unknown[]]

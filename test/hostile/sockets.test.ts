@@ -114,6 +114,21 @@ describe('pipelined requests', () => {
     expect(responses.map(({ body }) => JSON.parse(body).data.attribute_values.n)).toEqual(bodies.map((_, nth) => nth))
   })
 
+  it.each([
+    ['no HTTP', 'NO HTTP\r\n\r\n', 400],
+    ['headers that are too long', `GET / HTTP/1.1\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`, 431],
+    ['a malformed body', 'POST /v1/people HTTP/1.1\r\nHost: kith\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 400],
+  ])('are answered before the refusal of what follows them: %s', async (_, malformed, status) => {
+    const body = '{"first_name":"A"}'
+    const create = wire.request('POST /v1/people HTTP/1.1', [json, `Content-Length: ${body.length}`], body)
+    const { responses, closed } = await wire.send([create + create + malformed], 5)
+    expect(responses.slice(0, 2).map(({ status }) => status)).toEqual([201, 201])
+    // A body of a request without a token may be refused before it is malformed.
+    for (const refused of responses.slice(2)) expect([status, 401]).toContain(refused.status)
+    expect(responses.length).toBeGreaterThan(2)
+    expect(closed).toBe(true)
+  })
+
   it('are understood when they arrive byte by byte', async () => {
     const sent =
       wire.patch(['Content-Length: 17'], '{"last_name":"B"}') + wire.request('GET /v1/people/ada HTTP/1.1', [])

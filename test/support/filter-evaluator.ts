@@ -2,15 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Question } from '../../src/consents/answers.ts'
 import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
+import { mobileKey } from '../../src/phone-numbers.ts'
 
 /** An entity, and the ids of its link targets by attribute. */
 export type StoredEntity = {
   stack_id: number
   id: string
-  /** As a read returns it, but null for a target without an external identifier. */
-  json: Json
   /** As a read returns it. */
-  shown: Json
+  json: Json
   links: ReadonlyMap<number, readonly string[]>
 }
 
@@ -44,7 +43,8 @@ function isContactable(
   const isGranted = (json.consents as Json[]).some(
     entry => entry.consent_type_id === consent_type_id && entry.channel === channel && entry.state === true,
   )
-  const address = json[channel === 'email' ? 'email' : 'mobile_number']
+  const { email, mobile_prefix, mobile_number } = json as Record<string, string | null>
+  const address = channel === 'email' ? email : mobileKey(mobile_prefix, mobile_number)
   return state === 'active' && Boolean(address) && (mandatory || isGranted)
 }
 

@@ -45,7 +45,7 @@ const element = ({ values, ...rest }: Operands, elements: fc.Arbitrary<unknown>)
   values: fc.oneof({ weight: 3, arbitrary: values }, { weight: 1, arbitrary: elements }),
 })
 const ofMany = (one: Operands) => element(one, many(one.values))
-const manyNames = element(name, fc.array(fc.option(names, { freq: 3 }), { minLength: 1, maxLength: 3 }))
+const manyNames = element(name, fc.array(names, { minLength: 1, maxLength: 3 }))
 
 const shared: Record<string, Operands> = {
   external_id: name,

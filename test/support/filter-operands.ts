@@ -80,9 +80,9 @@ function findMistyped(field: FieldKind, operator: string, operand: unknown, path
 function findUnequal({ kind, many }: FieldKind, operand: unknown, path: string): string[] {
   if (operand === null || kind === 'any') return []
   if (!many || !Array.isArray(operand)) return canEqual(kind, operand) ? [] : [path]
-  // A relationship without links is absent from the JSON, and a target without external_id is null.
+  // A relationship without links is absent from the JSON.
   if (kind === 'name' && operand.length === 0) return [path]
-  const wrong = operand.findIndex(element => (element === null ? kind !== 'name' : !canEqual(kind, element)))
+  const wrong = operand.findIndex(element => !canEqual(kind, element))
   return wrong === -1 ? [] : [`${path}/${wrong}`]
 }
 

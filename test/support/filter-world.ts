@@ -130,13 +130,7 @@ export async function createDataset(organization: { send: Send }, seed: number):
   await ok('PATCH', '/v1/people/early1', { attribute_values: { mixed: 'p5', mentor: 'plain' } })
 }
 
-/** A condition compares the external identifier of a target, so one without is null. */
-function nameOfTarget(_: string, value: unknown): unknown {
-  const isInternal = typeof value === 'object' && value !== null && /^(id|record_id)$/.test(Object.keys(value).join())
-  return isInternal ? null : value
-}
-
-/** Reads all entities of an organization, as reads return them, but for targets without an external identifier. */
+/** Reads all entities of an organization, as reads return them. */
 export async function readDataset({ db, sql }: Service, organization_id: number): Promise<Dataset> {
   const definitions = await currentDefinitions(db, organization_id)
   const entities = new Map<string, StoredEntity>()
@@ -146,9 +140,7 @@ export async function readDataset({ db, sql }: Service, organization_id: number)
     const found = await readSerialized(db, organization_id, stack_id, { by: 'id', identifiers: ids })
     const textById = new Map(found.map(({ identifier, json }) => [identifier, json!]))
     for (const id of ids) {
-      const text = textById.get(id)!
-      const [json, shown] = [JSON.parse(text, nameOfTarget), JSON.parse(text)]
-      entities.set(id, { stack_id, id, json, shown, links: await linksOf(id) })
+      entities.set(id, { stack_id, id, json: JSON.parse(textById.get(id)!), links: await linksOf(id) })
     }
   }
   return { definitions, entities }

@@ -346,6 +346,11 @@ async function useEveryEndpoint(shop: Shop) {
     created: 299,
     updated: 1,
   })
+  const { items: imports } = (await ok('GET', '/v1/imports')).body.data
+  await ok('GET', `/v1/imports?before=${imports[0].id}`)
+  await ok('POST', `/v1/imports/${imports[0].id}/undo`, { dry_run: true })
+  await importLines(shop, '/v1/people/import', linesFrom([{ external_id: 'mistake' }]), { 'X-Request-Id': 'mistake' })
+  await ok('POST', '/v1/imports/mistake/undo', {})
   // More changes than one statement stores and logs.
   const operations = lines.slice(1).map(({ external_id }) => ({ op: 'patch', external_id, body: { last_name: 'All' } }))
   await ok('POST', '/v1/people/batch', { atomic: true, operations })

@@ -33,5 +33,5 @@ const isStillRunning = ({ status, code }: { status: number; code: string }) =>
   status === 409 && code === 'invalid_parameter'
 
 /** 128 random bits. `crypto.randomUUID` is missing on pages without HTTPS. */
-const newKey = (): string =>
+export const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')

@@ -25,7 +25,8 @@ export const serviceSentences = defineSentences(
     'must be at most #': 'darf höchstens # sein',
     'must not be more than `maximum`': 'darf nicht größer als das Maximum sein',
     'must match #': 'muss dem Muster # entsprechen',
-    'must be an email address': 'muss eine E-Mail-Adresse sein',
+    'must be an email address, such as ada@example.com, without quotes, comments and IP addresses':
+      'muss eine E-Mail-Adresse sein, etwa ada@example.com, ohne Anführungszeichen, Kommentare und IP-Adressen',
     'must be a language code, such as en or pt-BR': 'muss ein Sprachcode sein, etwa en oder pt-BR',
     'must be a date, YYYY-MM-DD': 'muss ein Datum der Form JJJJ-MM-TT sein',
     'must be a date from 1850-01-01 to today, YYYY-MM-DD': 'muss ein Datum von 1850 bis heute sein, JJJJ-MM-TT',
@@ -52,8 +53,9 @@ export const serviceSentences = defineSentences(
     'is named by the segment #': 'wird vom Segment # genannt',
     'needs `indexed: true`': 'braucht einen Index',
     'applies only to cardinality `one`': 'gilt nur für ein Attribut mit einem Wert',
-    'is a placeholder': 'ist ein Platzhalter',
-    'is a mandatory consent type, which cannot be answered': 'lässt sich nicht beantworten, weil es vorgeschrieben ist',
+    'is a placeholder: create the person first': 'ist ein Platzhalter: erst die Person anlegen',
+    'is a mandatory consent type, which cannot be answered: leave it out':
+      'lässt sich nicht beantworten, weil es vorgeschrieben ist: weglassen',
     'The request has invalid values. See details.': 'Einige Angaben sind ungültig.',
     'The query has invalid values. See details.': 'Die Adresse hat ungültige Angaben.',
     'The request breaks a rule.': 'Die Angaben verstoßen gegen eine Regel.',
@@ -89,7 +91,8 @@ export const serviceSentences = defineSentences(
     'must be at most #': 'può essere al massimo #',
     'must not be more than `maximum`': 'non può superare il massimo',
     'must match #': 'deve corrispondere al modello #',
-    'must be an email address': 'deve essere un indirizzo email',
+    'must be an email address, such as ada@example.com, without quotes, comments and IP addresses':
+      'deve essere un indirizzo email, come ada@example.com, senza virgolette, commenti e indirizzi IP',
     'must be a language code, such as en or pt-BR': 'deve essere un codice di lingua, per esempio en o pt-BR',
     'must be a date, YYYY-MM-DD': 'deve essere una data nella forma AAAA-MM-GG',
     'must be a date from 1850-01-01 to today, YYYY-MM-DD': 'deve essere una data dal 1850 a oggi, AAAA-MM-GG',
@@ -115,8 +118,9 @@ export const serviceSentences = defineSentences(
     'is named by the segment #': 'è indicato dal segmento #',
     'needs `indexed: true`': 'ha bisogno di un indice',
     'applies only to cardinality `one`': 'vale solo per un attributo con un valore',
-    'is a placeholder': 'è un segnaposto',
-    'is a mandatory consent type, which cannot be answered': 'non ammette risposte, perché è obbligatorio',
+    'is a placeholder: create the person first': 'è un segnaposto: prima va creata la persona',
+    'is a mandatory consent type, which cannot be answered: leave it out':
+      'non ammette risposte, perché è obbligatorio: da togliere',
     'The request has invalid values. See details.': 'Alcuni dati non sono validi.',
     'The query has invalid values. See details.': 'L’indirizzo ha dati non validi.',
     'The request breaks a rule.': 'I dati violano una regola.',

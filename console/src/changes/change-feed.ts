@@ -8,6 +8,8 @@ export type Feed = {
   changes: Change[]
   status: 'connecting' | 'live' | 'lost' | 'paused' | 'failed'
   error: unknown
+  /** Why the feed shows less than it is asked for, in the words of the service. */
+  warnings: string[]
   hasOlder: boolean
   showOlder(): Promise<void>
 }
@@ -15,12 +17,38 @@ export type Feed = {
 /** The page begins with the changes among this many of the newest numbers, and keeps at most `maxChanges`. */
 const windowSize = 500
 const maxChanges = 2_000
+const pageSize = 1_000
+
+type Filter = Pick<ChangesSearch, 'subject' | 'operation' | 'stack'>
+
+/**
+ * Reads the newest matching changes up to the number `until`, in order. Where none matches, it looks further back, each time over twice as many
+ * numbers. Returns the number `from` after which all are read.
+ */
+async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
+  let warnings: string[] = []
+  for (let [end, size] = [until, windowSize]; ; size *= 2) {
+    const from = Math.max(0, end - size)
+    const items: Change[] = []
+    for (let after = from; after < end; ) {
+      const options = { ...filter, after, size: pageSize, ...(signal && { signal }) }
+      const page = await client.changes.list(options).page()
+      items.push(...page.items.filter(({ sequence }) => sequence <= end))
+      items.splice(0, items.length - maxChanges)
+      warnings = page.warnings?.map(({ message }) => message) ?? []
+      after = Math.max(page.last, after + 1)
+    }
+    if (items.length > 0 || from === 0 || warnings.length > 0) return { items, from, warnings }
+    end = from
+  }
+}
 
 /** Follows the change log. A pause ends the stream, and it goes on after the last change that arrived. */
 export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPaused: boolean): Feed {
   const [changes, setChanges] = useState<Change[]>([])
   const [status, setStatus] = useState<Feed['status']>('connecting')
   const [error, setError] = useState<unknown>()
+  const [warnings, setWarnings] = useState<string[]>([])
   const [range, setRange] = useState<{ from: number; until: number } | null>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter begins anew
   useEffect(() => {
@@ -38,11 +66,11 @@ export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPa
       let after = range?.until
       if (after === undefined) {
         const { head } = await client.changes.list({ size: 1, signal }).page()
-        const from = Math.max(0, head - windowSize)
-        const page = await client.changes.list({ ...filter, after: from, size: windowSize, signal }).page()
-        after = Math.max(page.last, from)
-        add(page.items)
-        setRange({ from, until: after })
+        const read = await readBack(filter, head, signal)
+        after = head
+        add(read.items)
+        setWarnings(read.warnings)
+        setRange({ from: read.from, until: head })
       }
       setStatus('live')
       const onRetry = () => setStatus('lost')
@@ -62,12 +90,10 @@ export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPa
   }, [subject, operation, stack, isPaused])
   const showOlder = useCallback(async () => {
     if (!range) return
-    const from = Math.max(0, range.from - windowSize)
     const filter = { ...(subject && { subject }), ...(operation && { operation }), ...(stack && { stack }) }
-    const page = await client.changes.list({ ...filter, after: from, size: windowSize }).page()
-    const older = page.items.filter(({ sequence }) => sequence <= range.from)
-    setChanges(before => [...before, ...older.toReversed()])
+    const { items, from } = await readBack(filter, range.from)
+    setChanges(before => [...before, ...items.toReversed()])
     setRange({ ...range, from })
   }, [range, subject, operation, stack])
-  return { changes, status, error, hasOlder: (range?.from ?? 0) > 0, showOlder }
+  return { changes, status, error, warnings, hasOlder: (range?.from ?? 0) > 0, showOlder }
 }

@@ -24,6 +24,7 @@ export function ChangesPage() {
   const feed = useChangeFeed(search, isPaused)
   const change = (changed: ChangesSearch) => navigate({ to: '/changes', search: changed, replace: true })
   const { entity } = search
+  const isFiltered = Object.values(search).some(Boolean)
   const rows = entity
     ? feed.changes.filter(({ id, external_id }) => external_id === entity || String(id) === entity)
     : feed.changes
@@ -43,8 +44,15 @@ export function ChangesPage() {
       <Filters search={search} onChange={change} />
       {feed.status === 'lost' && <Notice kind="caution">{texts.lost}</Notice>}
       {feed.status === 'failed' && <Problem error={feed.error} onRetry={() => location.reload()} />}
+      {feed.warnings.map(message => (
+        <Notice key={message} kind="caution">
+          {message}
+        </Notice>
+      ))}
       {rows.length === 0 && feed.status !== 'connecting' ? (
-        <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>
+        <EmptyState title={feed.hasOlder || isFiltered ? texts.noneMatch : texts.none}>
+          {feed.hasOlder ? texts.noneMatchAdvice : texts.noneAdvice}
+        </EmptyState>
       ) : (
         <ChangeTable rows={rows} onShow={setShown} />
       )}

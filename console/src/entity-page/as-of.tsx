@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { localTime } from '../entity/fields.ts'
+import { localTime, momentOf } from '../entity/fields.ts'
 import type { SetMoment } from '../entity/search.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -29,11 +29,11 @@ function AsOfDialog({ at, setMoment, onClose }: AsOfDialogProps) {
   const texts = useMessages(messages)
   const [text, setText] = useState(() => localTime(at ?? Date.now()).slice(0, 19))
   const [faults, setFaults] = useState<Faults>({})
-  const time = Date.parse(text)
   const submit = () => {
-    if (Number.isNaN(time) || time > Date.now()) return setFaults({ '/at': texts.asOfFuture })
+    const moment = momentOf(text)
+    if (moment === undefined || Date.parse(moment) > Date.now()) return setFaults({ '/at': texts.asOfFuture })
     onClose()
-    setMoment({ at: new Date(time).toISOString() })
+    setMoment({ at: moment })
   }
   return (
     <Dialog title={texts.asOfTitle} isOpen onClose={onClose}>

@@ -145,6 +145,15 @@ export function localTime(moment: string | number | Date): string {
   return local.replace(/(\.000)?Z$/, '')
 }
 
+/**
+ * The moment, RFC 3339 in UTC, of a text of a field of type `datetime-local`. Undefined for a text that is no time, and for a time that clocks
+ * in the time zone of the browser are put forward over, which the browser would move.
+ */
+export function momentOf(localText: string): string | undefined {
+  const date = new Date(localText)
+  return localTime(date).slice(0, 16) === localText.slice(0, 16) && localText !== '' ? date.toISOString() : undefined
+}
+
 /** Why a draft is no value. `json` has the parser's own words. */
 export type DraftFault = { reason: 'number' | 'exactNumber' | 'datetime' } | { reason: 'json'; words: string }
 
@@ -172,8 +181,8 @@ function parseText(field: Field, text: string): Parsed {
   if (kind === 'number') return parseNumber(text.trim())
   if (kind === 'boolean') return { value: text === 'true' }
   if (kind === 'datetime') {
-    const time = Date.parse(text)
-    return Number.isNaN(time) ? { fault: { reason: 'datetime' } } : { value: new Date(time).toISOString() }
+    const value = momentOf(text)
+    return value === undefined ? { fault: { reason: 'datetime' } } : { value }
   }
   // An attribute may have spaces at its ends. A name or an identifier has them by mistake.
   return { value: isAttribute(field) ? text : text.trim() }

@@ -1,5 +1,5 @@
 import { useMessages } from '../app/language.tsx'
-import { localTime } from '../entity/fields.ts'
+import { localTime, momentOf } from '../entity/fields.ts'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import styles from './filter.module.css'
@@ -56,14 +56,9 @@ function DateField({ type, text, onChange }: TimeProps) {
       aria-label={label}
       type="datetime-local"
       value={localTime(text).slice(0, 16)}
-      onChange={next => onChange(instantOf(next))}
+      onChange={next => onChange(momentOf(next) ?? '')}
     />
   )
-}
-
-function instantOf(localTime: string): string {
-  const time = new Date(localTime)
-  return localTime === '' || Number.isNaN(time.getTime()) ? '' : time.toISOString()
 }
 
 /** A number of days, or of another unit. */

@@ -1,4 +1,4 @@
-import type { Change, Channel } from '@kith/client'
+import { type Change, type Channel, channels } from '@kith/client'
 import type { Entity, Values } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
 import { isErasedTarget } from '../entity/relationship.ts'
@@ -57,10 +57,13 @@ export function answersOf({ before, after }: Pick<Change, 'before' | 'after'>): 
   }))
 }
 
+/** The summary flags of all channels. They follow from the answers, and would answer if they were written. */
+export const summaryFlags = Object.values(channels).map(({ flag }) => flag)
+
 /** Members of an entity that no write sets: kith keeps them, or they follow from the answers of the person. */
 const unwritable = new Set([
   ...['id', 'record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at', 'as_of'],
-  ...['consents', 'email_consent', 'sms_consent', 'attribute_values'],
+  ...['consents', ...summaryFlags, 'attribute_values'],
 ])
 
 /** The values that differ from those of another time: `settable` ones can be written, and `fixed` ones cannot. */

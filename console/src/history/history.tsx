@@ -8,7 +8,7 @@ import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
-import { differencesOf } from './differences.ts'
+import { differencesOf, summaryFlags } from './differences.ts'
 import styles from './history.module.css'
 import { HistoryChanges } from './history-changes.tsx'
 import { messages } from './messages.ts'
@@ -89,7 +89,7 @@ function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo 
 }
 
 /** Consent answers cannot be undone by somebody else, so a change of nothing else cannot be undone. */
-const followsFromAnswers = new Set(['email_consent', 'sms_consent', 'state'])
+const followsFromAnswers = new Set<string>([...summaryFlags, 'state'])
 const canBeUndone = (change: Change) =>
   change.operation === 'update' &&
   differencesOf(change).some(({ group, key }) => group === 'attribute' || !followsFromAnswers.has(key))

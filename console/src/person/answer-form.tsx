@@ -6,6 +6,7 @@ import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { isEqual } from '../entity/equal.ts'
+import { momentOf } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { FieldGroup, TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
@@ -44,7 +45,7 @@ const assignmentOf = (draft: Draft, { consent_type_id, channel }: Purpose): Cons
   ...(draft.source.trim() && { source: draft.source }),
   ...(draft.reference.trim() && { reference: draft.reference }),
   ...(draft.text !== noText && { text_version: Number(draft.text) }),
-  ...(draft.at && { collected_at: new Date(draft.at).toISOString() }),
+  ...(draft.at && { collected_at: momentOf(draft.at) ?? draft.at }),
 })
 
 const maxRepeats = 3
@@ -71,6 +72,7 @@ async function recordAnswer(base: Person, draft: Draft, purpose: Purpose) {
 /** Records an answer that a person gave, with its evidence. */
 export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps) {
   const texts = useMessages(consentMessages)
+  const entityTexts = useMessages(entityMessages)
   const [draft, setDraft] = useState<Draft>({
     state: '',
     method: 'phone',
@@ -91,8 +93,13 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
     },
   })
   const submit = () => {
-    setFaults(draft.state === '' ? { [`${place}/state`]: texts.needsAnswer } : {})
-    if (draft.state !== '') save.mutate(draft)
+    const found: Faults = {
+      ...(draft.state === '' && { [`${place}/state`]: texts.needsAnswer }),
+      ...(draft.at !== '' &&
+        momentOf(draft.at) === undefined && { [`${place}/collected_at`]: entityTexts.faults.datetime }),
+    }
+    setFaults(found)
+    if (Object.keys(found).length === 0) save.mutate(draft)
   }
   return (
     <Form

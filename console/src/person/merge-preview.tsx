@@ -41,7 +41,7 @@ export function MergePreview({ survivor, other, result: { changes, person } }: M
       <Answers changes={changes.consents} />
       {moved > 0 && <p>{texts.linksMoved(moved, formats.number(moved))}</p>}
       {links.dropped > 0 && <p>{texts.linksDropped(links.dropped, formats.number(links.dropped))}</p>}
-      {aliases.length > 0 && <p>{texts.aliases(aliases.join(', '))}</p>}
+      {aliases.length > 0 && <p>{texts.aliases(aliases.map(({ value }) => value).join(', '))}</p>}
     </>
   )
 }

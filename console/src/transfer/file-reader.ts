@@ -1,11 +1,22 @@
 import type { Definitions } from '@kith/client'
-import type { ParseOptions } from '../../../transfer/cell-parser.ts'
+import type { OffsetOf } from '../../../transfer/cell-parser.ts'
 import { findTarget, nothing, readOnlyColumnsOf, type Target, targetsOf } from '../../../transfer/columns.ts'
-import { bodyOf, type CsvSettings, cellOf, csvItems, type FileColumns, textOf } from '../../../transfer/csv.ts'
+import {
+  bodyOf,
+  bytesOf,
+  type CsvSettings,
+  cellOf,
+  cellsOfText,
+  csvItems,
+  type FileColumns,
+  settingsOf as settingsOfFile,
+  textOf,
+} from '../../../transfer/csv.ts'
 import type { Format } from '../../../transfer/file.ts'
-import type { ImportItem } from '../../../transfer/item.ts'
+import { buildUnfitRefusal, type ImportItem } from '../../../transfer/item.ts'
 import { ndjsonItems } from '../../../transfer/ndjson.ts'
 import type { Pieces } from '../../../transfer/pieces.ts'
+import { momentOf } from '../entity/fields.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { type Encoding, openFile } from './file-source.ts'
 
@@ -18,33 +29,59 @@ export type ReadOptions = {
   /** `local` is the time zone of the browser. */
   offset: 'Z' | 'local' | null
   empty: 'absent' | 'null'
-  listSeparator: string
+  decimal: '.' | ','
+  /** Words that mean yes, no and nothing, separated by commas. */
+  trueWords: string
+  falseWords: string
+  nullWords: string
 }
 
 export const defaultReadOptions: Omit<ReadOptions, 'format'> = {
-  encoding: 'utf-8',
+  encoding: 'detected',
   delimiter: null,
   dateOrder: null,
   offset: null,
   empty: 'absent',
-  listSeparator: '|',
+  decimal: '.',
+  trueWords: '',
+  falseWords: '',
+  nullWords: '',
 }
 
 /** The field of each column: a name of `targetsOf`, '' if the column is ignored, null while nobody has chosen. */
 export type Mapping = (string | null)[]
 
 /** The beginning of a CSV file: the names of its columns, and its first records with their lines. */
-export type CsvStart = { names: string[]; delimiter: string; records: { line: number; cells: string[] }[] }
+export type CsvStart = { names: string[]; delimiter: string; encoding: string | undefined; records: CsvStartRecord[] }
+
+/** `fault` says why a record is malformed. Its one cell is then its text. */
+type CsvStartRecord = { line: number; cells: string[]; fault?: string | undefined }
 
 const previewRows = 20
 
-export const settingsOf = ({ offset, ...options }: ReadOptions): CsvSettings => ({
-  ...options,
-  offset: offset === 'local' ? localOffsetOf : offset,
-})
+/** Throws if a word has two meanings. */
+export const settingsOf = ({ delimiter, dateOrder, offset, empty, decimal, ...words }: ReadOptions): CsvSettings =>
+  settingsOfFile({
+    ...{ delimiter, dateOrder, empty, decimal },
+    offset: offset === 'local' ? localOffsetOf : offset,
+    true_words: words.trueWords.split(','),
+    false_words: words.falseWords.split(','),
+    null_words: words.nullWords.split(','),
+  })
 
-/** The offset of the browser's time zone at a local time, such as +01:00. */
-const localOffsetOf: Extract<ParseOptions['offset'], (localTime: string) => string> = localTime => {
+/** What is wrong with the options, or null. */
+export function settingsFault(options: ReadOptions): string | null {
+  try {
+    settingsOf(options)
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** The offset of the browser's time zone at a local time, such as +01:00. Null for a time that clocks are put forward over. */
+const localOffsetOf: OffsetOf = localTime => {
+  if (momentOf(localTime) === undefined) return null
   const minutes = -new Date(localTime).getTimezoneOffset()
   const twoDigits = (value: number) => String(value).padStart(2, '0')
   const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60]
@@ -53,16 +90,23 @@ const localOffsetOf: Extract<ParseOptions['offset'], (localTime: string) => stri
 
 /** Reads the beginning of a CSV file. Throws if the file is empty, no CSV, or in another encoding. */
 export async function readCsvStart(file: File, options: ReadOptions): Promise<CsvStart> {
-  const start: CsvStart = { names: [], delimiter: ',', records: [] }
+  const start: CsvStart = { names: [], delimiter: ',', encoding: undefined, records: [] }
+  const opened = openFile(file, options)
   const plan = (head: { cells: string[]; delimiter: string }): FileColumns => {
     start.names = head.cells.map(cell => textOf(cell).trim())
     start.delimiter = head.delimiter
     return { targets: head.cells.map(() => nothing), stateAt: null, notices: [], constants: [] }
   }
-  for await (const items of csvItems(openFile(file, options.encoding).pieces, settingsOf(options), plan)) {
-    for (const { line, original } of items) start.records.push({ line, cells: (original as string[]).map(shownCell) })
+  for await (const items of csvItems(opened.pieces, settingsOf(options), plan)) {
+    for (const { line, original, refusal } of items)
+      start.records.push(
+        Array.isArray(original)
+          ? { line, cells: original.map(shownCell) }
+          : { line, cells: [new TextDecoder().decode(original)], fault: refusal?.message },
+      )
     if (start.records.length >= previewRows) break
   }
+  start.encoding = opened.encoding()
   start.records.splice(previewRows)
   return start
 }
@@ -70,7 +114,7 @@ export async function readCsvStart(file: File, options: ReadOptions): Promise<Cs
 /** The first lines of a file of JSON lines, as the file has them. */
 export async function readNdjsonStart(file: File, options: ReadOptions, owner: string): Promise<ImportItem[]> {
   const lines: ImportItem[] = []
-  for await (const items of ndjsonItems(openFile(file, options.encoding).pieces, owner)) {
+  for await (const items of ndjsonItems(openFile(file, options).pieces, owner)) {
     lines.push(...items)
     if (lines.length >= previewRows) break
   }
@@ -145,7 +189,9 @@ export type PreviewRow = {
 }
 
 export function previewOf(start: CsvStart, columns: FileColumns, options: ReadOptions): PreviewRow[] {
-  return start.records.map(({ line, cells }) => {
+  return start.records.map(({ line, cells, fault }) => {
+    if (fault !== undefined)
+      return { line, error: fault, cells: cells.map(text => ({ text, value: undefined, error: undefined })) }
     const read = bodyOf(cells.map(cellOf), columns, settingsOf(options))
     const details = 'refusal' in read ? (read.refusal?.details ?? []) : []
     const body = read.body === null ? undefined : (JSON.parse(read.body) as Body)
@@ -182,6 +228,21 @@ export function itemsOf(
 export function itemOfCells(line: number, cells: string[], columns: FileColumns, options: ReadOptions): ImportItem {
   const original = cells.map(cellOf)
   return { line, original, ...bodyOf(original, columns, settingsOf(options)) }
+}
+
+/** Reads the text of a malformed record again that a person has mended. */
+export function itemOfText(
+  line: number,
+  text: string,
+  columns: FileColumns,
+  options: ReadOptions & { delimiter: string },
+): ImportItem {
+  try {
+    return itemOfCells(line, cellsOfText(text, options.delimiter).map(shownCell), columns, options)
+  } catch (error) {
+    const refusal = buildUnfitRefusal((error as Error).message)
+    return { line, original: bytesOf(cellOf(text)), body: null, refusal }
+  }
 }
 
 /** Reads a line again that a person has mended. Line ends within it become spaces, which mean the same in JSON. */

@@ -5,21 +5,35 @@ export const fileSentences = defineSentences(
   {
     'has # cells, but the header has #': 'hat # Zellen, die Kopfzeile aber #',
     'has more than # bytes': 'hat mehr als # Byte',
+    'has a quote that is not closed': 'hat ein Anführungszeichen, das nicht geschlossen ist',
+    'has a character between a closing quote and the next separator. Write a quote within a cell twice, and leave out spaces around the quotes':
+      'hat ein Zeichen zwischen einem schließenden Anführungszeichen und dem nächsten Trennzeichen. Schreiben Sie ein Anführungszeichen in einer Zelle doppelt, und lassen Sie Leerzeichen um die Anführungszeichen weg',
+    'has a cell with white space before its opening quote. Leave it out, or enclose the whole cell in quotes and write the quotes within it twice':
+      'hat eine Zelle mit Leerraum vor dem öffnenden Anführungszeichen. Lassen Sie ihn weg, oder schließen Sie die ganze Zelle in Anführungszeichen ein und verdoppeln Sie die darin',
+    'has a quote after a backslash. Enclose the cell in quotes, and write a quote within it twice, without the backslash':
+      'hat ein Anführungszeichen nach einem Backslash. Schließen Sie die Zelle in Anführungszeichen ein, und schreiben Sie eines darin doppelt, ohne Backslash',
+    'has several lines that no quotes enclose': 'hat mehrere Zeilen, die keine Anführungszeichen einschließen',
+    '# is not a number such as 12 or 0.5. For a decimal comma use --decimal ,':
+      '# ist keine Zahl wie 12 oder 0.5. Ein Dezimalkomma können Sie wählen',
+    '# is not a number such as 12 or 0,5, without separators of thousands':
+      '# ist keine Zahl wie 12 oder 0,5, ohne Tausendertrennzeichen',
     'is not UTF-8': 'ist kein UTF-8',
     'is not JSON. A JSON text needs double quotes': 'ist kein JSON. Ein Text braucht darin doppelte Anführungszeichen',
     'is not a JSON #': 'ist kein JSON: #',
     'has an element that cannot have a prefix. Only texts and whole numbers can':
       'hat ein Element, das kein Präfix haben kann. Das können nur Texte und ganze Zahlen',
     '# has more digits than a number can store': '# hat mehr Stellen, als eine Zahl speichern kann',
-    '# is not a boolean. Write yes or no, true or false, 1 or 0':
+    '# is not a boolean. Write yes or no, true or false, 1 or 0, or name the words with --true-words and --false-words':
       '# ist weder ja noch nein. Möglich sind yes und no, true und false, 1 und 0',
     '# is not a date such as 1999-12-31 or 31.12.1999': '# ist kein Datum wie 1999-12-31 oder 31.12.1999',
     '# is ambiguous. Use --date-order dmy or mdy': '# ist mehrdeutig. Wählen Sie die Reihenfolge von Tag und Monat',
     '# is not a date and time such as 1999-12-31T23:59:59Z': '# ist kein Zeitpunkt wie 1999-12-31T23:59:59Z',
     '# is not an existing date and time': 'Den Zeitpunkt # gibt es nicht',
+    '# does not exist in the time zone: clocks are put forward over it':
+      '# gibt es in der Zeitzone nicht: Die Uhren werden darüber hinweg vorgestellt',
     '# has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin':
       '# hat keine Zeitzone. Wählen Sie eine',
-    '#, so that the answer has no time. #': '#, so dass die Antwort keinen Zeitpunkt hat. #',
+    '#, so that the refusal has no time. #': '#, so dass die Ablehnung keinen Zeitpunkt hat. #',
     'are empty': 'sind leer',
     'is empty': 'ist leer',
     'has no time beside it': 'hat keinen Zeitpunkt daneben',
@@ -32,21 +46,35 @@ export const fileSentences = defineSentences(
   {
     'has # cells, but the header has #': 'ha # celle, ma l’intestazione ne ha #',
     'has more than # bytes': 'ha più di # byte',
+    'has a quote that is not closed': 'ha virgolette che non si chiudono',
+    'has a character between a closing quote and the next separator. Write a quote within a cell twice, and leave out spaces around the quotes':
+      'ha un carattere tra le virgolette di chiusura e il separatore seguente. Raddoppia le virgolette dentro una cella e togli gli spazi attorno',
+    'has a cell with white space before its opening quote. Leave it out, or enclose the whole cell in quotes and write the quotes within it twice':
+      'ha una cella con uno spazio prima delle virgolette di apertura. Toglilo, oppure racchiudi tutta la cella tra virgolette e raddoppia quelle interne',
+    'has a quote after a backslash. Enclose the cell in quotes, and write a quote within it twice, without the backslash':
+      'ha virgolette dopo una barra rovesciata. Racchiudi la cella tra virgolette e raddoppia quelle interne, senza barra rovesciata',
+    'has several lines that no quotes enclose': 'ha più righe che nessuna virgoletta racchiude',
+    '# is not a number such as 12 or 0.5. For a decimal comma use --decimal ,':
+      '# non è un numero come 12 o 0.5. Puoi scegliere la virgola decimale',
+    '# is not a number such as 12 or 0,5, without separators of thousands':
+      '# non è un numero come 12 o 0,5, senza separatori delle migliaia',
     'is not UTF-8': 'non è UTF-8',
     'is not JSON. A JSON text needs double quotes': 'non è JSON. Un testo vi richiede virgolette doppie',
     'is not a JSON #': 'non è JSON: #',
     'has an element that cannot have a prefix. Only texts and whole numbers can':
       'ha un elemento che non può avere un prefisso. Possono averlo solo testi e numeri interi',
     '# has more digits than a number can store': '# ha più cifre di quante un numero ne possa contenere',
-    '# is not a boolean. Write yes or no, true or false, 1 or 0':
+    '# is not a boolean. Write yes or no, true or false, 1 or 0, or name the words with --true-words and --false-words':
       '# non è né sì né no. Scrivi yes o no, true o false, 1 o 0',
     '# is not a date such as 1999-12-31 or 31.12.1999': '# non è una data come 1999-12-31 o 31.12.1999',
     '# is ambiguous. Use --date-order dmy or mdy': '# è ambiguo. Scegli l’ordine di giorno e mese',
     '# is not a date and time such as 1999-12-31T23:59:59Z': '# non è una data con ora come 1999-12-31T23:59:59Z',
     '# is not an existing date and time': 'Il momento # non esiste',
+    '# does not exist in the time zone: clocks are put forward over it':
+      '# non esiste nel fuso orario: gli orologi lo saltano in avanti',
     '# has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin':
       '# non ha un fuso orario. Sceglilo',
-    '#, so that the answer has no time. #': '#, quindi la risposta non ha un momento. #',
+    '#, so that the refusal has no time. #': '#, quindi il rifiuto non ha un momento. #',
     'are empty': 'sono vuote',
     'is empty': 'è vuota',
     'has no time beside it': 'non ha un momento accanto',

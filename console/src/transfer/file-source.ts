@@ -1,14 +1,16 @@
-import { type OpenFile, openPieces } from '../../../transfer/file.ts'
+import { type FileOptions, type OpenFile, openPieces } from '../../../transfer/file.ts'
 
-/** The encodings that a file can be read in. `utf-8` drops the byte order mark and refuses UTF-16. */
-export const encodings = ['utf-8', 'windows-1252', 'utf-16le'] as const
+/** The encodings that a file can be read in. `detected` finds it from the bytes. */
+export const encodings = ['detected', 'utf-8', 'windows-1252', 'utf-16le'] as const
 export type Encoding = (typeof encodings)[number]
 
 /** Opens a file. Only the piece in work is in memory. */
-export const openFile = (file: File, encoding: Encoding): OpenFile =>
-  openPieces(file.name, piecesOf(file.stream()), encoding === 'utf-8' ? undefined : encoding, pieces =>
+export function openFile(file: File, options: { format: FileOptions['format']; encoding: Encoding }): OpenFile {
+  const encoding = options.encoding === 'detected' ? undefined : options.encoding
+  return openPieces({ name: file.name, format: options.format, encoding }, piecesOf(file.stream()), pieces =>
     piecesOf(streamOf(pieces).pipeThrough(new DecompressionStream('gzip'))),
   )
+}
 
 /** The pieces of a stream. Safari cannot iterate one. Leaving the iteration ends the stream. */
 async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {

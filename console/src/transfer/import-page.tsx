@@ -32,6 +32,9 @@ export function ImportPage() {
       mapping: [],
       match: ['external_id'],
       isCreateOnly: false,
+      takesShared: false,
+      areAnswersOfNow: false,
+      addsToLists: false,
     })
   }
   const startAnew = () => {

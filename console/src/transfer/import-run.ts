@@ -1,8 +1,9 @@
-import type { ImportAnswer } from '@kith/client'
+import type { ImportAnswer, MatchKind } from '@kith/client'
 import { doneBytesOf, type ImportState, importAll, startState } from '../../../transfer/import.ts'
-import { type ImportItem, identifierOf } from '../../../transfer/item.ts'
+import type { ImportItem } from '../../../transfer/item.ts'
 import { refusedOf } from '../../../transfer/refused.ts'
 import type { Stop } from '../../../transfer/retry.ts'
+import { EarlierLines, type SharedAddresses } from '../../../transfer/shared-addresses.ts'
 import { type FileHead, type RefusedLine, RefusedLines } from './refused-lines.ts'
 import { Run, type RunState, startedRun } from './run.ts'
 
@@ -16,8 +17,10 @@ export type ImportSource = {
   /** After a dry run: imports the file. */
   importAfterCheck: (() => void) | null
   head: FileHead | null
+  match: readonly MatchKind[]
+  shared: SharedAddresses
   /** Whether a line without an `external_id` may be sent again. */
-  isRepeatable: boolean
+  isRepeatable: (item: ImportItem) => boolean
   /** Opens the file from its beginning. */
   open(): { items: AsyncGenerator<ImportItem[]>; readBytes(): number }
   /** Reads a mended line again. */
@@ -32,8 +35,10 @@ export type ImportRunState = RunState &
     doneBytes: number
     /** The time in milliseconds that the import was at work, without its pauses. */
     workMs: number
-    /** Stored lines with the `external_id` of an earlier one, whose values they overwrite. */
+    /** Stored lines that meet the person of an earlier one, whose values they overwrite. */
     overwriting: number
+    /** Lines with an address that too many lines share. */
+    sharing: number
     refusedLines: readonly RefusedLine[]
     furtherRefused: number
   }
@@ -42,14 +47,15 @@ export type ImportRunState = RunState &
 export class ImportRun extends Run<ImportRunState> {
   readonly job: ImportSource
   readonly #refused: RefusedLines
-  readonly #identifiers = new Set<string>()
+  readonly #earlier: EarlierLines
   readonly #counts = startState()
 
   constructor(job: ImportSource) {
     const lines = { refusedLines: [], furtherRefused: 0 }
-    super({ ...startedRun, ...startState(), doneBytes: 0, workMs: 0, overwriting: 0, ...lines })
+    super({ ...startedRun, ...startState(), doneBytes: 0, workMs: 0, overwriting: 0, sharing: 0, ...lines })
     this.job = job
     this.#refused = new RefusedLines(job.head)
+    this.#earlier = new EarlierLines(job.match)
   }
 
   /** Imports the file. Resolves when the import has ended, however it ended. */
@@ -100,11 +106,13 @@ export class ImportRun extends Run<ImportRunState> {
       state: this.#counts,
       done: items => {
         this.#refused.add(refusedOf(items))
-        const { workMs, overwriting } = this.getState()
+        const { workMs } = this.getState()
+        this.#earlier.add(items)
         const nowMs = performance.now()
         this.#show({
           workMs: workMs + nowMs - startedMs,
-          overwriting: overwriting + this.#countOverwriting(items),
+          overwriting: this.#earlier.count,
+          sharing: this.job.shared.lines,
         })
         startedMs = nowMs
         onDone(items.length)
@@ -121,14 +129,6 @@ export class ImportRun extends Run<ImportRunState> {
     this.#counts.failed += count
     this.#counts.received += count
     this.#show()
-  }
-
-  #countOverwriting(items: ImportItem[]): number {
-    const before = this.#identifiers.size
-    const stored = items.filter(({ body, refusal }) => body !== null && !refusal)
-    const named = stored.map(identifierOf).filter(identifier => identifier !== null)
-    for (const identifier of named) this.#identifiers.add(identifier)
-    return named.length - (this.#identifiers.size - before)
   }
 
   #show(change: Partial<ImportRunState> = {}): void {

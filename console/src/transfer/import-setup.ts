@@ -1,17 +1,22 @@
 import type { Definitions, MatchKind } from '@kith/client'
+import type { ImportItem } from '../../../transfer/item.ts'
+import { SharedAddresses } from '../../../transfer/shared-addresses.ts'
 import { client } from '../app/client.ts'
+import { newKey } from '../app/send-once.ts'
 import { showRun } from './current-run.ts'
 import {
   type CsvStart,
   columnsOfMapping,
   itemOfCells,
   itemOfLine,
+  itemOfText,
   itemsOf,
   type Mapping,
   type ReadOptions,
 } from './file-reader.ts'
 import { openFile } from './file-source.ts'
 import { ImportRun } from './import-run.ts'
+import type { RefusedLine } from './refused-lines.ts'
 
 /** What a person chooses before an import. */
 export type ImportSetup = {
@@ -22,6 +27,12 @@ export type ImportSetup = {
   mapping: Mapping
   match: readonly MatchKind[]
   isCreateOnly: boolean
+  /** People are recognized also by an address that more than ten lines share. */
+  takesShared: boolean
+  /** Whether consent answers without a time are given now. */
+  areAnswersOfNow: boolean
+  /** Whether lists add their elements to those that are stored. */
+  addsToLists: boolean
 }
 
 /** Starts an import, and shows it on the page. `start` is null for a file of JSON lines. */
@@ -31,26 +42,51 @@ export function startImport(
   start: CsvStart | null,
   isDryRun: boolean,
 ): void {
-  const { file, owner, options, mapping, match, isCreateOnly } = setup
+  const { file, owner, options, mapping, match, isCreateOnly, takesShared, areAnswersOfNow, addsToLists } = setup
   const columns = start && columnsOfMapping(start.names, mapping, owner, definitions)
   const stack = definitions.stacks.find(({ key }) => key === owner)
+  const shared = new SharedAddresses(match)
+  const isMatched = match.length > 1
+  // One id for all requests, so that the import is one.
+  const requestId = newKey()
+  const read = () => {
+    const { pieces, readBytes } = openFile(file, options)
+    return { items: itemsOf(pieces, owner, options, columns), readBytes }
+  }
+  async function* spared(items: AsyncIterable<ImportItem[]>) {
+    // A file is read whole before it is sent, to find the addresses that many lines share.
+    if (isMatched && !takesShared) await shared.count(read().items, () => !run.isActive)
+    yield* shared.spareAll(items)
+  }
+  const reread = ({ line, content }: RefusedLine) => {
+    if (typeof content !== 'string') return itemOfCells(line, content, columns!, options)
+    if (columns === null) return itemOfLine(line, content, owner)
+    return itemOfText(line, content, columns, { ...options, delimiter: start!.delimiter })
+  }
   const run = new ImportRun({
     fileName: file.name,
     target: owner === 'people' ? owner : (stack?.name ?? owner),
     totalBytes: file.size,
     isDryRun,
     importAfterCheck: isDryRun ? () => startImport(setup, definitions, start, false) : null,
-    isRepeatable: isDryRun || match.length > 1,
+    isRepeatable: item => isDryRun || (isMatched && !item.recognizesNobody),
     head: start && { names: start.names, delimiter: start.delimiter },
+    match,
+    shared,
     open() {
-      const { pieces, readBytes } = openFile(file, options.encoding)
-      return { items: itemsOf(pieces, owner, options, columns), readBytes }
+      const { items, readBytes } = read()
+      return { items: spared(items), readBytes }
     },
-    reread: ({ line, content }) =>
-      typeof content === 'string' ? itemOfLine(line, content, owner) : itemOfCells(line, content, columns!, options),
+    reread: async line => shared.spare(await reread(line)),
     send(lines, signal) {
       const sendOptions = { signal, dryRun: isDryRun, createOnly: isCreateOnly }
-      return client.entities(owner).import(lines, { ...sendOptions, ...(match.length > 1 && { match }) })
+      return client.entities(owner).import(lines, {
+        ...sendOptions,
+        requestId,
+        ...(isMatched && { match }),
+        ...(areAnswersOfNow && owner === 'people' && { consents: 'now' }),
+        ...(addsToLists && { lists: 'add' }),
+      })
     },
   })
   showRun(run)

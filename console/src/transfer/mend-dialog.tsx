@@ -40,7 +40,13 @@ export function MendDialog({
           ))}
         </Notice>
         {typeof content === 'string' ? (
-          <TextField label={texts.jsonLine} rows={8} value={content} onChange={setContent} autoFocus />
+          <TextField
+            label={names.length > 0 ? texts.recordText : texts.jsonLine}
+            rows={8}
+            value={content}
+            onChange={setContent}
+            autoFocus
+          />
         ) : (
           content.map((cell, index) => (
             <TextField

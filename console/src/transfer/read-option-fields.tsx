@@ -1,7 +1,7 @@
 import type { MatchKind } from '@kith/client'
 import type { Format } from '../../../transfer/file.ts'
 import { useMessages } from '../app/language.tsx'
-import { Checkbox } from '../ui/field.tsx'
+import { Checkbox, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import type { ReadOptions } from './file-reader.ts'
 import { type Encoding, encodings } from './file-source.ts'
@@ -9,14 +9,23 @@ import type { ImportSetup } from './import-setup.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
-const encodingLabels: Record<Encoding, string> = {
+const encodingLabels: Record<Exclude<Encoding, 'detected'>, string> = {
   'utf-8': 'UTF-8',
   'windows-1252': 'Windows-1252 (Excel)',
   'utf-16le': 'UTF-16',
 }
 
 /** The choices of how a file is read, and of what its lines may change. */
-export function ReadOptionFields({ setup, onChange }: { setup: ImportSetup; onChange: (setup: ImportSetup) => void }) {
+export function ReadOptionFields({
+  setup,
+  onChange,
+  encoding,
+}: {
+  setup: ImportSetup
+  onChange: (setup: ImportSetup) => void
+  /** The encoding that was found from the bytes of the file. */
+  encoding: string | undefined
+}) {
   const texts = useMessages(messages)
   const { options, owner, match } = setup
   const change = (changed: Partial<ReadOptions>) => onChange({ ...setup, options: { ...options, ...changed } })
@@ -33,7 +42,10 @@ export function ReadOptionFields({ setup, onChange }: { setup: ImportSetup; onCh
       />
       <Select<Encoding>
         label={texts.encoding}
-        options={encodings.map(value => ({ value, label: encodingLabels[value] }))}
+        options={encodings.map(value => ({
+          value,
+          label: value === 'detected' ? [texts.detected, encoding].filter(Boolean).join(': ') : encodingLabels[value],
+        }))}
         value={options.encoding}
         onChange={encoding => change({ encoding })}
       />
@@ -50,9 +62,25 @@ export function ReadOptionFields({ setup, onChange }: { setup: ImportSetup; onCh
           onChange={value => onChange({ ...setup, match: value.split(',') as MatchKind[] })}
         />
       )}
+      {match.length > 1 && (
+        <Checkbox isSelected={setup.takesShared} onChange={takesShared => onChange({ ...setup, takesShared })}>
+          {texts.takesShared}
+        </Checkbox>
+      )}
       <Checkbox isSelected={setup.isCreateOnly} onChange={isCreateOnly => onChange({ ...setup, isCreateOnly })}>
         {texts.createOnly}
       </Checkbox>
+      <Checkbox isSelected={setup.addsToLists} onChange={addsToLists => onChange({ ...setup, addsToLists })}>
+        {texts.addsToLists}
+      </Checkbox>
+      {owner === 'people' && (
+        <Checkbox
+          isSelected={setup.areAnswersOfNow}
+          onChange={areAnswersOfNow => onChange({ ...setup, areAnswersOfNow })}
+        >
+          {texts.answersOfNow}
+        </Checkbox>
+      )}
     </div>
   )
 }
@@ -78,6 +106,15 @@ function CsvOptionFields({
         ]}
         value={options.delimiter ?? 'detected'}
         onChange={value => onChange({ delimiter: value === 'detected' ? null : value })}
+      />
+      <Select<'.' | ','>
+        label={texts.decimal}
+        options={[
+          { value: '.', label: '0.5' },
+          { value: ',', label: '0,5' },
+        ]}
+        value={options.decimal}
+        onChange={decimal => onChange({ decimal })}
       />
       <Select<'none' | 'dmy' | 'mdy'>
         label={texts.dateOrder}
@@ -108,6 +145,18 @@ function CsvOptionFields({
         value={options.empty}
         onChange={empty => onChange({ empty })}
       />
+      <TextField
+        label={texts.trueWords}
+        value={options.trueWords}
+        onChange={trueWords => onChange({ trueWords })}
+        help={texts.wordsHelp}
+      />
+      <TextField
+        label={texts.falseWords}
+        value={options.falseWords}
+        onChange={falseWords => onChange({ falseWords })}
+      />
+      <TextField label={texts.nullWords} value={options.nullWords} onChange={nullWords => onChange({ nullWords })} />
     </>
   )
 }

@@ -124,6 +124,7 @@ function CountList({ state, isDryRun }: { state: ImportRunState; isDryRun: boole
     [isDryRun ? texts.wouldStay : texts.unchanged, state.unchanged],
     [texts.refused, state.failed],
     ...(state.overwriting > 0 ? ([[texts.overwriting, state.overwriting]] as [string, number][]) : []),
+    ...(state.sharing > 0 ? ([[texts.sharing, state.sharing]] as [string, number][]) : []),
     ...(state.leftOut > 0 ? ([[texts.skipped, state.leftOut]] as [string, number][]) : []),
   ]
   return (

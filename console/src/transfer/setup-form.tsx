@@ -12,6 +12,7 @@ import {
   readCsvStart,
   readNdjsonStart,
   repeatedFields,
+  settingsFault,
   suggestMapping,
 } from './file-reader.ts'
 import { type ImportSetup, startImport } from './import-setup.ts'
@@ -44,6 +45,7 @@ export function SetupForm(props: SetupProps) {
         : { csv: null, lines: await readNdjsonStart(file, options, owner) },
     gcTime: 0,
   })
+  const fault = isCsv ? settingsFault(options) : null
   return (
     <>
       <div className={styles.fileLine!}>
@@ -52,7 +54,8 @@ export function SetupForm(props: SetupProps) {
         </p>
         <Button onPress={onAnotherFile}>{texts.chooseAnother}</Button>
       </div>
-      <ReadOptionFields {...props} />
+      <ReadOptionFields {...props} encoding={start.data?.csv?.encoding} />
+      {fault && <Notice kind="error" title={fault} />}
       {start.error && (
         <Notice kind="error" title={texts.unreadable}>
           <p>{start.error.message}</p>
@@ -60,7 +63,7 @@ export function SetupForm(props: SetupProps) {
         </Notice>
       )}
       {start.isPending && <Loading />}
-      {start.data?.csv && <CsvSetup {...props} start={start.data.csv} />}
+      {!fault && start.data?.csv && <CsvSetup {...props} start={start.data.csv} />}
       {start.data?.lines && (
         <>
           <NdjsonPreview items={start.data.lines} />

@@ -28,6 +28,9 @@ export const messages = defineMessages({
     payload: 'Content',
     payloadFull: 'The whole change',
     payloadIds: 'Identifiers only, without values',
+    headers: 'Headers of each request',
+    headersHelp:
+      'One on each line, such as Authorization: Bearer …, at most five. Values are never shown again: a line without a value keeps it.',
     createAction: 'Create',
     secretTitle: 'The secret of the webhook',
     secretAdvice: 'It is shown only now. The receiver checks signatures with it. Copy it to a safe place.',
@@ -97,6 +100,9 @@ export const messages = defineMessages({
     payload: 'Inhalt',
     payloadFull: 'Die ganze Änderung',
     payloadIds: 'Nur Kennungen, ohne Werte',
+    headers: 'Kopfzeilen jeder Anfrage',
+    headersHelp:
+      'Eine je Zeile, etwa Authorization: Bearer …, höchstens fünf. Werte werden nie wieder gezeigt: Eine Zeile ohne Wert behält ihn.',
     createAction: 'Anlegen',
     secretTitle: 'Das Geheimnis des Webhooks',
     secretAdvice:
@@ -167,6 +173,9 @@ export const messages = defineMessages({
     payload: 'Contenuto',
     payloadFull: 'La modifica intera',
     payloadIds: 'Solo identificativi, senza valori',
+    headers: 'Intestazioni di ogni richiesta',
+    headersHelp:
+      'Una per riga, per esempio Authorization: Bearer …, al massimo cinque. I valori non si vedono più: una riga senza valore lo conserva.',
     createAction: 'Crea',
     secretTitle: 'Il segreto del webhook',
     secretAdvice: 'Si vede solo ora. Il destinatario lo usa per verificare le firme. Copialo in un posto sicuro.',

@@ -1,4 +1,4 @@
-import { eventSubjects, type NewWebhook, type Webhook } from '@kith/client'
+import { eventSubjects, type NewWebhook, type Webhook, type WebhookPatch } from '@kith/client'
 import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import type { Write } from '../app/write.ts'
@@ -15,6 +15,8 @@ type Draft = {
   keys: string
   payload: 'full' | 'ids'
   description: string
+  /** A line for each header: its name, a colon and its value. */
+  headers: string
 }
 
 const formOf = (webhook: Webhook | null): Draft => ({
@@ -24,6 +26,8 @@ const formOf = (webhook: Webhook | null): Draft => ({
   keys: webhook?.keys?.join(', ') ?? '',
   payload: webhook?.payload ?? 'full',
   description: webhook?.description ?? '',
+  // The service shows no values. A line without one keeps it.
+  headers: webhook?.headers.map(name => `${name}:`).join('\n') ?? '',
 })
 
 function listOf(text: string): string[] | null {
@@ -32,20 +36,35 @@ function listOf(text: string): string[] | null {
   return filled.length === 0 ? null : filled
 }
 
-const bodyOf = ({ url, events, stacks, keys, payload, description }: Draft): NewWebhook => ({
+/** The headers of the lines. Those of `stored` keep their value in a line without one, and are removed if they have no line. */
+export function headersOf(text: string, stored: readonly string[]): Record<string, string | null> {
+  const lines = text.split('\n').filter(line => line.trim() !== '')
+  const written = lines.map(line => {
+    const colon = line.indexOf(':')
+    return colon === -1 ? [line.trim(), ''] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()]
+  }) as [string, string][]
+  const kept = new Set(written.map(([name]) => name.toLowerCase()))
+  const removed = stored.filter(name => !kept.has(name)).map(name => [name, null] as const)
+  const set = written.filter(([name, value]) => value !== '' || !stored.includes(name.toLowerCase()))
+  return Object.fromEntries([...removed, ...set])
+}
+
+const bodyOf = ({ url, events, stacks, keys, payload, description, headers }: Draft, webhook: Webhook | null) => ({
   url: url.trim(),
   events,
   stacks: listOf(stacks),
   keys: listOf(keys),
   payload,
   description: description.trim() === '' ? null : description.trim(),
+  headers: headersOf(headers, webhook?.headers ?? []),
 })
 
 type WebhookFormProps = {
   title: string
   webhook: Webhook | null
   action: string
-  write: Write<NewWebhook>
+  /** A new webhook has no header that is null. */
+  write: Write<NewWebhook & WebhookPatch>
   onClose: () => void
 }
 
@@ -69,7 +88,12 @@ export function WebhookForm({ title, webhook, action, write, onClose }: WebhookF
   )
   return (
     <Dialog title={title} isOpen onClose={onClose}>
-      <Form onSubmit={() => write.mutate(bodyOf(form))} write={write} submit={action} onCancel={onClose}>
+      <Form
+        onSubmit={() => write.mutate(bodyOf(form, webhook) as NewWebhook & WebhookPatch)}
+        write={write}
+        submit={action}
+        onCancel={onClose}
+      >
         {text('url', texts.urlHelp)}
         <FieldGroup legend={texts.events} look="grid" name="/events">
           {eventSubjects.map(group => {
@@ -97,6 +121,14 @@ export function WebhookForm({ title, webhook, action, write, onClose }: WebhookF
           onChange={payload => change({ payload })}
         />
         {text('description')}
+        <TextField
+          label={texts.headers}
+          help={texts.headersHelp}
+          name="/headers"
+          rows={3}
+          value={form.headers}
+          onChange={headers => change({ headers })}
+        />
       </Form>
     </Dialog>
   )

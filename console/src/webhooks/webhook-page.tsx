@@ -52,6 +52,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
         [texts.events, webhook.events.join(', ')],
         ...(webhook.stacks ? [[texts.stacks, webhook.stacks.join(', ')] as const] : []),
         ...(webhook.keys ? [[texts.keys, webhook.keys.join(', ')] as const] : []),
+        ...(webhook.headers.length > 0 ? [[texts.headers, webhook.headers.join(', ')] as const] : []),
         [texts.payload, webhook.payload === 'full' ? texts.payloadFull : texts.payloadIds],
         [texts.waitingDeliveries, <Backlog key="backlog" webhook={webhook} />],
         ...(backlog.changes > 0 ? [[texts.unseen, formats.number(backlog.changes)] as const] : []),

@@ -13,7 +13,7 @@ import {
 import type { Detail } from '../../errors.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import type { Columns, EntityRow } from '../entity-row.ts'
-import type { Write } from '../write-request.ts'
+import { timeOfUndated, type Write } from '../write-request.ts'
 
 /** Changed fields and their values, in the format of a read. */
 export type FieldValues = Record<string, unknown>
@@ -39,7 +39,7 @@ export function decideAnswers(
 ): { answers: Answer[]; consents?: ConsentChange } {
   if (!hasAnswers(write.body)) return { answers: [] }
   const current = row?.answers ?? {}
-  const bodyAnswers = expandAnswers(write.body, current, consent_types, at)
+  const bodyAnswers = expandAnswers(write.body, current, consent_types, at, timeOfUndated(write))
   if (write.operation === 'import')
     bodyAnswers.answers = bodyAnswers.answers.filter(answer => !isRepeat(answer, current, knownAnswers.get(write)))
   faults.push(...bodyAnswers.faults)
@@ -71,13 +71,15 @@ function loggedState({ consent_type_id, channel }: Answer, current: Answers): Lo
 /** The state that holds after the answer. A superseded answer changes no state, and is told beside the one that stands. */
 function loggedAnswer(answer: Answer, current: Answers): LoggedAnswer {
   const { consent_type_id, channel, stored, superseded, collected_at, state } = answer
-  const { answered_at, pending } = stored
-  if (superseded) return { ...loggedState(answer, current), superseded: { state, answered_at } }
+  const { answered_at, pending, undated } = stored
+  const unknown = undated && { undated }
+  if (superseded) return { ...loggedState(answer, current), superseded: { state, answered_at, ...unknown } }
   return {
     consent_type_id,
     channel,
     state: stored.state,
     ...(pending && { pending }),
     ...(collected_at && { answered_at }),
+    ...unknown,
   }
 }

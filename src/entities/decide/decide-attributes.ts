@@ -1,3 +1,4 @@
+import { ListEdit } from '../../attributes/list-edit.ts'
 import { type Detail, pointer } from '../../errors.ts'
 import { type Attribute, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { internalKeys, tooManyMessage } from '../../relationships/normalize.ts'
@@ -72,7 +73,9 @@ export function decideAttributes(
   const attributes = current?.row.attributes ?? noAttributes
   const linked = linkedByKey(current?.links ?? noLinks, definitions)
   const change = emptyChange(current)
-  for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
+  for (const [key, value] of plan.plain)
+    if (value instanceof ListEdit) editList(change, key, value, attributes, linked.get(key))
+    else writePlain(change, key, value, attributes, linked.get(key))
   for (const [key, planned] of plan.links)
     writeLinks(change, planned, attributes, linked.get(key), resolve, otherwiseNamed)
   if (plan.clearsRest) {
@@ -170,6 +173,26 @@ function writePlain(
   for (const { attribute } of linked ?? []) change.relinked.push(relinked(attribute, linked, []))
   if (value !== null) defineKey(change.set, key, value)
   else if (isStored) change.removed.push(key)
+}
+
+/** Adds and removes single elements of a list. A list that is empty before and after is not stored. */
+function editList(
+  change: AttributeChange,
+  key: string,
+  edit: ListEdit,
+  attributes: Record<string, unknown>,
+  linked: LinkedKey | undefined,
+) {
+  const path = pointer('attribute_values', key)
+  const stored = currentValue(key, attributes, linked)
+  if (linked?.some(({ targets }) => isShown(targets)) || (stored !== null && !Array.isArray(stored))) {
+    const message = 'has a value from before the declaration of the list. Send the whole list once'
+    change.faults.push({ path, message })
+    return
+  }
+  const after = edit.applyTo((stored ?? []) as unknown[])
+  if (edit.isRequired && after.length === 0) change.faults.push({ path, message: 'is required' })
+  if (stored !== null || after.length > 0) writePlain(change, key, after, attributes, linked)
 }
 
 function writeLinks(

@@ -1,9 +1,11 @@
 import type { Operation } from '../../changes/schema.ts'
 import { type Answer, currentAnswers } from '../../consents/answers.ts'
-import { meetsIfMatch } from '../../entity-tag.ts'
+import { buildOtherVersionRefusal, meetsIfMatch } from '../../entity-tag.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
+import { findInvisible } from '../../invisible-characters.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
+import { notANumber, readPhone } from '../../phone-numbers.ts'
+import { phoneColumns, plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
 import {
   type Columns,
   type CurrentState,
@@ -66,6 +68,8 @@ export type Change = AttributeChange & {
   after: Record<string, unknown>
   /** The time of the creation of an entity that comes back. */
   created_at?: string
+  /** The values that are stored as sent although they are not what their field is for. */
+  warnings?: readonly Detail[]
   /** Further external identifiers that lead to the entity from now on. */
   aliases?: readonly string[]
 }
@@ -110,7 +114,11 @@ function kindRefusal({ operation, stack_id }: Write, { stacks }: Definitions): R
   if (['create', 'import', 'delete', 'restore'].includes(operation)) return undefined
   if (!stacks.some(stack => stack.id === stack_id && stack.kind === 'event')) return undefined
   const headers = { Allow: 'GET, HEAD, DELETE' }
-  return createRefusal('invalid_parameter', 'Records of an event stack cannot be updated.', { status: 405, headers })
+  return createRefusal(
+    'invalid_parameter',
+    'Records of an event stack cannot be updated. Delete the record and create another one.',
+    { status: 405, headers },
+  )
 }
 
 /** A repeated event is a retry if replacing the stored event with it would change nothing. */
@@ -136,10 +144,9 @@ function stateRefusal(
     return createRefusal('not_found', `There is no such ${kind}.`)
   }
   if (!meetsIfMatch(write.if_match, current?.row.version))
-    return createRefusal(
-      'invalid_parameter',
+    return buildOtherVersionRefusal(
+      write.if_match,
       'The version of the entity does not match If-Match. Read the entity and retry with its ETag.',
-      { status: 412 },
     )
   return undefined
 }
@@ -171,7 +178,9 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const resolveTarget = plan.links.size === 0 ? resolve : withOwnNames(context, id, row, write)
   const { otherwiseNamed } = context
   const attributes = decideAttributes(current, plan, resolveTarget, definitions, limits.entityBytes, otherwiseNamed)
-  faults.push(...attributeFaults(write, attributes, limits))
+  faults.push(...attributeFaults(write, attributes, limits), ...invisibleFaults(columns, aliases, attributes))
+  const warnings = phoneWarnings(row, columns)
+  if (write.handling === 'strict') faults.push(...warnings)
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   const isCompleted = isCompleting(write, row)
   const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted
@@ -196,11 +205,36 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
       answers,
       ...describeChange(row, columns, attributes, consents),
       ...(aliases.length > 0 && { aliases }),
+      ...(warnings.length > 0 && { warnings }),
     },
   }
 }
 
 const noAliases: string[] = []
+const noWarnings: Detail[] = []
+
+/** Warns of a number that the change gives and that is none with its prefix: nobody can be written to by it, or recognized. */
+function phoneWarnings(row: EntityRow | undefined, columns: Columns): Detail[] {
+  if (phoneColumns.every(column => columns[column] === undefined)) return noWarnings
+  const { mobile_prefix, mobile_number } = { ...row, ...columns }
+  if (!mobile_number || readPhone(mobile_number, { prefix: mobile_prefix })) return noWarnings
+  return [{ path: pointer('mobile_number'), message: notANumber }]
+}
+
+/** The names that the change gives, and that a reader could take for others. Entities that have such a name keep it. */
+function invisibleFaults(
+  { external_id }: Columns,
+  aliases: readonly string[],
+  { missing }: Pick<AttributeChange, 'missing'>,
+): Detail[] {
+  const own = [external_id ?? [], aliases].flat().map(name => ({ path: pointer('external_id'), name }))
+  const linked = missing.map(({ name, pointer: path }) => ({ path, name: name.external_id }))
+  return [...own, ...linked].flatMap(({ path, name }) => {
+    const found = findInvisible(name)
+    const message = `contains the invisible character ${found}. Send the identifier without it`
+    return found === undefined ? [] : [{ path, message }]
+  })
+}
 
 /** An entity that takes a name continues the versions of the last entity of that name, so an If-Match for the old one fails. */
 function versionBefore(

@@ -1,7 +1,8 @@
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
+import { mobileKey } from '../../phone-numbers.ts'
 import type { Columns, EntityRow } from '../entity-row.ts'
-import { changedMatchKeys, emailKey, matchKeys, mobileKey } from '../match-keys.ts'
+import { changedMatchKeys, emailKey, matchKeys } from '../match-keys.ts'
 import { isCompleting, type Write } from '../write-request.ts'
 import type { PlannedMissing } from './decide-attributes.ts'
 
@@ -59,7 +60,7 @@ export function erasedRefusal(given: readonly ErasableValue[], erased: ReadonlyS
 }
 
 /** The refusal of a write that would bring an erased person back. */
-export const buildErasedRefusal = (details: Detail[]): Refusal =>
+const buildErasedRefusal = (details: Detail[]): Refusal =>
   createRefusal(
     'duplicate_entry',
     'The person was erased. A request with `Prefer: erased=recreate` stores the person anew.',

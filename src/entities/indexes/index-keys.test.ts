@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { instantOf, numericOf } from '../../attributes/instant.ts'
+import { instantOf, numericOf } from '../../instant.ts'
 import { kindBounds, termOf, termsOf } from './index-keys.ts'
 
 const byteOrder = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

@@ -1,13 +1,13 @@
 import type { AttributeType } from '../../attribute-rules.ts'
-import { instantOf } from '../../attributes/instant.ts'
 import { isDateTime } from '../../formats.ts'
+import { instantOf } from '../../instant.ts'
 import type { Attribute } from '../../organizations/definitions.ts'
 
 /** A row of `terms`, without its organization. */
 export type Term = { index_id: number; value: string; entity_id: string }
 
 // A btree key has at most 2.7 kB. 64 characters have at most 256 bytes.
-export const prefixCharacters = 64
+const prefixCharacters = 64
 // Makes the seconds of the years 1 to 9999 positive, so that they sort as strings.
 const secondsBase = 1e12
 const secondsDigits = 13

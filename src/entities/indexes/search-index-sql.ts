@@ -6,20 +6,20 @@ export const searchFollowerName = 'search'
 
 export const readSearchIndexesSql = statement(
   'read_search_indexes',
-  `select s.stack_id, s.keys, s.after_id, s.indexed, s.total, s.is_ready from search_indexes s
+  `select s.stack_id, s.keys, s.form, s.after_id, s.indexed, s.total, s.is_ready from search_indexes s
    where s.organization_id = $1 order by s.stack_id`,
 )
 
-/** $2: stack, $3: keys of the searchable attributes. Begins the index again. Its documents stay until the fill reaches them. */
+/** $2: stack, $3: keys of the searchable attributes, $4: the form of the words. Begins the index again. Its documents stay until the fill reaches them. */
 export const beginSearchIndexSql = statement(
   'begin_search_index',
-  `insert into search_indexes (organization_id, stack_id, keys, after_id, indexed, total, is_ready)
-   select h.organization_id, $2, $3::text[], '00000000-0000-0000-0000-000000000000', 0, (
+  `insert into search_indexes (organization_id, stack_id, keys, form, after_id, indexed, total, is_ready)
+   select h.organization_id, $2, $3::text[], $4, '00000000-0000-0000-0000-000000000000', 0, (
      select count(*) from entities e where e.organization_id = $1 and e.stack_id = $2
    ), false from change_heads h
    where h.organization_id = $1
-   on conflict (organization_id, stack_id) do update set keys = excluded.keys, after_id = excluded.after_id, indexed = 0,
-     total = excluded.total, is_ready = false
+   on conflict (organization_id, stack_id) do update set keys = excluded.keys, form = excluded.form, after_id = excluded.after_id,
+     indexed = 0, total = excluded.total, is_ready = false
    returning total`,
 )
 
@@ -57,7 +57,7 @@ export const listChangedEntitiesSql = statement(
 )
 
 /**
- * $2: stack, $3: ids, $4: keys, $5: whether a person may have aliases. Returns each id with its entity's values, if it exists, and with its
+ * $2: stack, $3: ids, $4: keys, $5: whether a person may have aliases, and emails and phones by merges. Returns each id with its entity's values, if it exists, and with its
  * document, if it has one.
  */
 export const readSearchSourcesSql = statement(
@@ -65,7 +65,13 @@ export const readSearchSourcesSql = statement(
   `select v.id, e.*, d.words,
      case when $5 then (
        select array_agg(a.external_id) from aliases a where a.organization_id = $1 and a.person_id = v.id
-     ) end as aliases
+     ) end as aliases, case when $5 then (
+       select array_agg(m.email_key) from merges m
+       where m.organization_id = $1 and m.person_id = v.id and m.unmerged_sequence is null and m.email_key is not null
+     ) end as emails, case when $5 then (
+       select array_agg(m.mobile_key) from merges m
+       where m.organization_id = $1 and m.person_id = v.id and m.unmerged_sequence is null and m.mobile_key is not null
+     ) end as mobiles
    from unnest($3::uuid[]) as v(id) left join lateral (
      select true as exists, array[${wordColumns.map(column => `e.${column}`).join(', ')}] as texts, e.mobile_key, e.mobile_number, e.external_id,
        case when cardinality($4::text[]) > 0 then (

@@ -21,7 +21,7 @@ import {
   searchFollowerName,
   storeDocumentsSql,
 } from './search-index-sql.ts'
-import { featuresOf, wordsOf } from './search-words.ts'
+import { featuresOf, pairAcross, wordsForm, wordsOf } from './search-words.ts'
 
 const entitiesPerBatch = 500
 /** A fill of fewer entities is fast with any plan. */
@@ -34,7 +34,7 @@ const maxWords = 256
 const maxTextCharacters = 20_000
 
 /** The fields that every entity is found by. A change of another field changes no word. */
-export const fieldsWithWords = [...wordColumns, ...phoneColumns, 'external_id'] as const
+const fieldsWithWords = [...wordColumns, ...phoneColumns, 'external_id'] as const
 
 export type SearchIndexOptions = { entitiesPerBatch?: number }
 
@@ -55,6 +55,7 @@ export function searchFollower({ entitiesPerBatch: limit = entitiesPerBatch }: S
 type SearchIndex = {
   stack_id: number
   keys: string[]
+  form: number
   after_id: string
   indexed: number
   total: number
@@ -70,7 +71,7 @@ async function indexOrganization(task: Task, limit: number): Promise<Progress> {
   for (const { stack_id } of indexes) if (!wanted.has(stack_id)) await dropIndex(task, stack_id, limit)
   for (const [stack_id, keys] of wanted) {
     const index = indexes.find(each => each.stack_id === stack_id)
-    const isCurrent = index !== undefined && index.keys.join('\n') === keys.join('\n')
+    const isCurrent = index?.form === wordsForm && index.keys.join('\n') === keys.join('\n')
     if (isCurrent && index.is_ready) continue
     // The first fill of all reads rows that are newer than every change until now. The last change is left, so that another process
     // finds the follower behind if this one stops.
@@ -99,7 +100,12 @@ export function searchedKeys({ attributes }: Definitions): Map<number, string[]>
 async function beginIndex(task: Task, stack_id: number, keys: string[], sequence: number) {
   const total = await task.db.transaction(async tx => {
     await task.advance(tx, sequence)
-    const [begun] = await tx.query<{ total: number }>(beginSearchIndexSql, [task.organization_id, stack_id, keys])
+    const [begun] = await tx.query<{ total: number }>(beginSearchIndexSql, [
+      task.organization_id,
+      stack_id,
+      keys,
+      wordsForm,
+    ])
     return begun!.total
   })
   // Without statistics PostgreSQL may look an entity up in the index of external identifiers.
@@ -172,6 +178,9 @@ type Source = {
   external_id: string | null
   values: unknown[] | null
   aliases: string[] | null
+  /** The emails and phones of merged people that lead to the person. */
+  emails: string[] | null
+  mobiles: string[] | null
   words: string | null
 }
 
@@ -286,8 +295,12 @@ function searchWords(source: Source): string[] {
   }
   const { texts, external_id, mobile_key, mobile_number } = source
   for (const text of [...(texts ?? []), external_id]) if (text) add(text)
-  for (const number of [mobile_key, mobile_number]) if (number) addPhone(number.replace(/\P{Nd}/gu, ''), add)
-  for (const alias of source.aliases ?? []) add(alias)
+  const [first, last] = (['first_name', 'last_name'] as const).map(name => texts?.[wordColumns.indexOf(name)])
+  // A name is written in either order, without a space.
+  if (first && last) for (const pair of [...pairAcross(last, first), ...pairAcross(first, last)]) words.add(pair)
+  for (const number of [mobile_key, mobile_number, ...(source.mobiles ?? [])])
+    if (number) addPhone(number.replace(/\P{Nd}/gu, ''), add)
+  for (const alias of [...(source.aliases ?? []), ...(source.emails ?? [])]) add(alias)
   for (const value of (source.values ?? []).flat()) if (typeof value === 'string') add(value)
   return [...words]
 }

@@ -8,6 +8,8 @@ import {
   hasSimilarWords,
   maxTypos,
   minSharedTrigrams,
+  pairAcross,
+  searchedWordsOf,
   wordsOf,
 } from './search-words.ts'
 
@@ -20,7 +22,6 @@ describe('the words of a text', () => {
     ['ada.lovelace+news@example.com', ['ada', 'lovelace', 'news', 'example', 'com']],
     ['CRM-00123', ['crm', '00123']],
     ['ﬁne ＡＢＣ １２', ['fine', 'abc', '12']],
-    ['山田 太郎', ['山田', '太郎']],
     ['\u0301\u0301 — …', []],
     ['Wil\u00adhelm\u00ad\u200bina Ev\u200be\u200clyn\u200d \ufeffA\u2060da', ['wilhelmina', 'evelyn', 'ada']],
   ])('are folded runs of letters and digits: %s', (text, words) => {
@@ -29,7 +30,7 @@ describe('the words of a text', () => {
 
   it('are cut to 64 characters, between characters', () => {
     expect(wordsOf('a'.repeat(100))).toEqual(['a'.repeat(64)])
-    expect(wordsOf('𠀀'.repeat(100))).toEqual(['𠀀'.repeat(64)])
+    expect(wordsOf('𝒷𐐨'.repeat(50))).toEqual(['b𐐨'.repeat(32)])
   })
 
   it('are the same for ASCII alone and beside other letters', () => {
@@ -44,11 +45,56 @@ describe('the words of a text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), text => {
         const words = wordsOf(text)
-        expect(words.flatMap(word => wordsOf(word))).toEqual(words)
+        expect(words.flatMap(word => searchedWordsOf(word))).toEqual(words)
         expect(wordsOf(text.normalize('NFD'))).toEqual(wordsOf(text.normalize('NFC')))
         for (const word of words) expect(word).toMatch(/^[\p{L}\p{N}]{1,64}$/u)
       }),
     )
+  })
+})
+
+describe('the words of a script without spaces', () => {
+  it.each([
+    ['王小明', ['王小', '小明', '明']],
+    ['山田 太郎', ['山田', '田', '太郎', '郎']],
+    ['スーパー・佐々木', ['スー', 'ーハ', 'ハー', 'ー', '佐々', '々木', '木']],
+    ['สมชาย', ['สม', 'มช', 'ชา', 'าย', 'ย']],
+    ['김민수', ['김민', '민수', '수'].map(pair => pair.normalize('NFD'))],
+    ['東京2020 A子', ['東京', '京', '2020', 'a', '子']],
+    ['𠀀𠀁', ['𠀀𠀁', '𠀁']],
+  ])('are its pairs of characters and its last character: %s', (text, words) => {
+    expect(wordsOf(text)).toEqual(words)
+  })
+
+  const unspaced = fc.string({
+    unit: fc.constantFrom(...'王小明山田太郎々ジョンー김민수สมชาย𠀀'),
+    minLength: 1,
+    maxLength: 30,
+  })
+
+  it('have those of each part of the text, also of one character, and of a text without every second pair', () => {
+    fc.assert(
+      fc.property(unspaced, unspaced, unspaced, (before, part, after) => {
+        const words = wordsOf(`${before}${part}${after}`)
+        const isFound = (searched: string) => words.some(word => word.startsWith(searched))
+        expect(searchedWordsOf(part).every(isFound)).toBe(true)
+        const sparse = searchedWordsOf(part, { isSparse: true })
+        expect(sparse.every(isFound)).toBe(true)
+        expect(new Set(sparse.join('').normalize('NFC'))).toEqual(
+          new Set(searchedWordsOf(part).join('').normalize('NFC')),
+        )
+      }),
+    )
+  })
+
+  it('have the pair between a first and a last name, and none beside another script', () => {
+    fc.assert(
+      fc.property(unspaced, unspaced, (last, first) => {
+        const words = [...wordsOf(last), ...wordsOf(first), ...pairAcross(last, first)]
+        for (const searched of searchedWordsOf(`${last}${first}`)) expect(words).toContain(searched)
+      }),
+    )
+    expect([pairAcross('Ann', '太郎'), pairAcross('山田', ''), pairAcross('山田', 'Ann')]).toEqual([[], [], []])
   })
 })
 

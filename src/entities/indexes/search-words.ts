@@ -1,4 +1,4 @@
-/** The maximum length of a word, in documents and in requests. kith cuts off the rest. */
+/** The maximum length of a word, in documents and in requests. kith cuts off the rest. Scripts without spaces have pairs instead. */
 const maxWordCharacters = 64
 
 /** Letters that Unicode does not decompose into a base letter and a mark. */
@@ -34,13 +34,64 @@ export const foldText = (text: string): string =>
     .replace(/\p{M}/gu, '')
     .replace(undecomposed, letter => plainLetters[letter]!)
 
-/** The words of a text, folded: its runs of letters and digits, in order. */
-export function wordsOf(text: string): string[] {
-  const words = foldText(text).match(/[\p{L}\p{N}]+/gu) ?? []
-  return words.map(word => (word.length <= maxWordCharacters ? word : cutWord(word)))
+/** The letters of the scripts that put no spaces between words. */
+const unspacedLetters = `[[${['Han', 'Hiragana', 'Katakana', 'Bopomofo', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
+  .map(script => `\\p{scx=${script}}`)
+  .join('')}]&&\\p{L}]`
+const runs = new RegExp(`${unspacedLetters}+|[[\\p{L}\\p{N}]--${unspacedLetters}]+`, 'gv')
+const beginsUnspaced = new RegExp(`^${unspacedLetters}`, 'v')
+
+/** Whether a word is a pair of characters, or one, of a script without spaces. */
+export const isOfPairs = (word: string): boolean => beginsUnspaced.test(word)
+
+/**
+ * The form of the words. Increase it if the words of a text become others: the follower of the search then fills again the indexes that have
+ * words of another form.
+ */
+export const wordsForm = 2
+
+/**
+ * The words of a text that kith stores, folded and in order: its runs of letters and digits. A run of a script without spaces has a word for
+ * each pair of neighboring characters and one for its last character, so that a search finds each part of it.
+ */
+export const wordsOf = (text: string): string[] =>
+  runsOf(text).flatMap(run => {
+    if (!isOfPairs(run)) return [cutWord(run)]
+    const characters = charactersOf(run)
+    return [...pairsOf(characters), wordOf(characters.slice(-1))]
+  })
+
+/**
+ * The words that a search looks up for a text: as {@link wordsOf}, but for a run of a script without spaces only its pairs, or its only
+ * character. With `isSparse`, each character is in one pair, except that the last two always are one.
+ */
+export const searchedWordsOf = (text: string, { isSparse = false } = {}): string[] =>
+  runsOf(text).flatMap(run => {
+    if (!isOfPairs(run)) return [cutWord(run)]
+    const characters = charactersOf(run)
+    if (characters.length === 1) return [run]
+    return pairsOf(characters).filter((_, index, { length }) => !isSparse || index % 2 === 0 || index === length - 1)
+  })
+
+/** The pair of the last character of one text and the first one of another, if both are of scripts without spaces. */
+export function pairAcross(first: string, second: string): string[] {
+  const [last, next] = [runsOf(first).at(-1), runsOf(second)[0]]
+  if (last === undefined || next === undefined || !isOfPairs(last) || !isOfPairs(next)) return []
+  return [wordOf([charactersOf(last).at(-1)!, charactersOf(next)[0]!])]
 }
 
-const cutWord = (word: string) => [...word.slice(0, 2 * maxWordCharacters)].slice(0, maxWordCharacters).join('')
+const runsOf = (text: string): string[] => foldText(text).match(runs) ?? []
+
+// A character of Hangul is a syllable. Its word has the letters of the syllables, so that a syllable is found while somebody types it.
+const charactersOf = (run: string): string[] => [...run.normalize('NFC')]
+const wordOf = (characters: readonly string[]): string => characters.join('').normalize('NFD')
+const pairsOf = (characters: readonly string[]): string[] =>
+  characters.slice(1).map((character, index) => wordOf([characters[index]!, character]))
+
+const cutWord = (word: string) =>
+  word.length <= maxWordCharacters
+    ? word
+    : [...word.slice(0, 2 * maxWordCharacters)].slice(0, maxWordCharacters).join('')
 
 /** The longest word that is also found by what remains without one letter. One wrong letter changes most of its trigrams. */
 const maxShortLetters = 6

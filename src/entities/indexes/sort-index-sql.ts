@@ -1,7 +1,7 @@
 import { statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 
-/** The number of first characters of a text that a sort term depends on, `sortedCharacters` of sort-terms.ts. */
+/** The number of first characters of a text that a sort term depends on, `prefixCharacters` of index-keys.ts. */
 const firstCharacters = 64
 
 /** The sort term of a time column. It equals `termOf` of its text. */

@@ -1,6 +1,6 @@
 import type { AttributeType } from '../../attribute-rules.ts'
 import { isDateTime } from '../../formats.ts'
-import { firstCharacters, prefixCharacters, termOf } from './index-keys.ts'
+import { firstCharacters, termOf } from './index-keys.ts'
 
 /** The sort term of an entity without a value, and of one with an array or object. It is greater than all others. */
 export const noValueTerm = 'z'
@@ -24,9 +24,6 @@ function foldText(text: string): string {
   if (printableAscii.test(text)) return text.toLowerCase()
   return firstCharacters(text.normalize('NFKD').replace(ignored, '').toLowerCase())
 }
-
-/** The number of first characters of a text that a sort term depends on. */
-export const sortedCharacters = prefixCharacters
 
 /** Compares texts by code point, as PostgreSQL does. JavaScript compares UTF-16 units, in which U+10000 is less than U+E000. */
 export function compareByCodePoint(one: string, other: string): number {

@@ -1,4 +1,5 @@
 import { statement } from '../../db/db.ts'
+import { exactTimeText } from '../../db/time-text.ts'
 
 /** A change has a basis if its version is a multiple of this. A past state follows from about so many changes, and one of each key. */
 export const basisInterval = 128
@@ -137,7 +138,7 @@ export const storeBasesSql = statement(
 export const readPastAnswersSql = statement(
   'read_past_answers',
   `select distinct on (a.consent_type_id, a.channel) a.consent_type_id, a.channel,
-     a.state and not a.pending as state, a.pending, coalesce(a.collected_at, a.at) as answered_at, a.evidence->>'method' as method,
+     a.state and not a.pending as state, a.pending, a.undated, ${exactTimeText('coalesce(a.collected_at, a.at)')} as answered_at, a.evidence->>'method' as method,
      (a.evidence->'text_version')::integer as text_version, nullif(a.person_id, $2) as person_id
    from (
      select a.*, a.version as since from consent_history a

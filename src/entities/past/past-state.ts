@@ -138,6 +138,7 @@ type PastAnswer = {
   state: boolean
   answered_at: string
   pending: boolean
+  undated: boolean
   method: Method | null
   text_version: number | null
   person_id: string | null
@@ -149,6 +150,7 @@ const answerOf = ({
   state,
   answered_at,
   pending,
+  undated,
   method,
   text_version,
   person_id,
@@ -157,6 +159,7 @@ const answerOf = ({
   {
     state,
     answered_at,
+    ...(undated && { undated }),
     ...(pending && { pending }),
     ...(person_id !== null && { person_id }),
     ...(method !== null && { method }),

@@ -69,11 +69,11 @@ function consentsPrinter(types: Definitions['consent_types']): Print {
   }
 }
 
-const hasEvidence = ({ pending, method, text_version }: StandingAnswer) =>
-  pending !== undefined || method !== undefined || text_version !== undefined
+const hasEvidence = ({ undated, pending, method, text_version }: StandingAnswer) =>
+  undated !== undefined || pending !== undefined || method !== undefined || text_version !== undefined
 
-function endWithEvidence({ pending, method, text_version }: StandingAnswer): string {
-  return `",${JSON.stringify({ pending, method, text_version }).slice(1)}`
+function endWithEvidence({ undated, pending, method, text_version }: StandingAnswer): string {
+  return `",${JSON.stringify({ undated, pending, method, text_version }).slice(1)}`
 }
 
 function recordPrinter(definitions: Definitions, stack_id: number): Print {

@@ -1,3 +1,4 @@
+import { type AddressKey, peopleWithKey } from '../../changes/people-sql.ts'
 import { type Statement, statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 
@@ -136,11 +137,12 @@ const wholeRowWithin = (maxBytes: string, text: string) =>
 
 const withinLimit = (maxBytes: string) => `case when octet_length(x.row) <= ${maxBytes} then x.row end`
 
-const pageByKey = (column: string) =>
+const pageByKey = (column: AddressKey) =>
   `select string_agg(coalesce(${withinLimit('$5')}, x.id::text), E'\\n' order by x.id) as rows, ${schema_version}
    from (
-     select e.id, ${rowWithin('$5')} from entities e
-     where e.organization_id = $1 and e.stack_id = 0 and e.${column} = $2 and e.id > $3 order by e.id limit $4
+     select e.id, ${rowWithin('$5')} from (${peopleWithKey(column, '$2', '$4', '$3')}) k cross join lateral (
+       select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = k.id offset 0
+     ) e order by e.id limit $4
    ) x`
 
 /**

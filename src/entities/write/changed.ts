@@ -56,7 +56,7 @@ export class Changed {
     const has = (key: string) => (this.#rounds.get(key) ?? 0) >= since
     const isMoved = ({ id }: { id: string }) => has(movedKey(id))
     if (write.keyed && has(write.keyed.id)) return true
-    if (match?.tried.some(({ kind, key }) => has(`${kind}\n${key}`))) return true
+    if (match && [...match.tried, ...match.others].some(({ kind, key }) => has(`${kind}\n${key}`))) return true
     if (plan.claims?.some(({ key }) => has(key))) return true
     const address = addressReference(write)
     if (address) {

@@ -1,10 +1,11 @@
+import { peopleWithKey } from '../../changes/people-sql.ts'
 import { statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 
 // What load.ts reads, under the lock of the head.
 
 /** The columns that a set reads of the rows e. */
-export const readColumns = [
+const readColumns = [
   'stack_id',
   'id',
   'external_id',
@@ -228,22 +229,24 @@ export const readTargetsSql = statement(
 
 const person = 'e.id, e.external_id'
 
-const byKey = (kind: string) =>
-  `(select '${kind}' as kind, ${person} from entities e
-     where e.organization_id = $1 and e.stack_id = 0 and e.${kind}_key = a.${kind} order by e.id limit $3)`
+const byKey = (kind: 'email' | 'mobile') =>
+  `(select '${kind}' as kind, ${person}, e.is_merged from (${peopleWithKey(`${kind}_key`, `a.${kind}`, '$3')}) k cross join lateral (
+       select ${person}, e.${kind}_key is distinct from a.${kind} as is_merged from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.id = k.id offset 0
+     ) e order by e.id limit $3)`
 
 /**
  * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum of people by one key. Returns who has each
- * key.
+ * key; `is_merged` if a merge leads it to the person, who has another one.
  */
 export const findMatchesSql = statement(
   'find_matches',
   `select a.number, e.* from jsonb_to_recordset($2::text::jsonb) as a(number integer, external_id text, email text, mobile text)
    cross join lateral (
-     (select 'external_id' as kind, ${person} from entities e
+     (select 'external_id' as kind, ${person}, false as is_merged from entities e
      where e.organization_id = $1 and e.stack_id = 0 and e.external_id = a.external_id offset 0)
      union all
-     (select 'external_id', ${person} from (
+     (select 'external_id', ${person}, false from (
        select s.person_id from aliases s
        where s.organization_id = $1 and s.external_id = a.external_id offset 0
      ) s cross join lateral (
@@ -283,19 +286,31 @@ export const readTombstonesSql = statement(
    ) t`,
 )
 
+/** $2: values such as `email:ada@example.com`, $3: number of a change. Returns those that an erasure after the change keeps. */
+export const readTombstonesSinceSql = statement(
+  'read_tombstones_since',
+  `select v.value from ${hashed} cross join lateral (
+     select t.erasure_id from tombstones t where t.organization_id = $1 and t.hash = h.hash offset 0
+   ) t join erasures x on x.organization_id = $1 and x.id = t.erasure_id cross join lateral (
+     select c.sequence from changes c
+     where c.organization_id = $1 and c.entity_id = x.entity_id order by c.version desc limit 1
+   ) c
+   where c.sequence > $3`,
+)
+
 /**
- * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, evidence}]. Returns those that the history of one
- * of the people has. An answer without `collected_at` equals one of any time.
+ * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, undated, evidence}]. Returns those that the history of one
+ * of the people has. An answer without `collected_at` equals one of any time, or an undated one if it is `undated`.
  */
 export const readKnownAnswersSql = statement(
   'read_known_answers',
   `select v.position, v.consent_type_id, v.channel
    from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_ids uuid[], consent_type_id integer, channel text,
-     state boolean, collected_at timestamptz, evidence jsonb) cross join lateral (
+     state boolean, collected_at timestamptz, undated boolean, evidence jsonb) cross join lateral (
        select from consent_history h
        where h.organization_id = $1 and h.person_id = any(v.person_ids) and h.consent_type_id = v.consent_type_id
          and h.channel = v.channel and h.state = v.state and h.evidence is not distinct from v.evidence
-         and (v.collected_at is null or coalesce(h.collected_at, h.at) = v.collected_at)
+         and case when v.undated then h.undated else v.collected_at is null or coalesce(h.collected_at, h.at) = v.collected_at end
        limit 1
      ) h`,
 )

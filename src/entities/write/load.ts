@@ -1,11 +1,11 @@
 import type { Channel } from '../../channels.ts'
-import { answerKey, possibleRepeats } from '../../consents/answers.ts'
+import { answerKey, hasAnswers, possibleRepeats } from '../../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import { readKeys } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
 import type { Links, StoredRow, Target } from '../entity-row.ts'
-import { canCreate, type Write } from '../write-request.ts'
+import { canCreate, timeOfUndated, type Write } from '../write-request.ts'
 import { readDeletedEntities } from './load-deleted.ts'
 import {
   readBearersSql,
@@ -58,7 +58,7 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
 
   const rowOfItem = (item: Item) => rowOf({ rows, ids }, item)
   const readingLinks = readLinks(tx, definitions, items, rowOfItem)
-  const readingAnswers = readKnownAnswers(tx, organization_id, items, rowOfItem)
+  const readingAnswers = readKnownAnswers(tx, definitions, items, rowOfItem)
   const readingDeleted = readDeletedEntities(tx, definitions, items, rowOfItem)
   await awaitPipelined([readingLinks, readingAnswers, readingDeleted])
   const deleted = await readingDeleted
@@ -120,7 +120,7 @@ async function readAddressed(
 }
 
 /** Read stage: reads the versions at which the names that entities may take were released. */
-export async function readLastVersions(
+async function readLastVersions(
   tx: Transaction,
   organization_id: number,
   items: Item[],
@@ -146,7 +146,7 @@ export async function readLastVersions(
 const noVersions = () => 0
 
 /** Read stage: reads the entities that the items refer to. Issues no statement for items that refer to none. */
-export async function readReferences(
+async function readReferences(
   tx: Transaction,
   { organization_id, has_aliases }: Definitions,
   items: Item[],
@@ -190,12 +190,12 @@ export async function readLinks(
 const noLinks: Loaded['links'] = new Map()
 
 /**
- * Read stage of imports: finds the answers with evidence that the history already has. Few answers can be repeats, and
+ * Read stage of imports: finds the answers that the history already has. Few answers can be repeats, and
  * without one no statement runs.
  */
-export async function readKnownAnswers(
+async function readKnownAnswers(
   tx: Transaction,
-  organization_id: number,
+  { organization_id, consent_types }: Definitions,
   items: Item[],
   rowOf: (item: Item) => StoredRow | undefined,
 ): Promise<KnownAnswers> {
@@ -203,7 +203,10 @@ export async function readKnownAnswers(
   const asked: object[] = []
   for (const item of items) {
     const row = item.write.operation === 'import' ? rowOf(item) : undefined
-    for (const { person_id, ...answer } of row ? possibleRepeats(item.write.body, row.answers) : []) {
+    if (!row || !hasAnswers(item.write.body)) continue
+    const { body } = item.write
+    const repeats = possibleRepeats(body, row.answers, consent_types, timeOfUndated(item.write))
+    for (const { person_id, ...answer } of repeats) {
       asked.push({ position: writes.length, person_ids: person_id ? [row!.id, person_id] : [row!.id], ...answer })
       writes.push(item.write)
     }

@@ -1,5 +1,6 @@
 import type { Transaction } from '../../db/db.ts'
 import { createRefusal, createValueRefusal, type Detail, Fault, pointer, type Refusal } from '../../errors.ts'
+import { notANumber } from '../../phone-numbers.ts'
 import type { Target } from '../entity-row.ts'
 import type { EntityBody, MatchKind } from '../write-request.ts'
 import { findMatchesSql } from './load-sql.ts'
@@ -18,7 +19,7 @@ export function readMatch(match: readonly MatchKind[] | undefined): readonly Mat
 const fieldOf = { external_id: 'external_id', email: 'email', mobile: 'mobile_number' } as const
 
 /** The refusal of a write without a value that anybody could be recognized by. */
-export function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody): Refusal {
+function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody): Refusal {
   const details = match.map((kind): Detail => {
     const path = pointer(fieldOf[kind])
     const isNoNumber = kind === 'mobile' && body.mobile_number
@@ -33,16 +34,12 @@ export function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody
   )
 }
 
-/** Completes "mobile_number …". */
-export const notANumber =
-  'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +'
-
 export const maxCandidates = 10
 
 type Candidate = { id: string; external_id: string | null }
 
 /** The refusal of a write whose key more than one person has. */
-export function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate[]): Refusal {
+function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate[]): Refusal {
   const path = pointer(fieldOf[kind])
   const details = candidates.slice(0, maxCandidates).map(({ id, external_id }) => ({
     path,
@@ -56,8 +53,8 @@ export function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate
   )
 }
 
-/** A person who has a key. */
-type Match = Target & { kind: MatchKind }
+/** A person who has a key. `is_merged`: by a merge, while the person itself has another one or none. */
+type Match = Target & { kind: MatchKind; is_merged: boolean }
 type MatchRow = { number: number } & Match
 
 /** The items, addressed to the people whom they recognize, and those of them that recognize nobody for certain. */
@@ -72,7 +69,7 @@ export async function matchItems(tx: Transaction, organization_id: number, items
   const matches = await findMatches(tx, organization_id, items)
   const resolved = items.map(item => {
     const recognition = item.match && recognize(item, item.match, matches.get(item) ?? [])
-    if (recognition && 'match' in recognition) return addressTo(item, recognition.match)
+    if (recognition && 'match' in recognition) return addressTo(item, recognition.match, matches.get(item) ?? [])
     if (recognition) refused.set(item, recognition.refusal)
     return item
   })
@@ -81,7 +78,9 @@ export async function matchItems(tx: Transaction, organization_id: number, items
 
 async function findMatches(tx: Transaction, organization_id: number, items: Item[]) {
   const keys = items.flatMap(({ match }, number) =>
-    match ? [{ number, ...Object.fromEntries(match.tried.map(({ kind, key }) => [kind, key])) }] : [],
+    match
+      ? [{ number, ...Object.fromEntries([...match.others, ...match.tried].map(({ kind, key }) => [kind, key])) }]
+      : [],
   )
   if (keys.length === 0) return new Map<Item, Match[]>()
   const values = [organization_id, JSON.stringify(keys), maxCandidates + 1]
@@ -106,15 +105,33 @@ function recognize({ write }: Item, { tried }: MatchPlan, found: readonly Match[
 
 /**
  * Addresses an item to the person whom it recognizes by email or phone. Its external identifier is then a further one of that
- * person, or the first.
+ * person, or the first. An email or phone that a merge leads to the person is not written: like an alias it names the person, whose own
+ * would be given up otherwise.
  */
-function addressTo(item: Item, match: Match | undefined): Item {
+function addressTo(given: Item, match: Match | undefined, found: readonly Match[]): Item {
+  if (!match) {
+    const { write } = given
+    return write.match!.includes('external_id') ? given : { ...given, write: { ...write, unrecognized: true } }
+  }
+  const merged = found.filter(({ id, is_merged }) => is_merged && id === match.id).map(({ kind }) => kind)
+  const item =
+    merged.length === 0 ? given : { ...given, write: { ...given.write, body: without(given.write.body, merged) } }
   const { write } = item
-  if (!match) return write.match!.includes('external_id') ? item : { ...item, write: { ...write, unrecognized: true } }
   if (match.kind === 'external_id') return item
   const { external_id, ...body } = write.body
   const addressed = { ...write, address: { id: match.id } }
   if (external_id && match.external_id === null) return { ...item, name: undefined, write: addressed }
   const isOther = external_id && external_id !== match.external_id
   return { ...item, name: undefined, write: { ...addressed, body, ...(isOther && { alias: external_id }) } }
+}
+
+/** A body without the fields of these kinds. */
+function without(body: EntityBody, kinds: readonly MatchKind[]): EntityBody {
+  const { email, mobile_prefix, mobile_number, ...rest } = body
+  return {
+    ...rest,
+    ...(!kinds.includes('email') && email !== undefined && { email }),
+    ...(!kinds.includes('mobile') && mobile_prefix !== undefined && { mobile_prefix }),
+    ...(!kinds.includes('mobile') && mobile_number !== undefined && { mobile_number }),
+  }
 }

@@ -1,3 +1,4 @@
+import { type GivenEdit, givenEdit, ListEdit, readListEdit } from '../../attributes/list-edit.ts'
 import type { PatternTime } from '../../attributes/pattern.ts'
 import { isPresent, ruleFault } from '../../attributes/rules.ts'
 import { coerceValue, valueFault } from '../../attributes/values.ts'
@@ -10,15 +11,10 @@ import {
   isRelationship,
   peopleStackId,
 } from '../../organizations/definitions.ts'
-import {
-  isLinkEdit,
-  looksInternal,
-  normalizeEdit,
-  normalizeRelationship,
-  type TargetKind,
-} from '../../relationships/normalize.ts'
+import { mobileKey } from '../../phone-numbers.ts'
+import { looksInternal, normalizeEdit, normalizeRelationship, type TargetKind } from '../../relationships/normalize.ts'
 import { uuidOfRecord } from '../identifiers.ts'
-import { emailKey, mobileKey } from '../match-keys.ts'
+import { emailKey } from '../match-keys.ts'
 import type { EntityBody, MatchKind, Write } from '../write-request.ts'
 import { type Claim, claimOf } from './unique.ts'
 
@@ -45,6 +41,7 @@ export type LinkEdit = { removed: Reference[]; pointers: string[]; maxLinks: num
  * links, and faults. The plan does not depend on the stored state.
  */
 export type Plan = {
+  /** A {@link ListEdit} changes single elements of the list that is stored. */
   plain: Map<string, unknown>
   links: ReadonlyMap<string, PlannedLinks>
   /** Whether the write clears the keys that it omits: PUT, and `attribute_values: null`. */
@@ -122,14 +119,16 @@ export function planWrite(
   const values = write.body.attribute_values
   for (const key in values) {
     const [value, attribute] = [values[key], declared?.get(key)]
-    if (attribute && isRelationship(attribute)) {
+    const given = givenEdit(value, attribute, write.lists === 'add')
+    const message = given && !given.isWhole && editMessage(write, attribute)
+    if (message) plan.faults.push({ path: pointer('attribute_values', key), message })
+    else if (attribute && isRelationship(attribute)) {
       links ??= new Map()
-      const planned = isLinkEdit(value)
-        ? planEdit(write, attribute, value, linksLimit)
-        : planLinks(attribute, value, linksLimit)
+      const planned = given ? planEdit(attribute, given, linksLimit) : planLinks(attribute, value, linksLimit)
       if ('fault' in planned) plan.faults.push(planned.fault)
       else links.set(key, planned)
-    } else planPlain(plan, key, attribute, value, write, times)
+    } else if (attribute && given) planList(plan, attribute, given, write, times)
+    else planPlain(plan, key, attribute, value, write, times)
   }
   if (links) plan.links = links
   const required = definitions.required.get(write.stack_id)
@@ -178,17 +177,19 @@ function planLinks(attribute: Relationship, value: unknown, maxLinks: number): P
 }
 
 function planEdit(
-  write: Write,
   attribute: Relationship,
-  value: object,
+  { edit, isWhole }: GivenEdit,
   maxLinks: number,
 ): PlannedLinks | { fault: Detail } {
-  if (!isMerge(write)) return faultOf(attribute, { path: [], message: editMessage })
   const { cardinality, target_stack_id } = attribute
-  const normalized = normalizeEdit(value, { cardinality, maxLinks, kind: targetKindOf(target_stack_id) })
-  if ('fault' in normalized) return faultOf(attribute, normalized.fault)
+  const normalized = normalizeEdit(edit, { cardinality, maxLinks, kind: targetKindOf(target_stack_id) })
+  if ('fault' in normalized) {
+    const { path, message } = normalized.fault
+    return faultOf(attribute, { path: pathOf(path, isWhole), message })
+  }
   const { added, removed } = normalized
-  const pointers = (paths: typeof added.paths) => paths.map(path => pointer('attribute_values', attribute.key, ...path))
+  const pointers = (paths: typeof added.paths) =>
+    paths.map(path => pointer('attribute_values', attribute.key, ...pathOf(path, isWhole)))
   return {
     attribute,
     references: added.references.map(reference => targetOf(attribute, reference)),
@@ -201,11 +202,35 @@ function planEdit(
   }
 }
 
-/** Whether the write merges into what is stored, so that it may change single links. */
-const isMerge = ({ operation }: Write) => operation === 'patch' || operation === 'upsert'
+/** The path of a fault in a value. A whole list has no `$add`. */
+const pathOf = (path: (string | number)[], isWhole: boolean) => (isWhole ? path.slice(1) : path)
 
-const editMessage =
-  'is for PATCH and upsert, which keep the other links. Send the list of all targets, or use one of these'
+/** Why a write does not take `$add` and `$remove` for a key. Undefined if it does. */
+function editMessage({ operation }: Write, attribute: Attribute | undefined): string | undefined {
+  if (!attribute)
+    return 'changes the elements of a list, and no attribute of this key is declared. Declare one with cardinality many, or send the whole value'
+  if (attribute.cardinality === 'one' && !isRelationship(attribute))
+    return 'changes the elements of a list, and the attribute holds one value. Send the whole value'
+  if (operation === 'patch' || operation === 'upsert') return undefined
+  return 'is for PATCH and upsert, which keep the other elements. Send the whole list, or use one of these'
+}
+
+function planList(
+  plan: Plan,
+  attribute: Attribute,
+  { edit, isWhole }: GivenEdit,
+  { boundFrom, request_id }: Write,
+  times: Map<string, PatternTime>,
+) {
+  const { key } = attribute
+  const read = readListEdit(attribute, edit, { isText: boundFrom === 'query', time: () => timeOf(request_id, times) })
+  if (read instanceof ListEdit) {
+    plan.plain.set(key, read)
+    return
+  }
+  const { path, message } = read.fault
+  plan.faults.push({ path: pointer('attribute_values', key, ...pathOf(path, isWhole)), message })
+}
 
 const faultOf = ({ key }: Attribute, { path, message }: { path: (string | number)[]; message: string }) => ({
   fault: { path: pointer('attribute_values', key, ...path), message },
@@ -225,10 +250,6 @@ function planPlain(
   times: Map<string, PatternTime>,
 ) {
   const { boundFrom, request_id } = write
-  if (!attribute && isLinkEdit(value) && isMerge(write)) {
-    plan.faults.push({ path: pointer('attribute_values', key), message: undeclaredEditMessage })
-    return
-  }
   const typed = attribute && boundFrom === 'query' ? coerceValue(attribute, value) : value
   const fault =
     attribute && typed !== null
@@ -237,9 +258,6 @@ function planPlain(
   if (fault) plan.faults.push({ path: pointer('attribute_values', key, ...fault.path), message: fault.message })
   else plan.plain.set(key, typed)
 }
-
-const undeclaredEditMessage =
-  'changes links, and no relationship of this key is declared. Declare the attribute, or send the whole value'
 
 function timeOf(request_id: string, times: Map<string, PatternTime>): PatternTime {
   const time = times.get(request_id) ?? { spentMs: 0 }
@@ -306,16 +324,23 @@ export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
 
 const noReferences: Reference[] = []
 
-/** How a write recognizes its person: the values of its body, in the order in which they are tried. */
-export type MatchPlan = { tried: readonly { kind: MatchKind; key: string }[] }
+type KindKey = { kind: MatchKind; key: string }
+
+/**
+ * How a write recognizes its person: the values of its body, in the order in which they are tried, and its other addresses. A merge may lead
+ * any of them to the person.
+ */
+export type MatchPlan = { tried: readonly KindKey[]; others: readonly KindKey[] }
 
 /** Plans the recognition of a write's person. A kind whose value the body lacks, or whose phone is no number, is skipped. */
 function planMatch(match: readonly MatchKind[], body: EntityBody): MatchPlan {
-  const tried = match.flatMap(kind => {
-    const key = keyOf(kind, body)
-    return key ? [{ kind, key }] : []
-  })
-  return { tried }
+  const keysOf = (kinds: readonly MatchKind[]) =>
+    kinds.flatMap((kind): KindKey[] => {
+      const key = keyOf(kind, body)
+      return key ? [{ kind, key }] : []
+    })
+  const others = (['email', 'mobile'] as const).filter(kind => !match.includes(kind))
+  return { tried: keysOf(match), others: keysOf(others) }
 }
 
 function keyOf(kind: MatchKind, body: EntityBody): string | null | undefined {

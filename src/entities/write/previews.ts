@@ -1,4 +1,5 @@
 import { answerChanges, answerChangesToJson } from '../../consents/answer-changes.ts'
+import { yieldIfDue } from '../../event-loop.ts'
 import { type Definitions, peopleKey, peopleStackId } from '../../organizations/definitions.ts'
 import type { Change } from '../decide/decide.ts'
 import type { WritePreview } from '../write-request.ts'
@@ -21,12 +22,13 @@ export class Previews {
   }
 
   /** Describes the decisions of a round, in order of its items. */
-  add({ definitions, decisions, accepted }: DecidedRound): Map<Item, WritePreview> {
+  async add({ definitions, decisions, accepted }: DecidedRound): Promise<Map<Item, WritePreview>> {
     for (const { change } of accepted) if (change.operation === 'create') this.#newIds.add(change.id)
     const acceptedByItem = Map.groupBy(accepted, ({ item }) => item)
     const previews = new Map<Item, WritePreview>()
     for (const [item, decision] of decisions) {
       if ('refusal' in decision || 'replayed' in decision) continue
+      await yieldIfDue()
       const isNew = this.#newIds.has('change' in decision ? decision.change.id : decision.unchanged.id)
       previews.set(item, { isNew, ...this.#describe(definitions, acceptedByItem.get(item) ?? []) })
     }

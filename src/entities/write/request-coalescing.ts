@@ -12,7 +12,7 @@ import type { Planned, WriteLimits } from './write.ts'
 
 // A write of a few bytes may lock a row of 512 KiB. With sets of 256, 256 such writes took up to 420 MiB; with 64, 350 MiB.
 const maxItems = { read: 256, write: 64 }
-const bytesLimit = 1_048_576
+const bytesLimit = 262_144
 
 /** The most writes of an array or an import that one set may have. A time bounds it: {@link maxSetMs}. */
 export const maxStretchItems = 1_024

@@ -1,3 +1,4 @@
+import { yieldIfDue } from '../../event-loop.ts'
 import { answerOf } from '../../idempotency/kept-responses.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { buildPlaceholder, type Change, type DecisionContext, decide } from '../decide/decide.ts'
@@ -39,13 +40,16 @@ export type DecidedRound = {
 
 type Given = Pick<DecisionContext, 'definitions' | 'limits' | 'at'>
 
-/** Decides items in order, until one depends on what has changed since round `since`, in which they were loaded. */
-export function decideRound(
+/**
+ * Decides items in order, until one depends on what has changed since round `since`, in which they were loaded. Many items are decided over
+ * several turns of the event loop.
+ */
+export async function decideRound(
   loaded: Loaded,
   since: number,
   changed: Changed,
   { definitions, limits, at }: Given,
-): DecidedRound {
+): Promise<DecidedRound> {
   const { otherwiseNamed, lastVersionOf, knownAnswers, holders, erased } = loaded
   const resolve = (reference: Reference) => {
     const key = referenceKey(reference)
@@ -58,6 +62,7 @@ export function decideRound(
   const accepted: Accepted[] = []
   for (const item of loaded.items) {
     if (changed.concerns(item, loaded, since)) break
+    if (decisions.size > 0) await yieldIfDue()
     const { write, plan } = item
     const row = rowOf(loaded, item)
     const decideItem = (): RoundDecision => {

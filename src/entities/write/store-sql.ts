@@ -102,14 +102,14 @@ export const appendConsentHistory = copyInto('append_consent_history', 'consent_
     'source',
     'at',
   ],
-  ...['actor', 'request_id', 'collected_at', 'evidence', 'superseded', 'pending'],
+  ...['actor', 'request_id', 'collected_at', 'evidence', 'superseded', 'pending', 'undated'],
 ])
 
 /**
  * Remembers the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. The rows are stored in one
  * order, so two transactions cannot wait for each other.
  */
-export const rememberNames = (names: string): string =>
+const rememberNames = (names: string): string =>
   `insert into name_versions (organization_id, hash, version)
    select k.organization_id, r.hash, max(r.version)
    from tombstone_keys k cross join lateral (select ${hashOfName} as hash, a.version from ${names}) r

@@ -57,7 +57,7 @@ export type TimeTerm = { index_id: number; column: SortTime; stack_id: number; i
 export type TermChanges = { deleted: Term[]; inserted: Term[]; deletedTimes: TimeTerm[] }
 
 /** Collects the terms of sort indexes that a round changes. Such an index has one term of each entity of its stack. */
-export function collectSortTerms(round: DecidedRound, terms: TermChanges) {
+function collectSortTerms(round: DecidedRound, terms: TermChanges) {
   const { definitions, accepted } = round
   if (definitions.sort_indexes.size === 0) return
   for (const { stack_id, change, row } of accepted)

@@ -4,7 +4,7 @@ import { type Definitions, peopleStackId } from '../../organizations/definitions
 import { profileChanges } from '../decide/decide.ts'
 import { erasableValues, erasedRefusal, type Giving } from '../decide/erasable-values.ts'
 import type { Write } from '../write-request.ts'
-import { readTombstonesSql } from './load-sql.ts'
+import { readTombstonesSinceSql, readTombstonesSql } from './load-sql.ts'
 import { type Loaded, rowOf } from './loaded.ts'
 import { addressedName, type Item, nameKey } from './plan.ts'
 import type { DecidedRound } from './round.ts'
@@ -43,7 +43,7 @@ function givenValues(item: Item, loaded: Omit<Loaded, 'erased'>): string[] {
 }
 
 /** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
-export async function readErased(
+async function readErased(
   tx: Pick<Transaction, 'query'>,
   organization_id: number,
   values: string[],
@@ -54,19 +54,21 @@ export async function readErased(
 
 /**
  * Checks the change by which an unmerge brings a person back. With `recreate`, forgets the tombstones of the values. Throws a Fault of
- * 409 if one belongs to a person who was erased.
+ * 409 if one belongs to a person who was erased since the change `since`, the merge. The person keeps what it had after an earlier erasure.
  */
 export async function checkReturn(
   tx: Transaction,
   { organization_id, has_tombstones }: Definitions,
   change: Giving,
   erasedPeople: 'refuse' | 'recreate',
+  since: number,
 ): Promise<void> {
   if (!has_tombstones) return
   const write = { stack_id: peopleStackId, operation: 'restore' } as const
   const given = erasableValues(change, write, undefined)
   const values = given.map(({ value }) => value)
-  const erased = await readErased(tx, organization_id, values)
+  const rows = await tx.query<{ value: string }>(readTombstonesSinceSql, [organization_id, values, since])
+  const erased = new Set(rows.map(({ value }) => value))
   if (erased.size === 0) return
   if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
   else throw new Fault(erasedRefusal(given, erased)!)

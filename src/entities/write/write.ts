@@ -57,9 +57,7 @@ export async function write(
   const changed = new Changed(planned.items, definitions)
   let rest = begun.rest
   const { first } = begun
-  const portions: Portion[] = [
-    { items: first, loading: Promise.resolve(begun.loaded), since: changed.round, sent: [] },
-  ]
+  const portions: Portion[] = [{ items: first, loading: Promise.resolve(begun.loaded), since: changed.round, sent: [] }]
   let sent: Promise<unknown>[] = []
   const send = <Sent extends Promise<unknown>>(statements: readonly Sent[]) => {
     // They are awaited later, perhaps after they fail.
@@ -87,11 +85,11 @@ export async function write(
       portions.push(loadNext(rest.slice(0, portionItems)))
       rest = rest.slice(portionItems)
     }
-    const round = decideRound(loaded, portion.since, changed, { definitions, limits, at })
+    const round = await decideRound(loaded, portion.since, changed, { definitions, limits, at })
     changed.round += 1
     const left = portion.items.slice(round.decisions.size)
     const isLast = portions.length === 0 && (ends ? round.decisions.size > 0 : left.length === 0 && rest.length === 0)
-    const previews = typeof ending === 'string' ? undefined : ending.add(round)
+    const previews = typeof ending === 'string' ? undefined : await ending.add(round)
     const stored = previews && isLast ? { statements: [], sequence } : storeRound(tx, round, sequence)
     send(stored.statements)
     const storedUpTo = stored.sequence
@@ -193,6 +191,7 @@ function outcomeOf(
   // A create that completes a placeholder is stored as an update, but its result is `created`.
   if ('change' in decision)
     done.result = isCompleting(write, rows.get(item)) ? 'created' : results[decision.change.operation]
+  if ('change' in decision && decision.change.warnings) done.warnings = decision.change.warnings
   const representation = representations.get(item)
   if (representation) done.representation = representation
   const preview = previews?.get(item)

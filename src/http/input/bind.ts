@@ -2,9 +2,9 @@ import type { TSchema } from 'typebox'
 import type { Limits } from '../../config.ts'
 import { refuse } from '../../errors.ts'
 import { yieldIfDue } from '../../event-loop.ts'
-import { parseJson, parseLargeJson } from './json.ts'
+import { type CheckText, parseJson, parseLargeJson } from './json.ts'
 import { coerce, parseQuery } from './query.ts'
-import { trimAndCheck } from './trim.ts'
+import { trimAndCheck, trimAndCheckLarge } from './trim.ts'
 
 /** `source` is the raw body or query string. */
 export type Bound = { value: Record<string, unknown>; boundFrom: 'body' | 'query'; source: Buffer | string }
@@ -45,8 +45,8 @@ export function bindValue(
   return boundFrom === 'query' ? (coerce(schema, trimmed) as Record<string, unknown>) : trimmed
 }
 
-/** A larger body is bound in pieces. A body of this size takes 1 ms or 2. */
-const largeBodyBytes = 65_536
+/** A larger body is bound in pieces. A body of this size takes up to 4 ms, if it has as many keys as it can. */
+const largeBodyBytes = 16_384
 
 /** Whether the input is a JSON body to bind by {@link bindLarge}. */
 export function isLarge(input: RawInput): input is RawInput & { body: Buffer } {
@@ -56,7 +56,7 @@ export function isLarge(input: RawInput): input is RawInput & { body: Buffer } {
 /** As {@link bind}, for a large JSON body: yields to the event loop between its pieces. */
 export async function bindLarge(
   { body }: { body: Buffer },
-  { body: schema, checkText }: { body: TSchema; checkText?: ((text: string) => void) | undefined },
+  { body: schema, checkText }: { body: TSchema; checkText?: CheckText | undefined },
   limits: Limits,
 ): Promise<Bound> {
   await yieldIfDue()
@@ -64,9 +64,14 @@ export async function bindLarge(
   const maxElements = (key: string) => (Object.hasOwn(properties, key) ? properties[key]!.maxItems : undefined)
   const parsed = (await parseLargeJson(body, limits, { checkText, maxElements })) as Record<string, unknown>
   await yieldIfDue()
-  const value = trimAndCheck(parsed, limits)
+  const value = await trimAndCheckLarge(parsed, limits)
   await yieldIfDue()
   return { value, boundFrom: 'body', source: body }
+}
+
+/** Parses a line of an import. */
+export function parseLine(line: Buffer, limits: Limits): unknown | Promise<unknown> {
+  return line.length > largeBodyBytes ? parseLargeJson(line, limits) : parseJson(line, limits)
 }
 
 function throwBodyRequired(contentType: string | undefined, body: Buffer | undefined): never {

@@ -1,6 +1,6 @@
 import { pointer, refuse } from '../../errors.ts'
 
-export const dryRunName = 'dry_run'
+const dryRunName = 'dry_run'
 
 /** Whether a query string asks for a dry run, and the rest of the query string. */
 export type DryRunQuery = { isDryRun: boolean; queryString: string }

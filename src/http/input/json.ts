@@ -1,17 +1,21 @@
 import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } from '../../errors.ts'
 import { yieldIfDue } from '../../event-loop.ts'
-import { endOfString, parseExactly } from '../../parse-json.ts'
+import { findUnseen } from '../../invisible-characters.ts'
+import { parseExactly } from '../../parse-json.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
 type JsonLimits = { jsonDepth: number }
 
+/** `jsonMembers` bounds the time that one call of JSON.parse takes, and `bodyBytes` the characters that it gets. */
+type LargeJsonLimits = JsonLimits & { jsonMembers: number; bodyBytes: number }
+
 /**
- * Parses a body as JSON and accepts only what can be stored exactly as sent. Throws a Fault of 400:
+ * Parses a body as JSON and accepts only what can be stored exactly as sent. Skips one leading byte order mark. Throws a Fault of 400:
  * `failed_binding_json` if it is not JSON in UTF-8 (the message names the position); `invalid_json` for a duplicate key
  * or a top level that is not an object; `invalid_parameter` for nesting deeper than `jsonDepth` (the top level is 1), a
  * number that does not read back equal, NUL, a lone surrogate, or the key `__proto__`. If a body has several faults,
- * the first in this order is reported.
+ * those of the first kind in this order are reported, at most 100. The check ends {@link maxStepsAfterFault} after a fault.
  */
 export function parseJson(bytes: Buffer, { jsonDepth }: JsonLimits): unknown {
   const text = decode(bytes)
@@ -24,34 +28,40 @@ export function parseJson(bytes: Buffer, { jsonDepth }: JsonLimits): unknown {
   return parseExactly(text)
 }
 
+/** Checks a text in steps, each of which takes less than a millisecond. Throws a Fault. */
+export type CheckText = (text: string) => Generator<void, void>
+
 type LargeJsonOptions = {
-  /** Checks the text before it is parsed. Throws a Fault of 400. */
-  checkText?: ((text: string) => void) | undefined
+  /** Checks the text before it is parsed, in steps. Throws a Fault of 400. */
+  checkText?: CheckText | undefined
   /** How many elements an array of the top level may have. */
   maxElements?: (key: string) => number | undefined
-  /** The length of the pieces of a large array. One of the default takes some 2 ms to parse, if its values are short. */
+  /** The length of the pieces of a large array. One of the default takes up to 4 ms to parse. */
   pieceCharacters?: number
 }
 
 /**
- * As {@link parseJson}, for a body that takes long: yields to the event loop between pieces of it. An array of the top level with too
- * many elements is refused at the first piece with more, by a Fault of 400.
+ * As {@link parseJson}, for a body that takes long: yields to the event loop between pieces of it. It is refused at the first piece with
+ * too many elements of an array of the top level, or with too many members or characters in one element or beside the elements, by a
+ * Fault of 400.
  */
 export async function parseLargeJson(
   bytes: Buffer,
-  { jsonDepth }: JsonLimits,
+  limits: LargeJsonLimits,
   options: LargeJsonOptions = {},
 ): Promise<unknown> {
-  const text = decode(bytes)
-  options.checkText?.(text)
-  const found = await parseArrays(text, piece => parseQuickly(piece, jsonDepth - 1), options)
-  const value = found && parseQuickly(found.rest, jsonDepth)
-  if (value && !Array.isArray(value)) return withArrays(value, found.arrays)
+  const { jsonDepth } = limits
+  const text = await decodeLarge(bytes)
+  for (const _ of options.checkText?.(text) ?? []) await yieldIfDue()
+  const found = await parseArrays(text, piece => parseQuickly(piece, jsonDepth - 1), limits, options)
+  const value = found && (await parseQuicklyInSteps(found.rest, jsonDepth))
+  if (value) return withArrays(value, found.arrays)
   const search = findFault(text, jsonDepth)
   let step = search.next()
   for (; !step.done; step = search.next()) await yieldIfDue()
   if (step.value) throw new Fault(step.value)
-  const { rest, arrays } = (await parseArrays(text, parseExactly, options))!
+  const { rest, arrays } = (await parseArrays(text, parseExactly, limits, options))!
+  await yieldIfDue()
   return withArrays(parseExactly(rest) as object, arrays)
 }
 
@@ -69,13 +79,15 @@ function withArrays(value: object, arrays: Arrays): object {
 async function parseArrays(
   text: string,
   parsePiece: (piece: string) => unknown,
-  { maxElements, pieceCharacters = 65_536 }: LargeJsonOptions,
+  limits: LargeJsonLimits,
+  { maxElements, pieceCharacters = 16_384 }: LargeJsonOptions,
 ): Promise<{ rest: string; arrays: Arrays } | undefined> {
   const arrays = new Map<string, unknown[]>()
-  const split = splitArrays(text, pieceCharacters)
+  const split = splitArrays(text, pieceCharacters, limits)
   for (let step = split.next(); ; step = split.next()) {
-    if (step.done) return { rest: step.value, arrays }
     await yieldIfDue()
+    if (step.done) return { rest: step.value, arrays }
+    if (!step.value) continue
     const key = parse(step.value.key)
     const elements = parsePiece(`[${step.value.piece}]`) as unknown[] | undefined
     // A piece without an element follows a comma that has no element behind it.
@@ -95,37 +107,98 @@ function throwTooManyElements(key: string, max: number): never {
   })
 }
 
+/** Scanning so many characters takes less than a millisecond. */
+const scannedInAStep = 65_536
+
 /**
  * Yields the elements of each array of the top level that is longer than a piece, some consecutive ones at a time, with the JSON text of
- * the array's key. Returns the text without them. The text need not be JSON. If the pieces and the rest are, the text is.
+ * the array's key, and undefined for a pause. Returns the text without them. The text need not be JSON. If the pieces and the rest are, the
+ * text is. Throws a Fault if an element, or the text beside the elements, exceeds the limits.
  */
-function* splitArrays(text: string, pieceCharacters: number): Generator<{ key: string; piece: string }, string> {
+function* splitArrays(
+  text: string,
+  pieceCharacters: number,
+  limits: LargeJsonLimits,
+): Generator<{ key: string; piece: string } | undefined, string> {
   let [depth, key, rest, copiedUntil] = [0, '', '', 0]
   // Offsets of the first element of the current array, and of the first one that no piece has. -1 outside of such an array.
   let [arrayStart, pieceStart] = [-1, -1]
+  // Offset and index of the current element, and its keys, objects and arrays, those of the piece before it, and those of the rest.
+  let [elementStart, index, elementMembers, pieceMembers, restMembers] = [0, 0, 0, 0, 0]
+  let [isString, stringStart, pauseAt] = [false, 0, scannedInAStep]
+  const checkLengths = (at: number) => {
+    const { bodyBytes } = limits
+    if (pieceStart === -1) {
+      if (rest.length + at - copiedUntil > bodyBytes) throwTooLarge(undefined, 'characters', bodyBytes)
+    } else if (at - elementStart > bodyBytes) throwTooLarge([key, index], 'characters', bodyBytes)
+  }
+  const countMember = () => {
+    if (pieceStart === -1) restMembers += 1
+    else elementMembers += 1
+    if (elementMembers > limits.jsonMembers) throwTooLarge([key, index], 'keys, objects and arrays', limits.jsonMembers)
+    if (restMembers > limits.jsonMembers) throwTooLarge(undefined, 'keys, objects and arrays', limits.jsonMembers)
+  }
   for (let at = 0; at < text.length; at++) {
+    if (at >= pauseAt) {
+      pauseAt = at + scannedInAStep
+      checkLengths(at)
+      yield undefined
+    }
     const code = text.charCodeAt(at)
-    if (code === quote) {
-      const end = endOfString(text, at)
-      if (depth === 1) key = text.slice(at, end)
-      at = end - 1
+    if (isString) {
+      if (code === backslash) at++
+      else if (code === quote) {
+        isString = false
+        if (depth === 1) key = text.slice(stringStart, at + 1)
+      }
+    } else if (code === quote) {
+      isString = true
+      stringStart = at
+    } else if (code === colon) {
+      countMember()
     } else if (code === comma) {
-      if (depth !== 2 || pieceStart === -1 || at - pieceStart < pieceCharacters) continue
+      if (depth !== 2 || pieceStart === -1) continue
+      checkLengths(at)
+      pieceMembers += elementMembers
+      ;[elementStart, index, elementMembers] = [at + 1, index + 1, 0]
+      if (at - pieceStart < pieceCharacters) continue
       yield { key, piece: text.slice(pieceStart, at) }
       pieceStart = at + 1
+      pieceMembers = 0
     } else if (code === openBrace || code === openBracket) {
-      if (++depth === 2 && code === openBracket) arrayStart = pieceStart = at + 1
+      if (++depth === 2 && code === openBracket) {
+        arrayStart = pieceStart = elementStart = at + 1
+        index = elementMembers = pieceMembers = 0
+      } else countMember()
     } else if (code === closeBrace || code === closeBracket) {
       if (depth-- !== 2 || pieceStart === -1) continue
-      if (pieceStart > arrayStart) {
+      checkLengths(at)
+      const isLarge = at - pieceStart >= pieceCharacters && firstVisible(text, pieceStart) < at
+      if (isLarge || pieceStart > arrayStart) {
         yield { key, piece: text.slice(pieceStart, at) }
         rest += text.slice(copiedUntil, arrayStart)
         copiedUntil = at
-      }
+      } else restMembers += pieceMembers + elementMembers
       pieceStart = -1
+      elementMembers = 0
+      countMember()
     }
   }
+  checkLengths(text.length)
   return rest + text.slice(copiedUntil)
+}
+
+/** `at` is a key as JSON text and an index; absent for the body without the elements of its arrays. */
+function throwTooLarge(at: [string, number] | undefined, unit: string, max: number): never {
+  const parsed = at && parse(at[0])
+  const segments = at && typeof parsed === 'string' ? [parsed, at[1]] : []
+  throw new Fault(refusalAt(segments, `must have at most ${max} ${unit}`))
+}
+
+function refusalAt(segments: (string | number)[], message: string, code: ErrorCode = 'invalid_parameter'): Refusal {
+  return createRefusal(code, 'The body has a value that cannot be stored as sent. See details.', {
+    details: [{ path: pointer(...segments), message }],
+  })
 }
 
 /** Parses a text whose value can be stored exactly as sent. Returns undefined if it may not be, or is no object and no array. */
@@ -135,21 +208,61 @@ function parseQuickly(text: string, jsonDepth: number): object | undefined {
   return value instanceof Object && countKeys(value) === members ? value : undefined
 }
 
-// A byte order mark stays in the text, so that it is refused as invalid JSON.
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/** As {@link parseQuickly}, for a text that takes long. Returns undefined for an array, too. */
+async function parseQuicklyInSteps(text: string, jsonDepth: number): Promise<object | undefined> {
+  if (text.charCodeAt(firstVisible(text, 0)) !== openBrace) return undefined
+  await yieldIfDue()
+  const members = countMembers(text, jsonDepth)
+  if (members === undefined) return undefined
+  await yieldIfDue()
+  const value = parse(text) as object | undefined
+  await yieldIfDue()
+  return value && countKeys(value) === members ? value : undefined
+}
+
+// It skips one byte order mark at the beginning. A second one is refused as invalid JSON.
+const decoder = new TextDecoder('utf-8', { fatal: true })
 
 function decode(bytes: Buffer): string {
   try {
     return decoder.decode(bytes)
   } catch (cause) {
-    refuse('failed_binding_json', `The body is not UTF-8: byte ${offsetOfInvalid(bytes)} cannot be decoded.`, { cause })
+    throwUndecodable(offsetOfInvalid(bytes), cause)
   }
+}
+
+/** Decoding so many bytes takes up to 5 ms. */
+const decodedInAStep = 1_048_576
+
+/** As {@link decode}, in steps. */
+async function decodeLarge(bytes: Buffer): Promise<string> {
+  if (bytes.length <= decodedInAStep) return decode(bytes)
+  const stepwise = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
+  for (let start = 0; start < bytes.length; start += decodedInAStep) {
+    await yieldIfDue()
+    const end = start + decodedInAStep
+    try {
+      text += stepwise.decode(bytes.subarray(start, end), { stream: end < bytes.length })
+    } catch (cause) {
+      let from = start
+      while (from > 0 && start - from < 3 && (bytes[from]! & 0xc0) === 0x80) from--
+      throwUndecodable(from + offsetOfInvalid(bytes.subarray(from, end)), cause)
+    }
+  }
+  return text
+}
+
+function throwUndecodable(offset: number, cause: unknown): never {
+  refuse('failed_binding_json', `The body is not UTF-8: byte ${offset} cannot be decoded.`, { cause })
 }
 
 /** The first byte that differs when the decoded text is encoded again. */
 function offsetOfInvalid(bytes: Buffer): number {
   const encoded = Buffer.from(bytes.toString())
-  return bytes.findIndex((byte, index) => byte !== encoded[index])
+  let offset = 0
+  while (bytes[offset] === encoded[offset]) offset++
+  return offset
 }
 
 function parse(text: string): unknown {
@@ -231,6 +344,8 @@ const deepArray: Frame = { isObject: false, keys: undefined, segment: 0 }
 
 /** The thorough check of so many values and separators takes less than a millisecond. */
 const checkedInAStep = 1_024
+/** After a fault, so many values and separators are checked for one that comes first in the order of {@link parseJson}. */
+const maxStepsAfterFault = 65_536
 
 /**
  * Checks a text thoroughly, without recursion, in steps. Throws if it is not JSON; returns the refusal of any other fault.
@@ -240,21 +355,31 @@ function* findFault(text: string, jsonDepth: number): Generator<void, Refusal | 
   skipSpace(reader)
   if (text[reader.at] !== '{') noteRefusal(reader, 'must be an object', 'invalid_json')
   let complete = readValue(reader)
+  let stepsLeft = maxStepsAfterFault / checkedInAStep
   for (let count = 1; !complete || reader.frames.length > 0; count++) {
     complete = complete ? readSeparator(reader) : readValue(reader)
-    if (count % checkedInAStep === 0) yield
+    if (count % checkedInAStep !== 0) continue
+    if (reader.refused && --stepsLeft === 0) return reader.refused
+    yield
   }
   skipSpace(reader)
   if (reader.at < text.length) throwSyntaxFault(reader)
   return reader.refused
 }
 
-/** Keeps the first refusal. The first `invalid_json` replaces an `invalid_parameter`. */
+/** More faults than these are not named. */
+const maxDetails = 100
+
+/** Adds a fault to the refusal, one for each path. The first `invalid_json` replaces a refusal as `invalid_parameter`. */
 function noteRefusal(reader: Reader, message: string, code: ErrorCode = 'invalid_parameter') {
-  if (reader.refused && (code !== 'invalid_json' || reader.refused.code === code)) return
+  const { refused } = reader
+  if (refused && refused.code !== code && code !== 'invalid_json') return
+  const details = refused?.code === code ? refused.details! : []
+  if (details.length === maxDetails) return
   const path = pointer(...reader.frames.map(({ segment }) => segment))
+  if (details.at(-1)?.path === path) return
   reader.refused = createRefusal(code, 'The body has a value that cannot be stored as sent. See details.', {
-    details: [{ path, message }],
+    details: [...details, { path, message }],
   })
 }
 
@@ -268,7 +393,8 @@ function readValue(reader: Reader): boolean {
     if (message) noteRefusal(reader, message)
   } else if (/[-\d]/.test(first)) {
     const source = match(reader, /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y)
-    if (!readsBackEqual(source)) noteRefusal(reader, 'must be a number that can be stored exactly')
+    if (!readsBackEqual(source))
+      noteRefusal(reader, 'must be a number that can be stored exactly: send one with more digits as a text')
   } else match(reader, /true|false|null/y)
   return true
 }
@@ -326,8 +452,12 @@ function readString(reader: Reader): string {
   for (let code = text.charCodeAt(reader.at); code !== quote; code = text.charCodeAt(reader.at)) {
     // At the end of the text the code is NaN, and any comparison with it is false.
     if (!(code >= 0x20)) throwSyntaxFault(reader)
-    if (code === backslash) isEscaped = match(reader, /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y) !== ''
-    else reader.at++
+    if (code !== backslash) reader.at++
+    else {
+      isEscaped = true
+      if (text.charCodeAt(reader.at + 1) === backslash) reader.at += 2
+      else match(reader, /\\(?:["/bfnrt]|u[\da-fA-F]{4})/y)
+    }
   }
   reader.at++
   return isEscaped ? (JSON.parse(text.slice(start, reader.at)) as string) : text.slice(start + 1, reader.at - 1)
@@ -343,17 +473,27 @@ function match(reader: Reader, expression: RegExp): string {
 }
 
 function skipSpace(reader: Reader) {
-  while (' \n\r\t'.includes(reader.text[reader.at] ?? 'x')) reader.at++
+  reader.at = firstVisible(reader.text, reader.at)
 }
 
-/** The message names the position, without the text there. */
+/** The offset of the first character that is no white space of JSON. */
+function firstVisible(text: string, from: number): number {
+  for (let at = from; ; at++) {
+    const code = text.charCodeAt(at)
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at
+  }
+}
+
+/** The message names the position, without the text there, but for a character that nobody sees. */
 function throwSyntaxFault({ text, at }: Reader): never {
   let lines = 1
   let lineStart = 0
-  for (let feed = text.indexOf('\n'); feed !== -1 && feed < at; feed = text.indexOf('\n', feed + 1)) {
+  for (let before = 0; before < at; before++) {
+    if (text.charCodeAt(before) !== 0x0a) continue
     lines += 1
-    lineStart = feed + 1
+    lineStart = before + 1
   }
-  const problem = at < text.length ? 'unexpected character' : 'unexpected end'
+  const unseen = findUnseen(String.fromCodePoint(text.codePointAt(at) ?? 32))
+  const problem = at < text.length ? `unexpected character${unseen ? ` ${unseen}` : ''}` : 'unexpected end'
   refuse('failed_binding_json', `The body is not JSON: ${problem} at line ${lines}, column ${at - lineStart + 1}.`)
 }

@@ -1,5 +1,6 @@
 import { refuse } from '../../errors.ts'
 import { isExternalId, isObjectId, isUuid } from '../../formats.ts'
+import { withUnseen } from '../../invisible-characters.ts'
 import type { ParameterKind, Route } from '../pipeline/route.ts'
 import { checkText } from './trim.ts'
 
@@ -46,7 +47,7 @@ function readParameter(name: string, kind: ParameterKind, encoded: string): stri
   const text = decode(name, encoded)
   checkText(text, `/${name}`)
   const { holds, message } = kinds[kind]
-  if (!holds(text)) throwMalformedParameter(name, message)
+  if (!holds(text)) throwMalformedParameter(name, withUnseen(message, text))
   return text
 }
 

@@ -1,10 +1,14 @@
-/** The cookie of a session of the console. */
+/** The cookie of a session of the console. A browser takes the second one only over TLS, and from no other host of the domain. */
 const sessionName = 'kith_session'
+const secureSessionName = `__Host-${sessionName}`
 /** The cookie of a sign-in that has begun at the outside issuer. */
 const pendingName = 'kith_sign_in'
 
-/** The values of the session's cookie in a Cookie header. A browser sends one. */
-export const readSessionCookies = (header: string | undefined): string[] => readCookies(header, sessionName)
+/** The values of the session's cookie in a Cookie header. A browser sends one, and another host of the domain may have set the other. */
+export function readSessionCookies(header: string | undefined): string[] {
+  const secure = readCookies(header, secureSessionName)
+  return secure.length > 0 ? secure : readCookies(header, sessionName)
+}
 
 /** The values of the cookie of a sign-in at the outside issuer. */
 export const readPendingCookies = (header: string | undefined): string[] => readCookies(header, pendingName)
@@ -27,7 +31,7 @@ export function sessionCookie(
   token: string,
   { maxAgeSeconds, isSecure }: { maxAgeSeconds: number; isSecure: boolean },
 ): string {
-  return `${sessionName}=${token}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
+  return `${isSecure ? secureSessionName : sessionName}=${token}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
 }
 
 /**

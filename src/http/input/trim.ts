@@ -1,4 +1,5 @@
 import { pointer, refuse } from '../../errors.ts'
+import { yieldIfDue } from '../../event-loop.ts'
 import { trim } from '../../white-space.ts'
 
 /** Why a text cannot be stored as sent; undefined if it can. */
@@ -27,11 +28,37 @@ type TextLimits = { stringBytes: number; keyBytes: number }
  * `keyBytes`. The caller must have checked the depth.
  */
 export function trimAndCheck(value: Record<string, unknown>, limits: TextLimits): Record<string, unknown> {
-  const { attribute_values } = value
-  if (isContainer(attribute_values) && !Array.isArray(attribute_values)) checkKeys(attribute_values, limits.keyBytes)
-  const tooLong = trimWithin(value, limits.stringBytes)
-  if (tooLong) throwTooLong(pointer(...tooLong.reverse()), 'A string', limits.stringBytes)
+  checkAttributeKeys(value, limits)
+  throwIfTooLong(trimWithin(value, limits.stringBytes), limits)
   return value
+}
+
+/** As {@link trimAndCheck}, for a value that takes long: yields to the event loop between the elements of its lists. */
+export async function trimAndCheckLarge(
+  value: Record<string, unknown>,
+  limits: TextLimits,
+): Promise<Record<string, unknown>> {
+  checkAttributeKeys(value, limits)
+  for (const key in value) {
+    const member = value[key]
+    if (!Array.isArray(member)) throwIfTooLong(trimMember(value, key, limits.stringBytes), limits)
+    else
+      for (let index = 0; index < member.length; index++) {
+        const tooLong = trimMember(member as unknown[] & Container, index, limits.stringBytes)
+        if (tooLong) throwIfTooLong([...tooLong, key], limits)
+        if (isContainer(member[index]) || index % 1_024 === 0) await yieldIfDue()
+      }
+  }
+  return value
+}
+
+function checkAttributeKeys({ attribute_values }: Record<string, unknown>, { keyBytes }: TextLimits) {
+  if (isContainer(attribute_values) && !Array.isArray(attribute_values)) checkKeys(attribute_values, keyBytes)
+}
+
+/** `reversedPath` leads to a string that is too long, if there is one. */
+function throwIfTooLong(reversedPath: (string | number)[] | undefined, { stringBytes }: TextLimits) {
+  if (reversedPath) throwTooLong(pointer(...reversedPath.reverse()), 'A string', stringBytes)
 }
 
 type Container = Record<string | number, unknown>

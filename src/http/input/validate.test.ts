@@ -87,7 +87,10 @@ describe('a value that breaks a rule', () => {
   const broken: [object, string][] = [
     [{ name: '' }, '/name must not be empty'],
     [{ name: '123456' }, '/name must be at most 5 characters'],
-    [{ email: 'nobody' }, '/email must be an email address'],
+    [
+      { email: 'nobody' },
+      '/email must be an email address, such as ada@example.com, without quotes, comments and IP addresses',
+    ],
     [{ order: 'up' }, '/order must be one of: asc, desc, null'],
     [{ shape: { x: '1' } }, '/shape must have one of its documented forms'],
     [{ 'e/mail~': 1 }, '/e~1mail~0 unknown key'],

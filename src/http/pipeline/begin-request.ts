@@ -24,8 +24,9 @@ export function beginRequest(exchange: Exchange, options: BeginOptions): void {
     if (connection.newest === request) connection.newest = undefined
     if (!request.complete) drainUnreadBody(request, limits)
     logExchange(logger, exchange, observer.tracer)
-    endObserving(exchange, observer)
+    endObserving(exchange, observer, isVersioned(exchange.url))
     finish(exchange)
+    connection.onAnswered?.()
   }
   connection.unanswered.add(end)
   // The event occurs once, so `on` avoids the wrapper that `once` makes.

@@ -7,9 +7,12 @@ export function beginObserving({ request, deadline }: Exchange, observer: Observ
   observer.tracer?.request(deadline.signal, request.method!, request.headers.traceparent as string | undefined)
 }
 
-/** Reports the end of a request, with the route's template and never its path, as in the log. */
-export function endObserving(exchange: Exchange, observer: Observer): void {
-  const { request, response, route, startedMs, followsSinceMs, deadline, refused } = exchange
+/**
+ * Reports the end of a request, with the route's template and never its path, as in the log. In the metrics, a request whose token was not
+ * accepted has no route: without a token, nobody makes them grow.
+ */
+export function endObserving(exchange: Exchange, observer: Observer, needsToken: boolean): void {
+  const { request, response, route, startedMs, followsSinceMs, deadline, refused, organization } = exchange
   const end: RequestEnd = {
     method: request.method!,
     route,
@@ -18,7 +21,7 @@ export function endObserving(exchange: Exchange, observer: Observer): void {
     durationMs: (followsSinceMs ?? performance.now()) - startedMs,
     error: refused,
   }
-  observer.requestEnded(end)
+  observer.requestEnded(needsToken && organization === undefined ? { ...end, route: undefined } : end)
   observer.tracer?.requestEnded(deadline.signal, end)
 }
 

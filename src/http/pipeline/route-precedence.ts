@@ -5,13 +5,35 @@ import type { Route } from './route.ts'
  * prefers a word to a parameter. `/v1/people/internal/related` belongs to `/v1/people/{external_id}/related`, whatever
  * the methods of `/v1/people/internal/{uuid}` are.
  */
-export function pathsOf(row: Route, table: Route[]): string[] {
+export const pathsOf = (row: Route, table: Route[]): string[] => [
+  row.path,
+  ...overlapsOf(row, table).filter(path => isPossible(row, path)),
+]
+
+/**
+ * The paths at which the router would find a row, although a parameter of it cannot have that word: `PATCH /v1/attributes/batch` is no
+ * path of `/v1/attributes/{id}`.
+ */
+export const foreignPathsOf = (row: Route, table: Route[]): string[] =>
+  overlapsOf(row, table).filter(path => !isPossible(row, path))
+
+/** The paths that match a row and, with a word for a parameter, a row of another method. */
+function overlapsOf(row: Route, table: Route[]): string[] {
   const overlaps = table.map(other => findOverlap(row.path.split('/'), other.path.split('/')))
   const declaredPaths = table.filter(({ method }) => method === row.method).map(({ path }) => path)
-  return [
-    row.path,
-    ...new Set(overlaps.filter(path => path !== undefined && !declaredPaths.includes(path))),
-  ] as string[]
+  return [...new Set(overlaps.filter(path => path !== undefined && !declaredPaths.includes(path)))] as string[]
+}
+
+/** Whether the parameters of a row can have the words that a path has in their places. */
+function isPossible({ path, params = {} }: Route, other: string): boolean {
+  const segments = other.split('/')
+  return path.split('/').every((segment, index) => {
+    const word = segments[index]!
+    if (!isParameter(segment) || isParameter(word)) return true
+    const kind = params[segment.slice(1, -1)]
+    if (kind === 'number' || kind === 'count') return /^\d+$/.test(word)
+    return kind !== 'uuid' && kind !== 'object_id'
+  })
 }
 
 const isParameter = (segment: string) => segment.startsWith('{')

@@ -7,6 +7,7 @@ import type { Release } from '../../fair-pool.ts'
 import type { RequestKey, StoredResponse } from '../../idempotency/kept-responses.ts'
 import { isWriting, type Scope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
+import type { CheckText } from '../input/json.ts'
 import type { Preferences } from '../input/preferences.ts'
 
 /**
@@ -90,7 +91,7 @@ export type StreamingCall<Query = unknown> = Call<Query> &
     /** The body's bytes as they arrive. Throws if the connection closes, or if no data arrives in time. */
     chunks: AsyncIterable<Buffer>
     /** Parses a line and validates it against the route's `line` schema and the limits of a body. Throws a Fault. */
-    checkLine: (line: Buffer) => Record<string, unknown>
+    checkLine: (line: Buffer) => Record<string, unknown> | Promise<Record<string, unknown>>
   }
 
 /** A request that may wait for events, for longer than its deadline. */
@@ -206,7 +207,7 @@ type RouteDescription = {
   description?: string
   body?: TSchema
   /** Checks the text of a large JSON body for what is over a limit, before it is parsed. Throws a Fault of 400. */
-  checkText?: (text: string) => void
+  checkText?: CheckText
   /** The shape of `data` on success. Tests validate every response against it; the service itself does not. */
   answer: TSchema
   /** The statuses of success with their descriptions, if there are others than 200. */

@@ -2,7 +2,7 @@ import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { Config } from '../../config.ts'
 import type { OpenEndpoint } from './exchange.ts'
 import type { Route } from './route.ts'
-import { pathsOf } from './route-precedence.ts'
+import { foreignPathsOf, pathsOf } from './route-precedence.ts'
 import { createEndpoint, type RowEndpoint } from './row-endpoint.ts'
 
 /** A method and path that kith serves. */
@@ -10,6 +10,8 @@ export type Endpoint = OpenEndpoint | RowEndpoint
 
 export type Router = {
   add(endpoint: Endpoint): void
+  /** Makes a path, which the template of an endpoint also matches, not allow a method. */
+  exclude(method: string, path: string): void
   /** Returns undefined if the path does not exist or does not allow the method. */
   find(method: string, url: string): Endpoint | undefined
   /** Returns the endpoints of a path for all methods; empty if the path does not exist. */
@@ -43,6 +45,10 @@ export function createRouter(): Router {
       add(endpoint.method, endpoint)
       if (endpoint.method === 'GET') add('HEAD', endpoint)
     },
+    exclude: (method, path) => {
+      const template = path.replace(/\{(\w+)\}/g, ':$1')
+      for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) router.on(each as HTTPMethod, template, unused)
+    },
     find,
     // `OPTIONS *` addresses the server and no path.
     findAll: url =>
@@ -57,5 +63,8 @@ const unused = () => {}
 
 /** Adds a route table to the router. */
 export function registerRoutes(router: Router, { limits }: Pick<Config, 'limits'>, table: Route[]): void {
-  for (const row of table) for (const path of pathsOf(row, table)) router.add(createEndpoint(row, path, limits))
+  for (const row of table) {
+    for (const path of pathsOf(row, table)) router.add(createEndpoint(row, path, limits))
+    for (const path of foreignPathsOf(row, table)) router.exclude(row.method, path)
+  }
 }

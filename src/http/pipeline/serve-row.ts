@@ -2,8 +2,8 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Limits } from '../../config.ts'
 import { refuse } from '../../errors.ts'
 import { requireScope } from '../../scopes.ts'
+import { parseLine } from '../input/bind.ts'
 import { readIfSequence } from '../input/if-sequence.ts'
-import { parseJson } from '../input/json.ts'
 import { authenticate } from './authenticate.ts'
 import { type BoundCall, bindCall } from './bind-call.ts'
 import type { Exchange } from './exchange.ts'
@@ -100,7 +100,11 @@ function completeCall(services: RowServices, endpoint: RowEndpoint, exchange: Ex
     ? {
         ...stream,
         chunks: readChunks(exchange.request, limits.requestMs),
-        checkLine: (line: Buffer) => checkItem!(parseJson(line, limits), 'body'),
+        checkLine: (line: Buffer) => {
+          const parsed = parseLine(line, limits)
+          const check = (value: unknown) => checkItem!(value, 'body')
+          return parsed instanceof Promise ? parsed.then(check) : check(parsed)
+        },
       }
     : row.item
       ? { checkItem: (value: unknown) => checkItem!(value, call.boundFrom) }

@@ -82,11 +82,21 @@ export async function sendStream(
   } catch (error) {
     // The client has disconnected, so it needs no error.
     if (signal.aborted) return
-    response.destroy()
+    abort(response)
     throw error
   } finally {
     socket.removeListener('close', disconnect)
   }
+}
+
+/**
+ * Ends a response before its end. A response to HTTP/1.0 has no length and no chunks: only a reset shows its client that it is not whole. Over
+ * TLS, the missing alert does.
+ */
+function abort(response: ServerResponse): void {
+  const { httpVersion, socket } = response.req
+  if (httpVersion === '1.0' && !('encrypted' in socket)) socket.resetAndDestroy()
+  else response.destroy()
 }
 
 /** The idle timeout applies to pieces of this size. A whole part may have megabytes, too much for a slow client. */
@@ -100,7 +110,7 @@ function* piecesOf(part: string | Buffer): Generator<string | Buffer> {
 /** Settles when the piece has been sent, or when the connection has closed. */
 async function writePiece(response: ServerResponse, piece: string | Buffer, signal: AbortSignal, idleMs: number) {
   if (signal.aborted) return
-  const timer = setTimeout(() => response.destroy(), idleMs)
+  const timer = setTimeout(() => abort(response), idleMs)
   await new Promise<unknown>(resolve => {
     // Node drops writes to a socket that has just closed and does not call back.
     signal.onabort = resolve

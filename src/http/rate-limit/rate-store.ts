@@ -20,7 +20,7 @@ export type Store = { counter(name: string, budget: Budget): Counter; close(): P
 type Options = { keyPrefix: string; points: number; duration: number }
 
 /** The time after which the budget of a burst is full again, in seconds. */
-export const burstSeconds = 60
+const burstSeconds = 60
 
 // The timeout of a statement or command of the store. A slow store must not delay requests.
 const storeTimeoutMs = 250

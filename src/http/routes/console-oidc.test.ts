@@ -102,6 +102,7 @@ describe('a sign-in at the outside issuer', () => {
   it.each([
     [{ name: undefined, email: 'ada@example.com' }, 'ada@example.com'],
     [{ name: '' }, 'user-1'],
+    [{ name: 'kith', email: 'Link' }, 'user-1'],
     [{ name: 'a\nb', email: 7 }, 'user-1'],
     [{ name: 'adA \u202eecalevoL', email: 'ada\u200b@example.com' }, 'user-1'],
   ])('names a person with the claims %j as %s', async (claims, name) => {

@@ -28,9 +28,12 @@ it('shares a run, or its failure, between calls until it ends; the next call sta
 it('waits for the pause between two runs', async () => {
   vi.useFakeTimers()
   let runs = 0
-  const call = singleFlight(async () => {
-    runs += 1
-  }, 50)
+  const call = singleFlight(
+    async () => {
+      runs += 1
+    },
+    { minMs: 50, runs: 8 },
+  )
   await call()
   const second = call()
   await vi.advanceTimersByTimeAsync(49)
@@ -38,4 +41,25 @@ it('waits for the pause between two runs', async () => {
   await vi.advanceTimersByTimeAsync(1)
   await second
   expect(runs).toBe(2)
+})
+
+it('waits longer after a run that took long', async () => {
+  vi.useFakeTimers()
+  let runs = 0
+  const call = singleFlight(
+    async () => {
+      runs += 1
+      await vi.advanceTimersByTimeAsync(20)
+    },
+    { minMs: 50, runs: 8 },
+  )
+  const first = call()
+  await vi.advanceTimersByTimeAsync(0)
+  await first
+  const second = call()
+  await vi.advanceTimersByTimeAsync(139)
+  expect(runs).toBe(1)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(runs).toBe(2)
+  await second
 })

@@ -2,16 +2,20 @@ import { setTimeout } from 'node:timers/promises'
 
 /**
  * Shares one run of `work` between concurrent calls: a call joins the run that is under way or waits to start. A run
- * starts in a later event-loop turn than the call, so that all calls of a turn share it, and at least `pauseMs` after
- * the previous start.
+ * starts in a later event-loop turn than the call, so that all calls of a turn share it, and after the previous start at least
+ * `minMs`, and `runs` times as long as the previous run took.
  */
-export function singleFlight<T>(work: () => Promise<T>, pauseMs = 0): () => Promise<T> {
+export function singleFlight<T>(work: () => Promise<T>, { minMs, runs } = { minMs: 0, runs: 0 }): () => Promise<T> {
   let running: Promise<T> | undefined
-  let startedAtMs = Number.NEGATIVE_INFINITY
+  let nextAtMs = Number.NEGATIVE_INFINITY
   const run = async () => {
-    await setTimeout(Math.max(0, startedAtMs + pauseMs - performance.now()))
-    startedAtMs = performance.now()
-    return work()
+    await setTimeout(Math.max(0, nextAtMs - performance.now()))
+    const startedAtMs = performance.now()
+    try {
+      return await work()
+    } finally {
+      nextAtMs = startedAtMs + Math.max(minMs, runs * (performance.now() - startedAtMs))
+    }
   }
   return () => {
     running ??= run().finally(() => {

@@ -14,6 +14,8 @@ export class Connection {
    * without one is idle.
    */
   readonly unanswered = new Set<() => void>()
+  /** Called when a request has left {@link unanswered}: sends the refusal of malformed bytes behind the requests. */
+  onAnswered: (() => void) | undefined
   /** The requests that started in the current event-loop turn, answered or not. */
   startedInTurn = 0
 

@@ -204,21 +204,30 @@ const reasons: Record<number, string> = {
   504: 'Gateway Timeout',
 }
 
-/** Answers input that Node's parser rejects, for which there is no request. */
+/**
+ * Answers input that Node's parser rejects, for which there is no request, or whose request is incomplete. The requests before it are
+ * answered first.
+ */
 function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy()
     return
   }
+  const connection = connectionOf(socket)
   // The parser was stopped, or its input follows the last request of the connection.
-  if (connectionOf(socket).isClosing) {
+  if (connection.isClosing) {
     socket.pause()
     return
   }
-  endWith(
-    socket,
-    clientErrors[error.code ?? ''] ?? createRefusal('invalid_parameter', 'The request is not valid HTTP.'),
-  )
+  connection.isClosing = true
+  const refusal = clientErrors[error.code ?? ''] ?? createRefusal('invalid_parameter', 'The request is not valid HTTP.')
+  connection.onAnswered = () => {
+    const isIncomplete = connection.newest?.complete === false
+    if (connection.unanswered.size > (isIncomplete ? 1 : 0)) return
+    connection.onAnswered = undefined
+    if (socket.writable) endWith(socket, refusal)
+  }
+  connection.onAnswered()
 }
 
 /** Writes a refusal outside of any request, and ends the connection. */

@@ -5,8 +5,8 @@ import { retryConflicts } from '../../db/retry-policy.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
 import { recordIdOf } from '../../entities/identifiers.ts'
 import { insertTombstonesSql } from '../../entities/write/store-sql.ts'
-import { type IfMatch, meetsIfMatch } from '../../entity-tag.ts'
-import { refuse } from '../../errors.ts'
+import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../entity-tag.ts'
+import { Fault } from '../../errors.ts'
 import type { Written } from '../../http/pipeline/route.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
 import { readLedgerSigner } from '../../ledger/keys.ts'
@@ -199,7 +199,7 @@ async function eraseInTransaction(
   const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
   const planned = await planErasures(tx, definitions, targets)
   const version = planned.find(({ change }) => change.id === person_id)?.row?.version
-  if (!meetsIfMatch(if_match, version)) throwOtherVersion(version !== undefined)
+  if (!meetsIfMatch(if_match, version)) throwOtherVersion(if_match, version !== undefined)
   const measured = [targets.map(({ id }) => id), maxChanges + 1, maxLinks + 1]
   const [size] = await tx.query<{ changes: number; links: number }>(measureSql, [organization_id, ...measured])
   const [keepsLog, keepsLinks] = [size!.changes > maxChanges, size!.links > maxLinks]
@@ -230,11 +230,11 @@ async function eraseInTransaction(
   return facts
 }
 
-function throwOtherVersion(exists: boolean): never {
+function throwOtherVersion(if_match: IfMatch, exists: boolean): never {
   const message = exists
     ? 'The version of the person does not match If-Match. Read the person and retry with its ETag.'
     : 'The person is deleted or erased, so no If-Match matches. Send the request without If-Match.'
-  return refuse('invalid_parameter', message, { status: 412 })
+  throw new Fault(buildOtherVersionRefusal(exists ? if_match : null, message))
 }
 
 type Principal = {

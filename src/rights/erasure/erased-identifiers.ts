@@ -1,9 +1,10 @@
 import type { Transaction } from '../../db/db.ts'
 import { erasableText } from '../../entities/decide/erasable-values.ts'
 import type { Profile, StoredRow } from '../../entities/entity-row.ts'
-import { emailKey, mobileKey } from '../../entities/match-keys.ts'
+import { emailKey } from '../../entities/match-keys.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
-import { readAliasesOfSql, readLoggedIdentifiersSql } from './erased-tables-sql.ts'
+import { mobileKey } from '../../phone-numbers.ts'
+import { readAliasesOfSql, readLoggedIdentifiersSql, readMergedContactsSql } from './erased-tables-sql.ts'
 
 /** The identifiers that the entities ever had. */
 export type ErasedIdentifiers = {
@@ -19,14 +20,15 @@ export const noIdentifiers = (): ErasedIdentifiers => ({ names: new Map(), value
 
 type Contact = Pick<Profile, 'email' | 'mobile_prefix' | 'mobile_number'>
 type Identifiers = Contact & { external_id: string | null }
-type LoggedIdentifiers = {
+
+/** The identifiers that a change of an entity wrote, and what they replaced. A member that it did not write is absent. */
+export type LoggedIdentifiers = {
   stack_id: number
   id: string
-  before: Identifiers
-  after: Identifiers
+  before: Partial<Identifiers>
+  after: Partial<Identifiers>
   is_given: boolean
   is_own: boolean
-  is_mobile_written: boolean
 }
 
 type Known = { ids: string[]; people: string[]; rows: readonly StoredRow[] }
@@ -43,6 +45,7 @@ export async function readIdentifiers(
   const logged = await tx.query<LoggedIdentifiers>(readLoggedIdentifiersSql, [organization_id, ids])
   const aliases =
     people.length === 0 ? [] : await tx.query<{ external_id: string }>(readAliasesOfSql, [organization_id, people])
+  const merged = people.length === 0 ? [] : await tx.query<Contact>(readMergedContactsSql, [organization_id, people])
   const { names, values, texts } = noIdentifiers()
   const addName = (stack_id: number, name: string | null) => {
     if (name === null) return
@@ -55,33 +58,59 @@ export async function readIdentifiers(
     for (const text of [contact.email, contact.mobile_number])
       for (const printed of printedForms(text ?? '')) texts.add(printed)
   }
-  const [given, own] = [new Set<string>(), new Set<string>()]
-  let mobile = { id: '', mobile_prefix: null as string | null, mobile_number: null as string | null }
-  for (const { stack_id, id, before, after, ...is } of logged) {
-    if (mobile.id !== id) mobile = { id, mobile_prefix: null, mobile_number: null }
-    for (const side of [before, after]) {
-      addName(stack_id, side.external_id)
-      const mobile_prefix = side.mobile_prefix ?? mobile.mobile_prefix
-      if (is.is_given) for (const value of contactValues({ ...side, mobile_prefix })) given.add(value)
-      else addContact(side)
-    }
-    if (is.is_given) continue
-    if (is.is_own) for (const value of contactValues(after)) own.add(value)
-    // A change logs only what it changes, so a number may belong to a prefix that an earlier change wrote.
-    mobile.mobile_prefix = after.mobile_prefix ?? mobile.mobile_prefix
-    mobile.mobile_number = after.mobile_number ?? mobile.mobile_number
-    if (!is.is_mobile_written) continue
-    addContact({ email: null, ...mobile })
-    if (is.is_own) for (const value of contactValues({ email: null, ...mobile })) own.add(value)
-  }
-  for (const value of given.difference(own)) values.delete(value)
+  for (const { stack_id, before, after } of logged)
+    for (const side of [before, after]) addName(stack_id, side.external_id ?? null)
+  const { had, given } = contactsIn(logged)
+  for (const contact of had) addContact(contact)
+  for (const value of given) values.delete(value)
   for (const row of rows) {
     addName(row.stack_id, row.external_id)
     addContact(row)
   }
+  for (const contact of merged) addContact(contact)
   for (const { external_id } of aliases) addName(peopleStackId, external_id)
   return { names, values, texts }
 }
+
+const noContact: Contact = { email: null, mobile_prefix: null, mobile_number: null }
+
+/**
+ * The emails and phones that the entities had, by their changes in the order of the versions, and the values that they had only by a merge
+ * that was undone. A change logs only what it changes, so a number may belong to a prefix that an earlier change wrote.
+ */
+export function contactsIn(logged: readonly LoggedIdentifiers[]): { had: Contact[]; given: ReadonlySet<string> } {
+  const had: Contact[] = []
+  const [given, own] = [new Set<string>(), new Set<string>()]
+  let state = { id: '', ...noContact }
+  for (const { id, before, after, is_given, is_own } of logged) {
+    if (state.id !== id) state = { id, ...noContact }
+    const first = { ...state, ...contactIn(before) }
+    const last = { ...first, ...contactIn(after) }
+    if (is_given) {
+      for (const value of [...contactValues(written(first, before)), ...contactValues(written(last, after))])
+        given.add(value)
+    } else {
+      had.push(first, last)
+      state = last
+    }
+    if (is_own && !is_given) for (const value of contactValues(written(last, after))) own.add(value)
+  }
+  return { had, given: given.difference(own) }
+}
+
+/** The email, if a change wrote it, and the phone, if it wrote a part of it. */
+function written(contact: Contact, side: Partial<Contact>): Contact {
+  const isPhoneWritten = side.mobile_prefix !== undefined || side.mobile_number !== undefined
+  return { ...noContact, ...(isPhoneWritten && contact), email: side.email === undefined ? null : contact.email }
+}
+
+/** The members of a contact that a change wrote, also null. */
+const contactIn = (side: Partial<Contact>): Partial<Contact> =>
+  Object.fromEntries(
+    (['email', 'mobile_prefix', 'mobile_number'] as const).flatMap(name =>
+      side[name] === undefined ? [] : [[name, side[name]]],
+    ),
+  )
 
 /** The email and the phone as tombstones have them. */
 function contactValues({ email, mobile_prefix, mobile_number }: Contact): string[] {

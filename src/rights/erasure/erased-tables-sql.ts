@@ -36,7 +36,7 @@ export const deleteLinkSetSql = counted(
 /** $2: people. */
 export const blankMergesSql = counted(
   'blank_merges',
-  `update merges m set undo = null
+  `update merges m set undo = null, email_key = null, mobile_key = null
    where m.organization_id = $1 and m.undo is not null
      and (m.merged_id = any($2::uuid[]) or m.into_id = any($2::uuid[]) or m.person_id = any($2::uuid[]))`,
 )
@@ -191,9 +191,9 @@ export const readLastChangesSql = statement(
 )
 
 const identifying = `array['external_id', 'email', 'mobile_prefix', 'mobile_number']`
+/** The identifiers among the values of a change, without those that it did not write. */
 const identifiersOf = (values: string) =>
-  `jsonb_build_object('external_id', ${values}->'external_id', 'email', ${values}->'email',
-     'mobile_prefix', ${values}->'mobile_prefix', 'mobile_number', ${values}->'mobile_number')`
+  `coalesce((select jsonb_object_agg(v.key, v.value) from jsonb_each(${values}) v where v.key = any(${identifying})), '{}')`
 
 /**
  * $2: ids. Returns the identifiers that changes wrote, in the order of the versions. `is_given`: a merge of another person gave them, or
@@ -205,11 +205,18 @@ export const readLoggedIdentifiersSql = statement(
      c.operation in ('create', 'update') as is_own, c.operation = 'update' and exists (
        select from merges m
        where m.organization_id = $1 and m.id = c.merge_id and m.unmerged_sequence is not null and m.merged_id <> all($2::uuid[])
-     ) as is_given,
-     c.after ?| array['mobile_prefix', 'mobile_number'] as is_mobile_written
+     ) as is_given
    from changes c
    where c.organization_id = $1 and c.entity_id = any($2::uuid[]) and (c.before ?| ${identifying} or c.after ?| ${identifying})
    order by c.entity_id, c.version`,
+)
+
+/** $2: people. The emails and phones of those of them who were merged: the log may have lost them. */
+export const readMergedContactsSql = statement(
+  'read_merged_contacts',
+  `select c.email, c.mobile_prefix, c.mobile_number from merges m
+     cross join lateral jsonb_to_record(m.undo->'other'->'columns') as c(email text, mobile_prefix text, mobile_number text)
+   where m.organization_id = $1 and m.merged_id = any($2::uuid[]) and m.unmerged_sequence is null and m.undo ? 'other'`,
 )
 
 /** $2: people. */

@@ -129,6 +129,7 @@ export const keptTables: Readonly<Record<string, string>> = {
   erasures: 'the erasures themselves: internal identifiers and certificates',
   fills: 'the position of a background fill, an internal identifier',
   followers: 'positions in the change log',
+  imports: 'the counts and authors of imports',
   ledger_keys: 'keys',
   ledger_tiles: 'hashes of salted answers',
   ledgers: 'hashes of salted answers',

@@ -110,7 +110,7 @@ export const erasuresQuery = Type.Object(
 export type ErasuresQuery = Static<typeof erasuresQuery>
 
 /** An erasure as the list shows it. */
-export const listedErasure = Type.Object(
+const listedErasure = Type.Object(
   {
     id: Type.Integer({ minimum: 1 }),
     at: Type.String({ format: 'date-time' }),

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isListEdit } from '../../../src/attributes/list-edit.ts'
 import { plainColumns } from '../../../src/profile-fields.ts'
-import { isLinkEdit } from '../../../src/relationships/normalize.ts'
 import { trimStrings } from '../texts.ts'
 import {
   answersTwice,
@@ -293,8 +293,8 @@ function setValue(
   targetsOf: Targets,
 ): boolean {
   const relationship = relationships[entity.stack][key]
-  if (isLinkEdit(value) && targetsOf.isMerge)
-    return relationship?.many === true && editLinks(entity, key, value, targetsOf)
+  if (isListEdit(value))
+    return targetsOf.isMerge && relationship?.many === true && editLinks(entity, key, value, targetsOf)
   entity.hidden.delete(key)
   if (!relationship) {
     if (

@@ -1,4 +1,4 @@
-import { createValueRefusal, Fault } from '../errors.ts'
+import { createValueRefusal, Fault } from './errors.ts'
 
 /** A point in time: whole seconds since 1970 in UTC, and up to nine digits of the fraction without trailing zeros. */
 export type Instant = { seconds: number; fraction: string }
@@ -21,11 +21,25 @@ export function numericOf({ seconds, fraction }: Instant): string {
   return `-${digits.slice(0, -9)}.${digits.slice(-9)}`
 }
 
-/** Parses the `at` of a request: the time in UTC with milliseconds, as the change log has it. Throws a Fault of 400 for a future time. */
+/**
+ * The time in UTC, to the microsecond, as kith keeps it: three digits of the second, or six if the last three are not zero. Takes
+ * a text for which `isDateTime` is true. Further digits are cut off.
+ */
+export function utcTime(text: string): string {
+  const { seconds, fraction } = instantOf(text)
+  const digits = fraction.slice(0, 6).padEnd(6, '0').replace(/000$/, '')
+  return `${new Date(seconds * 1_000).toISOString().slice(0, -5)}.${digits}Z`
+}
+
+/** A time of {@link utcTime} as a text that compares as times do. */
+export const sortableTime = (time: string): string => time.slice(0, -1).padEnd(26, '0')
+
+/** Parses the `at` of a request as {@link utcTime}. Throws a Fault of 400 for a future time. */
 export function pastTimeOf(at: string): string {
-  const { seconds, fraction } = instantOf(at)
-  const moment = seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
-  if (moment > Date.now()) throw new Fault(createValueRefusal('/at', 'The time is in the future. Give a past time.'))
+  const { seconds } = instantOf(at)
+  const time = utcTime(at)
+  if (Date.parse(time) > Date.now())
+    throw new Fault(createValueRefusal('/at', 'The time is in the future. Give a past time.'))
   // PostgreSQL has no year 0, which an offset can lead to.
-  return new Date(Math.max(moment, 0)).toISOString()
+  return seconds < 0 ? new Date(0).toISOString() : time
 }

@@ -1,0 +1,61 @@
+import { Listing, type PageOptions, pageOf } from './listing.ts'
+import type { CallOptions } from './options.ts'
+import type { Send } from './transport.ts'
+import type { Import, Undone } from './wire.ts'
+
+/** The page of a list of imports: 50 by default, at most 500. */
+export type ImportListOptions = PageOptions & CallOptions
+
+/** The imports of the organization. `client.people` and `client.stack` import. The scope of the list is `changes:read`. */
+export class ImportEndpoints {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    this.#send = send
+  }
+
+  /**
+   * Lists the imports with their counts and authors, newest first.
+   *
+   * ```ts
+   * const { items } = await client.imports.list().page()
+   * console.log(Array.isArray(items)) // true
+   * ```
+   */
+  list({ size, after, ...options }: ImportListOptions = {}): Listing<Import> {
+    const read = (before?: string) =>
+      this.#send('GET /v1/imports', { query: { ...(before && { before }), limit: size } }, options)
+    return new Listing(after => pageOf(read(after), ({ id }) => id), after)
+  }
+
+  /**
+   * Takes back what an import changed and nothing has written since, and returns what it left. Sends requests until all is done. With
+   * `dryRun`, nothing changes. The scope is `people:write`, and for records `records:write` too.
+   *
+   * ```ts
+   * const requestId = crypto.randomUUID()
+   * for await (const _ of client.people.import([{ external_id: 'by mistake' }], { requestId }));
+   * const { deleted, left } = await client.imports.undo(requestId)
+   * console.log(deleted, left.length) // 1 0
+   * ```
+   */
+  async undo(
+    import_id: string,
+    { dryRun = false, ...options }: CallOptions & { dryRun?: boolean } = {},
+  ): Promise<Undone> {
+    const all: Undone = { dry_run: dryRun, deleted: 0, updated: 0, left: [], has_more: true, position: 0 }
+    while (all.has_more) {
+      const body = { dry_run: dryRun, ...(dryRun && all.position > 0 && { position: all.position }) }
+      const { deleted, updated, left, has_more, position } = await this.#send(
+        'POST /v1/imports/{import_id}/undo',
+        { params: { import_id }, body },
+        options,
+      )
+      all.deleted += deleted
+      all.updated += updated
+      all.left.push(...left)
+      Object.assign(all, { has_more, position })
+    }
+    return all
+  }
+}

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { channels } from '../../client/src/vocabulary.ts'
+import { writable } from '../../client/src/writable.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
+
+const service = useService()
+const shop = useShop(service)
+
+const patch = (body: object) => shop.ok('PATCH', '/v1/people/ada', body)
+const cases: [string, () => Promise<unknown>, string | null, boolean][] = [
+  ['nothing', async () => undefined, null, false],
+  ['a write that repeats the value', () => patch({ first_name: 'Bob' }), null, false],
+  ['a write of another field', () => patch({ last_name: 'Byron' }), null, false],
+  ['a write that clears the value', () => patch({ first_name: null }), null, true],
+  ['a write of another value', () => patch({ first_name: 'Ada' }), 'Ada', true],
+  [
+    'a write of another value and one of the same again',
+    async () => [await patch({ first_name: 'Ada' }), await patch({ first_name: 'Bob' })],
+    'Bob',
+    true,
+  ],
+]
+
+it.each(cases)(
+  'keeps a filled value with the survivor after %s, if it was written since',
+  async (_, write, value, isKept) => {
+    await shop.ok('POST', '/v1/people', { external_id: 'ada' })
+    await shop.ok('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })
+    await shop.ok('POST', '/v1/people/ada/merge', { from: 'bob' })
+    await write()
+    const { person, changes } = await shop.ok('POST', '/v1/people/ada/unmerge', { from: 'bob' })
+    expect(person.first_name).toBe(value)
+    expect(changes.kept).toEqual(isKept ? [{ path: '/first_name', reason: 'written_since' }] : [])
+  },
+)
+
+it('copies a person without the summary flag of any channel', async () => {
+  await shop.ok('POST', '/v1/people', { external_id: 'ada' })
+  const copy = writable(await shop.ok('GET', '/v1/people/ada'))
+  for (const { flag } of Object.values(channels)) expect(copy).not.toHaveProperty(flag)
+})

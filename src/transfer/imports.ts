@@ -1,0 +1,59 @@
+import { createRefusal, Fault } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { ImportsQuery } from './imports-schema.ts'
+import { beginImportSql, endImportSql, listImportsSql } from './sql.ts'
+
+/** The counts of an import's lines. */
+export type LineCounts = { received: number; created: number; updated: number; unchanged: number; failed: number }
+
+/** Ends a recorded import. `sequence` is the number of a change by which the log includes all lines. */
+export type EndImport = (counts: LineCounts, sequence: number) => Promise<void>
+
+/**
+ * Records that an import begins, so that it can be undone even if the service is killed. Its id is that of its request. Throws a Fault of 409 if
+ * another import has the id. The result records the end, once.
+ */
+export async function beginImport(
+  { db, caller, request_id, signal }: Pick<Call, 'db' | 'caller' | 'request_id' | 'signal'>,
+  stack_id: number,
+): Promise<EndImport> {
+  const { id } = caller.organization
+  const values = [id, request_id, stack_id, caller.subject, new Date().toISOString()]
+  const begun = await db.query(beginImportSql, values, signal)
+  if (begun.length === 0) throw new Fault(createRefusal('invalid_parameter', takenMessage, { status: 409 }))
+  let ended: Promise<void> | undefined
+  return ({ received, created, updated, unchanged, failed }, sequence) => {
+    const counts = [received, created, updated, unchanged, failed]
+    ended ??= db.query(endImportSql, [id, request_id, new Date().toISOString(), sequence, ...counts]).then(() => {})
+    return ended
+  }
+}
+
+const takenMessage = 'Another import has this request id. Send another X-Request-Id.'
+
+/** The owner as requests name it: `people`, or the key of the stack. */
+export const ownerOf = ({ stacks }: Definitions, stack_id: number): string =>
+  stack_id === peopleStackId ? 'people' : stacks.find(({ id }) => id === stack_id)!.key
+
+type ImportRow = LineCounts & {
+  id: string
+  stack_id: number
+  actor: string
+  started_at: string
+  ended_at: string | null
+  undone_at: string | null
+}
+
+const defaultLimit = 50
+
+export async function listImports({ db, caller, body, signal }: Call<ImportsQuery>): Promise<HandlerResult> {
+  const { before = null, limit = defaultLimit } = body
+  const { id } = caller.organization
+  const rows = await db.query<ImportRow>(listImportsSql, [id, before, limit + 1], signal)
+  const definitions = await cachedDefinitions(db, id, signal)
+  const items = rows
+    .slice(0, limit)
+    .map(({ id, stack_id, ...row }) => ({ id, owner: ownerOf(definitions, stack_id), ...row }))
+  return { status: 200, data: { items, has_more: rows.length > limit } }
+}

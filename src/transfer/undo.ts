@@ -1,0 +1,113 @@
+import type { LoggedLinks } from '../changes/link-names.ts'
+
+/** A change of an entity since an import began. `is_import` says that the import made it. */
+export type LoggedChange = {
+  version: number
+  operation: string
+  before: Values | null
+  after: Values | null
+  links: LoggedLinks | null
+  is_import: boolean
+}
+
+type Values = Record<string, unknown> & { attribute_values?: Record<string, unknown> }
+
+/** Why an import's change of an entity, or of one of its fields, stays. */
+export const leftReasons = [
+  'changed_since',
+  'linked_since',
+  'gone',
+  'consents',
+  'state',
+  'definition_changed',
+  'log_emptied',
+  'refused',
+] as const
+export type LeftReason = (typeof leftReasons)[number]
+
+/** A field that stays as the import left it, as a JSON Pointer in a read. */
+export type LeftField = { path: string; reason: LeftReason }
+
+/** What takes back the changes of an import to one entity: its deletion, or a body. */
+export type UndoPlan = { left: LeftField[] } & ({ deletes: true } | { reason: LeftReason } | { body: UndoBody })
+export type UndoBody = Record<string, unknown> & { attribute_values?: Record<string, unknown> }
+
+/** The relationship of an attribute id, and the current attribute of a key. Undefined if none is active. */
+export type UndoDefinitions = {
+  relationship: (attribute_id: number) => { key: string; reference: (id: string) => object } | undefined
+  isRelationship: (key: string) => boolean
+}
+
+/** A value that the import replaced. `isLink` tells the values of relationships. */
+type Replaced = { before: unknown; isLink: boolean; isForeign: boolean }
+
+/** The fields that an undo never writes: they follow from consent answers, which nobody takes back in the name of a person. */
+const answerFields = ['consents', 'email_consent', 'sms_consent']
+
+/**
+ * Decides how to take back what an import did to an entity. `changes` are those since it began, in order. A field that anything else has
+ * written after the import stays, and so does an entity that the import created and anything else has written. The function is pure.
+ */
+export function planUndo(changes: readonly LoggedChange[], definitions: UndoDefinitions): UndoPlan {
+  const first = changes.findIndex(({ is_import }) => is_import)
+  const own = changes.slice(first)
+  if (['delete', 'merge', 'erase'].includes(own.at(-1)!.operation)) return { reason: 'gone', left: [] }
+  const isForeign = own.some(({ is_import }) => !is_import)
+  if (own[0]!.operation === 'create')
+    return isForeign ? { reason: 'changed_since', left: [] } : { deletes: true, left: [] }
+  if (own.some(isEmptied)) return { reason: 'log_emptied', left: [] }
+  const replaced = new Map<string, Replaced>()
+  for (const change of own) {
+    for (const [path, value] of replacedBy(change, definitions)) {
+      const known = replaced.get(path)
+      if (!change.is_import) known && replaced.set(path, { ...known, isForeign: true })
+      else if (!known || known.isForeign) replaced.set(path, value)
+    }
+  }
+  return planBody(replaced, definitions)
+}
+
+const isEmptied = ({ after, links }: LoggedChange) => Object.keys(after ?? {}).length === 0 && links === null
+
+function planBody(replaced: ReadonlyMap<string, Replaced>, definitions: UndoDefinitions): UndoPlan {
+  const left: LeftField[] = []
+  const body: UndoBody = {}
+  const values: [string, unknown][] = []
+  for (const [path, { before, isLink, isForeign }] of replaced) {
+    const name = path.slice(1)
+    const key = path.startsWith(valuesPath) ? unescaped(path.slice(valuesPath.length)) : undefined
+    if (isForeign) left.push({ path, reason: 'changed_since' })
+    else if (answerFields.includes(name)) name === 'consents' && left.push({ path, reason: 'consents' })
+    else if (name === 'state') left.push({ path, reason: 'state' })
+    else if (key === undefined) body[name] = before
+    else if (before !== null && definitions.isRelationship(key) !== isLink)
+      left.push({ path, reason: 'definition_changed' })
+    else values.push([key, before])
+  }
+  if (values.length > 0) body.attribute_values = Object.fromEntries(values)
+  return { body, left }
+}
+
+const valuesPath = '/attribute_values/'
+const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')
+const unescaped = (key: string) => key.replaceAll('~1', '/').replaceAll('~0', '~')
+
+/** The values before a change, by the JSON Pointer of each field that it wrote. */
+function replacedBy({ before, after, links }: LoggedChange, { relationship }: UndoDefinitions): Map<string, Replaced> {
+  const replaced = new Map<string, Replaced>()
+  const add = (path: string, value: unknown, isLink = false) =>
+    replaced.set(path, { before: value ?? null, isLink, isForeign: false })
+  for (const name of Object.keys(after ?? {})) if (name !== 'attribute_values') add(`/${name}`, before?.[name])
+  for (const key of Object.keys(after?.attribute_values ?? {})) {
+    const values = before?.attribute_values ?? {}
+    add(valuesPath + escaped(key), Object.hasOwn(values, key) ? values[key] : null)
+  }
+  for (const [attribute_id, { before: ids = [] }] of Object.entries(links ?? {})) {
+    const found = relationship(Number(attribute_id))
+    // Without its definition, an attribute has no key under which its links could be written again.
+    if (!found) add(`${valuesPath}${attribute_id}`, {}, true)
+    else if (ids.length > 0) add(valuesPath + escaped(found.key), ids.map(found.reference), true)
+    else if (!replaced.has(valuesPath + escaped(found.key))) add(valuesPath + escaped(found.key), null, true)
+  }
+  return replaced
+}

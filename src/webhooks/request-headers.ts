@@ -1,0 +1,79 @@
+import { pointer } from '../errors.ts'
+import { throwInvalidField } from '../organizations/change-definitions.ts'
+
+/** Headers of the requests of a webhook: their values by their names in lower case. In a patch, null removes one. */
+export type RequestHeaders = Record<string, string>
+export type HeadersPatch = Record<string, string | null>
+
+export const maxHeaders = 5
+const maxNameCharacters = 100
+export const maxValueCharacters = 4_096
+
+/** The headers that kith sets, and those that frame a message or concern one connection (RFC 9110, 7.6.1; RFC 9112). */
+const reservedNames = new Set(
+  (
+    'content-type user-agent content-length content-encoding transfer-encoding connection keep-alive te trailer upgrade expect host ' +
+    'http2-settings proxy-authenticate proxy-authorization proxy-connection'
+  ).split(' '),
+)
+const isReserved = (name: string) => reservedNames.has(name) || name.startsWith('webhook-')
+
+const namePattern = new RegExp(`^[!#$%&'*+.^_\`|~\\da-z-]{1,${maxNameCharacters}}$`)
+// Printable characters of ASCII, and white space inside.
+const valuePattern = /^[!-~](?:[\t -~]*[!-~])?$/
+
+/**
+ * Returns the headers of a body with their names in lower case. Throws a Fault of 400 for a name that is no token, that kith or HTTP needs itself, or
+ * that occurs twice, and for a value that no header can have.
+ */
+export function readHeaders<Value extends string | null>(given: Record<string, Value>): Record<string, Value> {
+  const headers = new Map<string, Value>()
+  for (const [written, value] of Object.entries(given)) {
+    const name = written.toLowerCase()
+    const fault = nameFault(name, headers) ?? valueFault(value)
+    if (fault !== undefined) throwInvalidField(pointer('headers', written), fault)
+    headers.set(name, value)
+  }
+  return Object.fromEntries(headers)
+}
+
+function nameFault(name: string, others: ReadonlyMap<string, unknown>): string | undefined {
+  if (!namePattern.test(name)) return `is not the name of a header of at most ${maxNameCharacters} characters`
+  if (isReserved(name)) return 'is a header that kith or HTTP sets itself'
+  return others.has(name) ? 'is given twice: upper and lower case are equal' : undefined
+}
+
+function valueFault(value: string | null): string | undefined {
+  if (value === null || (value.length <= maxValueCharacters && valuePattern.test(value))) return undefined
+  return `must have 1 to ${maxValueCharacters} printable ASCII characters`
+}
+
+/** The names of the headers after a patch, in order. Throws a Fault of 400 for too many. */
+export function namesAfter(names: readonly string[], patch: HeadersPatch): string[] {
+  const next = new Set(names)
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) next.delete(name)
+    else next.add(name)
+  }
+  if (next.size > maxHeaders) throwInvalidField('/headers', `must have at most ${maxHeaders} headers`)
+  return [...next].sort()
+}
+
+/**
+ * Throws a Fault of 400 if a stored header would be sent to another origin: whoever may change the address of a webhook could
+ * otherwise read values that no read shows.
+ */
+export function requireSameOrigin(
+  { url, headers }: { url: string; headers: readonly string[] },
+  nextUrl: string,
+  patch: HeadersPatch,
+): void {
+  const kept = headers.filter(name => !Object.hasOwn(patch, name))
+  if (kept.length === 0 || new URL(url).origin === new URL(nextUrl).origin) return
+  const names = kept.join(', ')
+  throwInvalidField('/headers', `must have ${names} again, or null for it, because the url has another origin`)
+}
+
+/** A text in which the values of headers are replaced, because a receiver may repeat them in its response. */
+export const withoutValues = (text: string, headers: RequestHeaders): string =>
+  Object.values(headers).reduce((shown, value) => shown.replaceAll(value, '[header]'), text)

@@ -1,0 +1,100 @@
+import type { MatchKind } from '../client/index.ts'
+import type { ImportItem } from './item.ts'
+
+/** An address that more lines of a file have is a placeholder, such as `info@example.com`, or that of a family: it tells nobody apart. */
+export const maxLinesOfAddress = 10
+
+/** The keys that are kept in memory. The further ones of a longer file are not counted. */
+const maxKeys = 8_000_000
+
+type Key = { kind: MatchKind; key: string }
+
+/** What a line recognizes its person by, as the service compares it, but for notations of phones. */
+function keysOf({ body }: ImportItem, match: readonly MatchKind[]): Key[] {
+  const { external_id, email, mobile_prefix, mobile_number, match: own } = parsed(body)
+  // A line can say itself what its person is recognized by.
+  if (own !== undefined) return []
+  const texts: Record<MatchKind, unknown> = {
+    external_id,
+    email: typeof email === 'string' ? email.normalize('NFC').toLowerCase() : undefined,
+    mobile: typeof mobile_number === 'string' ? phoneOf(mobile_prefix, mobile_number) : undefined,
+  }
+  return match.flatMap(kind => {
+    const text = String(texts[kind] ?? '').trim()
+    return text === '' ? [] : [{ kind, key: `${kind} ${text}` }]
+  })
+}
+
+function parsed(body: string | null): Record<string, unknown> {
+  try {
+    return (JSON.parse(body!) ?? {}) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}
+
+function phoneOf(prefix: unknown, number: string): string {
+  const digits = (text: unknown) => String(text ?? '').replace(/[^\d+]/g, '')
+  const isWhole = /^\s*(?:\+|00)/.test(number)
+  return (isWhole ? digits(number) : digits(prefix) + digits(number)).replace(/^(?:\+|00)/, '')
+}
+
+/** Counts the lines of each address, and says of a line which of its addresses too many lines share. */
+export class SharedAddresses {
+  readonly #match: readonly MatchKind[]
+  readonly #lines = new Map<string, number>()
+  /** How many lines had such an address. */
+  lines = 0
+
+  constructor(match: readonly MatchKind[]) {
+    this.#match = match
+  }
+
+  /** Reads a whole file. It is read again to be sent. */
+  async count(batches: AsyncIterable<ImportItem[]>, isStopped: () => boolean): Promise<void> {
+    const kinds = this.#match.filter(kind => kind !== 'external_id')
+    for await (const batch of batches) {
+      if (isStopped()) return
+      for (const item of batch)
+        for (const { key } of keysOf(item, kinds)) {
+          const lines = this.#lines.get(key)
+          if (lines !== undefined || this.#lines.size < maxKeys) this.#lines.set(key, (lines ?? 0) + 1)
+        }
+    }
+  }
+
+  /** The item, which recognizes its person by its other values if too many lines share one of its addresses, and else by `external_id` alone. */
+  spare(item: ImportItem): ImportItem {
+    const keys = keysOf(item, this.#match)
+    const kept = keys.filter(({ key }) => (this.#lines.get(key) ?? 0) <= maxLinesOfAddress)
+    if (kept.length === keys.length) return item
+    this.lines++
+    const match = kept.length === 0 ? ['external_id'] : kept.map(({ kind }) => kind)
+    const body = item.body!.replace(/^\s*\{/, `{"match":${JSON.stringify(match)},`)
+    return { ...item, body, recognizesNobody: kept.length === 0 }
+  }
+
+  async *spareAll(batches: AsyncIterable<ImportItem[]>): AsyncGenerator<ImportItem[]> {
+    for await (const batch of batches) yield batch.map(item => this.spare(item))
+  }
+}
+
+/** Counts the stored lines that meet the person of an earlier line of their file, as far as the file shows it. */
+export class EarlierLines {
+  readonly #match: readonly MatchKind[]
+  readonly #seen = new Set<string>()
+  count = 0
+
+  constructor(match: readonly MatchKind[]) {
+    this.#match = match
+  }
+
+  add(items: ImportItem[]): void {
+    for (const item of items) {
+      if (item.body === null || item.refusal) continue
+      const keys = keysOf(item, this.#match)
+      if (keys.some(({ key }) => this.#seen.has(key))) this.count++
+      for (const { key } of keys) if (this.#seen.size < maxKeys) this.#seen.add(key)
+    }
+  }
+}
