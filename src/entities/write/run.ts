@@ -8,8 +8,9 @@ import { Fault, type Refusal } from '../../errors.ts'
 import { FairPool } from '../../fair-pool.ts'
 import { cachedDefinitions, definitionsAt } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
+import { countGrowth } from '../indexes/statistics.ts'
 import { type Done, type KeyedOutcome, type Outcome, unkeyed, type Write } from '../write-request.ts'
-import { planItems } from './plan.ts'
+import { type Item, planItems } from './plan.ts'
 import { Previews } from './previews.ts'
 import { type Planned, type WriteLimits, write } from './write.ts'
 
@@ -63,6 +64,7 @@ async function runTransaction(
       db.transaction(tx => write(tx, planned, limits, 'commit', mayGoOn), { signal, readsFirst: true })
     const written = await retryConflicts(transact, isConflict, signal)
     if (written.hasChanges) announceCommit(db, organization_id)
+    countInserted(db, organization_id, items, written.outcomes)
     // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
     if (written.definitions !== definitions)
       await definitionsAt(db, organization_id, written.definitions.version, signal).catch(() => {})
@@ -76,6 +78,24 @@ async function runTransaction(
       for (const each of await runSet(db, { items: half, definitions }, { limits, signal })) outcomes.set(...each)
     return { items, definitions, outcomes }
   }
+}
+
+/** Counts the inserted rows approximately: placeholders are not counted. */
+function countInserted(
+  db: Database,
+  organization_id: number,
+  items: Item[],
+  outcomes: ReadonlyMap<number, KeyedOutcome>,
+) {
+  const inserted = { entities: 0, links: 0 }
+  for (const { index, plan } of items) {
+    const outcome = outcomes.get(index)
+    if (!outcome || !('done' in outcome)) continue
+    if (outcome.done.result === 'created') inserted.entities += 1
+    for (const { references } of plan.links.values()) inserted.links += references.length
+  }
+  for (const table of ['entities', 'links'] as const)
+    countGrowth(db.outer ?? db, organization_id, table, inserted[table])
 }
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
