@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../../db/db.ts'
 import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
 import type { StoredResponse } from '../../idempotency/kept-responses.ts'
-import { runIdempotent } from '../../idempotency/run-idempotent.ts'
+import { keyedTransaction } from '../../idempotency/keyed-transaction.ts'
 import { refusalOf } from './reply.ts'
 import { type Call, type HandlerResult, type Keyed, type Route, sequenceHeader, type Written } from './route.ts'
 
@@ -49,7 +49,7 @@ export async function idempotentHandler(
     }
   }
   const run = async (db: Database) => toKept(row, await settle(work(db)), written)
-  const { response, replayed } = await runIdempotent(call.db, { organization_id, id, request_sha256 }, run, signal)
+  const { response, replayed } = await keyedTransaction(call.db, { organization_id, id, request_sha256 }, run, signal)
   return replayed ? replay(response) : restoreResult(response)
 }
 

@@ -1,6 +1,5 @@
 import { announceCommit } from '../changes/commit-events.ts'
-import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
-import { nestedDatabase } from '../db/nested-transaction.ts'
+import { awaitPipelined, type Database, statement, type Transaction } from '../db/db.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
@@ -14,7 +13,7 @@ import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.t
 export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256: Buffer }
 
 /**
- * The maximum number of concurrent writes with a key per organization. Each holds a connection, on which it may wait for a
+ * The maximum number of concurrent transactions with a key per organization. Each holds a connection, on which it may wait for a
  * locked row, and the organization's other writes need connections too. A higher limit would gain nothing, because all of them
  * wait for the head row of the organization.
  */
@@ -23,47 +22,68 @@ const keyedWrites = perDatabase(() => new FairPool({ share: maxConcurrentKeyedWr
 
 /** If the request that holds the key has not committed after this time, the response is 409 (still running). */
 const claimTimeoutMs = 50
+/** The claim alone has that limit. Citus propagates the command to the workers, where the locks are, but not set_config() in a SELECT. */
+const waitForLocksSql = statement('', 'set local lock_timeout = 0')
+const beginWorkSql = statement('', 'savepoint work')
+const undoWorkSql = statement('', 'rollback to savepoint work')
 
 /**
- * Runs `work` once per key. One transaction claims the key, runs `work` with the database that it receives, and stores the response.
- * A key with a stored response returns that response, with `replayed`. An error of `work` rolls back everything, including the
- * key. Throws a Fault: 409 while the key's first request is running, 422 if the first request differed.
+ * Runs `work` once per key, in a transaction that claims the key before and keeps the response after it. `work` receives a database whose
+ * statements all belong to the transaction. What a refused request has stored is undone, and its refusal kept. An error of `work` rolls
+ * back everything, including the key. A key with a stored response returns that response, with `replayed`. Throws a Fault: 409 while the
+ * key's first request is running, 422 if the first request differed.
  */
-export async function runIdempotent(
+export async function keyedTransaction(
   db: Database,
   request: KeyedRequest,
   work: (db: Database) => Promise<StoredResponse>,
   signal: Signal,
 ): Promise<{ response: StoredResponse; replayed: boolean }> {
-  const transact = () =>
-    db.transaction(tx => claimAndWork(db, tx, request, work), { signal, lockTimeoutMs: claimTimeoutMs })
-  const attempt = () => keyedWrites(db).run(request.organization_id, signal, transact)
+  const { organization_id, id } = request
+  const run = async (tx: Transaction) => {
+    const stored = await claim(tx, request)
+    if (stored) return { response: stored, replayed: true }
+    await awaitPipelined([tx.query(waitForLocksSql, []), tx.query(beginWorkSql, [])])
+    const response = await workWithin(db, tx, work)
+    const { status, headers, body } = response
+    const values = [organization_id, id, status, JSON.stringify(headers), body]
+    const undoing = status >= 400 ? [tx.query(undoWorkSql, [])] : []
+    await awaitPipelined([...undoing, tx.query(storeResponseSql, values), tx.commit()])
+    return { response, replayed: false }
+  }
+  const transact = () => db.transaction(run, { signal, lockTimeoutMs: claimTimeoutMs })
+  const attempt = () => keyedWrites(db).run(organization_id, signal, transact)
   const result = await retryConflicts(attempt, isConflict, signal)
-  if (!result.replayed) announceCommit(db, request.organization_id)
+  if (!result.replayed) announceCommit(db, organization_id)
   return result
 }
 
-async function claimAndWork(
+/** Runs the work on a database whose transactions are all `tx`. The first statement that fails fails the transaction. */
+async function workWithin(
   db: Database,
   tx: Transaction,
-  request: KeyedRequest,
   work: (db: Database) => Promise<StoredResponse>,
-): Promise<{ response: StoredResponse; replayed: boolean }> {
-  const stored = await claim(tx, request)
-  if (stored) return { response: stored, replayed: true }
-  const nested = nestedDatabase(db, tx)
-  let response: StoredResponse
-  try {
-    response = await work(nested.db)
-  } catch (error) {
-    throw nested.broken() ?? error
-  }
-  // A part of the work was rolled back, even if the work ignored the error.
-  if (nested.broken()) throw nested.broken()
-  const { status, headers, body } = response
-  const values = [request.organization_id, request.id, status, JSON.stringify(headers), body]
-  await awaitPipelined([tx.query(storeResponseSql, values), tx.commit()])
-  return { response, replayed: false }
+): Promise<StoredResponse> {
+  let failure: unknown
+  const query: Transaction['query'] = (statement, values) =>
+    tx.query(statement, values).catch(error => {
+      failure ??= error
+      throw error
+    }) as never
+  const nothing = async () => {}
+  const response = await work({
+    outer: db,
+    observer: db.observer,
+    connect: db.connect,
+    close: nothing,
+    query,
+    transaction: part => part({ query, commit: nothing, rollback: nothing }),
+  }).catch(error => {
+    // Work that runs again in the failed transaction fails for that reason.
+    throw error instanceof Fault && !isConflict(failure) ? error : (failure ?? error)
+  })
+  if (isConflict(failure) || (failure && response.status < 400)) throw failure
+  return response
 }
 
 type StoredKey = StoredResponse & { request_sha256: Buffer; expired: boolean }
