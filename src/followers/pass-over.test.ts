@@ -4,6 +4,8 @@ import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
+import { ledgerFollower } from '../ledger/seal.ts'
+import { retentionFollower } from '../rights/retention.ts'
 import type { Follower, Progress, Task } from './follower.ts'
 import { createFollowers, readFollowerLag } from './followers.ts'
 import { LeaseLost } from './lease.ts'
@@ -96,6 +98,24 @@ describe('organizations where a follower has nothing to do', () => {
     expect(counts.get('transaction')).toBe(1)
     expect(await row(follower)).toMatchObject({ sequence: 3 })
     expect(worked).toEqual([])
+    await following.stop()
+  })
+
+  it('cost no commit after a PATCH of a person, when they are the ledger and the retention', async () => {
+    await person(organization, 'ada')
+    const own = [ledgerFollower({ originName: 'kith' }), retentionFollower({})]
+    await follow(service.db, own)
+    const text = 'select * from followers where organization_id = $1 order by name'
+    const before = await service.sql(text, [organization.id])
+    expect(before).toHaveLength(own.length)
+    expect((await organization.send('PATCH', '/v1/people/ada', { first_name: 'Ada' })).status).toBe(200)
+    const { db, counts } = countStatements(service.db)
+    const nowMs = () => Date.now() + 1_000
+    const following = createFollowers(db, own, { report: throwReported, nowMs })
+    expect(await following.tick()).toBeGreaterThan(0)
+    await following.idle()
+    expect([counts.get('transaction'), counts.get('claim_follower')]).toEqual([undefined, undefined])
+    expect(await service.sql(text, [organization.id])).toEqual(before)
     await following.stop()
   })
 
