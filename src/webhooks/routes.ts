@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config } from '../config.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
-import { definitionWrite } from '../organizations/change-definitions.ts'
+import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
 import {
   type DeliveriesQuery,
@@ -49,14 +49,9 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
     resolver ??= createResolve()
     return resolver(host)
   }
-  const webhookCallOf = ({ db, caller, request_id, signal, isDryRun, written }: Call): WebhookCall => ({
-    db,
-    organization_id: caller.organization.id,
-    actor: caller.subject,
-    request_id,
-    signal,
-    isDryRun,
-    written,
+  const webhookCallOf = (call: Call): WebhookCall => ({
+    ...definitionCallOf(call),
+    signal: call.signal,
     allowed,
     resolve,
   })

@@ -2,14 +2,13 @@ import { randomBytes } from 'node:crypto'
 import type { Database, Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
-import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
+import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import {
-  type ChangeCall,
   changeOrganization,
   type DefinitionDiff,
+  type Locked,
   ownAuthor,
 } from '../organizations/change-organization.ts'
-import { currentDefinitions } from '../organizations/definitions.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
@@ -67,13 +66,7 @@ export type WebhookRow = Settings & {
 export type Secret = { secret: string; expires_at: string | null }
 
 /** A request that changes webhooks, and what their addresses may be. */
-export type WebhookCall = ChangeCall & {
-  db: Database
-  organization_id: number
-  signal: Signal
-  allowed: AllowedRanges
-  resolve: Resolve
-}
+export type WebhookCall = Omit<DefinitionCall, 'limits'> & { signal: Signal; allowed: AllowedRanges; resolve: Resolve }
 
 const maxWebhooks = 100
 const maxSecrets = 10
@@ -206,14 +199,14 @@ const changeOf = (id: number, operation: DefinitionDiff['operation'], change: { 
 
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
 export async function createWebhook(call: WebhookCall, body: NewWebhook) {
-  const { db, organization_id, signal } = call
+  const { organization_id } = call
   const { stacks = null, keys = null, description = null, payload = 'full', active = true } = body
   const settings = { url: body.url, events: body.events, stacks, keys, description, payload, active }
-  throwIfUnknown(settings, await currentDefinitions(db, organization_id, signal))
   await checkUrl(settings.url, call)
   const secret = newSecret()
   const secrets = JSON.stringify([secret])
-  const webhook = await changeOrganization<WebhookShape>(call, call, async ({ tx, at }) => {
+  const webhook = await changeOrganization<WebhookShape>(call, call, async ({ tx, definitions, at }) => {
+    throwIfUnknown(settings, definitions)
     const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
     if (stored!.count >= maxWebhooks) throwLimitReached()
     const id = stored!.last_id + 1
@@ -247,13 +240,14 @@ type WebhookChange = { statements: Promise<unknown>[]; changes?: readonly Defini
 function changeWebhook(
   call: WebhookCall,
   id: number,
-  work: (tx: Transaction, webhook: FoundWebhook, at: string) => WebhookChange | Promise<WebhookChange>,
+  work: (locked: Locked, webhook: FoundWebhook) => WebhookChange | Promise<WebhookChange>,
 ): Promise<WebhookShape | undefined> {
   const { organization_id } = call
-  return changeOrganization<WebhookShape | undefined>(call, call, async ({ tx, at }) => {
+  return changeOrganization<WebhookShape | undefined>(call, call, async locked => {
+    const { tx } = locked
     await tx.query(lockPositionSql, [organization_id, id])
     const [webhook] = await tx.query<ReadWebhook>(readWebhookSql, [organization_id, id])
-    const changed = await work(tx, webhook ?? throwNotFound(), at)
+    const changed = await work(locked, webhook ?? throwNotFound())
     const isDeleted = changed.changes?.[0]?.operation === 'delete'
     return { ...changed, result: async () => (isDeleted ? undefined : findWebhook(tx, organization_id, id)) }
   })
@@ -267,12 +261,11 @@ export async function patchWebhook(
   authorize: (events: readonly string[]) => void,
 ): Promise<WebhookShape> {
   const { db, organization_id, signal } = call
-  const definitions = await currentDefinitions(db, organization_id, signal)
   if (patch.url !== undefined) {
     await findWebhook(db, organization_id, id, signal)
     await checkUrl(patch.url, call)
   }
-  const changed = await changeWebhook(call, id, (tx, webhook, at) => {
+  const changed = await changeWebhook(call, id, ({ tx, definitions, at }, webhook) => {
     const current = settingsOf(webhook)
     const next = { ...current, ...patch } as Settings
     authorize(next.events)
@@ -291,7 +284,7 @@ export async function patchWebhook(
 /** Deletes a webhook. Throws a Fault of 404. */
 export async function deleteWebhook(call: WebhookCall, id: number): Promise<void> {
   const { organization_id } = call
-  await changeWebhook(call, id, (tx, webhook, at) => ({
+  await changeWebhook(call, id, ({ tx, at }, webhook) => ({
     statements: [
       tx.query(deleteWebhookSql, [organization_id, id, at]),
       tx.query(deletePositionSql, [organization_id, id]),
@@ -304,7 +297,7 @@ export async function deleteWebhook(call: WebhookCall, id: number): Promise<void
 export async function rotateSecret(call: WebhookCall, id: number) {
   const { organization_id } = call
   const secret = newSecret()
-  const webhook = await changeWebhook(call, id, async (tx, _, at) => {
+  const webhook = await changeWebhook(call, id, async ({ tx, at }) => {
     const [stored] = await tx.query<{ secrets: Secret[] }>(readSecretsSql, [organization_id, id])
     const nowMs = Date.parse(at)
     const expires_at = new Date(nowMs + rotationMs).toISOString()
@@ -326,7 +319,7 @@ export async function rotateSecret(call: WebhookCall, id: number) {
 export async function replay(call: WebhookCall, id: number, { after, until }: ReplayBody) {
   const { organization_id } = call
   let range = { after, until: until ?? 0 }
-  await changeWebhook(call, id, (tx, { active, position }, at) => {
+  await changeWebhook(call, id, ({ tx, at }, { active, position }) => {
     range = { after, until: Math.min(until ?? position, position) }
     if (until !== undefined && until < after) throwInvalidField(pointer('until'), 'must not be less than after')
     if (!active) throwInvalidField('', 'is an inactive webhook. Activate it first.')
