@@ -26,9 +26,6 @@ export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
 /** A write for which the disk of the database has no room. */
 export const isDiskFull = (error: unknown): boolean => hasCode(error, '53100')
 
-/** A statement ran longer than statement_timeout, or was cancelled. */
-export const isStatementTimeout = (error: unknown): boolean => hasCode(error, '57014')
-
 /** A parameter that PostgreSQL does not know, such as a time zone. */
 export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '22023')
 

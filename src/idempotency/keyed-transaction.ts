@@ -7,7 +7,7 @@ import { Fault, refuse } from '../errors.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Signal } from '../signal.ts'
 import { expiredBefore, otherRequestRefusal, type StoredResponse } from './kept-responses.ts'
-import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.ts'
+import { claimKeySql, readKeySql, storeResponseSql } from './sql.ts'
 
 /** A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the request's content. */
 export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256: Buffer }
@@ -86,7 +86,7 @@ async function workWithin(
   return response
 }
 
-type StoredKey = StoredResponse & { request_sha256: Buffer; expired: boolean }
+type StoredKey = StoredResponse & { request_sha256: Buffer }
 
 /** Claims the key, or reads its stored response. */
 async function claim(
@@ -94,15 +94,16 @@ async function claim(
   { organization_id, id, request_sha256 }: KeyedRequest,
 ): Promise<StoredResponse | undefined> {
   const now = Date.now()
-  const at = new Date(now).toISOString()
-  const before = expiredBefore(now)
+  const claiming = [organization_id, id, request_sha256, new Date(now).toISOString(), expiredBefore(now)]
   for (;;) {
-    const claimed = await tx.query(claimKeySql, [organization_id, id, request_sha256, at]).catch(failIfRunning)
+    const claimed = await tx.query(claimKeySql, claiming).catch(failIfRunning)
     if (claimed.length > 0) return undefined
     // A separate statement is needed: the snapshot of the claim does not include the row for which it waited.
-    const [stored] = await tx.query<StoredKey>(readKeySql, [organization_id, id, before]).catch(failIfRunning)
-    if (stored?.expired) await tx.query(forgetKeySql, [organization_id, id, before]).catch(failIfRunning)
-    else if (stored) return responseForSameRequest(stored, request_sha256)
+    const [stored] = await tx.query<StoredKey>(readKeySql, [organization_id, id]).catch(failIfRunning)
+    if (!stored) continue
+    const { request_sha256: first, status, headers, body } = stored
+    if (!first.equals(request_sha256)) throw new Fault(otherRequestRefusal)
+    return { status, headers, body }
   }
 }
 
@@ -112,12 +113,4 @@ function failIfRunning(error: unknown): never {
     status: 409,
     headers: { 'Retry-After': '1' },
   })
-}
-
-function responseForSameRequest(
-  { request_sha256: first, status, headers, body }: StoredKey,
-  request_sha256: Buffer,
-): StoredResponse {
-  if (first.equals(request_sha256)) return { status, headers, body }
-  throw new Fault(otherRequestRefusal)
 }
