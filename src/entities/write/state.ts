@@ -1,5 +1,6 @@
 import { hasAnswers } from '../../consents/answers.ts'
 import type { StoredKeys, StoredResponse } from '../../idempotency/kept-responses.ts'
+import type { Author } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import { buildPlaceholder, type Change, type Decision, idOfDecision } from '../decide/decide.ts'
@@ -10,7 +11,7 @@ import type { CurrentState, EntityRow, Links, Profile, StoredRow, Target } from 
 import { newEntityId } from '../identifiers.ts'
 import { fieldsByKey, matchKeys } from '../match-keys.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
-import type { ChangeAuthor, Write } from '../write-request.ts'
+import type { Write } from '../write-request.ts'
 import {
   addressReference,
   type Item,
@@ -56,7 +57,7 @@ export type RoundDecision = Decision | { replayed: StoredResponse }
  */
 export type Accepted = {
   item?: Item
-  author: ChangeAuthor
+  author: Author
   stack_id: number
   change: Change
   row: EntityRow | undefined
