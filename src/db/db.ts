@@ -45,7 +45,7 @@ export type TransactionOptions = {
    * trip. A statement that stores must wait for BEGIN: if a cancel request hits BEGIN, the statement would commit by itself.
    */
   readsFirst?: boolean
-  /** True if all statements see the database as of the first one. A nested transaction has no snapshot of its own. */
+  /** True if all statements see the database as of the first one. A transaction within another one has no snapshot of its own. */
   isSnapshot?: boolean
 }
 
@@ -60,7 +60,7 @@ export type Database = {
   /** Opens a separate connection outside the pool (session locks, LISTEN). The caller closes it. */
   connect(): Promise<pg.Client>
   close(): Promise<void>
-  /** For a nested database: the database whose transaction in progress it uses. Absent if this one has its own connections. */
+  /** For a database that is a transaction in progress: the database that the transaction belongs to. */
   outer?: Database
   /** For a share: the database whose connections it uses, see {@link rootOf}. */
   root?: Database

@@ -1,12 +1,12 @@
 import { yieldIfDue } from '../../event-loop.ts'
 import { answerOf } from '../../idempotency/kept-responses.ts'
+import type { Author } from '../../organizations/change-organization.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { buildPlaceholder, type Change, type DecisionContext, decide } from '../decide/decide.ts'
 import type { PlannedTarget } from '../decide/decide-attributes.ts'
 import { erasableValues, erasedRefusal } from '../decide/erasable-values.ts'
 import type { EntityRow, Links } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
-import type { ChangeAuthor } from '../write-request.ts'
 import type { Changed, RoundDecision } from './changed.ts'
 import { type Loaded, rowOf } from './loaded.ts'
 import { type Item, nameKey, type Reference, referenceKey, requiredLinkAttributes } from './plan.ts'
@@ -17,7 +17,7 @@ import { type Item, nameKey, type Reference, referenceKey, requiredLinkAttribute
  */
 export type Accepted = {
   item?: Item
-  author: ChangeAuthor
+  author: Author
   stack_id: number
   change: Change
   row: EntityRow | undefined

@@ -1,12 +1,12 @@
 import type { LoggedLinks } from '../../changes/link-names.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
+import type { Author } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
 import type { Change } from '../decide/decide.ts'
 import { type StoredRow, shownTargets, writtenIdOf } from '../entity-row.ts'
 import { changedMatchKeys, matchKeys } from '../match-keys.ts'
 import { basisInterval, storeBasesSql } from '../past/past-state-sql.ts'
-import type { ChangeAuthor } from '../write-request.ts'
 import { storeAliases } from './aliases.ts'
 import { type Accepted, type DecidedRound, idOf } from './round.ts'
 import {
@@ -224,7 +224,7 @@ export async function storeChanges(
   tx: Transaction,
   definitions: Definitions,
   at: string,
-  author: ChangeAuthor,
+  author: Author,
   changes: readonly PlannedChange[],
 ): Promise<number> {
   const accepted = changes.map((change): Accepted => ({ author, row: undefined, ...change }))
