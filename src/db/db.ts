@@ -26,7 +26,7 @@ export function statement(name: string, text: string): Statement {
 export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
   /** Appends rows to a table. Each is an object of its columns; absent is null. */
-  copy(into: CopyInto, rows: readonly Row[]): Promise<unknown>
+  append(into: CopyInto, rows: readonly Row[]): Promise<unknown>
   /**
    * Sends COMMIT. Rejects unless the server answers COMMIT: after an error it answers ROLLBACK and raises nothing. Rejects with
    * OutcomeUnknown if the server warns or the connection is lost.
@@ -292,7 +292,7 @@ async function transact<T>(
       signal?.throwIfAborted()
       return (await run(client, statement, values, observer, tx)) as never[]
     },
-    copy: async (into, rows) => {
+    append: async (into, rows) => {
       await begin()
       signal?.throwIfAborted()
       return observed(observer, into.name, tx, () => copyFrom(client, into, rows))

@@ -70,7 +70,7 @@ async function workWithin(
     throw error
   }
   const query: Transaction['query'] = (statement, values) => tx.query(statement, values).catch(noteFailure) as never
-  const copy: Transaction['copy'] = (into, rows) => tx.copy(into, rows).catch(noteFailure)
+  const append: Transaction['append'] = (into, rows) => tx.append(into, rows).catch(noteFailure)
   const nothing = async () => {}
   const response = await work({
     outer: db,
@@ -78,7 +78,7 @@ async function workWithin(
     connect: db.connect,
     close: nothing,
     query,
-    transaction: part => part({ query, copy, commit: nothing, rollback: nothing }),
+    transaction: part => part({ query, append, commit: nothing, rollback: nothing }),
   }).catch(error => {
     // Work that runs again in the failed transaction fails for that reason.
     throw error instanceof Fault && !isConflict(failure) ? error : (failure ?? error)

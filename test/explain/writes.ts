@@ -48,10 +48,10 @@ function withExplain(db: Database): { db: Database; rowsByStatement: RowsByState
               return tx.query(statement, values)
             }),
           // A COPY has no plan.
-          copy: (into, rows) =>
+          append: (into, rows) =>
             inOrder(async () => {
               rowsByStatement.set(into.name, 0)
-              return tx.copy(into, rows)
+              return tx.append(into, rows)
             }),
           commit: () => inOrder(() => tx.commit()),
           rollback: () => inOrder(() => tx.rollback()),

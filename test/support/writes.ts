@@ -52,9 +52,9 @@ export function recordStatements(db: Database): { db: Database; statements: stri
                 record(statement)
                 return tx.query(statement, values)
               },
-              copy: (into, rows) => {
+              append: (into, rows) => {
                 record(into)
-                return tx.copy(into, rows)
+                return tx.append(into, rows)
               },
             }),
           options,

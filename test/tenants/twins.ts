@@ -77,7 +77,7 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
   const copyChecked = async (tx: Transaction, into: CopyInto, rows: readonly Row[]) => {
     const owners = new Set(rows.map(({ organization_id }) => organization_id))
     if (owners.size > 1) watch.leaks.push(`${into.name} appended rows of several organizations`)
-    return runWatched(tx, into, [...owners][0], () => tx.copy(into, rows))
+    return runWatched(tx, into, [...owners][0], () => tx.append(into, rows))
   }
   const runWithoutTwin = async (tx: Transaction, sqlStatement: Statement, values: unknown[]) => {
     await tx.query(statement('', 'savepoint alone'), [])
@@ -120,7 +120,7 @@ function digestStatement(tables: string[]): Statement {
 function serialize(
   tx: Transaction,
   runChecked: (tx: Transaction, sqlStatement: Statement, values: unknown[]) => Promise<Row[]>,
-  copyChecked: (tx: Transaction, ...copied: Parameters<Transaction['copy']>) => Promise<unknown>,
+  copyChecked: (tx: Transaction, ...copied: Parameters<Transaction['append']>) => Promise<unknown>,
 ): Transaction {
   let last: Promise<unknown> = Promise.resolve()
   const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
@@ -130,7 +130,7 @@ function serialize(
   }
   return {
     query: (sqlStatement, values) => enqueue(() => runChecked(tx, sqlStatement, values)) as never,
-    copy: (into, rows) => enqueue(() => copyChecked(tx, into, rows)),
+    append: (into, rows) => enqueue(() => copyChecked(tx, into, rows)),
     commit: () => enqueue(() => tx.commit()),
     rollback: () => enqueue(() => tx.rollback()),
   }

@@ -56,7 +56,7 @@ function storeEntities(tx: Transaction, { definitions, at, accepted }: DecidedRo
       ...{ organization_id, stack_id, id, answers: {}, ...columns, attributes: set, created_at, updated_at: at },
       ...(stack_id === peopleStackId && matchKeys(columns)),
     }))
-  return rows.length === 0 ? [] : [tx.copy(insertEntities, rows)]
+  return rows.length === 0 ? [] : [tx.append(insertEntities, rows)]
 }
 
 /** Apply stage: updates and deletes rows, advances the head to the number of the last change, and appends the log. */
@@ -67,7 +67,7 @@ function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promi
   const logged = accepted.map((entry, index) => loggedOf(entry, base + index + 1, round))
   return [
     tx.query(storeChangesSql, [organization_id, JSON.stringify(stored), base + accepted.length, at]),
-    tx.copy(insertChanges, logged),
+    tx.append(insertChanges, logged),
     ...storeBases(tx, round),
   ]
 }
@@ -196,7 +196,7 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
   })
   const statements: Promise<unknown>[] = []
   if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
-  if (inserted.length > 0) statements.push(tx.copy(insertLinks, inserted))
+  if (inserted.length > 0) statements.push(tx.append(insertLinks, inserted))
   return statements
 }
 
@@ -210,7 +210,7 @@ function storeAnswers(tx: Transaction, { definitions, at, accepted }: DecidedRou
       answers.push({ ...answer, organization_id, person_id: change.id, version: change.version, at, actor, request_id })
     }
   if (answers.length === 0) return []
-  return [tx.copy(appendConsentHistory, answers)]
+  return [tx.append(appendConsentHistory, answers)]
 }
 
 /** A change that follows from no body. `row` is the stored row, if the entity has one. */
