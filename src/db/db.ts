@@ -282,9 +282,12 @@ async function transact<T>(
       beginError = error
     },
   )
+  // A read that nobody awaits any more must not run in the next transaction of the connection.
+  let isOver = false
   const begin = async () => {
     if (!readsFirst) await beginning
     if (beginError) throw beginError
+    if (isOver) throw new Error('the transaction has ended')
   }
   const tx: Transaction = {
     query: async (statement, values) => {
@@ -328,6 +331,7 @@ async function transact<T>(
     if (failure instanceof OutcomeUnknown) throw failure
     throw error
   } finally {
+    isOver = true
     end?.(!done)
   }
 }
