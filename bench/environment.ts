@@ -71,7 +71,10 @@ export async function startService(
   settings: Record<string, string> = {},
 ): Promise<Service> {
   const url = urlOfDatabase(postgres.url, name)
-  const environment = { PATH: process.env.PATH, ...settings, DATABASE_URL: url, PORT: '0' }
+  // A revision refuses the settings of later ones.
+  const known = await readFile(join(checkout, 'src', 'config.ts'), 'utf8')
+  const ownSettings = Object.fromEntries(Object.entries(settings).filter(([name]) => known.includes(name)))
+  const environment = { PATH: process.env.PATH, ...ownSettings, DATABASE_URL: url, PORT: '0' }
   const program = join(checkout, 'cli', 'main.ts')
   const words = workers === 1 ? ['serve'] : ['serve', '--workers', `${workers}`]
   // The log goes to a file. A pipe would make this process read it during the measurement.

@@ -28,6 +28,7 @@ describe('an import that the rules allow', () => {
     ['examples/people.ts', '../client/index.ts'],
     ['test/support/app.ts', '../../src/app.ts'],
     ['src/people/people.test.ts', '../records/routes.ts'],
+    ['src/organizations/change-organization.ts', './head.ts'],
   ])('is accepted: %s → %s', (path, specifier) => expect(importing(path, specifier)).toEqual([]))
 })
 
@@ -54,6 +55,7 @@ describe('an import against the rules', () => {
     ['src/people/people.ts', '../../test/support/app.ts', 'src/ does not import test/support/app.ts'],
     ['examples/people.ts', '../src/errors.ts', 'examples/ does not import src/errors.ts'],
     ['client/src/entities.ts', '../../src/people/schema.ts', 'client/ does not import src/people/schema.ts'],
+    ['src/webhooks/webhooks.ts', '../organizations/head.ts', 'change an organization by it'],
     ['cli/main.ts', '../test/support/app.ts', 'cli/ does not import test/support/app.ts'],
   ])('is reported: %s → %s', (path, specifier, message) => {
     expect(importing(path, specifier)).toEqual([expect.stringContaining(message)])

@@ -48,6 +48,10 @@ const sharedWithTransfer = ['src/formats.ts', 'src/instant.ts', 'src/scalars.ts'
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'
 
+/** The lock of the head of an organization, and the only files that take it: every change of an organization has their shape. */
+const headLock = 'src/organizations/head.ts'
+const lockingFiles = /^src\/(organizations\/change-organization|entities\/write\/\w+)\.ts$/
+
 const entryPoints = ['src/app.ts', 'src/main.ts']
 const environmentReaders =
   /^(src\/(config|main)\.ts|vitest\.config\.ts|(cli|test|scripts|bench|examples)\/.*|.*\.test\.ts)$/
@@ -83,6 +87,12 @@ const rules: ImportRule[] = [
   {
     message: () => 'no file imports a test',
     isBroken: (_, to) => to.area === 'src' && to.role === 'test',
+  },
+  {
+    message: (_, to) =>
+      `${to.path} is for changeOrganization (organizations/change-organization.ts): change an organization by it`,
+    isBroken: (from, to) =>
+      from.area === 'src' && from.role !== 'test' && to.path === headLock && !lockingFiles.test(from.path),
   },
   {
     message: (_, to) => `only app.ts and main.ts import routes, such as ${to.path}`,

@@ -3,8 +3,8 @@ import { noRules } from '../attribute-rules.ts'
 import type { Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
 import {
-  type Author,
   changeDefinitions,
+  type DefinitionCall,
   type DefinitionChange,
   differences,
   nextId,
@@ -33,12 +33,12 @@ export function findAttribute({ attributeById }: Definitions, id: number): Attri
 
 /** Declares an attribute. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createAttribute(
-  author: Author,
+  call: DefinitionCall,
   given: NewAttribute,
   options: DeclareOptions = {},
 ): Promise<AttributeWithDefinitions> {
   const body = options.boundFrom === 'query' ? coerceRules(given.type, given) : given
-  const { attributes, definitions } = await declare(author, [{ body, path: '' }])
+  const { attributes, definitions } = await declare(call, [{ body, path: '' }])
   return { attribute: attributes[0]!, definitions }
 }
 
@@ -46,9 +46,12 @@ export async function createAttribute(
  * Declares attributes, all or none. Throws a Fault of 400 or 409 with each element that breaks a rule. No two of them have the same
  * owner and key.
  */
-export function createAttributes(author: Author, bodies: readonly NewAttribute[]): Promise<AttributesWithDefinitions> {
+export function createAttributes(
+  call: DefinitionCall,
+  bodies: readonly NewAttribute[],
+): Promise<AttributesWithDefinitions> {
   return declare(
-    author,
+    call,
     bodies.map((body, index) => ({ body, path: pointer('items', index) })),
   )
 }
@@ -57,12 +60,12 @@ export function createAttributes(author: Author, bodies: readonly NewAttribute[]
 type Declaration = { body: NewAttribute; path: string }
 type AttributesWithDefinitions = { attributes: Attribute[]; definitions: Definitions }
 
-async function declare(author: Author, declarations: readonly Declaration[]): Promise<AttributesWithDefinitions> {
-  const known = await cachedDefinitions(author.db, author.organization_id, author.signal)
-  throwIfLimitReached('attributes', known, author.limits, declarations.length)
+async function declare(call: DefinitionCall, declarations: readonly Declaration[]): Promise<AttributesWithDefinitions> {
+  const known = await cachedDefinitions(call.db, call.organization_id, call.signal)
+  throwIfLimitReached('attributes', known, call.limits, declarations.length)
   await checkForms(declarations)
   let firstId = 0
-  const definitions = await changeDefinitions(author, async (current, at, tx) => {
+  const definitions = await changeDefinitions(call, async (current, at, tx) => {
     firstId = nextId(current.attributes)
     const stackIds = new Map([[peopleKey, peopleStackId], ...current.stacks.map(({ key, id }) => [key, id] as const)])
     const faults = new CollectedFaults()
@@ -71,13 +74,13 @@ async function declare(author: Author, declarations: readonly Declaration[]): Pr
       return faults.collect(path, () => creationOf(current, stackIds, body, numbers)) ?? []
     })
     faults.throwIfAny()
-    throwIfLimitReached('attributes', current, author.limits, declarations.length)
+    throwIfLimitReached('attributes', current, call.limits, declarations.length)
     const rows = changes.map(({ row }) => row)
     const unique = declarations.flatMap(({ path }, index) =>
       rows[index]!.index_ready ? [{ ...rows[index]!, path }] : [],
     )
     await checkNewUnique(tx, current, unique)
-    const store = () => tx.query(insertAttributesSql, [author.organization_id, JSON.stringify(rows), at])
+    const store = () => tx.query(insertAttributesSql, [call.organization_id, JSON.stringify(rows), at])
     return changes.map(({ change }, index) => (index === 0 ? { ...change, store } : change))
   })
   const attributes = declarations.map((_, index) => findAttribute(definitions, firstId + index))
@@ -148,12 +151,12 @@ type AttributeWithDefinitions = { attribute: Attribute; definitions: Definitions
 
 /** Changes or archives an attribute. Throws a Fault of 400, 404 or 409. */
 export async function patchAttribute(
-  author: Author,
+  call: DefinitionCall,
   id: number,
   patch: AttributePatch,
   options: DeclareOptions = {},
 ): Promise<AttributeWithDefinitions> {
-  const definitions = await changeDefinitions(author, async (current, at, tx) => {
+  const definitions = await changeDefinitions(call, async (current, at, tx) => {
     const attribute: Attribute = { ...noRules, ...findAttribute(current, id) }
     const given = options.boundFrom === 'query' ? coerceRules(attribute.type, patch) : patch
     const changed = differences<Attribute>(attribute, given as Partial<Attribute>)
@@ -174,7 +177,7 @@ export async function patchAttribute(
     const index_id = indexIdOf(current.version + 1, next)
     const isReady = await becomesReady(tx, current, { before: attribute, next: { ...next, index_id } }, options)
     const index = [index_id, isReady, JSON.stringify(rulesOf(next)), searchable] as const
-    const values = [author.organization_id, id, name, description, cardinality, indexed, state, at, ...index]
+    const values = [call.organization_id, id, name, description, cardinality, indexed, state, at, ...index]
     const store = (version: number) => tx.query(updateAttributeSql, [...values, version])
     return [{ subject: 'attribute', id, operation: 'update', ...changed, store }]
   })

@@ -1,7 +1,6 @@
 import type { Limits } from '../config.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
-import { authorOf } from '../organizations/change-definitions.ts'
-import { definitionWrite } from '../organizations/definition-dry-run.ts'
+import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import {
@@ -44,7 +43,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       successes: { 201: 'Declared.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
-        const { attribute, definitions } = await createAttribute(authorOf(call), call.body, optionsOf(call))
+        const { attribute, definitions } = await createAttribute(definitionCallOf(call), call.body, optionsOf(call))
         const headers = { Location: `${path}/${attribute.id}` }
         return { status: 201, data: attributeToJson(attribute, definitions), headers }
       },
@@ -66,7 +65,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       refusals: { 409: 'duplicate_entry' },
       bodyBytes: limits.batchBytes,
       handle: async call => {
-        const { attributes, definitions } = await createAttributes(authorOf(call), call.body.items)
+        const { attributes, definitions } = await createAttributes(definitionCallOf(call), call.body.items)
         const items = attributes.map(attribute => attributeToJson(attribute, definitions))
         return { status: 201, data: { items } }
       },
@@ -106,7 +105,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const id = Number(call.params.id)
-        const { attribute, definitions } = await patchAttribute(authorOf(call), id, call.body, optionsOf(call))
+        const { attribute, definitions } = await patchAttribute(definitionCallOf(call), id, call.body, optionsOf(call))
         return { status: 200, data: attributeToJson(attribute, definitions) }
       },
     }),

@@ -1,7 +1,7 @@
 import { pointer, refuse } from '../errors.ts'
 import {
-  type Author,
   changeDefinitions,
+  type DefinitionCall,
   type DefinitionChange,
   differences,
   nextId,
@@ -21,12 +21,12 @@ export function findConsentType({ consent_types }: Definitions, id: number): Con
 }
 
 /** Creates a consent type. Throws a Fault of 400 or 409 if the body breaks a rule. */
-export async function createConsentType(author: Author, body: NewConsentType): Promise<ConsentType> {
+export async function createConsentType(call: DefinitionCall, body: NewConsentType): Promise<ConsentType> {
   let id = 0
-  const definitions = await changeDefinitions(author, (current, at) => {
+  const definitions = await changeDefinitions(call, (current, at) => {
     const { consent_types } = current
     if (consent_types.some(type => type.key === body.key)) throwKeyTaken('is the key of another consent type')
-    throwIfLimitReached('consent_types', current, author.limits)
+    throwIfLimitReached('consent_types', current, call.limits)
     id = nextId(consent_types)
     const { key, name = key, description = null, mandatory = false, default_state = false } = body
     const state = 'active' as const
@@ -59,8 +59,12 @@ export async function createConsentType(author: Author, body: NewConsentType): P
 }
 
 /** Changes or archives a consent type. Throws a Fault of 404 or 400. */
-export async function patchConsentType(author: Author, id: number, patch: ConsentTypePatch): Promise<ConsentType> {
-  const definitions = await changeDefinitions(author, (current, at) => {
+export async function patchConsentType(
+  call: DefinitionCall,
+  id: number,
+  patch: ConsentTypePatch,
+): Promise<ConsentType> {
+  const definitions = await changeDefinitions(call, (current, at) => {
     const type = findConsentType(current, id)
     const normalized = patch.channels ? { ...patch, channels: channelsOf(patch.channels) } : patch
     const next = { ...type, ...normalized } as ConsentType

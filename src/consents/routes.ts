@@ -1,6 +1,5 @@
 import { type Route, route } from '../http/pipeline/route.ts'
-import { authorOf } from '../organizations/change-definitions.ts'
-import { definitionWrite } from '../organizations/definition-dry-run.ts'
+import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
@@ -45,7 +44,7 @@ function typeRoutes(): Route[] {
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
-        const data = await createConsentType(authorOf(call), call.body)
+        const data = await createConsentType(definitionCallOf(call), call.body)
         return { status: 201, data, headers: { Location: `${path}/${data.id}` } }
       },
     }),
@@ -82,7 +81,7 @@ function typeRoutes(): Route[] {
       body: consentTypePatch,
       handle: async call => ({
         status: 200,
-        data: await patchConsentType(authorOf(call), Number(call.params.id), call.body),
+        data: await patchConsentType(definitionCallOf(call), Number(call.params.id), call.body),
       }),
     }),
   ]
@@ -102,7 +101,7 @@ function textRoutes(): Route[] {
       answer: consentText,
       successes: { 201: 'Created.' },
       handle: async call => {
-        const data = await addConsentText(authorOf(call), Number(call.params.id), call.body)
+        const data = await addConsentText(definitionCallOf(call), Number(call.params.id), call.body)
         return { status: 201, data, headers: { Location: `${path}/${call.params.id}/texts/${data.version}` } }
       },
     }),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { awaitPipelined, type Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
-import { type Author, changeDefinitions, throwInvalidField } from '../organizations/change-definitions.ts'
+import { changeDefinitions, type DefinitionCall, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { findConsentType } from './consent-types.ts'
@@ -14,17 +14,17 @@ const maxTextBytes = 65_536
 const defaultLimit = 20
 
 /** Adds a version to the texts of a consent type. Throws a Fault of 404 or 400. */
-export async function addConsentText(author: Author, id: number, body: NewConsentText): Promise<ConsentText> {
+export async function addConsentText(call: DefinitionCall, id: number, body: NewConsentText): Promise<ConsentText> {
   const { language, text, url = null } = body
   if (Buffer.byteLength(text) > maxTextBytes)
     throwInvalidField('/text', `must be at most ${maxTextBytes} bytes in UTF-8`)
   if (url !== null && !isWebAddress(url)) throwInvalidField('/url', 'must be an http or https URL')
   const sha256 = createHash('sha256').update(text).digest('hex')
   let added = { version: 0, created_at: '' }
-  await changeDefinitions(author, async (current, at, tx) => {
+  await changeDefinitions(call, async (current, at, tx) => {
     const { text_versions } = findConsentType(current, id)
     added = { version: text_versions + 1, created_at: at }
-    const values = [author.organization_id, id, added.version, language, text, url, sha256, at]
+    const values = [call.organization_id, id, added.version, language, text, url, sha256, at]
     return [
       {
         subject: 'consent_type',
@@ -34,7 +34,7 @@ export async function addConsentText(author: Author, id: number, body: NewConsen
         after: { text_versions: added.version },
         store: version =>
           awaitPipelined([
-            tx.query(touchConsentTypeSql, [author.organization_id, id, at, version]),
+            tx.query(touchConsentTypeSql, [call.organization_id, id, at, version]),
             tx.query(insertConsentTextSql, values),
           ]),
       },

@@ -71,3 +71,60 @@ export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): Copy
     },
   }
 }
+
+/** A COPY of rows into the columns of a table. */
+export type CopyInto = Readonly<{ name: string; table: string; columns: readonly string[] }>
+
+/** Defines a COPY of rows into a table. */
+export const copyInto = (name: string, table: string, columns: readonly string[]): CopyInto =>
+  Object.freeze({ name, table, columns })
+
+/** The line of a row in the text format of COPY. An object or array is printed as JSON. */
+const lineOf = (row: Row, columns: readonly string[]) => columns.map(column => fieldOf(row[column])).join('\t')
+
+type Row = Readonly<Record<string, unknown>>
+
+function fieldOf(value: unknown): string {
+  if (value === null || value === undefined) return '\\N'
+  if (typeof value !== 'string' && typeof value !== 'object') return `${value}`
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return special.test(text) ? text.replaceAll(specials, character => escapes[character]!) : text
+}
+
+const special = /[\\\t\n\r]/
+const specials = /[\\\t\n\r]/g
+const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
+type Sending = pg.Connection & { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void }
+
+/**
+ * A COPY whose rows are known. They follow the command at once, so it travels in one flush with the statements around it. If the command fails,
+ * the server passes over the rows.
+ */
+class CopyFrom extends pg.Query {
+  constructor({ table, columns }: CopyInto, rows: readonly Row[]) {
+    const text = `copy ${table} (${columns.join(', ')}) from stdin`
+    super(text)
+    this.submit = connection => {
+      connection.query(text)
+      const sending = connection as Sending
+      sending.sendCopyFromChunk(Buffer.from(rows.map(row => `${lineOf(row, columns)}\n`).join('')))
+      sending.endCopyFrom()
+    }
+  }
+
+  handleCopyInResponse() {}
+}
+
+/**
+ * Copies rows into a table. A COPY takes 20 to 30 µs less of PostgreSQL for each row than an INSERT from JSON, and no more for a single
+ * one: it reads the values of a row without a query for their types (bench/sql/0067).
+ */
+export function copyFrom(client: pg.ClientBase, into: CopyInto, rows: readonly Row[]): Promise<pg.QueryResult> {
+  return new Promise((resolve, reject) => {
+    const copy = new CopyFrom(into, rows)
+    copy.on('end', resolve as () => void)
+    copy.on('error', reject)
+    client.query(copy)
+  })
+}

@@ -5,6 +5,7 @@ import type { Signal } from '../signal.ts'
 import { adaptToCitus, unknownOutcomeOfShard } from './citus.ts'
 import { type Source, withClient } from './connection.ts'
 import { ConnectionShares, type Lane } from './connection-shares.ts'
+import { type CopyInto, copyFrom } from './copy.ts'
 import { watchLiveness } from './liveness.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
@@ -24,6 +25,8 @@ export function statement(name: string, text: string): Statement {
 /** A transaction in progress. Statements that are sent without awaiting in between travel in one flush. */
 export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
+  /** Appends rows to a table. Each is an object of its columns; absent is null. */
+  append(into: CopyInto, rows: readonly Row[]): Promise<unknown>
   /**
    * Sends COMMIT. Rejects unless the server answers COMMIT: after an error it answers ROLLBACK and raises nothing. Rejects with
    * OutcomeUnknown if the server warns or the connection is lost.
@@ -42,7 +45,7 @@ export type TransactionOptions = {
    * trip. A statement that stores must wait for BEGIN: if a cancel request hits BEGIN, the statement would commit by itself.
    */
   readsFirst?: boolean
-  /** True if all statements see the database as of the first one. A nested transaction has no snapshot of its own. */
+  /** True if all statements see the database as of the first one. A transaction within another one has no snapshot of its own. */
   isSnapshot?: boolean
 }
 
@@ -57,7 +60,7 @@ export type Database = {
   /** Opens a separate connection outside the pool (session locks, LISTEN). The caller closes it. */
   connect(): Promise<pg.Client>
   close(): Promise<void>
-  /** For a nested database: the database whose transaction in progress it uses. Absent if this one has its own connections. */
+  /** For a database that is a transaction in progress: the database that the transaction belongs to. */
   outer?: Database
   /** For a share: the database whose connections it uses, see {@link rootOf}. */
   root?: Database
@@ -279,15 +282,23 @@ async function transact<T>(
       beginError = error
     },
   )
+  // A read that nobody awaits any more must not run in the next transaction of the connection.
+  let isOver = false
   const begin = async () => {
     if (!readsFirst) await beginning
     if (beginError) throw beginError
+    if (isOver) throw new Error('the transaction has ended')
   }
   const tx: Transaction = {
     query: async (statement, values) => {
       await begin()
       signal?.throwIfAborted()
       return (await run(client, statement, values, observer, tx)) as never[]
+    },
+    append: async (into, rows) => {
+      await begin()
+      signal?.throwIfAborted()
+      return observed(observer, into.name, tx, () => copyFrom(client, into, rows))
     },
     commit: async () => {
       await begin()
@@ -320,6 +331,7 @@ async function transact<T>(
     if (failure instanceof OutcomeUnknown) throw failure
     throw error
   } finally {
+    isOver = true
     end?.(!done)
   }
 }

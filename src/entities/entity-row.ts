@@ -16,8 +16,6 @@ export type EntityRow = Profile & {
   version: number
   answers: Answers
   attributes: Record<string, unknown>
-  /** The size of all values in PostgreSQL, in bytes, if `attributes` has only those of the keys that a set writes. */
-  unreadBytes?: number | null
 }
 
 /** A row that a set has read under the lock of the head. `ctid` is the location of its version. */
@@ -29,7 +27,7 @@ export type StoredRow = EntityRow & {
 }
 
 /** The columns that a change writes, without `attributes`. */
-export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes' | 'unreadBytes'>>
+export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>
 
 /**
  * The target of a link. Reads leave out the link to a deleted target until the target is restored. `written_id` is what was written, where a

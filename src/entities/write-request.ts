@@ -2,6 +2,7 @@ import type { ConsentBody, TimeOfUndated } from '../consents/answers.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Detail, Refusal } from '../errors.ts'
 import type { StoredResponse, WriteKey } from '../idempotency/kept-responses.ts'
+import type { Author } from '../organizations/change-organization.ts'
 import type { Profile } from './entity-row.ts'
 import type { SerializedEntity } from './read/entity-reader.ts'
 
@@ -61,12 +62,9 @@ export type Write = {
   keyed?: WriteKey & { responseTo(outcome: Decided): StoredResponse | undefined }
   /** The size of the body. It counts toward the size of a set. */
   bytes: number
-} & ChangeAuthor
+} & Author
 
-/** The writer, as the change log names it. */
-export type ChangeAuthor = { actor: string; request_id: string }
-
-type Given = Pick<Write, 'operation' | 'stack_id' | 'address' | 'body'> & ChangeAuthor & Partial<Write>
+type Given = Pick<Write, 'operation' | 'stack_id' | 'address' | 'body'> & Author & Partial<Write>
 
 /** A write, by default without conditions and preferences. */
 export const newWrite = (given: Given): Write => ({
@@ -87,7 +85,7 @@ export const requestOf = ({
   preferences: Pick<Write, 'references'> & { erased: 'recreate' | 'refuse'; handling: 'lenient' | 'strict' }
   caller: { subject: string }
   request_id: string
-}): ChangeAuthor & Pick<Write, 'references' | 'erased' | 'handling'> => ({
+}): Author & Pick<Write, 'references' | 'erased' | 'handling'> => ({
   references,
   ...(erased === 'recreate' && { erased }),
   ...(handling === 'strict' && { handling }),

@@ -16,8 +16,9 @@ export type Follower = {
   /** Works through the changes after `task.after` up to `task.head`. When the signal aborts, it ends soon and returns how far it is. */
   work(task: Task): Promise<Progress>
   /**
-   * Tells of many organizations, by one statement for all, which have nothing to do, and returns the progress of each of these. No lease is
-   * taken for them. The others are worked on; so are all of them if it fails.
+   * Tells of many organizations, by one statement for all that stores nothing, which have nothing to do, and returns the progress of each
+   * of these. No lease is taken for them, and their positions are stored later (pass-over.ts). The others are worked on; so are all of
+   * them if it fails.
    */
   passOver?(db: Database, news: readonly News[]): Promise<ReadonlyMap<News, Progress>>
 }

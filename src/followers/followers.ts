@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { onCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
-import type { Follower } from './follower.ts'
+import type { Follower, News } from './follower.ts'
 import { Looks } from './looks.ts'
-import { passOver } from './pass-over.ts'
+import { PassedOver } from './pass-over.ts'
 import { findNewsOfSql, findNewsSql, listFailingFollowersSql, readLagSql } from './sql.ts'
 import { type Found, type TaskOptions, Tasks, timeOf } from './tasks.ts'
 
@@ -43,7 +43,8 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
   }
   const tasks = new Tasks(db, followers, { report, nowMs, leaseMs, onFewLeft, onEnd })
   const stopping = new AbortController()
-  const search = createSearch(db, followers, tasks, { nowMs, report, onEnd })
+  const passedOver = new PassedOver(db, { nowMs, report })
+  const search = createSearch(db, followers, { tasks, passedOver, nowMs, onEnd })
   const looks = new Looks(search.findNewsOf, report)
   let unsubscribe = () => {}
   let ticking: Promise<void> | undefined
@@ -85,32 +86,34 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
       await looks.stop()
       await ticking
       await tasks.idle()
+      await passedOver.storeAll()
     },
   }
 }
 
-type SearchOptions = Pick<TaskOptions, 'report' | 'nowMs' | 'onEnd'>
+type SearchOptions = Pick<TaskOptions, 'nowMs' | 'onEnd'> & { tasks: Tasks; passedOver: PassedOver }
 
 /** Finds followers that have something to do. Passes over the organizations where they have not, and adds the tasks of the others. */
-function createSearch(db: Database, followers: readonly Follower[], tasks: Tasks, options: SearchOptions) {
-  const { nowMs, onEnd } = options
+function createSearch(db: Database, followers: readonly Follower[], options: SearchOptions) {
+  const { tasks, passedOver, nowMs, onEnd } = options
   const lastOrganization = new Map<string, number>()
   /** The followers of which the last search has found as many as it asked for, so that there may be more. */
   const left = new Set<string>()
-  const maxOf = (follower: Follower) => (follower.passOver ? maxPassed : tasks.countFree(follower))
+  const maxOf = (follower: Follower) => (follower.passOver ? maxPassed + passedOver.count : tasks.countFree(follower))
   const freeFollowers = (isForEveryOrganization: boolean) =>
     followers.filter(each => each.isForEveryOrganization === isForEveryOrganization && maxOf(each) > 0)
 
-  /** Returns the last organization that it has dealt with, of those where the follower `name` has news. */
-  async function start(name: string, found: readonly Found[]): Promise<number | undefined> {
+  /** Returns where the follower `name` has news, and the last organization that it has dealt with. */
+  async function start(name: string, found: readonly Found[]): Promise<{ news: Found[]; last: number | undefined }> {
     const follower = followers.find(each => each.name === name)!
-    const { passed, others } = await passOver(db, follower, found, options)
+    const { passed, others } = await passedOver.passOver(follower, found)
     for (const { organization_id } of passed) onEnd(organization_id)
     const free = tasks.countFree(follower)
     for (const each of others.slice(0, free)) tasks.add(each)
-    if (others.length <= free) return found.at(-1)!.organization_id
+    const news = [...passed, ...others]
+    if (others.length <= free) return { news, last: found.at(-1)!.organization_id }
     left.add(name)
-    return others[free - 1]?.organization_id
+    return { news, last: others[free - 1]?.organization_id }
   }
 
   return {
@@ -129,11 +132,14 @@ function createSearch(db: Database, followers: readonly Follower[], tasks: Tasks
       for (const { name, max } of groups.flat())
         if ((byName.get(name)?.length ?? 0) < max) left.delete(name)
         else left.add(name)
+      let count = 0
       for (const [name, ofFollower] of byName) {
-        const last = await start(name, ofFollower)
+        const { news, last } = await start(name, ofFollower)
         if (last !== undefined) lastOrganization.set(name, last)
+        count += news.length
       }
-      return found.length
+      await passedOver.storeOld()
+      return count
     },
     /** Whether the last search has left organizations of this follower behind. */
     hasLeft: (name: string) => left.has(name),
@@ -143,8 +149,10 @@ function createSearch(db: Database, followers: readonly Follower[], tasks: Tasks
     findNewsOf: async (organizationIds: number[]): Promise<Set<number>> => {
       const names = [true, false].map(isForEvery => freeFollowers(isForEvery).map(({ name }) => name))
       const found = await db.query<Found>(findNewsOfSql, [organizationIds, ...names, timeOf(nowMs())])
-      for (const [name, ofFollower] of Map.groupBy(found, each => each.name)) await start(name, ofFollower)
-      return new Set(found.map(({ organization_id }) => organization_id))
+      const started = new Set<number>()
+      for (const [name, ofFollower] of Map.groupBy(found, each => each.name))
+        for (const { organization_id } of (await start(name, ofFollower)).news) started.add(organization_id)
+      return started
     },
   }
 }
@@ -152,16 +160,30 @@ function createSearch(db: Database, followers: readonly Follower[], tasks: Tasks
 /** How far the followers of a name are behind: changes of all organizations, in how many, and the age of the oldest one. */
 export type FollowerLag = { name: string; changes: number; organizations: number; seconds: number }
 
-/** Reads how far each follower is behind, without those that work by the clock. A paused one does not count. */
+type Behind = News & { name: string; seconds: number }
+
+/**
+ * Reads how far each follower is behind, without those that work by the clock. A paused one does not count, and neither do the changes
+ * that give a follower nothing to do: its position may not be stored yet.
+ */
 export async function readFollowerLag(db: Database, all: readonly Follower[]): Promise<FollowerLag[]> {
   const followers = all.filter(({ isScheduled = false }) => !isScheduled)
   const names = (isForEveryOrganization: boolean) =>
     followers.filter(each => each.isForEveryOrganization === isForEveryOrganization).map(({ name }) => name)
-  const lags = await db.query<FollowerLag>(readLagSql, [names(true), names(false)])
-  // A follower without a row is behind by nothing.
-  return followers.map(
-    ({ name }) => lags.find(lag => lag.name === name) ?? { name, changes: 0, organizations: 0, seconds: 0 },
-  )
+  const behind = Map.groupBy(await db.query<Behind>(readLagSql, [names(true), names(false)]), ({ name }) => name)
+  const lags: FollowerLag[] = []
+  for (const { name, passOver } of followers) {
+    const news = behind.get(name) ?? []
+    const idle = news.length > 0 ? await passOver?.(db, news) : undefined
+    const busy = news.filter(each => (idle?.get(each)?.sequence ?? 0) < each.head)
+    lags.push({
+      name,
+      changes: busy.reduce((sum, { after, head }) => sum + head - after, 0),
+      organizations: new Set(busy.map(({ organization_id }) => organization_id)).size,
+      seconds: busy.reduce((max, { seconds }) => Math.max(max, seconds), 0),
+    })
+  }
+  return lags
 }
 
 /** A follower whose last work failed. `sequence` is the last change that it has worked on, `failure` the kind of the error. */

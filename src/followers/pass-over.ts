@@ -1,44 +1,113 @@
 import { awaitPipelined, type Database } from '../db/db.ts'
 import type { Follower, Progress } from './follower.ts'
 import { insertFollowerSql, passOverSql } from './sql.ts'
-import { type Found, timeOf } from './tasks.ts'
+import { type Found, keyOf, timeOf } from './tasks.ts'
 
-/** How many positions one transaction advances. */
+/** How many positions one transaction stores. */
 const perTransaction = 100
+/** A position is stored after this time at the latest. */
+const maxAgeMs = 60_000
+/** A position that is this many changes ahead of the stored one is stored, so that little is looked at again after a crash. */
+const maxAhead = 100
+const maxUnstored = 1_000
+
+/** What a look found of a follower that had nothing to do, with the position that is not stored yet. */
+type Unstored = { found: Found; progress: Progress; sinceMs: number }
 
 /**
- * Advances a follower in the organizations where it has nothing to do: they share the statement that finds this out, a round trip and a
- * commit. Returns these organizations, and the others.
+ * The followers that had nothing to do, by organization. Their positions are kept in memory, so that a write which concerns no follower is
+ * followed by no commit. They are stored in shared transactions: after a minute, after 100 changes, or with the work that comes next.
+ * After a crash the followers look again.
  */
-export async function passOver(
-  db: Database,
-  follower: Follower,
-  found: readonly Found[],
-  { nowMs, report }: { nowMs: () => number; report: (error: unknown) => void },
-): Promise<{ passed: readonly Found[]; others: readonly Found[] }> {
-  if (!follower.passOver || found.length === 0) return { passed: [], others: found }
-  try {
-    const progresses = await follower.passOver(db, found)
+export class PassedOver {
+  readonly #db: Database
+  readonly #options: { nowMs: () => number; report: (error: unknown) => void }
+  readonly #unstored = new Map<string, Unstored>()
+
+  constructor(db: Database, options: { nowMs: () => number; report: (error: unknown) => void }) {
+    this.#db = db
+    this.#options = options
+  }
+
+  /** The number of positions that a search finds in vain, because they are not stored. */
+  get count(): number {
+    return this.#unstored.size
+  }
+
+  /**
+   * Passes over the organizations where a follower has nothing to do: they share the statement that finds this out. Returns these
+   * organizations, and the others that have news. Those without news since they were passed over are in neither.
+   */
+  async passOver(
+    follower: Follower,
+    found: readonly Found[],
+  ): Promise<{ passed: readonly Found[]; others: readonly Found[] }> {
+    if (!follower.passOver) return { passed: [], others: found }
+    const news = found.map(each => this.#newsOf(each)).filter(each => each !== undefined)
+    if (news.length === 0) return { passed: [], others: [] }
+    try {
+      const progresses = await follower.passOver(this.#db, news)
+      const sinceMs = this.#options.nowMs()
+      for (const each of news) {
+        const [key, progress] = [keyOf(each), progresses.get(each)]
+        // A task begins after the stored position.
+        if (!progress) this.#unstored.delete(key)
+        else this.#unstored.set(key, { found: each, sinceMs, ...this.#unstored.get(key), progress })
+      }
+      return { passed: news.filter(each => progresses.has(each)), others: news.filter(each => !progresses.has(each)) }
+    } catch (error) {
+      this.#options.report(error)
+      return { passed: [], others: news }
+    }
+  }
+
+  /** What is new since the organization was passed over. */
+  #newsOf(found: Found): Found | undefined {
+    const key = keyOf(found)
+    const last = this.#unstored.get(key)
+    if (!last) return found
+    const nowMs = this.#options.nowMs()
+    const { sequence, notBeforeMs = 0, wakeAtMs = Infinity } = last.progress
+    // Another process has worked, or it is time to wake up.
+    if (last.found.after !== found.after || last.found.is_due !== found.is_due || wakeAtMs <= nowMs) {
+      this.#unstored.delete(key)
+      return found
+    }
+    return notBeforeMs > nowMs || found.head <= sequence ? undefined : { ...found, after: sequence }
+  }
+
+  /** Stores the positions that have waited long enough. */
+  async storeOld(): Promise<void> {
+    const beforeMs = this.#options.nowMs() - maxAgeMs
+    const isOld = ({ found, progress, sinceMs }: Unstored) =>
+      sinceMs <= beforeMs || progress.sequence - found.after >= maxAhead
+    await (this.count > maxUnstored ? this.storeAll() : this.#store([...this.#unstored.values()].filter(isOld)))
+  }
+
+  async storeAll(): Promise<void> {
+    await this.#store([...this.#unstored.values()])
+  }
+
+  async #store(positions: Unstored[]): Promise<void> {
+    for (const { found } of positions) this.#unstored.delete(keyOf(found))
     // Two processes that insert rows in one order wait for each other, but do not deadlock.
-    const passed = found.filter(each => progresses.has(each)).sort((a, b) => a.organization_id - b.organization_id)
-    for (let first = 0; first < passed.length; first += perTransaction) {
-      const stretch = passed.slice(first, first + perTransaction)
-      const missing = stretch.filter(({ missing }) => missing)
-      await db.transaction(tx =>
+    positions.sort(({ found: a }, { found: b }) => a.organization_id - b.organization_id || (a.name < b.name ? -1 : 1))
+    const nowMs = this.#options.nowMs()
+    for (let first = 0; first < positions.length; first += perTransaction) {
+      const part = positions.slice(first, first + perTransaction)
+      const missing = part.filter(({ found }) => found.missing)
+      const storing = this.#db.transaction(tx =>
         awaitPipelined([
-          ...missing.map(({ organization_id }) => tx.query(insertFollowerSql, [organization_id, follower.name])),
-          ...stretch.map(each => tx.query(passOverSql, valuesOf(each, progresses.get(each)!, nowMs()))),
+          ...missing.map(({ found }) => tx.query(insertFollowerSql, [found.organization_id, found.name])),
+          ...part.map(each => tx.query(passOverSql, valuesOf(each, nowMs))),
         ]),
       )
+      await storing.catch(this.#options.report)
     }
-    return { passed, others: found.filter(each => !progresses.has(each)) }
-  } catch (error) {
-    report(error)
-    return { passed: [], others: found }
   }
 }
 
-const valuesOf = ({ organization_id, name, id, after, is_due }: Found, progress: Progress, nowMs: number) => [
-  ...[organization_id, name, id, after, is_due, progress.sequence],
+const valuesOf = ({ found, progress }: Unstored, nowMs: number) => [
+  ...[found.organization_id, found.name, found.id, found.after, found.is_due, progress.sequence],
   ...[progress.notBeforeMs, progress.wakeAtMs, nowMs].map(timeOf),
 ]

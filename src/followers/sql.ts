@@ -174,27 +174,25 @@ export const listFailingFollowersSql = statement(
 )
 
 /**
- * $1: names that every organization has, $2: names with rows of their own. How far the followers of each name are behind: changes
- * of all organizations, in how many organizations, and the age in seconds of the oldest one.
+ * $1: names that every organization has, $2: names with rows of their own. The followers that are behind, with the age in seconds of the
+ * oldest change that they have not seen.
  */
 export const readLagSql = statement(
   'read_follower_lag',
   `with position as (
-     select h.organization_id, n.name, h.sequence as head, coalesce(f.sequence, 0) as sequence
+     select h.organization_id, n.name, 0 as id, h.sequence as head, coalesce(f.sequence, 0) as after
      from unnest($1::text[]) as n(name) cross join change_heads h
        left join followers f on f.organization_id = h.organization_id and f.name = n.name and f.id = 0
      where not coalesce(f.paused, false)
      union all
-     select f.organization_id, f.name, h.sequence, f.sequence
+     select f.organization_id, f.name, f.id, h.sequence, f.sequence
      from followers f join change_heads h on h.organization_id = f.organization_id
      where f.name = any($2) and not f.paused
    )
-   select p.name, sum(p.head - p.sequence)::float8 as changes,
-     count(distinct p.organization_id) filter (where p.head > p.sequence)::integer as organizations,
-     coalesce(max(extract(epoch from now() - oldest.at)), 0)::float8 as seconds
+   select p.name, p.organization_id, p.id, p.after, p.head, false as is_due,
+     coalesce(extract(epoch from now() - oldest.at), 0)::float8 as seconds
    from position p left join lateral (
-     select c.at from changes c
-     where c.organization_id = p.organization_id and c.sequence = p.sequence + 1 and p.head > p.sequence
+     select c.at from changes c where c.organization_id = p.organization_id and c.sequence = p.after + 1
    ) oldest on true
-   group by p.name`,
+   where p.head > p.after`,
 )

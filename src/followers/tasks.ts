@@ -54,7 +54,9 @@ function limitConnections(db: Database, connections: FairPool, organization_id: 
 /** A time as a value of a statement. */
 export const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
 
-const keyOf = ({ name, organization_id, id }: Found) => `${name} ${organization_id} ${id}`
+/** Identifies a follower of an organization. */
+export const keyOf = ({ name, organization_id, id }: Pick<Found, 'name' | 'organization_id' | 'id'>) =>
+  `${name} ${organization_id} ${id}`
 
 /** The tasks that run in this process, each under a lease, and those that start when one of these ends. */
 export class Tasks {

@@ -1,26 +1,25 @@
 import { statement } from '../db/db.ts'
 
-/** $2: id, $3: the request's digest, $4: the time. Returns a row if the key was free. Waits for a transaction that is claiming it. */
+/**
+ * $2: id, $3: the request's digest, $4: the time, $5: the time before which keys have expired. Returns a row if the key was free. Waits for
+ * a transaction that is claiming it.
+ */
 export const claimKeySql = statement(
   'claim_key',
   `insert into idempotency_keys (organization_id, id, request_sha256, at) values ($1, $2, $3, $4)
-   on conflict do nothing returning 1`,
+   on conflict (organization_id, id) do update
+     set request_sha256 = excluded.request_sha256, at = excluded.at, status = null, headers = null, body = null
+     where idempotency_keys.at < $5
+   returning 1`,
 )
 
 /**
- * $2: id, $3: the time before which keys have expired. The lock turns the transaction into a writing one, so its COMMIT waits for a
- * synchronous standby, which may not have the first response yet.
+ * $2: id. The lock turns the transaction into a writing one, so its COMMIT waits for a synchronous standby, which may not have the first
+ * response yet.
  */
 export const readKeySql = statement(
   'read_key',
-  `select request_sha256, at < $3 as expired, status, headers, body from idempotency_keys
-   where organization_id = $1 and id = $2 for share`,
-)
-
-/** $2: id, $3: the time before which keys have expired. */
-export const forgetKeySql = statement(
-  'forget_key',
-  'delete from idempotency_keys where organization_id = $1 and id = $2 and at < $3',
+  `select request_sha256, status, headers, body from idempotency_keys where organization_id = $1 and id = $2 for share`,
 )
 
 /** $2: id, $3: status, $4: headers, $5: body. */

@@ -1,8 +1,4 @@
-import { announceCommit } from '../changes/commit-events.ts'
 import type { Transaction } from '../db/db.ts'
-import { isConflict } from '../db/pg-errors.ts'
-import { retryConflicts } from '../db/retry-policy.ts'
-import { runAndRollBack } from '../db/run-and-roll-back.ts'
 import type { Change } from '../entities/decide/decide.ts'
 import type { EntityRow, Links, StoredRow, Target } from '../entities/entity-row.ts'
 import { readSerializedWithin } from '../entities/read/entity-reader.ts'
@@ -13,8 +9,8 @@ import type { Address } from '../entities/write-request.ts'
 import { buildOtherVersionRefusal, meetsIfMatch } from '../entity-tag.ts'
 import { createValueRefusal, Fault, pointer } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import { lockDefinitions } from '../organizations/head.ts'
+import { changeOrganization } from '../organizations/change-organization.ts'
+import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { continueLeading, leadFirstLinks, type MovedLinks } from './lead-links.ts'
 import { findPeopleSql } from './merge-sql.ts'
 
@@ -33,28 +29,22 @@ export async function runIdentityWrite(
   call: Call<IdentityBody>,
   work: (tx: Transaction, definitions: Definitions) => Promise<IdentityResult>,
 ): Promise<HandlerResult> {
-  const { db, caller, body, signal, memory } = call
-  const organization_id = caller.organization.id
-  const cached = await cachedDefinitions(db, organization_id, signal)
+  const { db, caller, body, signal, memory, written, request_id } = call
+  const { dry_run = false } = body
+  const context = { db, organization_id: caller.organization.id }
   const endMs = performance.now() + maxMs
   const release = await memory.take(reservedBytes)
   try {
-    const run = async (tx: Transaction) => {
-      const { moved, ...result } = await work(tx, await lockDefinitions(tx, cached))
-      return { ...result, completed: await leadFirstLinks(tx, organization_id, result.merge_id, moved) }
-    }
-    const transact = () => (body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal }))
-    const result = await retryConflicts(transact, isConflict, signal)
-    const { entities, version, sequence, merge_id, ...members } = result
-    const dry_run = body.dry_run === true
-    if (!dry_run) {
-      announceCommit(db, organization_id)
-      call.written.sequence = sequence
+    const change = { actor: caller.subject, request_id, signal, isDryRun: dry_run, written }
+    const result = await changeOrganization(context, change, async ({ tx, definitions }) => {
+      const { moved, sequence, ...result } = await work(tx, definitions)
+      const completed = await leadFirstLinks(tx, context.organization_id, result.merge_id, moved)
+      return { sequence, result: { ...result, completed } }
+    })
+    const { entities, version, merge_id, ...members } = result
+    if (!dry_run && !members.completed) {
       // The merge is stored. Whatever ends a set, the background task goes on.
-      if (!members.completed)
-        members.completed = await continueLeading(db, { organization_id, merge_id }, { endMs, signal }).catch(
-          () => false,
-        )
+      members.completed = await continueLeading(context, merge_id, { endMs, signal }).catch(() => false)
     }
     const json = JSON.stringify({ dry_run, merge_id: dry_run ? null : merge_id, ...members })
     const people = Object.entries(entities).map(([name, entity]) => `,${JSON.stringify(name)}:${entity}`)

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../db/db.ts'
-import { lockHead } from '../organizations/head.ts'
+import { changeOrganization, ownAuthor } from '../organizations/change-organization.ts'
 import type { Signal } from '../signal.ts'
 import { leadLinksSql, listUnfinishedMergesSql, readMovingSql, storeMovingSql } from './merge-sql.ts'
 
@@ -29,18 +29,17 @@ export async function leadFirstLinks(
  * `endMs`. Returns whether no link is left.
  */
 export async function continueLeading(
-  db: Database,
-  { organization_id, merge_id }: { organization_id: number; merge_id: number },
+  context: { db: Database; organization_id: number },
+  merge_id: number,
   { endMs = Number.POSITIVE_INFINITY, signal }: { endMs?: number; signal?: Signal | undefined } = {},
 ): Promise<boolean> {
+  const { organization_id } = context
   for (;;) {
-    const isComplete = await db.transaction(async tx => {
-      await lockHead(tx, organization_id)
+    const isComplete = await changeOrganization(context, ownAuthor(), async ({ tx }) => {
       const [moved] = await tx.query<MovedLinks>(readMovingSql, [organization_id, merge_id])
-      if (!moved) return true
-      if (!(await leadSet(tx, organization_id, moved))) return false
-      await tx.query(storeMovingSql, [organization_id, merge_id, null])
-      return true
+      const result = moved === undefined || (await leadSet(tx, organization_id, moved))
+      const statements = moved && result ? [tx.query(storeMovingSql, [organization_id, merge_id, null])] : []
+      return { statements, changes: [], result }
     })
     if (isComplete) return true
     if (signal?.aborted || performance.now() >= endMs) return false
@@ -50,7 +49,8 @@ export async function continueLeading(
 /** Goes on with the merges of all organizations that a process or a deadline left unfinished. */
 export async function completeMerges(db: Database, { signal }: { signal?: Signal } = {}): Promise<void> {
   const merges = await db.query<{ organization_id: number; merge_id: number }>(listUnfinishedMergesSql, [])
-  for (const merge of merges) if (!signal?.aborted) await continueLeading(db, merge, { signal })
+  for (const { organization_id, merge_id } of merges)
+    if (!signal?.aborted) await continueLeading({ db, organization_id }, merge_id, { signal })
 }
 
 /** Returns whether no link is left. */

@@ -5,9 +5,10 @@ import { buildDeletion, buildFill, type Change } from '../entities/decide/decide
 import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
 import { countFirstAlias, insertAliases } from '../entities/write/aliases.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
-import type { Address, ChangeAuthor } from '../entities/write-request.ts'
+import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { Author } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import {
@@ -51,7 +52,7 @@ async function merge(
 ): Promise<IdentityResult> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
+  const author: Author = { actor: call.caller.subject, request_id: call.request_id }
   const { survivor, other } = await readBoth(tx, definitions, asked)
   checkVersion(survivor.row, call)
   throwIfPlaceholder(survivor.row, '')

@@ -8,9 +8,10 @@ import { readBearersWithAliasesSql, readNamesLeftSql, readTargetsSql } from '../
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
 import { checkReturn } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
-import type { Address, ChangeAuthor } from '../entities/write-request.ts'
+import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { Author } from '../organizations/change-organization.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import {
   checkVersion,
@@ -60,7 +61,7 @@ async function unmerge(
 ): Promise<IdentityResult> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
+  const author: Author = { actor: call.caller.subject, request_id: call.request_id }
   const { survivor, merge } = await readMerge(tx, definitions, asked)
   checkVersion(survivor.row, call)
   const returning = await readReturning(tx, organization_id, merge)

@@ -1,7 +1,5 @@
 import { attributeToJson, createAttribute } from '../attributes/attributes.ts'
-import { nestedDatabase } from '../db/nested-transaction.ts'
-import { runAndRollBack } from '../db/run-and-roll-back.ts'
-import { type Author, throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
+import { type DefinitionCall, throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Scope } from '../scopes.ts'
 import { stackIdOf, undeclarable } from './observed.ts'
@@ -18,25 +16,22 @@ type Fitting = { fits: number; misfits: number; misfit_types: Record<ObservedTyp
  * time does not suffice to count, nothing is declared.
  */
 export async function declareObserved(
-  author: Author,
+  call: DefinitionCall,
   { dry_run = false, ...declaration }: DeclareBody,
   { scopes }: { scopes: ReadonlySet<Scope> },
 ) {
-  const { db, organization_id, signal } = author
+  const { db, organization_id, signal } = call
   const { owner, key, type, cardinality = 'one' } = declaration
   const reason = undeclarable(key)
   if (reason) throwInvalidField('/key', reason)
   const definitions = await currentDefinitions(db, organization_id, signal)
   const stack_id = stackIdOf(definitions, owner)
   if (definitions.declared.get(stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')
-  if (dry_run)
-    await runAndRollBack(db, tx => createAttribute({ ...author, db: nestedDatabase(db, tx).db }, declaration), {
-      signal,
-    })
+  if (dry_run) await createAttribute({ ...call, isDryRun: true }, declaration)
   const values = [organization_id, stack_id, key, type, cardinality === 'many', maxExamples]
   const [fitting] = (await db.query<Fitting>(countFittingSql, values, signal)) as [Fitting]
   const examples = scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read') ? fitting.examples : []
   if (dry_run) return { attribute: null, ...fitting, examples }
-  const created = await createAttribute(author, declaration)
+  const created = await createAttribute(call, declaration)
   return { attribute: attributeToJson(created.attribute, created.definitions), ...fitting, examples }
 }

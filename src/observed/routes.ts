@@ -1,5 +1,5 @@
 import { type Route, route } from '../http/pipeline/route.ts'
-import { authorOf } from '../organizations/change-definitions.ts'
+import { definitionCallOf } from '../organizations/change-definitions.ts'
 import { peopleKey } from '../organizations/definitions.ts'
 import { declareObserved } from './declare.ts'
 import { listObserved } from './observed.ts'
@@ -43,7 +43,10 @@ export function observedRoutes(): Route[] {
       // A second declaration of a key is refused.
       repeats: 'once',
       refusals: { 409: 'duplicate_entry' },
-      handle: async call => ({ status: 200, data: await declareObserved(authorOf(call), call.body, call.caller) }),
+      handle: async call => ({
+        status: 200,
+        data: await declareObserved(definitionCallOf(call), call.body, call.caller),
+      }),
     }),
   ]
 }

@@ -1,13 +1,10 @@
-import { announceCommit } from '../changes/commit-events.ts'
 import type { Limits } from '../config.ts'
-import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
+import type { Database, Transaction } from '../db/db.ts'
 import { refuse } from '../errors.ts'
-import type { Call, Written } from '../http/pipeline/route.ts'
-import type { Signal } from '../signal.ts'
-import { appendChanges } from './append-changes.ts'
-import { type DefinitionDiff, DefinitionDryRun } from './definition-dry-run.ts'
-import { cachedDefinitions, type Definitions, definitionsKeeper, readDefinitions } from './definitions.ts'
-import { lockHead, standingDefinitions } from './head.ts'
+import type { Call, HandlerResult, Route, route } from '../http/pipeline/route.ts'
+import { type ChangeCall, changeOrganization, type DefinitionDiff } from './change-organization.ts'
+import { definitionDryRun } from './definition-schema.ts'
+import { type Definitions, definitionsKeeper, readDefinitions } from './definitions.ts'
 
 /**
  * A created or changed definition, and its entry in the change log. `store` stores it with the version of the definitions that the change
@@ -21,60 +18,53 @@ export type DefinitionChange = DefinitionDiff & {
 const limitNames = { stacks: 'stacks', attributes: 'attributes', consent_types: 'consentTypes' } as const
 type DefinitionLimits = Pick<Limits, (typeof limitNames)[keyof typeof limitNames]>
 
-/** The context of a change to definitions: the database, the author for the change log, and the limits. */
-export type Author = {
-  db: Database
-  organization_id: number
-  actor: string
-  request_id: string
-  limits: DefinitionLimits
-  signal?: Signal
-  /** Stores nothing, and throws {@link DefinitionDryRun} with the changes instead. */
-  isDryRun?: boolean
-  /** Receives the number of the last change. */
-  written?: Written
-}
+/** A request that changes definitions, settings or webhooks. */
+export type DefinitionCall = ChangeCall & { db: Database; organization_id: number; limits: DefinitionLimits }
 
-export function authorOf({ db, caller, request_id, limits, signal, isDryRun, written }: Call): Author {
+export function definitionCallOf({ db, caller, request_id, limits, signal, isDryRun, written }: Call): DefinitionCall {
   const { organization, subject: actor } = caller
   return { db, organization_id: organization.id, actor, request_id, limits, signal, isDryRun, written }
 }
 
+/** Defines the row of a write whose dry run responds with the entries that the log would get. */
+export function definitionWrite<Body>(row: Parameters<typeof route<Body>>[0]): Route {
+  const handle = async (call: Call<Body>): Promise<HandlerResult> => {
+    const result = await row.handle(call)
+    if (!call.isDryRun) return result
+    const logged = (call.written.changes ?? []) as DefinitionDiff[]
+    const changes = logged.map(({ subject, id, operation, before, after }) => ({
+      subject,
+      id: operation === 'create' ? null : id,
+      operation,
+      before,
+      after,
+    }))
+    return { status: 200, data: { dry_run: true, changes } }
+  }
+  return { ...row, dryRun: definitionDryRun, handle } as Route
+}
+
 /**
- * Changes the definitions of an organization, one transaction at a time. The head is locked first, so the definitions
- * that `decide` receives cannot change before its result is stored. Every change increments the schema version. `decide`
- * receives the time as RFC 3339 in `at`, and reads in the transaction. Without changes nothing is stored. Returns the definitions after
- * the changes. Throws what `decide` throws.
+ * Changes the definitions of an organization. `decide` receives the current ones, the time as RFC 3339 in `at`, and reads in the
+ * transaction. Every change increments their version. Without changes nothing is stored. Returns the definitions after the changes,
+ * also in a dry run. Throws what `decide` throws.
  */
 export async function changeDefinitions(
-  { db, organization_id, actor, request_id, signal, isDryRun, written }: Author,
+  call: DefinitionCall,
   decide: (definitions: Definitions, at: string, tx: Transaction) => DefinitionChange[] | Promise<DefinitionChange[]>,
 ): Promise<Definitions> {
-  const keep = definitionsKeeper(db)
-  const cached = await cachedDefinitions(db, organization_id, signal)
-  const { definitions, hasChanges, sequence } = await db.transaction(
-    async tx => {
-      const head = await lockHead(tx, organization_id)
-      const at = new Date().toISOString()
-      const current = await standingDefinitions(tx, head, cached)
-      const changes = await decide(current, at, tx)
-      if (isDryRun) throw new DefinitionDryRun(changes)
-      const sequence = head.sequence + changes.length
-      if (changes.length === 0) return { definitions: current, hasChanges: false, sequence }
-      const storing = changes.flatMap(
-        ({ store }, index) => store?.(current.version + 1 + index, tx, organization_id) ?? [],
-      )
-      const context = { organization_id, at, actor, request_id, changesDefinitions: true }
-      const appending = appendChanges(tx, context, changes)
-      const reading = readDefinitions(tx, organization_id, current)
-      await awaitPipelined([...storing, appending, reading])
-      return { definitions: await reading, hasChanges: true, sequence }
-    },
-    { signal },
-  )
-  if (hasChanges) announceCommit(db, organization_id)
-  if (written) written.sequence = sequence
-  return keep(definitions)
+  const { organization_id } = call
+  const keep = definitionsKeeper(call.db)
+  const definitions = await changeOrganization<Definitions>(call, call, async ({ tx, definitions: current, at }) => {
+    const changes = await decide(current, at, tx)
+    if (changes.length === 0) return { changes, result: current }
+    const statements = changes.flatMap(
+      ({ store }, index) => store?.(current.version + 1 + index, tx, organization_id) ?? [],
+    )
+    const result = () => readDefinitions(tx, organization_id, current)
+    return { statements, changes, changesDefinitions: true, result }
+  })
+  return call.isDryRun ? definitions : keep(definitions)
 }
 
 /** The fields of a patch that differ from the current values, before and after. Null if no field differs. */

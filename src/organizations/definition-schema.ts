@@ -1,5 +1,7 @@
 import type { TSchema } from 'typebox'
+import { type Subject, subjects } from '../changes/schema.ts'
 import { nullable, Type } from '../json-schema.ts'
+import { type DefinitionSubject, definitionOperations } from './change-organization.ts'
 
 /** The keys of stacks, attributes and consent types. */
 export const definitionKey = Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' })
@@ -22,3 +24,38 @@ export const listSchema = <T extends TSchema>(element: T) =>
 
 /** The examples of a schema. */
 export const examplesOf = (schema: TSchema): unknown[] => (schema as { examples?: unknown[] }).examples ?? []
+
+const definitionSubjects = subjects.filter(
+  (subject: Subject): subject is DefinitionSubject => !['person', 'record'].includes(subject),
+)
+
+const values = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description })
+
+/** The response of a write of definitions with `dry_run=true`. */
+export const definitionDryRun = Type.Object(
+  {
+    dry_run: Type.Literal(true),
+    changes: Type.Array(
+      Type.Object({
+        subject: Type.Enum(definitionSubjects),
+        id: nullable(Type.Integer({ minimum: 1, description: 'Null for a creation.' })),
+        operation: Type.Enum([...definitionOperations]),
+        before: values('The fields that would change, with their values before.'),
+        after: values('The fields that would change, with their values after.'),
+      }),
+      { description: 'The entries that the change log would get. None if nothing would change.' },
+    ),
+  },
+  {
+    title: 'DefinitionDryRun',
+    description: 'With `dry_run=true`: what the write would change. Nothing was stored.',
+    examples: [
+      {
+        dry_run: true,
+        changes: [
+          { subject: 'stack', id: null, operation: 'create', before: {}, after: { key: 'orders', name: 'Orders' } },
+        ],
+      },
+    ],
+  },
+)

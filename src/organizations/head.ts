@@ -15,11 +15,6 @@ export async function lockHead(tx: Transaction, organization_id: number): Promis
   return head
 }
 
-/** Locks the head, and returns the definitions that stand: `cached`, or those that the transaction reads because they have changed. */
-export async function lockDefinitions(tx: Transaction, cached: Definitions): Promise<Definitions> {
-  return standingDefinitions(tx, await lockHead(tx, cached.organization_id), cached)
-}
-
 /** The definitions under the lock of the head: `cached`, or with what has changed since. */
 export async function standingDefinitions(tx: Transaction, head: Head, cached: Definitions): Promise<Definitions> {
   return head.schema_version === cached.version ? cached : readDefinitions(tx, cached.organization_id, cached)

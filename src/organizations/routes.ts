@@ -1,6 +1,5 @@
 import { type Route, route } from '../http/pipeline/route.ts'
-import { authorOf } from './change-definitions.ts'
-import { definitionWrite } from './definition-dry-run.ts'
+import { definitionCallOf, definitionWrite } from './change-definitions.ts'
 import { describeOrganization } from './organizations.ts'
 import { organization } from './schema.ts'
 import { patchSettings, readSettings } from './settings.ts'
@@ -44,7 +43,7 @@ export function organizationRoutes(): Route[] {
       summary: 'Change the settings of the pages for people',
       description: 'Only the given settings change. `null` clears one.',
       body: settingsPatch,
-      handle: async call => ({ status: 200, data: await patchSettings(authorOf(call), call.body) }),
+      handle: async call => ({ status: 200, data: await patchSettings(definitionCallOf(call), call.body) }),
     }),
   ]
 }

@@ -1,11 +1,8 @@
-import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { appendChanges } from './append-changes.ts'
-import { type Author, differences, throwInvalidField } from './change-definitions.ts'
-import { DefinitionDryRun } from './definition-dry-run.ts'
-import { lockHead } from './head.ts'
+import { type DefinitionCall, differences, throwInvalidField } from './change-definitions.ts'
+import { changeOrganization } from './change-organization.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
 import { readSettingsSql, storeSettingsSql } from './settings-sql.ts'
 
@@ -32,41 +29,29 @@ export async function readSettings(
   return stored ?? unset
 }
 
-/**
- * Changes the settings that the patch names, and logs them as a change of the subject `settings`. The head is locked first,
- * so that concurrent patches change the settings one after the other. Throws a Fault of 400.
- */
-export async function patchSettings(
-  { db, organization_id, actor, request_id, signal, isDryRun, written }: Omit<Author, 'limits'>,
-  patch: SettingsPatch,
-): Promise<SettingsShape> {
+/** Changes the settings that the patch names, and logs them as a change of the subject `settings`. Throws a Fault of 400. */
+export function patchSettings(call: Omit<DefinitionCall, 'limits'>, patch: SettingsPatch): Promise<SettingsShape> {
   checkPatch(patch)
-  const { changed, next, sequence } = await db.transaction(
-    async tx => {
-      const { sequence } = await lockHead(tx, organization_id)
-      const { updated_at, ...stored } = await readSettings(tx, organization_id)
-      const current = { ...stored, page_texts: mergeTexts(stored.page_texts, {}) }
-      const next = { ...current, ...patch, page_texts: mergeTexts(current.page_texts, patch.page_texts) }
-      const changed = differences(current, next)
-      if (!changed) return { changed, next: { ...current, updated_at }, sequence }
-      const at = new Date().toISOString()
-      const operation = updated_at === null ? 'create' : 'update'
-      if (isDryRun) throw new DefinitionDryRun([{ subject: 'settings', id: 1, operation, ...changed }])
-      const { display_name, accent_color, language, privacy_url, contact_email, page_texts, time_zone } = next
-      const texts = JSON.stringify(page_texts)
-      const values = [display_name, accent_color, language, privacy_url, contact_email, texts, time_zone, at]
-      await tx.query(storeSettingsSql, [organization_id, ...values])
-      // The definitions have the time zone.
-      const context = { organization_id, at, actor, request_id, changesDefinitions: 'time_zone' in changed.after }
+  const { organization_id } = call
+  return changeOrganization<SettingsShape>(call, call, async ({ tx, at }) => {
+    const { updated_at, ...stored } = await readSettings(tx, organization_id)
+    const current = { ...stored, page_texts: mergeTexts(stored.page_texts, {}) }
+    const next = { ...current, ...patch, page_texts: mergeTexts(current.page_texts, patch.page_texts) }
+    const changed = differences(current, next)
+    if (!changed) return { changes: [], result: { ...current, updated_at } }
+    const { display_name, accent_color, language, privacy_url, contact_email, page_texts, time_zone } = next
+    const texts = JSON.stringify(page_texts)
+    const values = [display_name, accent_color, language, privacy_url, contact_email, texts, time_zone, at]
+    const operation = updated_at === null ? 'create' : 'update'
+    return {
+      statements: [tx.query(storeSettingsSql, [organization_id, ...values])],
       // An organization has settings number 1.
-      await appendChanges(tx, context, [{ subject: 'settings', id: 1, operation, ...changed }])
-      return { changed, next: { ...next, updated_at: at }, sequence: sequence + 1 }
-    },
-    { signal },
-  )
-  if (changed) announceCommit(db, organization_id)
-  if (written) written.sequence = sequence
-  return next
+      changes: [{ subject: 'settings', id: 1, operation, ...changed }],
+      // The definitions have the time zone.
+      changesDefinitions: 'time_zone' in changed.after,
+      result: { ...next, updated_at: at },
+    }
+  })
 }
 
 /** The texts after a patch, in a fixed order, so that equal texts compare as equal. */

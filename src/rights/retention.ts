@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { announceCommit } from '../changes/commit-events.ts'
-import type { Database, Transaction } from '../db/db.ts'
-import { isConflict } from '../db/pg-errors.ts'
-import { retryConflicts } from '../db/retry-policy.ts'
+import type { Database } from '../db/db.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { Follower, News, Progress, Task } from '../followers/follower.ts'
+import { changeOrganization } from '../organizations/change-organization.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { lockDefinitions } from '../organizations/head.ts'
 import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
 import { emptyChangesSql, findExpiredSql, findRetentionSql, forgetImportsSql } from './retention-sql.ts'
 
@@ -99,16 +96,14 @@ async function eraseSet(
   const expired = await db.query<{ id: string }>(findExpiredSql, values)
   if (expired.length === 0) return 'last'
   const targets = expired.map(({ id }) => ({ stack_id, id }))
-  // Stored responses go within a day, which is the shortest retention.
-  const written = { actor: 'retention', request_id: randomUUID(), searchesResponses: false }
-  const erase = async (tx: Transaction) => {
-    const current = await lockDefinitions(tx, definitions)
-    const planned = await planErasures(tx, current, targets)
-    return eraseEntities(tx, current, planned, { ...written, at: new Date().toISOString() })
-  }
-  const { entities } = await retryConflicts(() => db.transaction(erase), isConflict)
-  announceCommit(db, organization_id)
-  db.observer?.retentionEnded('records', entities.length)
+  const author = { actor: 'retention', request_id: randomUUID() }
+  const entities = await changeOrganization(task, author, async ({ tx, definitions, at }) => {
+    const planned = await planErasures(tx, definitions, targets)
+    // Stored responses go within a day, which is the shortest retention.
+    const erased = await eraseEntities(tx, definitions, planned, { ...author, at, searchesResponses: false })
+    return { result: erased.entities.length }
+  })
+  db.observer?.retentionEnded('records', entities)
   return expired.length < recordsPerSet ? 'last' : 'more'
 }
 

@@ -1,10 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { announceCommit } from '../changes/commit-events.ts'
 import { readMatchesOf } from '../filters/membership.ts'
 import type { Task } from '../followers/follower.ts'
-import { appendChanges } from '../organizations/append-changes.ts'
+import { changeOrganization, ownAuthor } from '../organizations/change-organization.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import { lockHead } from '../organizations/head.ts'
 import { compareNext, firstId, lastId, type Membership, peoplePerSet } from './members.ts'
 import { setEvaluatedSql } from './sql.ts'
 import { conditionsAt, type TestedSegment } from './tested-segments.ts'
@@ -14,9 +11,6 @@ export type ClockedSegment = TestedSegment & { evaluatedMs: number }
 
 /** People who entered or left a segment because time went by, by the number of the change that tells of it. */
 export type ClockMoves = Map<number, readonly string[]>
-
-/** The author of the changes that the clock makes. */
-const actor = 'kith'
 
 /** The next time at which the clock moves people: a multiple of the interval, as the beginning of a day is in most time zones. */
 export const nextTickMs = (ms: number, intervalMs: number): number => (Math.floor(ms / intervalMs) + 1) * intervalMs
@@ -109,30 +103,27 @@ async function locate(
 }
 
 /** Appends the changes, and stores up to when the segments are evaluated. The head is locked first, as in an erasure, which also waits for followers. */
-async function appendMoves(
-  { db, organization_id, hold }: Task,
+function appendMoves(
+  task: Task,
   segments: readonly ClockedSegment[],
   moves: readonly { segment: ClockedSegment; timeMs: number; people: string[] }[],
   nowMs: number,
 ): Promise<ClockMoves> {
-  const logged: ClockMoves = await db.transaction(async tx => {
-    const { sequence } = await lockHead(tx, organization_id)
+  const { organization_id, hold } = task
+  return changeOrganization<ClockMoves>(task, ownAuthor(), async ({ tx, head }) => {
     await hold(tx)
-    const [at, request_id] = [new Date().toISOString(), randomUUID()]
     const evaluated = (ms: number) => ({ evaluated_at: new Date(ms).toISOString() })
-    const changes = moves.map(({ segment, timeMs }) => ({
-      subject: 'segment' as const,
-      id: segment.segment.id,
-      operation: 'update' as const,
-      before: evaluated(segment.evaluatedMs),
-      after: evaluated(timeMs),
-    }))
-    const context = { organization_id, at, actor, request_id, changesDefinitions: false }
-    if (changes.length > 0) await appendChanges(tx, context, changes)
     const ids = segments.map(({ segment }) => segment.id)
-    await tx.query(setEvaluatedSql, [organization_id, ids, new Date(nowMs).toISOString()])
-    return new Map(moves.map(({ people }, index) => [sequence + index + 1, people]))
+    return {
+      statements: [tx.query(setEvaluatedSql, [organization_id, ids, new Date(nowMs).toISOString()])],
+      changes: moves.map(({ segment: { segment, evaluatedMs }, timeMs }) => ({
+        subject: 'segment',
+        id: segment.id,
+        operation: 'update',
+        before: evaluated(evaluatedMs),
+        after: evaluated(timeMs),
+      })),
+      result: new Map(moves.map(({ people }, index) => [head.sequence + index + 1, people])),
+    }
   })
-  if (logged.size > 0) announceCommit(db, organization_id)
-  return logged
 }

@@ -6,8 +6,7 @@ import { throwIfOverFilterLimits } from '../filters/limits-in-text.ts'
 import { answerSchema } from '../filters/schema.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
-import { authorOf, throwInvalidField } from '../organizations/change-definitions.ts'
-import { definitionWrite } from '../organizations/definition-dry-run.ts'
+import { definitionCallOf, definitionWrite, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import {
   type NewSegment,
@@ -56,7 +55,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       handle: async call => {
         throwIfFromQuery(call)
         const warnings = await findWarnings(call, call.body.key, call.body.filter)
-        const segment = await createSegment(authorOf(call as Call), call.body)
+        const segment = await createSegment(definitionCallOf(call as Call), call.body)
         return { status: 201, data: written(segment, warnings), headers: { Location: `${path}/${segment.key}` } }
       },
     }),
@@ -102,7 +101,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
         const { filter } = call.body
         const key = call.params.segment_key!
         const warnings = filter === undefined ? [] : await findWarnings(call, key, filter)
-        const segment = await patchSegment(authorOf(call as Call), key, call.body)
+        const segment = await patchSegment(definitionCallOf(call as Call), key, call.body)
         return { status: 200, data: written(segment, warnings) }
       },
     }),
@@ -116,7 +115,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       answer: Type.Literal(true),
       refusals: { 409: 'invalid_parameter' },
       handle: async call => {
-        await deleteSegment(authorOf(call), call.params.segment_key!)
+        await deleteSegment(definitionCallOf(call), call.params.segment_key!)
         return { status: 200, data: true }
       },
     }),

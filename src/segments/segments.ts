@@ -7,8 +7,8 @@ import { namesSegment } from '../filters/segment-names.ts'
 import { defaultSearchMs, findUnusedKeys } from '../filters/undeclared-keys.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import {
-  type Author,
   changeDefinitions,
+  type DefinitionCall,
   differences,
   throwInvalidField,
   throwKeyTaken,
@@ -32,16 +32,16 @@ export function segmentToJson({ key, name, description, filter, created_at, upda
 }
 
 /** Creates a segment. Throws a Fault of 400 or 409 if the body breaks a rule. */
-export async function createSegment(author: Author, body: NewSegment): Promise<Segment> {
+export async function createSegment(call: DefinitionCall, body: NewSegment): Promise<Segment> {
   const { key, name = key, description = null, filter } = body
-  const definitions = await changeDefinitions(author, async (current, at, tx) => {
+  const definitions = await changeDefinitions(call, async (current, at, tx) => {
     if (current.segments.some(segment => segment.key === key)) throwKeyTaken('is the key of another segment')
     throwIfLimitReached(current)
     const id = current.last_segment_id + 1
     const after = { key, name, description, filter }
     throwIfInvalid(withSegment(current, { id, ...after, created_at: at, updated_at: at }), key)
-    await tx.query(insertSegmentsPositionSql, [author.organization_id, segmentsFollowerName])
-    const values = [author.organization_id, id, key, name, description, JSON.stringify(filter), at]
+    await tx.query(insertSegmentsPositionSql, [call.organization_id, segmentsFollowerName])
+    const values = [call.organization_id, id, key, name, description, JSON.stringify(filter), at]
     const store = (version: number) => tx.query(insertSegmentSql, [...values, version])
     return [{ subject: 'segment', id, operation: 'create', before: {}, after, store }]
   })
@@ -49,8 +49,8 @@ export async function createSegment(author: Author, body: NewSegment): Promise<S
 }
 
 /** Changes a segment. Throws a Fault: 404 if there is none with that key, 400 if the filter breaks a rule. */
-export async function patchSegment(author: Author, key: string, patch: SegmentPatch): Promise<Segment> {
-  const definitions = await changeDefinitions(author, (current, at, tx) => {
+export async function patchSegment(call: DefinitionCall, key: string, patch: SegmentPatch): Promise<Segment> {
+  const definitions = await changeDefinitions(call, (current, at, tx) => {
     const segment = findSegment(current, key)
     // PostgreSQL stores the members of an object in an order of its own.
     const isSame = patch.filter === undefined || isDeepStrictEqual(patch.filter, segment.filter)
@@ -59,7 +59,7 @@ export async function patchSegment(author: Author, key: string, patch: SegmentPa
     const next = { ...segment, ...patch }
     if (!isSame) throwIfInvalid(withSegment(current, next), key, current)
     const { id, name, description, filter } = next
-    const values = [author.organization_id, id, name, description, JSON.stringify(filter), at]
+    const values = [call.organization_id, id, name, description, JSON.stringify(filter), at]
     const store = (version: number) => tx.query(updateSegmentSql, [...values, version])
     return [{ subject: 'segment', id, operation: 'update', ...changed, store }]
   })
@@ -67,8 +67,8 @@ export async function patchSegment(author: Author, key: string, patch: SegmentPa
 }
 
 /** Deletes a segment. Throws a Fault: 404 if there is none with that key, 409 if the filter of another one names it. */
-export async function deleteSegment(author: Author, key: string): Promise<void> {
-  await changeDefinitions(author, (current, at, tx) => {
+export async function deleteSegment(call: DefinitionCall, key: string): Promise<void> {
+  await changeDefinitions(call, (current, at, tx) => {
     const { id, name, description, filter } = findSegment(current, key)
     const user = current.segments.find(segment => namesSegment(segment.filter, key))
     if (user)
@@ -77,7 +77,7 @@ export async function deleteSegment(author: Author, key: string): Promise<void> 
         details: [{ path: '/segment_key', message: `is named by the segment ${user.key}` }],
       })
     const before = { key, name, description, filter }
-    const store = (version: number) => tx.query(deleteSegmentSql, [author.organization_id, id, at, version])
+    const store = (version: number) => tx.query(deleteSegmentSql, [call.organization_id, id, at, version])
     return [{ subject: 'segment', id, operation: 'delete', before, after: {}, store }]
   })
 }

@@ -1,6 +1,5 @@
 import { type Route, route } from '../http/pipeline/route.ts'
-import { authorOf } from '../organizations/change-definitions.ts'
-import { definitionWrite } from '../organizations/definition-dry-run.ts'
+import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { type NewStack, newStack, type StackPatch, stackPatch, stack as stackSchema } from './schema.ts'
@@ -25,7 +24,7 @@ export function stackRoutes(): Route[] {
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
-        const stack = await createStack(authorOf(call), call.body)
+        const stack = await createStack(definitionCallOf(call), call.body)
         return { status: 201, data: stackToJson(stack), headers: { Location: `${path}/${stack.key}` } }
       },
     }),
@@ -61,7 +60,7 @@ export function stackRoutes(): Route[] {
       summary: 'Change the name, the retention or the label of a stack',
       body: stackPatch,
       handle: async call => {
-        const stack = await patchStack(authorOf(call), call.params.stack_key!, call.body)
+        const stack = await patchStack(definitionCallOf(call), call.params.stack_key!, call.body)
         return { status: 200, data: stackToJson(stack) }
       },
     }),

@@ -1,7 +1,7 @@
 import { pointer, refuse } from '../errors.ts'
 import {
-  type Author,
   changeDefinitions,
+  type DefinitionCall,
   differences,
   nextId,
   throwIfLimitReached,
@@ -23,18 +23,18 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 }
 
 /** Creates a stack. Throws a Fault of 400 or 409 if the body breaks a rule. */
-export async function createStack(author: Author, body: NewStack): Promise<Stack> {
+export async function createStack(call: DefinitionCall, body: NewStack): Promise<Stack> {
   const { kind, retention_days = null, label = null } = body
   throwUnlessEvents(kind, retention_days)
   throwIfMalformed(label)
   if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack. Choose another key')
-  const after = await changeDefinitions(author, (current, at, tx) => {
+  const after = await changeDefinitions(call, (current, at, tx) => {
     const { stacks } = current
     if (stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
-    throwIfLimitReached('stacks', current, author.limits)
+    throwIfLimitReached('stacks', current, call.limits)
     const id = nextId(stacks)
     const stack = { key: body.key, name: body.name ?? body.key, kind, retention_days, label }
-    const values = [author.organization_id, id, stack.key, stack.name, kind, retention_days, label, at]
+    const values = [call.organization_id, id, stack.key, stack.name, kind, retention_days, label, at]
     const store = (version: number) => tx.query(insertStackSql, [...values, version])
     return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store }]
   })
@@ -45,15 +45,15 @@ export async function createStack(author: Author, body: NewStack): Promise<Stack
  * Changes the name, the retention or the label of a stack. Throws a Fault: 404 if there is none with that key, 400 for a wrong retention
  * or label.
  */
-export async function patchStack(author: Author, key: string, patch: StackPatch): Promise<Stack> {
-  const after = await changeDefinitions(author, (definitions, at, tx) => {
+export async function patchStack(call: DefinitionCall, key: string, patch: StackPatch): Promise<Stack> {
+  const after = await changeDefinitions(call, (definitions, at, tx) => {
     const stack = findStack(definitions, key)
     throwUnlessEvents(stack.kind, patch.retention_days)
     const changed = differences(stack, patch)
     if (!changed) return []
     if (typeof changed.after.label === 'string') throwUnlessDeclared(changed.after.label, stack, definitions)
     const { name, retention_days, label } = { ...stack, ...patch }
-    const values = [author.organization_id, stack.id, name, retention_days, label, at]
+    const values = [call.organization_id, stack.id, name, retention_days, label, at]
     const store = (version: number) => tx.query(updateStackSql, [...values, version])
     return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store }]
   })

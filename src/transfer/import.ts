@@ -1,11 +1,14 @@
+import type { Database } from '../db/db.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { readMatch } from '../entities/write/match.ts'
 import { maxStretchItems, writeStretch } from '../entities/write/request-coalescing.ts'
 import { dryRun, planWrites } from '../entities/write/run.ts'
+import type { Planned } from '../entities/write/write.ts'
 import {
   type EntityBody,
+  type KeyedOutcome,
   type MatchKind,
   newWrite,
   type Outcome,
@@ -273,6 +276,14 @@ class Turns {
   }
 }
 
+/** Writes items in as many sets as their time takes. Other writes of the organization come in between. */
+async function writeAll(db: Database, { items, definitions }: Planned, options: Parameters<typeof writeStretch>[2]) {
+  const outcomes = new Map<number, KeyedOutcome>()
+  for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index)))
+    for (const each of await writeStretch(db, { items: rest, definitions }, options)) outcomes.set(...each)
+  return outcomes
+}
+
 /** Writes a set within its own deadline, which begins when the sets before it are written. */
 async function writeWithin(
   { db, caller, limits, body }: Call<ImportQuery>,
@@ -296,7 +307,7 @@ async function writeWithin(
     const planning = planWrites(db, id, writes, options)
     // The turn awaits it too, but perhaps later than it fails.
     planning.catch(() => {})
-    const written = await turns.run(async () => writeStretch(db, await planning, options))
+    const written = await turns.run(async () => writeAll(db, await planning, options))
     const outcomes = writes.map((_, index) => unkeyed(written.get(index)!))
     const errors = errorsOf(outcomes)
     if (controller.signal.aborted && errors.length > 0) throw findOutcomeUnknown(errors) ?? controller.signal.reason

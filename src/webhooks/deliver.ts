@@ -155,11 +155,14 @@ class Delivery {
       if (!webhook?.active || signal.aborted || this.#isOver) return this.#finish()
       const isReplaying = webhook.replay_after !== null
       const news = isReplaying ? undefined : await this.#readNews(webhook)
-      if (news || this.#ended.length > 0) await this.#store(webhook, news)
+      // The end of the task stores a position up to which nothing matches.
+      const isIdle = this.#ended.length === 0 && news?.matches.length === 0 && news.until === webhook.head
+      if (isIdle) this.#position = webhook.head
+      else if (news || this.#ended.length > 0) await this.#store(webhook, news)
       if (this.#isOver) return this.#finish()
       if (isReplaying) await this.#queueReplay(webhook)
       else await this.#sendDue(webhook)
-      if (!news && !isReplaying && this.#inFlight.size === 0 && this.#ended.length === 0) {
+      if ((!news || isIdle) && !isReplaying && this.#inFlight.size === 0 && this.#ended.length === 0) {
         const next = await this.#nextAttemptMs()
         if (next === undefined || next > this.#nowMs()) return { sequence: this.#position, wakeAtMs: next }
       }

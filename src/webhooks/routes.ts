@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config } from '../config.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
-import { definitionWrite } from '../organizations/definition-dry-run.ts'
+import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
 import {
   type DeliveriesQuery,
@@ -31,7 +31,7 @@ import {
   replay,
   requireReadScopes,
   rotateSecret,
-  type WebhookAuthor,
+  type WebhookCall,
 } from './webhooks.ts'
 
 const path = '/v1/webhooks'
@@ -49,14 +49,9 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
     resolver ??= createResolve()
     return resolver(host)
   }
-  const authorOf = ({ db, caller, request_id, signal, isDryRun, written }: Call): WebhookAuthor => ({
-    db,
-    organization_id: caller.organization.id,
-    actor: caller.subject,
-    request_id,
-    signal,
-    isDryRun,
-    written,
+  const webhookCallOf = (call: Call): WebhookCall => ({
+    ...definitionCallOf(call),
+    signal: call.signal,
     allowed,
     resolve,
   })
@@ -78,7 +73,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       showsSecret: true,
       handle: async call => {
         requireReadScopes(call, call.body.events)
-        const data = await createWebhook(authorOf(call), call.body)
+        const data = await createWebhook(webhookCallOf(call), call.body)
         return { status: 201, data, headers: { Location: `${path}/${data.id}` } }
       },
     }),
@@ -120,7 +115,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       answer: webhook,
       handle: async call => ({
         status: 200,
-        data: await patchWebhook(authorOf(call as Call), idOf(call as Call), call.body, events =>
+        data: await patchWebhook(webhookCallOf(call as Call), idOf(call as Call), call.body, events =>
           requireReadScopes(call, events),
         ),
       }),
@@ -134,15 +129,15 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       description: 'Requests under way may still arrive. Its deliveries are deleted soon.',
       answer: Type.Literal(true),
       handle: async call => {
-        await deleteWebhook(authorOf(call), idOf(call))
+        await deleteWebhook(webhookCallOf(call), idOf(call))
         return { status: 200, data: true }
       },
     }),
-    ...actionRoutes(webhookAllow, authorOf),
+    ...actionRoutes(webhookAllow, webhookCallOf),
   ]
 }
 
-function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) => WebhookAuthor): Route[] {
+function actionRoutes(webhookAllow: readonly string[], webhookCallOf: (call: Call) => WebhookCall): Route[] {
   return [
     definitionWrite({
       method: 'POST',
@@ -156,7 +151,7 @@ function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) =>
         'The new secret and the one before it both sign for 24 hours. The response shows the new one, once. An Idempotency-Key is ignored.',
       answer: webhookWithSecret,
       showsSecret: true,
-      handle: async call => ({ status: 200, data: await rotateSecret(authorOf(call), idOf(call)) }),
+      handle: async call => ({ status: 200, data: await rotateSecret(webhookCallOf(call), idOf(call)) }),
     }),
     route({
       method: 'POST',
@@ -174,7 +169,7 @@ function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) =>
       repeats: 'once',
       handle: async call => ({
         status: 200,
-        data: await sendTest(authorOf(call), idOf(call), {
+        data: await sendTest(webhookCallOf(call), idOf(call), {
           id: randomUUID(),
           limitMs: call.limits.requestMs * 0.8,
           ranges: webhookAllow,
@@ -196,7 +191,7 @@ function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) =>
       successes: { 202: 'Accepted.' },
       handle: async call => ({
         status: 202,
-        data: await replay(authorOf(call as Call), idOf(call as Call), call.body),
+        data: await replay(webhookCallOf(call as Call), idOf(call as Call), call.body),
       }),
     }),
     route<DeliveriesQuery>({

@@ -3,13 +3,13 @@ import type { RequestHeaders } from './request-headers.ts'
 import { isSuccess } from './schedule.ts'
 import { createSender } from './send.ts'
 import { readSendingSql } from './sql.ts'
-import { activeSecrets, findWebhook, recordTest, type Secret, type WebhookAuthor } from './webhooks.ts'
+import { activeSecrets, findWebhook, recordTest, type Secret, type WebhookCall } from './webhooks.ts'
 
 type TestOptions = { id: string; limitMs: number; ranges: readonly string[] }
 
 /** Sends a signed test event once, keeps its outcome and returns it. Throws a Fault of 404. */
 export async function sendTest(
-  { db, organization_id, signal, resolve }: WebhookAuthor,
+  { db, organization_id, signal, resolve }: WebhookCall,
   id: number,
   { id: messageId, limitMs, ranges }: TestOptions,
 ) {

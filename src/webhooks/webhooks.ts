@@ -1,13 +1,14 @@
-import { randomBytes, randomUUID } from 'node:crypto'
-import { announceCommit } from '../changes/commit-events.ts'
+import { randomBytes } from 'node:crypto'
 import type { Database, Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
-import type { Call, Written } from '../http/pipeline/route.ts'
-import { appendChanges } from '../organizations/append-changes.ts'
-import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
-import { DefinitionDryRun } from '../organizations/definition-dry-run.ts'
-import { currentDefinitions } from '../organizations/definitions.ts'
-import { lockHead } from '../organizations/head.ts'
+import type { Call } from '../http/pipeline/route.ts'
+import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
+import {
+  changeOrganization,
+  type DefinitionDiff,
+  type Locked,
+  ownAuthor,
+} from '../organizations/change-organization.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
@@ -69,19 +70,8 @@ export type WebhookRow = Settings & {
 /** A secret signs until it expires. The newest one does not expire. */
 export type Secret = { secret: string; expires_at: string | null }
 
-/** The author of a change of webhooks, and what their addresses may be. */
-export type WebhookAuthor = {
-  db: Database
-  organization_id: number
-  actor: string
-  request_id: string
-  signal: Signal
-  isDryRun?: boolean
-  /** Receives the number of the last change. */
-  written?: Written
-  allowed: AllowedRanges
-  resolve: Resolve
-}
+/** A request that changes webhooks, and what their addresses may be. */
+export type WebhookCall = Omit<DefinitionCall, 'limits'> & { signal: Signal; allowed: AllowedRanges; resolve: Resolve }
 
 const maxWebhooks = 100
 const maxSecrets = 10
@@ -95,6 +85,7 @@ const newSecret = (): Secret => ({ secret: `whsec_${randomBytes(secretBytes).toS
 export const activeSecrets = (secrets: readonly Secret[], nowMs: number): string[] =>
   secrets.filter(({ expires_at }) => expires_at === null || Date.parse(expires_at) > nowMs).map(({ secret }) => secret)
 
+type Reader = Pick<Database | Transaction, 'query'>
 type ReadWebhook = WebhookRow & { position: number; head: number }
 /** A row of {@link readBacklogsSql}: the members of the delivery that holds up the others, or nulls. */
 type BacklogRow = { webhook_id: number; deliveries: number; oldest_at: string | null } & (
@@ -138,7 +129,7 @@ function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): We
 }
 
 async function readBacklogs(
-  db: Database,
+  db: Reader,
   organization_id: number,
   rows: ReadWebhook[],
   signal?: Signal,
@@ -156,7 +147,7 @@ export async function listWebhooks(db: Database, organization_id: number, signal
 
 /** Throws a Fault of 404 if the organization has no such webhook. */
 export async function findWebhook(
-  db: Database,
+  db: Reader,
   organization_id: number,
   id: number,
   signal?: Signal,
@@ -175,7 +166,7 @@ export function requireReadScopes({ caller }: Pick<Call, 'caller'>, events: read
 }
 
 /** Throws 400 if kith would never send to the URL. A name that does not resolve now is accepted. */
-async function checkUrl(url: string, { allowed, resolve }: WebhookAuthor): Promise<void> {
+async function checkUrl(url: string, { allowed, resolve }: WebhookCall): Promise<void> {
   const problem = urlProblem(url, allowed)
   if (problem !== undefined) throwInvalidField('/url', problem)
   const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
@@ -208,55 +199,45 @@ const jsonOrNull = (value: unknown) => (value === null ? null : JSON.stringify(v
 const storedValues = ({ url, events, stacks, keys, description, payload, active }: Settings) =>
   [url, JSON.stringify(events), jsonOrNull(stacks), jsonOrNull(keys), description, payload, active] as const
 
-type Entry = { id: number; operation: 'create' | 'update' | 'delete'; before: object; after: object }
-type Author = Pick<WebhookAuthor, 'organization_id' | 'actor' | 'request_id'> & { isDryRun?: boolean }
-
-/** Logs a change. In a dry run it rolls back the transaction instead. */
-const append = (
-  tx: Transaction,
-  { organization_id, actor, request_id, isDryRun }: Author,
-  at: string,
-  entry: Entry,
-) => {
-  if (isDryRun) throw new DefinitionDryRun([{ subject: 'webhook', ...entry }])
-  const context = { organization_id, at, actor, request_id, changesDefinitions: false }
-  return appendChanges(tx, context, [{ subject: 'webhook', ...entry }])
-}
+const changeOf = (id: number, operation: DefinitionDiff['operation'], change: { before: object; after: object }) => [
+  { subject: 'webhook', id, operation, ...change } as const,
+]
 
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
-export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
-  const { db, organization_id, signal } = author
+export async function createWebhook(call: WebhookCall, body: NewWebhook) {
+  const { organization_id } = call
   const { stacks = null, keys = null, description = null, payload = 'full', active = true } = body
   const headers = readHeaders(body.headers ?? {})
   const names = namesAfter([], headers)
   const settings = { url: body.url, events: body.events, stacks, keys, description, payload, active, headers: names }
-  throwIfUnknown(settings, await currentDefinitions(db, organization_id, signal))
-  await checkUrl(settings.url, author)
+  await checkUrl(settings.url, call)
   const secret = newSecret()
-  const at = new Date().toISOString()
-  const { id, sequence } = await db.transaction(
-    async tx => {
-      const { sequence } = await lockHead(tx, organization_id)
-      const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
-      if (stored!.count >= maxWebhooks) throwLimitReached()
-      const newId = stored!.last_id + 1
-      await tx.query(insertWebhookSql, [
-        organization_id,
-        newId,
-        ...storedValues(settings),
-        JSON.stringify([secret]),
-        at,
-        JSON.stringify(headers),
-      ])
-      await append(tx, author, at, { id: newId, operation: 'create', before: {}, after: settings })
-      await tx.query(insertPositionSql, [organization_id, newId, !active])
-      return { id: newId, sequence: sequence + 1 }
-    },
-    { signal },
-  )
-  announceCommit(db, organization_id)
-  if (author.written) author.written.sequence = sequence
-  return { ...(await findWebhook(db, organization_id, id)), secret: secret.secret }
+  const secrets = JSON.stringify([secret])
+  const webhook = await changeOrganization<WebhookShape>(call, call, async ({ tx, definitions, at }) => {
+    throwIfUnknown(settings, definitions)
+    const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
+    if (stored!.count >= maxWebhooks) throwLimitReached()
+    const id = stored!.last_id + 1
+    return {
+      statements: [
+        tx.query(insertWebhookSql, [
+          organization_id,
+          id,
+          ...storedValues(settings),
+          secrets,
+          at,
+          JSON.stringify(headers),
+        ]),
+      ],
+      changes: changeOf(id, 'create', { before: {}, after: settings }),
+      // The position is behind the entry of the log.
+      result: async () => {
+        await tx.query(insertPositionSql, [organization_id, id, !active])
+        return findWebhook(tx, organization_id, id)
+      },
+    }
+  })
+  return { ...webhook, secret: secret.secret }
 }
 
 function throwLimitReached(): never {
@@ -266,47 +247,43 @@ function throwLimitReached(): never {
   })
 }
 
+type FoundWebhook = WebhookRow & { position: number }
+type WebhookChange = { statements: Promise<unknown>[]; changes?: readonly DefinitionDiff[] }
+
 /**
  * Runs `work` while the log, the position and the webhook of this id cannot change, in this order. Every change of a webhook takes
- * the locks in this order, and its follower takes the last two. `work` returns how many changes it has logged, or undefined if the log
- * does not tell of what it did. Throws a Fault of 404.
+ * the locks in this order, and its follower takes the last two. Returns the webhook after it. Throws a Fault of 404.
  */
-async function changeWebhook(
-  author: Pick<WebhookAuthor, 'db' | 'organization_id' | 'signal' | 'written'>,
+function changeWebhook(
+  call: WebhookCall,
   id: number,
-  work: (tx: Transaction, webhook: WebhookRow & { position: number }) => Promise<number | undefined>,
-): Promise<void> {
-  const { db, organization_id, signal, written } = author
-  const sequence = await db.transaction(
-    async tx => {
-      const { sequence } = await lockHead(tx, organization_id)
-      await tx.query(lockPositionSql, [organization_id, id])
-      const [row] = await tx.query<WebhookRow & { position: number }>(readWebhookSql, [organization_id, id])
-      const logged = await work(tx, row ?? throwNotFound())
-      return logged === undefined ? 0 : sequence + logged
-    },
-    { signal },
-  )
-  if (written) written.sequence = sequence
-  announceCommit(db, organization_id)
+  work: (locked: Locked, webhook: FoundWebhook) => WebhookChange | Promise<WebhookChange>,
+): Promise<WebhookShape | undefined> {
+  const { organization_id } = call
+  return changeOrganization<WebhookShape | undefined>(call, call, async locked => {
+    const { tx } = locked
+    await tx.query(lockPositionSql, [organization_id, id])
+    const [webhook] = await tx.query<ReadWebhook>(readWebhookSql, [organization_id, id])
+    const changed = await work(locked, webhook ?? throwNotFound())
+    const isDeleted = changed.changes?.[0]?.operation === 'delete'
+    return { ...changed, result: async () => (isDeleted ? undefined : findWebhook(tx, organization_id, id)) }
+  })
 }
 
 /** Changes a webhook. `authorize` throws if the token may not read what the result tells of. Throws a Fault of 400, 403 or 404. */
 export async function patchWebhook(
-  author: WebhookAuthor,
+  call: WebhookCall,
   id: number,
   patch: WebhookPatch,
   authorize: (events: readonly string[]) => void,
 ): Promise<WebhookShape> {
-  const { db, organization_id, signal } = author
-  const definitions = await currentDefinitions(db, organization_id, signal)
+  const { db, organization_id, signal } = call
   if (patch.url !== undefined) {
     await findWebhook(db, organization_id, id, signal)
-    await checkUrl(patch.url, author)
+    await checkUrl(patch.url, call)
   }
-  const at = new Date().toISOString()
   const { headers: givenHeaders = {}, ...settings } = patch
-  await changeWebhook(author, id, async (tx, webhook) => {
+  const changed = await changeWebhook(call, id, ({ tx, definitions, at }, webhook) => {
     const current = settingsOf(webhook)
     const headers = readHeaders(givenHeaders ?? Object.fromEntries(current.headers.map(name => [name, null])))
     requireSameOrigin(current, patch.url ?? current.url, headers)
@@ -318,66 +295,68 @@ export async function patchWebhook(
       ([name, value]) => value !== null || current.headers.includes(name),
     )
     const changed = differences(current, settings as Partial<Settings>)
-    if (!changed && !setsHeaders) return 0
-    if (setsHeaders) await tx.query(storeHeadersSql, [organization_id, id, JSON.stringify(headers)])
+    if (!changed && !setsHeaders) return { statements: [], changes: [] }
     const named = (names: string[]) => (setsHeaders ? { headers: names } : {})
     const before = { ...changed?.before, ...named(current.headers) }
     const after = { ...changed?.after, ...named(next.headers) }
-    await tx.query(updateWebhookSql, [organization_id, id, ...storedValues(next), at])
-    await tx.query(setPausedSql, [organization_id, id, !next.active, at])
-    await append(tx, author, at, { id, operation: 'update', before, after })
-    return 1
+    const statements = [
+      ...(setsHeaders ? [tx.query(storeHeadersSql, [organization_id, id, JSON.stringify(headers)])] : []),
+      tx.query(updateWebhookSql, [organization_id, id, ...storedValues(next), at]),
+      tx.query(setPausedSql, [organization_id, id, !next.active, at]),
+    ]
+    return { statements, changes: changeOf(id, 'update', { before, after }) }
   })
-  return findWebhook(db, organization_id, id)
+  return changed!
 }
 
 /** Deletes a webhook. Throws a Fault of 404. */
-export async function deleteWebhook(author: WebhookAuthor, id: number): Promise<void> {
-  const { organization_id } = author
-  const at = new Date().toISOString()
-  await changeWebhook(author, id, async (tx, webhook) => {
-    await tx.query(deleteWebhookSql, [organization_id, id, at])
-    await tx.query(deletePositionSql, [organization_id, id])
-    await append(tx, author, at, { id, operation: 'delete', before: settingsOf(webhook), after: {} })
-    return 1
-  })
+export async function deleteWebhook(call: WebhookCall, id: number): Promise<void> {
+  const { organization_id } = call
+  await changeWebhook(call, id, ({ tx, at }, webhook) => ({
+    statements: [
+      tx.query(deleteWebhookSql, [organization_id, id, at]),
+      tx.query(deletePositionSql, [organization_id, id]),
+    ],
+    changes: changeOf(id, 'delete', { before: settingsOf(webhook), after: {} }),
+  }))
 }
 
 /** Makes a second secret. The ones before it sign for another 24 hours. Throws a Fault of 404. */
-export async function rotateSecret(author: WebhookAuthor, id: number) {
-  const { db, organization_id } = author
+export async function rotateSecret(call: WebhookCall, id: number) {
+  const { organization_id } = call
   const secret = newSecret()
-  const nowMs = Date.now()
-  const at = new Date(nowMs).toISOString()
-  await changeWebhook(author, id, async tx => {
+  const webhook = await changeWebhook(call, id, async ({ tx, at }) => {
     const [stored] = await tx.query<{ secrets: Secret[] }>(readSecretsSql, [organization_id, id])
+    const nowMs = Date.parse(at)
     const expires_at = new Date(nowMs + rotationMs).toISOString()
     const older = stored!.secrets
       .filter(each => activeSecrets([each], nowMs).length > 0)
       .map(each => ({ ...each, expires_at: each.expires_at ?? expires_at }))
     if (older.length >= maxSecrets)
       throwInvalidField('', `The webhook has ${maxSecrets} secrets that still sign. Rotate when the first has expired.`)
-    await tx.query(storeSecretsSql, [organization_id, id, JSON.stringify([...older, secret]), at])
     const counts = { before: { secrets: older.length }, after: { secrets: older.length + 1 } }
-    await append(tx, author, at, { id, operation: 'update', ...counts })
-    return 1
+    return {
+      statements: [tx.query(storeSecretsSql, [organization_id, id, JSON.stringify([...older, secret]), at])],
+      changes: changeOf(id, 'update', counts),
+    }
   })
-  return { ...(await findWebhook(db, organization_id, id)), secret: secret.secret }
+  return { ...webhook!, secret: secret.secret }
 }
 
 /** Asks the follower to send the matching changes of a range again. Throws a Fault of 400 or 404. */
-export async function replay(author: WebhookAuthor, id: number, { after, until }: ReplayBody) {
-  const { organization_id } = author
-  const at = new Date().toISOString()
+export async function replay(call: WebhookCall, id: number, { after, until }: ReplayBody) {
+  const { organization_id } = call
   let range = { after, until: until ?? 0 }
-  await changeWebhook(author, id, async (tx, { active, position }) => {
+  await changeWebhook(call, id, ({ tx, at }, { active, position }) => {
     range = { after, until: Math.min(until ?? position, position) }
     if (until !== undefined && until < after) throwInvalidField(pointer('until'), 'must not be less than after')
     if (!active) throwInvalidField('', 'is an inactive webhook. Activate it first.')
-    if (range.until <= after) return 0
-    await tx.query(requestReplaySql, [organization_id, id, after, range.until])
-    await tx.query(setPausedSql, [organization_id, id, false, at])
-    return undefined
+    if (range.until <= after) return { statements: [], changes: [] }
+    const statements = [
+      tx.query(requestReplaySql, [organization_id, id, after, range.until]),
+      tx.query(setPausedSql, [organization_id, id, false, at]),
+    ]
+    return { statements }
   })
   return { after, until: Math.max(after, range.until) }
 }
@@ -424,7 +403,7 @@ async function readTests(db: Database, organization_id: number, id: number, sign
  * Makes a webhook inactive whose receiver is gone or has failed for too long, and logs it as a change. Returns whether it was
  * active.
  */
-export async function disableWebhook(
+export function disableWebhook(
   db: Database,
   organization_id: number,
   id: number,
@@ -432,19 +411,17 @@ export async function disableWebhook(
   nowMs: number,
 ): Promise<boolean> {
   const at = new Date(nowMs).toISOString()
-  const author = { organization_id, actor: 'kith', request_id: randomUUID() }
-  const isDisabled = await db.transaction(async tx => {
-    await lockHead(tx, organization_id)
+  return changeOrganization<boolean>({ db, organization_id }, ownAuthor(), async ({ tx }) => {
     await tx.query(lockPositionSql, [organization_id, id])
     const rows = await tx.query(disableWebhookSql, [organization_id, id, reason, at])
-    if (rows.length === 0) return false
-    await tx.query(setPausedSql, [organization_id, id, true, at])
+    if (rows.length === 0) return { changes: [], result: false }
     const changed = { before: { active: true, disabled: null }, after: { active: false, disabled: { reason, at } } }
-    await append(tx, author, at, { id, operation: 'update', ...changed })
-    return true
+    return {
+      statements: [tx.query(setPausedSql, [organization_id, id, true, at])],
+      changes: changeOf(id, 'update', changed),
+      result: true,
+    }
   })
-  if (isDisabled) announceCommit(db, organization_id)
-  return isDisabled
 }
 
 const deliveriesPerStatement = 1_000

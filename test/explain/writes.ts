@@ -47,6 +47,12 @@ function withExplain(db: Database): { db: Database; rowsByStatement: RowsByState
               rowsByStatement.set(statement.name, (await explain(tx, statement, values)).rows)
               return tx.query(statement, values)
             }),
+          // A COPY has no plan.
+          append: (into, rows) =>
+            inOrder(async () => {
+              rowsByStatement.set(into.name, 0)
+              return tx.append(into, rows)
+            }),
           commit: () => inOrder(() => tx.commit()),
           rollback: () => inOrder(() => tx.rollback()),
         })

@@ -36,7 +36,7 @@ export function write(
 export function recordStatements(db: Database): { db: Database; statements: string[]; transactions: () => number } {
   const statements: string[] = []
   let transactions = 0
-  const record = (statement: Statement) => statements.push(statement.name)
+  const record = (statement: Pick<Statement, 'name'>) => statements.push(statement.name)
   return {
     statements,
     transactions: () => transactions,
@@ -51,6 +51,10 @@ export function recordStatements(db: Database): { db: Database; statements: stri
               query: (statement, values) => {
                 record(statement)
                 return tx.query(statement, values)
+              },
+              append: (into, rows) => {
+                record(into)
+                return tx.append(into, rows)
               },
             }),
           options,

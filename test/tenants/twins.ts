@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { CopyInto } from '../../src/db/copy.ts'
 import { type Database, type Row, type Statement, statement, type Transaction } from '../../src/db/db.ts'
 import { digestSqlOf } from '../hostile/test-tenant.ts'
 import type { Service } from '../support/service.ts'
@@ -49,7 +50,7 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
   const others = { begun: 0, ended: 0 }
   const runWatched = async <T>(
     tx: Transaction,
-    { name }: Statement,
+    { name }: Pick<Statement, 'name'>,
     organizationId: unknown,
     send: () => Promise<T>,
   ): Promise<T> => {
@@ -73,6 +74,11 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
       watch.leaks.push(`${sqlStatement.name} read the twin`)
     return rows
   }
+  const copyChecked = async (tx: Transaction, into: CopyInto, rows: readonly Row[]) => {
+    const owners = new Set(rows.map(({ organization_id }) => organization_id))
+    if (owners.size > 1) watch.leaks.push(`${into.name} appended rows of several organizations`)
+    return runWatched(tx, into, [...owners][0], () => tx.append(into, rows))
+  }
   const runWithoutTwin = async (tx: Transaction, sqlStatement: Statement, values: unknown[]) => {
     await tx.query(statement('', 'savepoint alone'), [])
     for (const table of tables)
@@ -92,7 +98,7 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
       return runChecked(tx, sqlStatement, values)
     }
     try {
-      return await transaction(tx => work(serialize(tx, runCounted)), { ...options, isSnapshot: false })
+      return await transaction(tx => work(serialize(tx, runCounted, copyChecked)), { ...options, isSnapshot: false })
     } finally {
       if (isOfOther) others.ended += 1
     }
@@ -114,6 +120,7 @@ function digestStatement(tables: string[]): Statement {
 function serialize(
   tx: Transaction,
   runChecked: (tx: Transaction, sqlStatement: Statement, values: unknown[]) => Promise<Row[]>,
+  copyChecked: (tx: Transaction, ...copied: Parameters<Transaction['append']>) => Promise<unknown>,
 ): Transaction {
   let last: Promise<unknown> = Promise.resolve()
   const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
@@ -123,6 +130,7 @@ function serialize(
   }
   return {
     query: (sqlStatement, values) => enqueue(() => runChecked(tx, sqlStatement, values)) as never,
+    append: (into, rows) => enqueue(() => copyChecked(tx, into, rows)),
     commit: () => enqueue(() => tx.commit()),
     rollback: () => enqueue(() => tx.rollback()),
   }

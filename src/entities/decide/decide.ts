@@ -25,7 +25,6 @@ import {
   type AttributeFill,
   decideAttributes,
   fillAttributes,
-  maxJsonBytes,
   type Resolve,
 } from './decide-attributes.ts'
 
@@ -179,7 +178,6 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const resolveTarget = plan.links.size === 0 ? resolve : withOwnNames(context, id, row, write)
   const { otherwiseNamed } = context
   const attributes = decideAttributes(current, plan, resolveTarget, definitions, limits.entityBytes, otherwiseNamed)
-  if (row?.unreadBytes != null && attributes.changed) throwUnlessSmall(attributes, row.unreadBytes, limits)
   faults.push(...attributeFaults(write, attributes, limits), ...invisibleFaults(columns, aliases, attributes))
   const warnings = phoneWarnings(row, columns)
   if (write.handling === 'strict') faults.push(...warnings)
@@ -268,7 +266,7 @@ function withOwnNames(
 const writableColumns = [...plainColumns, 'external_id'] as const
 
 /** Returns the plain columns that change. PUT clears omitted columns, except the external identifier. */
-function profileChanges(row: EntityRow | undefined, { operation, address, body }: Write): Columns {
+export function profileChanges(row: EntityRow | undefined, { operation, address, body }: Write): Columns {
   const changes: Record<string, unknown> = {}
   for (const column of writableColumns) {
     const bodyValue = body[column]
@@ -308,21 +306,6 @@ const noFaults: Detail[] = []
 /** Whether a key has a value that had none. */
 const addsKey = ({ before, after }: AttributeChange) =>
   Object.keys(after).some(key => after[key] !== null && (before?.[key] ?? null) === null)
-
-/** The values of a row that were not read decide. The round is decided again with all of them. */
-export class NeedsAllValues extends Error {}
-
-/** The most bytes of JSON for each byte in PostgreSQL: `1e-300` in an array takes 303, and 12 bytes there. */
-const maxExpansion = 32
-/** The fewest bytes of a key and its value in PostgreSQL. */
-const minKeyBytes = 8
-
-/** Throws {@link NeedsAllValues} if the entity might exceed a limit after the change, of which some values were not read. */
-function throwUnlessSmall(change: AttributeChange, unreadBytes: number, limits: DecisionLimits) {
-  const maxBytes = unreadBytes * maxExpansion + maxJsonBytes(change.after)
-  const maxKeys = unreadBytes / minKeyBytes + Object.keys(change.after).length
-  if (maxBytes > limits.entityBytes || (maxKeys > limits.entityKeys && addsKey(change))) throw new NeedsAllValues()
-}
 
 const countNames = (missing: AttributeChange['missing']) => new Set(missing.map(({ name }) => nameKey(name))).size
 

@@ -1,9 +1,9 @@
 import type { AttributeType } from '../../attribute-rules.ts'
-import { awaitPipelined, type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
+import { type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
 import { isLockTimeout } from '../../db/pg-errors.ts'
+import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import type { SortIndex } from '../../organizations/definitions.ts'
 import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
-import { lockHead } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
 import { type Indexed, termsOf } from './index-keys.ts'
 import {
@@ -100,8 +100,8 @@ export async function fillSortIndex(
   const readProgress = async () => (await db.query<FillProgress>(readSortProgressSql, [organization_id, id], signal))[0]
   await db.query(beginFillSql, [organization_id, id, stack_id], signal)
   while (performance.now() < untilMs) {
-    const work = (tx: Transaction) => fillBatch(tx, organization_id, index, entitiesPerBatch)
-    const scanned = await db.transaction(work, { signal, lockTimeoutMs }).catch(error => {
+    const limits = { signal, lockTimeoutMs }
+    const scanned = await fillBatch(db, organization_id, index, entitiesPerBatch, limits).catch(error => {
       if (isLockTimeout(error)) return 'held by a writer' as const
       throw error
     })
@@ -121,7 +121,7 @@ async function fillIndex(db: Database, organization_id: number, index: Unfilled,
   const limit = options.entitiesPerBatch ?? entitiesPerBatch
   let total = 0
   while (!options.signal?.aborted) {
-    const scanned = await db.transaction(tx => fillBatch(tx, organization_id, index, limit))
+    const scanned = await fillBatch(db, organization_id, index, limit)
     if (scanned === undefined) break
     total += scanned
     if (scanned < limit) {
@@ -137,37 +137,45 @@ async function finishFill(db: Database, organization_id: number, { index_id }: U
   await markReady(db, organization_id, index_id)
 }
 
-async function markReady(db: Database, organization_id: number, index_id: number) {
-  await db.transaction(async tx => {
-    const { schema_version } = await lockHead(tx, organization_id)
-    await tx.query(finishFillSql, [organization_id, index_id, schema_version + 1])
-  })
+function markReady(db: Database, organization_id: number, index_id: number): Promise<void> {
+  return changeOrganization({ db, organization_id }, ownAuthor(), async ({ tx, head }) => ({
+    statements: [tx.query(finishFillSql, [organization_id, index_id, head.schema_version + 1])],
+    changes: [],
+    result: undefined,
+  }))
 }
 
 /** Returns the number of scanned entities. Undefined if the index was dropped or is ready. */
-async function fillBatch(
-  tx: Transaction,
+function fillBatch(
+  db: Database,
   organization_id: number,
   index: Unfilled,
   limit: number,
+  limits: { signal?: Signal | undefined; lockTimeoutMs?: number } = {},
 ): Promise<number | undefined> {
   const { index_id } = index
-  await lockHead(tx, organization_id)
-  const [fill] = await tx.query<{ after_id: string }>(readFillSql, [organization_id, index_id])
-  if (!fill) return undefined
-  const range = [organization_id, index.stack_id, fill.after_id, limit]
-  const { entities, terms } =
-    index.sorts === undefined ? await holdTerms(tx, range, index) : await holdSortTerms(tx, range, index)
-  const last = entities.at(-1)
-  if (!last) return 0
-  const newTerms = terms.map(term => ({ index_id, ...term }))
-  const inserts = newTerms.length === 0 ? [] : [tx.query(insertKeysSql, [organization_id, JSON.stringify(newTerms)])]
-  await awaitPipelined([
-    ...inserts,
-    tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),
-    tx.commit(),
-  ])
-  return entities.length
+  return changeOrganization<number | undefined>(
+    { db, organization_id },
+    { ...ownAuthor(), ...limits },
+    async ({ tx }) => {
+      const [fill] = await tx.query<{ after_id: string }>(readFillSql, [organization_id, index_id])
+      if (!fill) return { changes: [], result: undefined }
+      const range = [organization_id, index.stack_id, fill.after_id, limit]
+      const { entities, terms } =
+        index.sorts === undefined ? await holdTerms(tx, range, index) : await holdSortTerms(tx, range, index)
+      const last = entities.at(-1)
+      if (!last) return { changes: [], result: 0 }
+      const newTerms = JSON.stringify(terms.map(term => ({ index_id, ...term })))
+      return {
+        statements: [
+          ...(terms.length === 0 ? [] : [tx.query(insertKeysSql, [organization_id, newTerms])]),
+          tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),
+        ],
+        changes: [],
+        result: entities.length,
+      }
+    },
+  )
 }
 
 /** The entities of a batch in order of id, and their terms. */

@@ -153,10 +153,12 @@ async function indexChanges(
   // An alias may come with any change of its person.
   const fields = definitions.has_aliases ? null : fieldsWithWords
   const allKeys = [...new Set([...wanted.values()].flat())]
+  const values = [organization_id, after, until, fields, allKeys]
+  const changed = await task.db.query<{ stack_id: number; id: string }>(listChangedEntitiesSql, values)
+  // The end of the task stores the position.
+  if (changed.length === 0 && until === task.head) return
   await task.db.transaction(async tx => {
     await task.hold(tx)
-    const values = [organization_id, after, until, fields, allKeys]
-    const changed = await tx.query<{ stack_id: number; id: string }>(listChangedEntitiesSql, values)
     for (const [stack_id, entities] of Map.groupBy(changed, each => each.stack_id)) {
       const keys = wanted.get(stack_id)
       if (!keys) continue

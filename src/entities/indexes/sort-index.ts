@@ -1,8 +1,8 @@
 import type { AttributeType } from '../../attribute-rules.ts'
-import { awaitPipelined, type Database } from '../../db/db.ts'
+import type { Database } from '../../db/db.ts'
 import { createRefusal, Fault } from '../../errors.ts'
+import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import { type Definitions, reloadDefinitions, type SortIndex } from '../../organizations/definitions.ts'
-import { lockHead } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
 import { type FillProgress, fillSortIndex } from './index-backfill.ts'
 import { sortFieldOf } from './sort-field.ts'
@@ -54,16 +54,14 @@ function createSortIndex(
 ): Promise<unknown> {
   const field = sortFieldOf(name, stack_id)
   const key = field?.kind === 'attribute' ? field.key : null
-  return db.transaction(
-    async tx => {
-      await lockHead(tx, organization_id)
-      await awaitPipelined([
-        tx.query(createSortIndexSql, [organization_id, stack_id, name, key]),
-        tx.query(announceSortIndexSql, [organization_id, stack_id, name]),
-      ])
-    },
-    { signal },
-  )
+  return changeOrganization({ db, organization_id }, { ...ownAuthor(), signal }, async ({ tx }) => ({
+    statements: [
+      tx.query(createSortIndexSql, [organization_id, stack_id, name, key]),
+      tx.query(announceSortIndexSql, [organization_id, stack_id, name]),
+    ],
+    changes: [],
+    result: undefined,
+  }))
 }
 
 function buildFillingRefusal(field: string, { indexed, total }: Omit<FillProgress, 'ready'>) {

@@ -1,6 +1,6 @@
 import type { Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
-import type { DecidedRound } from '../decide/decide-round.ts'
+import type { DecidedRound } from './round.ts'
 import { countFirstAliasSql, deleteAliasesSql, insertAliasesSql, rememberAliasesSql } from './store-sql.ts'
 
 export type NewAlias = {

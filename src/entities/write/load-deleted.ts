@@ -4,8 +4,8 @@ import type { EntityRow, Target } from '../entity-row.ts'
 import { type DeletedEntity, readLastChange, readPastState, readStandingTargets } from '../past/past-state.ts'
 import type { Write } from '../write-request.ts'
 import { readBearersSql, readBearersWithAliasesSql, readNamesLeftSql } from './load-sql.ts'
+import type { Loaded } from './loaded.ts'
 import type { Item } from './plan.ts'
-import type { Loaded } from './state.ts'
 
 /**
  * Read stage of restores: reads the deleted entities from the change log. An item without one addresses an entity that

@@ -43,27 +43,14 @@ export const readRowsSql = statement(
    ) e`,
 )
 
-/** From this size on, in bytes, the values of a row are read in part: all of 500 values take 100 µs to print and 150 µs to parse. */
-const minPartBytes = 2_000
-
-const isWhole = `$4::text[] is null or pg_column_size(e.attributes) < ${minPartBytes}`
-
-/** The values of the keys $4. A key without a value has null. The concatenation reads the stored values once for all keys. */
-const part = `coalesce((
-         select jsonb_object_agg(k.key, p.attributes->k.key)
-         from (select e.attributes || '{}' as attributes offset 0) p cross join unnest($4::text[]) as k(key)
-       ), '{}')`
-
 /**
  * As {@link readRowsSql}, for sets of one stack addressed by external id only, as almost all are. $2: stack, $3: external ids, one per
- * line and each once, $4: the keys of the values that the set needs, or null for all. With keys, large values are read in part.
+ * line and each once.
  */
 export const readNamedSql = statement(
   'read_named',
   `select e.* from string_to_table($3, E'\\n') as a(name) cross join lateral (
-     select e.ctid, ${readColumns.replace('e.attributes', `case when ${isWhole} then e.attributes else ${part} end as attributes`)},
-       case when not (${isWhole}) then pg_column_size(e.attributes) end as "unreadBytes"
-     from entities e
+     select e.ctid, ${readColumns} from entities e
      where e.organization_id = $1 and e.stack_id = $2 and e.external_id = a.name offset 0
    ) e`,
 )

@@ -1,7 +1,6 @@
 import type { Channel } from '../../channels.ts'
 import { answerKey, hasAnswers, possibleRepeats } from '../../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
-import type { Refusal } from '../../errors.ts'
 import { readKeys } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
@@ -18,10 +17,10 @@ import {
   readRowsSql,
   readRowsWithAliasesSql,
 } from './load-sql.ts'
+import { type Loaded, rowOf } from './loaded.ts'
 import { matchItems } from './match.ts'
 import {
   addressedName,
-  addressReference,
   aliasOf,
   type Item,
   type Name,
@@ -32,26 +31,18 @@ import {
   requiredLinkAttributes,
   requiredReferences,
 } from './plan.ts'
-import type { Loaded } from './state.ts'
+import { readGivenTombstones } from './tombstones.ts'
 import { claimsOf, findHolders } from './unique.ts'
-
-/** What items name, and the items addressed to the people whom they recognize. `refused` are those that recognize nobody for certain. */
-export type LoadedItems = { items: Item[]; refused: ReadonlyMap<Item, Refusal>; loaded: Loaded }
 
 /**
  * Loads what items name, in one flush, and in a second one what only the rows lead to. People whom items recognize are found before. A read
  * without work issues no statement.
  */
-export async function load(
-  tx: Transaction,
-  definitions: Definitions,
-  unmatched: Item[],
-  values: Values = 'written',
-): Promise<LoadedItems> {
+export async function load(tx: Transaction, definitions: Definitions, unmatched: Item[]): Promise<Loaded> {
   const { organization_id } = definitions
   const matched = unmatched.some(({ match }) => match) ? await matchItems(tx, organization_id, unmatched) : undefined
   const items = matched?.items ?? unmatched
-  const readingRows = readRows(tx, definitions, items, values)
+  const readingRows = readRows(tx, definitions, items)
   const readingVersions = readLastVersions(tx, organization_id, items)
   const findingHolders = findHoldersFor(tx, organization_id, items)
   const readingReferences = readReferences(tx, definitions, items)
@@ -65,47 +56,40 @@ export async function load(
   const references = await readingReferences
   for (const [key, id] of references.ids) ids.set(key, id)
 
-  const rowOf = ({ write }: Item): StoredRow | undefined => {
-    const reference = addressReference(write)
-    return reference && rows.get(ids.get(referenceKey(reference)) ?? '')
-  }
-  const readingLinks = readLinks(tx, definitions, items, rowOf)
-  const readingAnswers = readKnownAnswers(tx, definitions, items, rowOf)
-  const readingDeleted = readDeletedEntities(tx, definitions, items, rowOf)
+  const rowOfItem = (item: Item) => rowOf({ rows, ids }, item)
+  const readingLinks = readLinks(tx, definitions, items, rowOfItem)
+  const readingAnswers = readKnownAnswers(tx, definitions, items, rowOfItem)
+  const readingDeleted = readDeletedEntities(tx, definitions, items, rowOfItem)
   await awaitPipelined([readingLinks, readingAnswers, readingDeleted])
   const deleted = await readingDeleted
   const ofDeleted = deleted.size > 0 ? await findHoldersOfDeleted(tx, definitions, deleted) : undefined
-  return {
+  const loaded = {
     items,
-    refused: matched?.refused ?? new Map(),
-    loaded: {
-      ids,
-      rows,
-      names: references.names,
-      otherwiseNamed: references.otherwiseNamed,
-      links: await readingLinks,
-      lastVersionOf,
-      knownAnswers: await readingAnswers,
-      deleted,
-      keys: await readingKeys,
-      holders: ofDeleted ? new Map([...(holders ?? []), ...ofDeleted]) : holders,
-    },
+    refused: matched?.refused ?? noRefusals,
+    ids,
+    rows,
+    otherwiseNamed: references.otherwiseNamed,
+    links: await readingLinks,
+    lastVersionOf,
+    knownAnswers: await readingAnswers,
+    deleted,
+    keys: await readingKeys,
+    holders: ofDeleted ? new Map([...(holders ?? []), ...ofDeleted]) : holders,
   }
+  return { ...loaded, erased: await readGivenTombstones(tx, definitions, loaded) }
 }
 
-/** Which values of large rows are read: those of the keys that the items write, if their decisions need no others, or all. */
-export type Values = 'written' | 'all'
+const noRefusals: Loaded['refused'] = new Map()
 
 /** Read stage: reads the addressed rows, and which identifier leads to which. */
 export async function readRows(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
-  values: Values,
 ): Promise<Pick<Loaded, 'rows'> & { ids: Map<string, string> }> {
   const rows = new Map<string, StoredRow>()
   const ids = new Map<string, string>()
-  for (const row of await readAddressed(tx, definitions, items, values)) {
+  for (const row of await readAddressed(tx, definitions, items)) {
     const { stack_id, id, external_id, alias_name, alias_id } = row
     rows.set(id, row)
     ids.set(referenceKey({ stack_id, id }), id)
@@ -119,50 +103,20 @@ export async function readRows(
 /** Reads the rows that items address. */
 async function readAddressed(
   tx: Transaction,
-  definitions: Definitions,
+  { organization_id, has_aliases }: Definitions,
   items: Item[],
-  values: Values,
 ): Promise<StoredRow[]> {
-  const { organization_id, has_aliases } = definitions
   const addressed = items.filter(({ write }) => write.address !== null)
   if (addressed.length === 0) return []
   const { stack_id } = addressed[0]!.write
   const mayHaveAliases = has_aliases && addressed.some(({ write }) => write.stack_id === peopleStackId)
   if (!mayHaveAliases && addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
     const names = new Set(addressed.map(({ write }) => (write.address as { external_id: string }).external_id))
-    const keys = values === 'all' ? undefined : writtenKeys(addressed, definitions)
-    const named = [organization_id, stack_id, [...names].join('\n'), keys ?? null]
-    return (await tx.query<StoredRow>(readNamedSql, named)).map(withoutNulls)
+    return tx.query<StoredRow>(readNamedSql, [organization_id, stack_id, [...names].join('\n')])
   }
   const addresses = addressed.map(({ write: { stack_id, address } }) => ({ stack_id, ...address }))
   const statement = mayHaveAliases ? readRowsWithAliasesSql : readRowsSql
   return tx.query<StoredRow>(statement, [organization_id, JSON.stringify(addresses)])
-}
-
-/** A row that was read in part has null for the keys without a value. */
-function withoutNulls(row: StoredRow): StoredRow {
-  if (row.unreadBytes === null) return row
-  const attributes = Object.fromEntries(Object.entries(row.attributes).filter(([, value]) => value !== null))
-  return { ...row, attributes }
-}
-
-/** A set that writes more keys reads all values. */
-const maxWrittenKeys = 100
-
-/** The keys that items write. Undefined if an item needs the other values too, or the names of its links. */
-function writtenKeys(items: readonly Item[], { stacks }: Definitions): string[] | undefined {
-  const keys = new Set<string>()
-  for (const { write, plan } of items) {
-    const { operation, stack_id } = write
-    if (operation !== 'patch' && operation !== 'upsert' && operation !== 'import') return undefined
-    if (plan.clearsRest || plan.links.size > 0) return undefined
-    // A repeated event is compared with the stored one.
-    if (stack_id !== peopleStackId && stacks.some(({ id, kind }) => id === stack_id && kind === 'event'))
-      return undefined
-    for (const key of plan.plain.keys()) keys.add(key)
-    if (keys.size > maxWrittenKeys) return undefined
-  }
-  return [...keys]
 }
 
 /** Read stage: reads the versions at which the names that entities may take were released. */
@@ -196,23 +150,21 @@ async function readReferences(
   tx: Transaction,
   { organization_id, has_aliases }: Definitions,
   items: Item[],
-): Promise<Pick<Loaded, 'otherwiseNamed'> & { ids: Map<string, string>; names: Map<string, string | null> }> {
+): Promise<Pick<Loaded, 'otherwiseNamed'> & { ids: Map<string, string> }> {
   const references = new Map<string, Reference>()
   for (const { write, plan } of items)
     for (const reference of requiredReferences(write, plan)) references.set(referenceKey(reference), reference)
   const ids = new Map<string, string>()
-  const names = new Map<string, string | null>()
   const otherwiseNamed = new Map<string, Target>()
-  if (references.size === 0) return { ids, names, otherwiseNamed }
+  if (references.size === 0) return { ids, otherwiseNamed }
   const statement = has_aliases ? readBearersWithAliasesSql : readBearersSql
   const found = await tx.query<Referenced>(statement, [organization_id, JSON.stringify([...references.values()])])
   for (const { stack_id, external_id, asked_id, id, is_alias, current_name = null } of found) {
     const key = referenceKey(external_id === null ? { stack_id, id: asked_id! } : { stack_id, external_id })
     ids.set(key, id)
-    names.set(id, current_name)
     if (is_alias || external_id === null) otherwiseNamed.set(key, { id, external_id: current_name })
   }
-  return { ids, names, otherwiseNamed }
+  return { ids, otherwiseNamed }
 }
 
 /** Read stage: reads the links of the addressed rows under the attributes that the items write. */

@@ -2,10 +2,9 @@ import { answerChanges, answerChangesToJson } from '../../consents/answer-change
 import { yieldIfDue } from '../../event-loop.ts'
 import { type Definitions, peopleKey, peopleStackId } from '../../organizations/definitions.ts'
 import type { Change } from '../decide/decide.ts'
-import type { DecidedRound } from '../decide/decide-round.ts'
 import type { WritePreview } from '../write-request.ts'
 import type { Item } from './plan.ts'
-import type { Accepted } from './state.ts'
+import type { Accepted, DecidedRound } from './round.ts'
 
 /** Collects what the writes of a dry run would do. `maxLength` bounds the characters of JSON of all previews. */
 export class Previews {

@@ -7,18 +7,18 @@ import type { Signal } from '../../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from '../read/entity-reader.ts'
 import type { Address, KeyedOutcome, Write } from '../write-request.ts'
 import type { Item } from './plan.ts'
-import { planWrites, runSet, type WriteOptions } from './run.ts'
+import { planWrites, runSet, type SetOptions, type WriteOptions } from './run.ts'
 import type { Planned, WriteLimits } from './write.ts'
 
 // A write of a few bytes may lock a row of 512 KiB. With sets of 256, 256 such writes took up to 420 MiB; with 64, 350 MiB.
 const maxItems = { read: 256, write: 64 }
 const bytesLimit = 262_144
 
-/**
- * The most writes of an array or an import in one set. It bounds the time that other writes wait for it: beside an import, a PATCH took 25 ms
- * at the median with 128, 42 ms with 256 and 56 ms with 448, which imported 5 % more lines per second (docs/decisions/0050).
- */
-export const maxStretchItems = 128
+/** The most writes of an array or an import that one set may have. A time bounds it: {@link maxSetMs}. */
+export const maxStretchItems = 1_024
+
+/** How long the set of an array or an import takes at most while other writes of the organization wait, and while none does, in milliseconds. */
+const maxSetMs = { waitedFor: 10, alone: 50 }
 const maxSettledPerTurn = 8
 
 /**
@@ -86,9 +86,8 @@ export async function writeArray(
 ): Promise<KeyedOutcome[]> {
   const { items, definitions } = await planWrites(db, organization_id, writes, options)
   const outcomes = new Map<number, KeyedOutcome>()
-  for (let [rest, length] = [items, 0]; rest.length > 0; rest = rest.slice(length)) {
-    length = lengthOf(rest)
-    const stretch = { items: rest.slice(0, length), definitions }
+  for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index))) {
+    const stretch = { items: rest.slice(0, lengthOf(rest)), definitions }
     try {
       for (const [index, outcome] of await writeStretch(db, stretch, options)) outcomes.set(index, outcome)
     } catch (error) {
@@ -113,7 +112,8 @@ function lengthOf(items: readonly Item[]): number {
 
 /**
  * Writes planned items together: in the next set of the organization, which takes the writes that wait in the order of their arrival. A lone
- * write runs at once. Returns the outcomes by index. `onStart` is called when the set starts.
+ * write runs at once. Returns the outcomes by index, at least that of the first item: a long set ends when its time is over. `onStart` is
+ * called when the set starts.
  */
 export function writeStretch(
   db: Database,
@@ -131,21 +131,29 @@ export function writeStretch(
 }
 
 function createWriteQueue(db: Database, limits: WriteLimits): Queue<Stretch, ReadonlyMap<number, KeyedOutcome>> {
-  return new Queue({
-    run: (stretches, signal) => runStretches(db, stretches, { limits, signal }),
+  const mayGoOn = () => {
+    const startedMs = performance.now()
+    return () => performance.now() - startedMs < (queue.waiting > 0 ? maxSetMs.waitedFor : maxSetMs.alone)
+  }
+  const queue: Queue<Stretch, ReadonlyMap<number, KeyedOutcome>> = new Queue({
+    run: (stretches, signal) => {
+      const isLong = stretches.length === 1 && stretches[0]!.planned.items.length > maxItems.write
+      return runStretches(db, stretches, { limits, signal, mayGoOn: isLong ? mayGoOn() : undefined })
+    },
     itemsLimit: maxItems.write,
     bytesLimit,
     rollsBackOnAbort: true,
     maxSettledPerTurn,
     watch: watch('write', db),
   })
+  return queue
 }
 
 /** Runs stretches as one set. If the definitions of the oldest plan no longer stand, all stretches are planned again under the lock. */
 async function runStretches(
   db: Database,
   stretches: readonly Stretch[],
-  options: WriteOptions,
+  options: SetOptions,
 ): Promise<Result<ReadonlyMap<number, KeyedOutcome>>[]> {
   const places: { stretch: Stretch; item: Item }[] = []
   let { definitions } = stretches[0]!.planned
@@ -158,7 +166,8 @@ async function runStretches(
   const ran = await runSet(db, { items, definitions }, options)
   const errors = new Map<Stretch, unknown>()
   for (const [index, { stretch, item }] of places.entries()) {
-    const outcome = ran.get(index)!
+    const outcome = ran.get(index)
+    if (!outcome) continue
     const isCancelled = 'error' in outcome && options.signal?.aborted && !isUnavailable(outcome.error)
     if (isCancelled) errors.set(stretch, outcome.error)
     else stretch.outcomes.set(item.index, outcome)

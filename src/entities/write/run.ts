@@ -16,6 +16,9 @@ import { type Planned, type WriteLimits, write } from './write.ts'
 
 export type WriteOptions = { limits: WriteLimits; signal?: Signal | undefined }
 
+/** `mayGoOn` says whether a transaction may begin another round. */
+export type SetOptions = WriteOptions & { mayGoOn?: (() => boolean) | undefined }
+
 /** Plans writes with the definitions that this process knows. */
 export async function planWrites(
   db: Database,
@@ -34,18 +37,15 @@ export async function planWrites(
 
 /**
  * Writes items in a transaction of their own, in more than one only if it would hold the head for long. Returns the outcome of each by its
- * index. A refused item does not affect the others. A set that fails for a reason that nobody foresaw runs once more item by item, so that
- * one odd value never fails its neighbours.
+ * index: with `mayGoOn`, those of the first transaction, which may end before the last item. A refused item does not affect the others. A set
+ * that fails for a reason that nobody foresaw runs once more in halves, so that one odd value never fails its neighbours.
  */
-export async function runSet(
-  db: Database,
-  planned: Planned,
-  options: WriteOptions,
-): Promise<Map<number, KeyedOutcome>> {
+export async function runSet(db: Database, planned: Planned, options: SetOptions): Promise<Map<number, KeyedOutcome>> {
   const outcomes = new Map<number, KeyedOutcome>()
   for (let rest = planned; rest.items.length > 0; ) {
     const ran = await runTransaction(db, rest, options)
     for (const [index, outcome] of ran.outcomes) outcomes.set(index, outcome)
+    if (options.mayGoOn) break
     rest = { items: rest.items.filter(({ index }) => !outcomes.has(index)), definitions: ran.definitions }
   }
   return outcomes
@@ -54,13 +54,14 @@ export async function runSet(
 async function runTransaction(
   db: Database,
   planned: Planned,
-  options: WriteOptions,
+  options: SetOptions,
 ): Promise<Planned & { outcomes: Map<number, KeyedOutcome> }> {
-  const { limits, signal } = options
+  const { limits, signal, mayGoOn } = options
   const { items, definitions } = planned
   const { organization_id } = definitions
   try {
-    const transact = () => db.transaction(tx => write(tx, planned, limits, 'commit'), { signal, readsFirst: true })
+    const transact = () =>
+      db.transaction(tx => write(tx, planned, limits, 'commit', mayGoOn), { signal, readsFirst: true })
     const written = await retryConflicts(transact, isConflict, signal)
     if (written.hasChanges) announceCommit(db, organization_id)
     countInserted(db, organization_id, items, written.outcomes)
@@ -69,12 +70,12 @@ async function runTransaction(
       await definitionsAt(db, organization_id, written.definitions.version, signal).catch(() => {})
     return { ...written, items }
   } catch (error) {
+    if (items.length === 1 || signal?.aborted || isUnavailable(error))
+      return { items, definitions, outcomes: new Map(items.map(({ index }) => [index, { error }])) }
+    const middle = Math.ceil(items.length / 2)
     const outcomes = new Map<number, KeyedOutcome>()
-    const isFinal = items.length === 1 || signal?.aborted || isUnavailable(error)
-    for (const item of items) {
-      const apart = isFinal ? undefined : await runTransaction(db, { items: [item], definitions }, options)
-      outcomes.set(item.index, apart?.outcomes.get(item.index) ?? { error })
-    }
+    for (const half of [items.slice(0, middle), items.slice(middle)])
+      for (const each of await runSet(db, { items: half, definitions }, { limits, signal })) outcomes.set(...each)
     return { items, definitions, outcomes }
   }
 }

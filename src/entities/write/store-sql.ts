@@ -1,3 +1,4 @@
+import { copyInto } from '../../db/copy.ts'
 import { statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import { hashed, hashOfName } from './load-sql.ts'
@@ -8,26 +9,11 @@ import { hashed, hashOfName } from './load-sql.ts'
 /** The columns of match-keys.ts. A write keeps those whose fields it does not change. */
 const keyColumns = ['email_key', 'mobile_key', 'name_key']
 
-const insertedTypes = {
-  ...{ stack_id: 'integer', id: 'uuid', external_id: 'text', active: 'boolean', version: 'integer' },
-  ...Object.fromEntries(profileTexts.map(column => [column, 'text'])),
-  ...Object.fromEntries(profileFlags.map(column => [column, 'boolean'])),
-  ...{ answers: 'jsonb', attributes: 'jsonb', created_at: 'timestamptz' },
-  ...Object.fromEntries(keyColumns.map(column => [column, 'text'])),
-}
-const insertedColumns = Object.keys(insertedTypes)
-
-/** $2: rows as objects of their columns, $3: the time. Inserts rows. */
-export const insertEntitiesSql = statement(
-  'insert_entities',
-  `insert into entities (organization_id, ${insertedColumns.join(', ')}, updated_at)
-   select h.organization_id, ${insertedColumns.map(column => `v.${column}`).join(', ')}, $3
-   from change_heads h cross join jsonb_to_recordset($2::text::jsonb)
-     as v(${Object.entries(insertedTypes)
-       .map(([column, type]) => `${column} ${type}`)
-       .join(', ')})
-   where h.organization_id = $1`,
-)
+/** Appends rows of entities. */
+export const insertEntities = copyInto('insert_entities', 'entities', [
+  ...['organization_id', 'stack_id', 'id', 'external_id', 'active', 'version', ...profileTexts, ...profileFlags],
+  ...['answers', 'attributes', 'created_at', 'updated_at', ...keyColumns],
+])
 
 const textColumn = (name: string) =>
   `${name} = case when v.columns ? '${name}' then v.columns->>'${name}' else e.${name} end`
@@ -48,7 +34,7 @@ export const storeChangesSql = statement(
   'store_changes',
   `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid, ctid tid, operation text, version integer,
-       read_version integer, columns jsonb, attributes jsonb, removed_keys text[], set_key text)
+       read_version integer, columns jsonb, attributes jsonb, removed_keys text[])
    ), updated as (
      update entities e set
        ${['external_id', ...profileTexts, ...keyColumns].map(textColumn).join(', ')},
@@ -56,7 +42,6 @@ export const storeChangesSql = statement(
        active = e.active or v.columns ? 'active',
        answers = coalesce(v.columns->'answers', e.answers),
        attributes = case when v.attributes is null then e.attributes
-         when v.set_key is not null then jsonb_set(e.attributes, array[v.set_key], v.attributes->v.set_key)
          else (e.attributes - v.removed_keys) || v.attributes end,
        version = v.version,
        updated_at = $4
@@ -82,17 +67,11 @@ export const storeChangesSql = statement(
    ) select from head`,
 )
 
-/** $2: changes in order, $3: the time. Appends the log. */
-export const insertChangesSql = statement(
-  'insert_changes',
-  `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
-     actor, request_id, links)
-   select h.organization_id, v.sequence, $3, 'entity', v.stack_id, v.id, v.operation, v.version,
-     v.before, v.after, v.actor, v.request_id, v.links
-   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(sequence bigint, stack_id integer, id uuid,
-     operation text, version integer, before jsonb, after jsonb, actor text, request_id text, links jsonb)
-   where h.organization_id = $1`,
-)
+/** Appends changes to the log. */
+export const insertChanges = copyInto('insert_changes', 'changes', [
+  ...['organization_id', 'sequence', 'at', 'subject', 'stack_id', 'entity_id', 'operation', 'version'],
+  ...['before', 'after', 'actor', 'request_id', 'links'],
+])
 
 /** $2: [{source_id, attribute_id}]. Deletes the links of these attributes. Their sources are locked. */
 export const deleteLinksSql = statement(
@@ -105,34 +84,26 @@ export const deleteLinksSql = statement(
    ))`,
 )
 
-/**
- * $2: [{source_id, attribute_id, target_stack_id, target_id, written_id, position}]. Inserts links. `target_id` is where the link leads, or null if an
- * earlier one of its list leads there too, and `written_id` what was written, if that is another one.
- */
-export const insertLinksSql = statement(
-  'link',
-  `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, written_id, position)
-   select h.organization_id, v.source_id, v.attribute_id, v.target_stack_id, v.target_id, v.written_id, v.position
-   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer,
-     target_stack_id integer, target_id uuid, written_id uuid, position integer)
-   where h.organization_id = $1`,
-)
+/** `target_id` is where the link leads, or null if an earlier one of its list leads there too, and `written_id` what was written, if that is another one. */
+export const insertLinks = copyInto('link', 'links', [
+  ...['organization_id', 'source_id', 'attribute_id', 'target_stack_id', 'target_id', 'written_id', 'position'],
+])
 
-/**
- * $2: [{person_id, version, consent_type_id, channel, previous_state, state, source, actor, request_id, collected_at,
- * evidence, superseded, pending, undated}], $3: the time.
- */
-export const appendConsentHistorySql = statement(
-  'append_consent_history',
-  `insert into consent_history (organization_id, person_id, version, consent_type_id, channel, previous_state, state,
-     source, at, actor, request_id, collected_at, evidence, superseded, pending, undated)
-   select h.organization_id, v.person_id, v.version, v.consent_type_id, v.channel, v.previous_state, v.state, v.source, $3,
-     v.actor, v.request_id, v.collected_at, v.evidence, v.superseded, v.pending, v.undated
-   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(person_id uuid, version integer,
-     consent_type_id integer, channel text, previous_state boolean, state boolean, source text, actor text, request_id text,
-     collected_at timestamptz, evidence jsonb, superseded boolean, pending boolean, undated boolean)
-   where h.organization_id = $1`,
-)
+/** Appends answers to the consent history. */
+export const appendConsentHistory = copyInto('append_consent_history', 'consent_history', [
+  ...[
+    'organization_id',
+    'person_id',
+    'version',
+    'consent_type_id',
+    'channel',
+    'previous_state',
+    'state',
+    'source',
+    'at',
+  ],
+  ...['actor', 'request_id', 'collected_at', 'evidence', 'superseded', 'pending', 'undated'],
+])
 
 /**
  * Remembers the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. The rows are stored in one

@@ -1,21 +1,20 @@
 import type { LoggedLinks } from '../../changes/link-names.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
+import type { Author } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
 import type { Change } from '../decide/decide.ts'
-import { type DecidedRound, netOf } from '../decide/decide-round.ts'
 import { type StoredRow, shownTargets, writtenIdOf } from '../entity-row.ts'
 import { changedMatchKeys, matchKeys } from '../match-keys.ts'
 import { basisInterval, storeBasesSql } from '../past/past-state-sql.ts'
-import type { ChangeAuthor } from '../write-request.ts'
 import { storeAliases } from './aliases.ts'
-import { type Accepted, idOf } from './state.ts'
+import { type Accepted, type DecidedRound, idOf } from './round.ts'
 import {
-  appendConsentHistorySql,
+  appendConsentHistory,
   deleteLinksSql,
-  insertChangesSql,
-  insertEntitiesSql,
-  insertLinksSql,
+  insertChanges,
+  insertEntities,
+  insertLinks,
   storeChangesSql,
 } from './store-sql.ts'
 import { indexTerms } from './terms.ts'
@@ -32,10 +31,10 @@ export function storeRound(
 ): { statements: Promise<unknown>[]; sequence: number } {
   if (round.accepted.length === 0) return { statements: [], sequence: base }
   const statements = [
-    ...insertEntities(tx, round),
+    ...storeEntities(tx, round),
     ...replaceLinks(tx, round),
     ...indexTerms(tx, round),
-    ...appendConsentHistory(tx, round),
+    ...storeAnswers(tx, round),
     ...forgetTombstones(tx, round),
     ...applyChanges(tx, round, base),
     ...storeAliases(tx, round),
@@ -49,25 +48,26 @@ const insertsRow = ({ operation }: Change) => operation === 'create' || returnsR
 const returnsRow = (operation: Change['operation']) => operation === 'restore' || operation === 'unmerge'
 
 /** Insert stage: inserts creates, placeholders, and entities that come back, which have the time of their creation. */
-function insertEntities(tx: Transaction, { definitions, at, net }: DecidedRound): Promise<unknown>[] {
-  const rows = net
+function storeEntities(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
+  const { organization_id } = definitions
+  const rows = accepted
     .filter(({ change }) => insertsRow(change))
     .map(({ stack_id, change: { id, columns, set, created_at = at } }) => ({
-      ...{ stack_id, id, answers: {}, ...columns, attributes: set, created_at },
+      ...{ organization_id, stack_id, id, answers: {}, ...columns, attributes: set, created_at, updated_at: at },
       ...(stack_id === peopleStackId && matchKeys(columns)),
     }))
-  return rows.length === 0 ? [] : [tx.query(insertEntitiesSql, [definitions.organization_id, JSON.stringify(rows), at])]
+  return rows.length === 0 ? [] : [tx.append(insertEntities, rows)]
 }
 
 /** Apply stage: updates and deletes rows, advances the head to the number of the last change, and appends the log. */
 function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promise<unknown>[] {
-  const { definitions, at, accepted, net } = round
+  const { definitions, at, accepted } = round
   const { organization_id } = definitions
-  const stored = net.filter(({ change }) => !insertsRow(change)).map(storedOf)
+  const stored = accepted.filter(({ change }) => !insertsRow(change)).map(storedOf)
   const logged = accepted.map((entry, index) => loggedOf(entry, base + index + 1, round))
   return [
     tx.query(storeChangesSql, [organization_id, JSON.stringify(stored), base + accepted.length, at]),
-    tx.query(insertChangesSql, [organization_id, JSON.stringify(logged), at]),
+    tx.append(insertChanges, logged),
     ...storeBases(tx, round),
   ]
 }
@@ -90,7 +90,6 @@ type Stored = Pick<Change, 'operation' | 'id' | 'version'> & {
   columns?: object
   attributes?: Change['set']
   removed_keys?: string[]
-  set_key?: string
 }
 
 function storedOf({ stack_id, change, row }: Accepted): Stored {
@@ -102,21 +101,23 @@ function storedOf({ stack_id, change, row }: Accepted): Stored {
   if (removed.length === 0 && Object.keys(set).length === 0) return stored
   stored.attributes = set
   stored.removed_keys = removed
-  // A value is set in place. To merge two objects sorts the keys of both, which takes 100 µs of 500.
-  const [key, ...others] = row?.unreadBytes == null ? [] : Object.keys(set)
-  if (key !== undefined && others.length + removed.length === 0) stored.set_key = key
   return stored
 }
 
 const noRow: Partial<StoredRow> = {}
 
-/** The entry of a change in the log, in the format of {@link insertChangesSql}. */
-function loggedOf({ author, stack_id, change }: Accepted, sequence: number, { placeholders }: DecidedRound): object {
+/** The entry of a change in the log. */
+function loggedOf({ author, stack_id, change }: Accepted, sequence: number, round: DecidedRound) {
   const { operation, id, version } = change
   const { actor, request_id } = author
+  const { definitions, at, placeholders } = round
+  const { organization_id } = definitions
   const links = linksOf(change, placeholders)
   const [before, after] = sides.map(side => withoutLinks(change, side, links))
-  return { sequence, stack_id, id, operation, version, before, after, actor, request_id, links }
+  return {
+    ...{ organization_id, sequence, at, subject: 'entity', stack_id, entity_id: id, operation, version },
+    ...{ before, after, actor, request_id, links },
+  }
 }
 
 const sides = ['before', 'after'] as const
@@ -153,7 +154,7 @@ function linksOf({ relinked }: Change, placeholders: DecidedRound['placeholders'
   return Object.fromEntries(logged)
 }
 
-/** The links of a list in order, in the format of {@link insertLinksSql}. Each names another target. */
+/** The links of a list in order, as rows of `links`. Each names another target. */
 function linkedOf({ targets }: Change['relinked'][number], placeholders: DecidedRound['placeholders']) {
   const written = new Set<string>()
   const led = new Set<string>()
@@ -171,12 +172,13 @@ function linkedOf({ targets }: Change['relinked'][number], placeholders: Decided
 }
 
 /** Link stage: replaces the links of the written relationship attributes. */
-function replaceLinks(tx: Transaction, { definitions, net, placeholders }: DecidedRound): Promise<unknown>[] {
+function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: DecidedRound): Promise<unknown>[] {
   const { organization_id } = definitions
   const written: (Change['relinked'][number] & { source_id: string })[] = []
-  for (const { change } of net) for (const links of change.relinked) written.push({ source_id: change.id, ...links })
+  for (const { change } of accepted)
+    for (const links of change.relinked) written.push({ source_id: change.id, ...links })
   // A row that is inserted has no links: those of an entity end with it, and come back from the log.
-  const replaced = net
+  const replaced = accepted
     .filter(({ change }) => !insertsRow(change))
     .flatMap(({ change }) =>
       change.relinked.map(({ attribute }) => ({ source_id: change.id, attribute_id: attribute.id })),
@@ -184,6 +186,7 @@ function replaceLinks(tx: Transaction, { definitions, net, placeholders }: Decid
   const inserted = written.flatMap(({ source_id, ...links }) => {
     const { id: attribute_id, target_stack_id } = links.attribute
     return linkedOf(links, placeholders).map((linked, position) => ({
+      organization_id,
       source_id,
       attribute_id,
       target_stack_id,
@@ -193,20 +196,21 @@ function replaceLinks(tx: Transaction, { definitions, net, placeholders }: Decid
   })
   const statements: Promise<unknown>[] = []
   if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
-  if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))
+  if (inserted.length > 0) statements.push(tx.append(insertLinks, inserted))
   return statements
 }
 
 /** History stage: appends the given consent answers to the consent history. */
-function appendConsentHistory(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
-  const answers: object[] = []
+function storeAnswers(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
+  const { organization_id } = definitions
+  const answers: Record<string, unknown>[] = []
   for (const { author, change } of accepted)
     for (const { stored, isDated, ...answer } of change.answers) {
       const { actor, request_id } = author
-      answers.push({ ...answer, person_id: change.id, version: change.version, actor, request_id })
+      answers.push({ ...answer, organization_id, person_id: change.id, version: change.version, at, actor, request_id })
     }
   if (answers.length === 0) return []
-  return [tx.query(appendConsentHistorySql, [definitions.organization_id, JSON.stringify(answers), at])]
+  return [tx.append(appendConsentHistory, answers)]
 }
 
 /** A change that follows from no body. `row` is the stored row, if the entity has one. */
@@ -220,7 +224,7 @@ export async function storeChanges(
   tx: Transaction,
   definitions: Definitions,
   at: string,
-  author: ChangeAuthor,
+  author: Author,
   changes: readonly PlannedChange[],
 ): Promise<number> {
   const accepted = changes.map((change): Accepted => ({ author, row: undefined, ...change }))
@@ -230,7 +234,6 @@ export async function storeChanges(
     decisions: new Map(),
     rows: new Map(),
     accepted,
-    net: netOf(accepted),
     placeholders: new Map(),
   }
   const { sequence: base } = await lockHead(tx, definitions.organization_id)

@@ -1,25 +1,24 @@
 import type { Transaction } from '../../db/db.ts'
 import type { Definitions, SortIndex } from '../../organizations/definitions.ts'
 import type { Change } from '../decide/decide.ts'
-import type { DecidedRound } from '../decide/decide-round.ts'
 import type { EntityRow } from '../entity-row.ts'
 import { type Term, termOf, termsOf } from '../indexes/index-keys.ts'
 import { deleteKeysSql, insertKeysSql } from '../indexes/index-keys-sql.ts'
 import { type SortField, type SortTime, sortFieldOf } from '../indexes/sort-field.ts'
 import { deleteTimeTermsSql } from '../indexes/sort-index-sql.ts'
 import { sortTermOf } from '../indexes/sort-terms.ts'
-import type { Accepted } from './state.ts'
+import type { Accepted, DecidedRound } from './round.ts'
 
 /**
  * Index stage: replaces the terms of indexed attributes whose value changes, and of the fields that sort, and deletes those of deleted
  * entities. The stored row has the old values, so each old term is deleted by its key.
  */
 export function indexTerms(tx: Transaction, round: DecidedRound): Promise<unknown>[] {
-  const { definitions, net } = round
+  const { definitions, accepted } = round
   const { organization_id } = definitions
   const terms: TermChanges = { deleted: [], inserted: [], deletedTimes: [] }
   const { deleted, inserted, deletedTimes } = terms
-  for (const entry of net) collectTerms(entry, definitions, deleted, inserted)
+  for (const entry of accepted) collectTerms(entry, definitions, deleted, inserted)
   collectSortTerms(round, terms)
   const statements: Promise<unknown>[] = []
   if (deletedTimes.length > 0)
@@ -59,9 +58,9 @@ export type TermChanges = { deleted: Term[]; inserted: Term[]; deletedTimes: Tim
 
 /** Collects the terms of sort indexes that a round changes. Such an index has one term of each entity of its stack. */
 function collectSortTerms(round: DecidedRound, terms: TermChanges) {
-  const { definitions, net } = round
+  const { definitions, accepted } = round
   if (definitions.sort_indexes.size === 0) return
-  for (const { stack_id, change, row } of net)
+  for (const { stack_id, change, row } of accepted)
     for (const index of definitions.sort_indexes.get(stack_id)?.values() ?? [])
       replaceTerm(index, change, row, round, terms)
 }

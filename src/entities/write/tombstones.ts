@@ -1,27 +1,45 @@
 import type { Transaction } from '../../db/db.ts'
 import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import type { DecidedRound, ErasedValues } from '../decide/decide-round.ts'
+import { profileChanges } from '../decide/decide.ts'
 import { erasableValues, erasedRefusal, type Giving } from '../decide/erasable-values.ts'
 import type { Write } from '../write-request.ts'
 import { readTombstonesSinceSql, readTombstonesSql } from './load-sql.ts'
+import { type Loaded, rowOf } from './loaded.ts'
+import { addressedName, type Item, nameKey } from './plan.ts'
+import type { DecidedRound } from './round.ts'
 import { deleteTombstonesSql } from './store-sql.ts'
 
 /**
- * Tombstone stage: decides a round, and decides it again if a change would give a value of an erased person to somebody. Without an
- * erasure in the organization it issues no statement, nor for changes that give nobody an identifier.
+ * Read stage: returns those of the values which items may give to somebody that belonged to an erased person. Without an erasure in the
+ * organization it issues no statement, nor for items that give nobody an identifier.
  */
-export async function decideUnlessErased(
+export async function readGivenTombstones(
   tx: Transaction,
   { organization_id, has_tombstones }: Definitions,
-  decide: (erased?: ErasedValues) => Promise<DecidedRound>,
-): Promise<DecidedRound> {
-  const decided = await decide()
-  if (!has_tombstones) return decided
-  const values = valuesOf(decided, () => true)
-  if (values.length === 0) return decided
-  const found = await readErased(tx, organization_id, values)
-  return found.size === 0 ? decided : decide({ asked: new Set(values), found })
+  loaded: Omit<Loaded, 'erased'>,
+): Promise<ReadonlySet<string> | undefined> {
+  if (!has_tombstones) return undefined
+  const values = loaded.items.flatMap(item => givenValues(item, loaded))
+  return values.length === 0 ? undefined : readErased(tx, organization_id, [...new Set(values)])
+}
+
+/** The values that an item gives to somebody if it is accepted: at least those that its change gives. */
+function givenValues(item: Item, loaded: Omit<Loaded, 'erased'>): string[] {
+  const { write, plan } = item
+  const row = rowOf(loaded, item)
+  const deleted = loaded.deleted.get(item)
+  const missing = [...plan.links.values()].flatMap(({ references }) =>
+    references.flatMap(name => ('id' in name || loaded.ids.has(nameKey(name)) ? [] : { name, pointer: '' })),
+  )
+  const given: Giving = {
+    operation: write.operation,
+    external_id: row ? row.external_id : (addressedName(write)?.external_id ?? null),
+    columns: deleted?.columns ?? profileChanges(row, write),
+    missing,
+    ...(write.alias !== undefined && { aliases: [write.alias] }),
+  }
+  return erasableValues(given, write, row).map(({ value }) => value)
 }
 
 /** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */

@@ -1,30 +1,19 @@
 import type { Operation } from '../../changes/schema.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
-import {
-  answerOf,
-  keepResponses,
-  type StoredKeys,
-  type StoredResponse,
-  type WriteKey,
-} from '../../idempotency/kept-responses.ts'
+import { answerOf, keepResponses, type StoredResponse, type WriteKey } from '../../idempotency/kept-responses.ts'
 import { type Definitions, readDefinitions } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
-import { type DecisionLimits, idOfDecision, NeedsAllValues } from '../decide/decide.ts'
-import { type ChangedLater, changedLater, type DecidedRound, decideRound } from '../decide/decide-round.ts'
-import {
-  type Difference,
-  maxBatchedRowBytes,
-  readDifferingWithin,
-  readSerializedWithin,
-  type SerializedEntity,
-} from '../read/entity-reader.ts'
+import { type DecisionLimits, idOfDecision } from '../decide/decide.ts'
+import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from '../read/entity-reader.ts'
 import { unlimitedRowBytes } from '../read/pagination.ts'
 import { type Decided, type Done, isCompleting, type KeyedOutcome, type WritePreview } from '../write-request.ts'
-import { type LoadedItems, load } from './load.ts'
+import { Changed } from './changed.ts'
+import { load } from './load.ts'
+import type { Loaded } from './loaded.ts'
 import { type Item, planItems } from './plan.ts'
 import type { Previews } from './previews.ts'
+import { type DecidedRound, decideRound } from './round.ts'
 import { storeRound } from './store.ts'
-import { decideUnlessErased } from './tombstones.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 
@@ -38,53 +27,106 @@ export type Ending = 'commit' | 'continue' | Previews
 export type Written = { outcomes: Map<number, KeyedOutcome>; definitions: Definitions; hasChanges: boolean }
 
 /** After so many rounds a transaction is committed, so that it does not hold the head for long. The items left have no outcome. */
-const maxRounds = 16
+const maxRounds = 64
 
 /**
- * Writes items in their order: lock, load, decide, store, commit. A round stores what it has decided when the next item depends on
- * something that only the database can tell ({@link WriteState.needsStored}); almost every transaction has one round. With `commit`, COMMIT
- * is pipelined with the last statement.
+ * How many items are loaded at a time. While PostgreSQL stores what was decided of one portion, Node decides the next. A portion is one turn
+ * of the event loop.
  */
-export async function write(tx: Transaction, planned: Planned, limits: WriteLimits, ending: Ending): Promise<Written> {
-  let { items, definitions, sequence, loading } = await lockAndLoad(tx, planned, limits)
+const portionItems = 128
+
+/** Items that are being loaded, and the round before which their load was sent. `sent` are the statements before it that nobody awaits. */
+type Portion = { items: Item[]; loading: Promise<Loaded>; since: number; sent: readonly Promise<unknown>[] }
+
+/**
+ * Writes items in their order: lock, then load, decide and store, round by round, and commit. A round ends before an item that depends on what
+ * has changed since it was loaded ({@link Changed}). The next portion is loaded before a round is stored, so that it is decided meanwhile.
+ * With `commit`, COMMIT is pipelined with the last statement, and the transaction ends early if `mayGoOn` says so after a round.
+ */
+export async function write(
+  tx: Transaction,
+  planned: Planned,
+  limits: WriteLimits,
+  ending: Ending,
+  mayGoOn: () => boolean = () => true,
+): Promise<Written> {
+  const begun = await lockAndLoad(tx, planned, limits)
+  let { definitions, sequence } = begun
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const outcomes = new Map<number, KeyedOutcome>()
+  const changed = new Changed(planned.items, definitions)
+  let rest = begun.rest
+  const { first } = begun
+  const portions: Portion[] = [{ items: first, loading: Promise.resolve(begun.loaded), since: changed.round, sent: [] }]
+  let sent: Promise<unknown>[] = []
+  const send = <Sent extends Promise<unknown>>(statements: readonly Sent[]) => {
+    // They are awaited later, perhaps after they fail.
+    for (const statement of statements) statement.catch(() => {})
+    sent.push(...statements)
+  }
+  const loadNext = (items: Item[]): Portion => {
+    const portion = { items, loading: load(tx, definitions, items), since: changed.round, sent }
+    portion.loading.catch(() => {})
+    sent = []
+    return portion
+  }
+  const afterAll = async <T>(last: Promise<T>): Promise<T> => {
+    await awaitPipelined([...sent, last])
+    return last
+  }
+  const told: (() => Promise<readonly [number, KeyedOutcome][]>)[] = []
   let [hasChanges, isRefused] = [false, true]
   for (let rounds = 1; ; rounds += 1) {
-    const { loaded, round } = await loadAndDecide(tx, definitions, items, { loading, limits, at })
-    items = items.slice(round.decisions.size)
-    const isLast = items.length === 0 || (ending === 'commit' && rounds === maxRounds)
+    const portion = portions.shift()!
+    await awaitPipelined([...portion.sent, portion.loading])
+    const loaded = await portion.loading
+    const ends = ending === 'commit' && (rounds >= maxRounds || !mayGoOn())
+    if (!ends && rest.length > 0 && portions.length === 0) {
+      portions.push(loadNext(rest.slice(0, portionItems)))
+      rest = rest.slice(portionItems)
+    }
+    const round = await decideRound(loaded, portion.since, changed, { definitions, limits, at })
+    changed.round += 1
+    const left = portion.items.slice(round.decisions.size)
+    const isLast = portions.length === 0 && (ends ? round.decisions.size > 0 : left.length === 0 && rest.length === 0)
     const previews = typeof ending === 'string' ? undefined : await ending.add(round)
     const stored = previews && isLast ? { statements: [], sequence } : storeRound(tx, round, sequence)
-    sequence = stored.sequence
+    send(stored.statements)
+    const storedUpTo = stored.sequence
+    sequence = storedUpTo
     const representing = readRepresentations(tx, round)
+    send([representing])
     const tell = (item: Item, representations: Representations) =>
-      outcomeOf(item, round, { representations, sequence, previews })
-    const { keys } = loaded.loaded
-    const keyed = keyedItems(round, keys)
+      outcomeOf(item, round, { representations, sequence: storedUpTo, previews })
+    const keyed = keyedItems(round, loaded)
     // A response that is kept shows its entity, so it waits for the read.
     const showsEntity = keyed.some(({ write }) => write.represent)
-    if (showsEntity) await awaitPipelined([...stored.statements, representing])
+    if (showsEntity) await awaitPipelined(sent)
     const shown = showsEntity ? await representing : noRepresentations
     const responses = keyed.flatMap(item => responseTo(item, tell(item, shown)) ?? [])
-    const keeping = keepResponses(tx, organization_id, responses, { keys, at })
+    const keeping = keepResponses(tx, organization_id, responses, { keys: loaded.keys, at })
+    send(keeping)
     hasChanges ||= round.accepted.length > 0
     // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
     isRefused &&= keeping.length === 0 && [...round.decisions.values()].every(decision => 'refusal' in decision)
-    const ended = ending === 'commit' && isLast ? [isRefused ? tx.rollback() : tx.commit()] : []
-    await awaitPipelined([...stored.statements, representing, ...keeping, ...ended])
-    for (const item of round.decisions.keys()) outcomes.set(item.index, tell(item, await representing))
-    if (isLast) return { outcomes, definitions, hasChanges }
+    told.push(async () => {
+      const representations = await representing
+      return [...round.decisions.keys()].map(item => [item.index, tell(item, representations)] as const)
+    })
+    if (isLast) break
     // The first alias of an organization changes its definitions.
     if (round.accepted.some(({ change }) => change.aliases))
-      definitions = await readDefinitions(tx, organization_id, definitions)
-    loading = load(tx, definitions, items)
+      definitions = await afterAll(readDefinitions(tx, organization_id, definitions))
+    if (left.length > 0) portions.unshift(loadNext(left))
   }
+  await awaitPipelined([...sent, ...(ending === 'commit' ? [isRefused ? tx.rollback() : tx.commit()] : [])])
+  const outcomes = new Map<number, KeyedOutcome>()
+  for (const tell of told) for (const [index, outcome] of await tell()) outcomes.set(index, outcome)
+  return { outcomes, definitions, hasChanges }
 }
 
 /** The items whose key is free, so that their responses are kept. */
-const keyedItems = ({ decisions }: DecidedRound, keys: StoredKeys): Item[] =>
+const keyedItems = ({ decisions }: DecidedRound, { keys }: Loaded): Item[] =>
   [...decisions.keys()].filter(({ write: { keyed } }) => keyed && !answerOf(keyed, keys))
 
 /** The response to keep under the key of an item. Undefined if none is kept. */
@@ -95,48 +137,24 @@ function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredR
 }
 
 /**
- * Locks the head: nobody else writes to the organization until the transaction ends. If the definitions have changed, the items are planned
- * again with those that stand.
+ * Locks the head: nobody else writes to the organization until the transaction ends. Loads the first items. If the definitions have changed,
+ * the items are planned again with those that stand. Returns these as `first`, and the others as `rest`.
  */
 async function lockAndLoad(tx: Transaction, { items, definitions: cached }: Planned, limits: WriteLimits) {
   const { organization_id } = cached
   const locking = lockHead(tx, organization_id)
-  const loading = load(tx, cached, items)
+  const first = items.slice(0, portionItems)
+  const loading = load(tx, cached, first)
   await awaitPipelined([locking, loading])
   const { schema_version, sequence } = await locking
-  if (schema_version === cached.version) return { items, definitions: cached, sequence, loading }
+  if (schema_version === cached.version)
+    return { definitions: cached, sequence, first, loaded: await loading, rest: items.slice(portionItems) }
   const definitions = await readDefinitions(tx, organization_id, cached)
   const planned = await planItems(items, definitions, limits.links)
-  return { items: planned, definitions, sequence, loading: load(tx, definitions, planned) }
+  const firstPlanned = planned.slice(0, portionItems)
+  const loaded = await load(tx, definitions, firstPlanned)
+  return { definitions, sequence, first: firstPlanned, loaded, rest: planned.slice(portionItems) }
 }
-
-type Loading = { loading: Promise<LoadedItems>; limits: WriteLimits; at: string }
-
-/** Decides a round on the values that the items write, or on all if these do not suffice. */
-async function loadAndDecide(tx: Transaction, definitions: Definitions, items: Item[], given: Loading) {
-  const { loading, limits, at } = given
-  const decideOn = async (loaded: LoadedItems) => ({
-    loaded,
-    round: await decideRoundOf(tx, definitions, loaded, limits, at),
-  })
-  try {
-    return await decideOn(await loading)
-  } catch (error) {
-    if (!(error instanceof NeedsAllValues)) throw error
-    return decideOn(await load(tx, definitions, items, 'all'))
-  }
-}
-
-const decideRoundOf = (
-  tx: Transaction,
-  definitions: Definitions,
-  { items, refused, loaded }: LoadedItems,
-  limits: WriteLimits,
-  at: string,
-): Promise<DecidedRound> =>
-  decideUnlessErased(tx, definitions, erased =>
-    decideRound(items, loaded, { definitions, limits, at, erased, refused }),
-  )
 
 const results = {
   create: 'created',
@@ -181,61 +199,26 @@ function outcomeOf(
   return { done }
 }
 
-type ShownItem = { item: Item; id: string; difference: Difference | undefined }
-
-/**
- * Reads the entities that the writes return, as the transaction sees them. One that later writes of the round change again is read with the
- * values that it had before these.
- */
-async function readRepresentations(tx: Transaction, round: DecidedRound): Promise<Representations> {
-  if (![...round.decisions.keys()].some(({ write }) => write.represent)) return noRepresentations
-  const later = changedLater(round)
-  const shownByStack = new Map<number, ShownItem[]>()
+/** Reads the entities that the writes return, as the transaction sees them. A round changes an entity once at most. */
+async function readRepresentations(
+  tx: Transaction,
+  { definitions, decisions }: DecidedRound,
+): Promise<Representations> {
+  const shownByStack = new Map<number, Map<string, Item[]>>()
   let maxRowBytes = maxBatchedRowBytes
-  for (const [item, decision] of round.decisions) {
+  for (const [item, decision] of decisions) {
     const { represent, stack_id } = item.write
     if (!represent || 'refusal' in decision || 'replayed' in decision) continue
     if (represent === 'whole') maxRowBytes = unlimitedRowBytes
-    const changes = later.get(item)
-    const shown = shownByStack.get(stack_id) ?? []
+    const shown = shownByStack.get(stack_id) ?? new Map<string, Item[]>()
     shownByStack.set(stack_id, shown)
-    shown.push({ item, id: idOfDecision(decision), difference: changes && differenceOf(changes) })
+    const id = idOfDecision(decision)
+    shown.set(id, [...(shown.get(id) ?? []), item])
   }
-  const { definitions } = round
-  const readAsStored = async (stack_id: number, shown: readonly ShownItem[]) => {
-    const ids = shown.map(({ id }) => id)
-    const found = await readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes)
-    const byId = new Map(found.map(entity => [entity.identifier, entity]))
-    return shown.flatMap(({ item, id }) => (byId.has(id) ? [[item, byId.get(id)!] as const] : []))
-  }
-  const readDiffering = async (stack_id: number, shown: readonly ShownItem[]) => {
-    const differences = shown.map(({ difference }) => difference!)
-    const found = await readDifferingWithin(tx, definitions, stack_id, differences, maxRowBytes)
-    return found.map(entity => {
-      const { item, id } = shown[Number(entity.identifier)]!
-      return [item, { ...entity, identifier: id }] as const
-    })
-  }
-  const reads = [...shownByStack].flatMap(([stack_id, shown]) => {
-    const [asStored, differing] = [shown.filter(each => !each.difference), shown.filter(each => each.difference)]
-    return [
-      ...(asStored.length > 0 ? [readAsStored(stack_id, asStored)] : []),
-      ...(differing.length > 0 ? [readDiffering(stack_id, differing)] : []),
-    ]
+  const reads = [...shownByStack].map(async ([stack_id, shown]) => {
+    const found = await readSerializedWithin(tx, definitions, stack_id, [...shown.keys()], maxRowBytes)
+    return found.flatMap(entity => (shown.get(entity.identifier) ?? []).map(item => [item, entity] as const))
   })
   await awaitPipelined(reads)
   return new Map((await Promise.all(reads)).flat())
-}
-
-/** The values that the changes of later items have replaced. */
-function differenceOf({ row, change: { id, columns, set, removed } }: ChangedLater): Difference {
-  const pick = (values: Record<string, unknown>, keys: string[]) =>
-    Object.fromEntries(keys.filter(key => Object.hasOwn(values, key)).map(key => [key, values[key]]))
-  const keys = [...Object.keys(set), ...removed]
-  return {
-    id,
-    columns: pick(row, Object.keys(columns)),
-    attributes: pick(row.attributes, keys),
-    removed_keys: keys.filter(key => !Object.hasOwn(row.attributes, key)),
-  }
 }

@@ -5,7 +5,7 @@ import { lockPerson } from '../../../test/support/process.ts'
 import { type Service, startService, useOwnService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
 import { forgetKeys } from '../../idempotency/forget.ts'
-import { maxConcurrentKeyedWrites } from '../../idempotency/run-idempotent.ts'
+import { maxConcurrentKeyedWrites } from '../../idempotency/keyed-transaction.ts'
 
 const service = useOwnService()
 let second: Service

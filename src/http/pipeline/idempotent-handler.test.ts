@@ -177,6 +177,16 @@ describe('the same request with the same key', () => {
     })
   })
 
+  it('gives back the memory that its response has taken', async () => {
+    await organization.send('POST', '/v1/people', ada)
+    // Each merge takes 3 MiB of the 32 MiB that all responses may have.
+    for (let n = 0; n < 12; n += 1) {
+      await organization.send('POST', '/v1/people', { external_id: `p${n}` })
+      const { said } = await ask('POST', '/v1/people/ada/merge', { from: `p${n}` }, { key: `merge ${n}` })
+      expect(said.status).toBe(200)
+    }
+  })
+
   it('is done once when a hundred of them arrive at once in two services', async () => {
     const replies = await Promise.all(
       Array.from({ length: 100 }, (_, n) =>

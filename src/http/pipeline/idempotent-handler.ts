@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../../db/db.ts'
 import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
 import type { StoredResponse } from '../../idempotency/kept-responses.ts'
-import { runIdempotent } from '../../idempotency/run-idempotent.ts'
+import { keyedTransaction } from '../../idempotency/keyed-transaction.ts'
 import { refusalOf } from './reply.ts'
 import { type Call, type HandlerResult, type Keyed, type Route, sequenceHeader, type Written } from './route.ts'
 
@@ -35,7 +35,7 @@ export async function idempotentHandler(
     const keyed: Keyed = {
       key: { id: id.toString('hex'), request_sha256: request_sha256.toString('hex') },
       hasBegun: false,
-      toKept: handle => keptOrUndefined(row, handle, written),
+      toKept: handle => toKept(row, handle, written),
       replay,
     }
     // What the handler responds without a write is kept as well, if the key is free.
@@ -48,18 +48,24 @@ export async function idempotentHandler(
       work = () => Promise.reject(error)
     }
   }
-  const run = async (db: Database) => toKept(row, await settle(work(db)), written)
-  const { response, replayed } = await runIdempotent(call.db, { organization_id, id, request_sha256 }, run, signal)
+  const run = async (db: Database) => {
+    const handle = await settle(work(db))
+    return toKept(row, handle, written) ?? (handle() as never)
+  }
+  const { response, replayed } = await keyedTransaction(call.db, { organization_id, id, request_sha256 }, run, signal)
   return replayed ? replay(response) : restoreResult(response)
 }
 
 const replay = (response: StoredResponse) =>
   restoreResult({ ...response, headers: { ...response.headers, ...replayedHeader } })
 
-/** Returns a function that returns the result of the work, or throws what the work threw. */
+/** Returns a function that returns the result of the work, or throws what the work threw. The kept response is sent in its place. */
 const settle = (work: Promise<HandlerResult>): Promise<() => HandlerResult> =>
   work.then(
-    result => () => result,
+    result => {
+      if ('release' in result) result.release?.()
+      return () => result
+    },
     error => () => {
       throw error
     },
@@ -105,8 +111,8 @@ function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): un
   ]
 }
 
-/** The form in which a result or a refusal is kept, with the number of its change. Throws an error that is not kept. */
-function toKept({ statuses }: Route, handle: () => HandlerResult, written: Written): StoredResponse {
+/** The form in which a result or a refusal is kept, with the number of its change. Undefined for a refusal that is not kept. Throws an error. */
+function toKept({ statuses }: Route, handle: () => HandlerResult, written: Written): StoredResponse | undefined {
   try {
     const result = withSequence(handle(), written)
     if ('stream' in result || 'parts' in result || 'body' in result)
@@ -118,7 +124,7 @@ function toKept({ statuses }: Route, handle: () => HandlerResult, written: Writt
     // The write is not committed yet. The failure to read its response rolls it back.
     if (error.refusal.outcome === 'done') throw error.cause
     const { code, status, message, details, reason, headers = {} } = refusalOf(error, statuses)
-    if (isPassing(status)) throw error
+    if (status >= 500 || status === 429) return undefined
     return { status, headers, body: JSON.stringify({ code, message, details, reason }) }
   }
 }
@@ -126,17 +132,6 @@ function toKept({ statuses }: Route, handle: () => HandlerResult, written: Writt
 /** Adds the number that the write has set. A replayed response has its own. */
 const withSequence = (result: HandlerResult, { sequence }: Written): HandlerResult =>
   sequence > 0 ? { ...result, headers: { ...result.headers, [sequenceHeader]: `${sequence}` } } : result
-
-const isPassing = (status: number) => status >= 500 || status === 429
-
-function keptOrUndefined(row: Route, handle: () => HandlerResult, written: Written): StoredResponse | undefined {
-  try {
-    return toKept(row, handle, written)
-  } catch (error) {
-    if (error instanceof Fault && isPassing(refusalOf(error, row.statuses).status)) return undefined
-    throw error
-  }
-}
 
 type StoredRefusal = { code: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }
 

@@ -12,9 +12,10 @@ import type { Preferences } from '../input/preferences.ts'
 
 /**
  * Where a write notes the number of a change of its organization, once it is committed or all of its transaction is done: the log up to
- * it includes the write. 0 before, and for a write that the log does not tell of. The response has it in the header X-Kith-Sequence.
+ * it includes the write. 0 before, and for a write that the log does not tell of. The response has it in the header X-Kith-Sequence. A dry
+ * run of a write of definitions notes the entries that the log would get.
  */
-export type Written = { sequence: number }
+export type Written = { sequence: number; changes?: readonly object[] }
 
 /** The header of a write's response with the number of the change log that includes it, see {@link Written}. */
 export const sequenceHeader = 'X-Kith-Sequence'

@@ -12,6 +12,7 @@ import { insertFollowerSql, insertPausedFollowersSql } from '../../followers/sql
 import { keepUnsealedLeaves } from '../../ledger/seal.ts'
 import { followerName as ledgerFollower } from '../../ledger/sql.ts'
 import { followerName as observedFollower } from '../../observed/sql.ts'
+import type { Author } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { followerName as webhookFollower } from '../../webhooks/sql.ts'
 import { type ErasedIdentifiers, noIdentifiers, readIdentifiers } from './erased-identifiers.ts'
@@ -21,9 +22,7 @@ import { insertLeavingSql, insertSegmentChecksSql, lockFollowersSql, readLastCha
 /** An entity to erase, existing, deleted or merged. */
 export type ErasureTarget = { stack_id: number; id: string }
 
-export type ErasureOptions = {
-  actor: string
-  request_id: string
+export type ErasureOptions = Author & {
   /** RFC 3339, UTC, milliseconds. */
   at: string
   /** Whether the log of the entities stays for further transactions, because it is long. */

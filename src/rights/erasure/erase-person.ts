@@ -1,8 +1,4 @@
-import { announceCommit } from '../../changes/commit-events.ts'
 import type { Database, Transaction } from '../../db/db.ts'
-import { isConflict } from '../../db/pg-errors.ts'
-import { retryConflicts } from '../../db/retry-policy.ts'
-import { runAndRollBack } from '../../db/run-and-roll-back.ts'
 import { recordIdOf } from '../../entities/identifiers.ts'
 import { insertTombstonesSql } from '../../entities/write/store-sql.ts'
 import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../entity-tag.ts'
@@ -11,13 +7,8 @@ import type { Written } from '../../http/pipeline/route.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
 import { readLedgerSigner } from '../../ledger/keys.ts'
 import { readOrigin } from '../../ledger/ledger.ts'
-import {
-  cachedDefinitions,
-  type Definitions,
-  peopleStackId,
-  reloadDefinitions,
-} from '../../organizations/definitions.ts'
-import { lockDefinitions } from '../../organizations/head.ts'
+import { type Author, changeOrganization } from '../../organizations/change-organization.ts'
+import { type Definitions, peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import {
   addCount,
@@ -74,9 +65,7 @@ export type ErasureRequest = {
   dry_run?: boolean
   /** The versions that the person may have, or `*` for any. A person who is deleted or erased has none. */
   if_match?: IfMatch
-  actor: string
-  request_id: string
-}
+} & Author
 
 /** The organization, and what begins the origin of its ledger. */
 export type ErasureContext = {
@@ -137,23 +126,22 @@ export async function erasePerson(
   const { db, organization, signal, written, maxMs = Number.POSITIVE_INFINITY } = context
   const endMs = performance.now() + maxMs
   const signing = await prepareSigning(context)
-  const cached = await cachedDefinitions(db, organization.id, signal)
   let person_id: string | undefined
-  const erase = async (tx: Transaction) => {
-    const definitions = await lockDefinitions(tx, cached)
-    person_id = await findPerson(tx, request)
-    if (person_id === undefined) return undefined
-    return eraseInTransaction(tx, definitions, context, { ...request, found_id: person_id }, signing)
-  }
-  const transact = () => (request.dry_run ? runAndRollBack(db, erase, { signal }) : db.transaction(erase, { signal }))
-  const erased = await retryConflicts(transact, isConflict, signal)
-  if (erased && request.dry_run)
+  const { actor, request_id, dry_run: isDryRun = false } = request
+  const erased = await changeOrganization<ErasureFacts | undefined>(
+    { db, organization_id: organization.id },
+    { actor, request_id, signal, isDryRun },
+    async ({ tx, definitions, at }) => {
+      person_id = await findPerson(tx, request)
+      const found = person_id !== undefined && { ...request, at, found_id: person_id }
+      const facts = found ? await eraseInTransaction(tx, definitions, context, found, signing) : undefined
+      return { ...(facts === undefined && { changes: [] }), result: facts }
+    },
+  )
+  if (erased && isDryRun)
     return { certificate: null, completed: false, dry_run: true, erasure: { ...erased, id: null } }
-  if (erased) {
-    announceCommit(db, organization.id)
-    // The other processes learn of it from the version.
-    await reloadDefinitions(db, organization.id, signal)
-  }
+  // The other processes learn of it from the version.
+  if (erased) await reloadDefinitions(db, organization.id, signal)
   const [row] = erased
     ? await db.query<ErasureRow>(readErasureSql, [organization.id, erased.id], signal)
     : await db.query<ErasureRow>(readErasureOfSql, [organization.id, person_id ?? null], signal)
@@ -185,13 +173,12 @@ async function eraseInTransaction(
   tx: Transaction,
   definitions: Definitions,
   { maxChanges = maxAtOnce.changes, maxLinks = maxAtOnce.links }: ErasureContext,
-  request: ErasureRequest & { found_id: string },
+  request: ErasureRequest & { found_id: string; at: string },
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
   const { organization_id } = definitions
-  const { found_id: person_id, reason, records, actor, request_id } = request
+  const { found_id: person_id, reason, records, actor, request_id, at } = request
   const { also = [], dry_run = false, if_match = null } = request
-  const at = new Date().toISOString()
   const merged = await tx.query<{ id: string }>(readMergedSql, [organization_id, person_id])
   const people = [person_id, ...merged.map(({ id }) => id)]
   const linked =

@@ -59,7 +59,7 @@ describe('the lists of tables', () => {
         runAndRollBack(service.db, async tx => {
           const query = (async (sent, values) =>
             sent === leftOut?.statement ? [{ count: 0 }] : tx.query(sent, values)) as typeof tx.query
-          const result = await work({ ...tx, query })
+          const result = await work({ ...tx, query, commit: async () => {} })
           left = await readCanaryRows(text => tx.query(statement('', text), []))
           return result
         })) as typeof service.db.transaction

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
-import { isLockTimeout, isUniqueViolation } from '../db/pg-errors.ts'
+import { isUniqueViolation } from '../db/pg-errors.ts'
 import type { StoredResponse } from './kept-responses.ts'
-import { runIdempotent } from './run-idempotent.ts'
+import { keyedTransaction } from './keyed-transaction.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let db: Database
@@ -31,7 +31,7 @@ const keys = async () => (await db.query(statement('', 'select 1 from idempotenc
 const response: StoredResponse = { status: 200, headers: {}, body: 'true' }
 const never = new AbortController().signal
 const run = (number: number, work: (db: Database) => Promise<StoredResponse>, signal = never) =>
-  runIdempotent(
+  keyedTransaction(
     db,
     { organization_id: 1, id: Buffer.alloc(32, number), request_sha256: Buffer.alloc(32, 7) },
     work,
@@ -40,45 +40,46 @@ const run = (number: number, work: (db: Database) => Promise<StoredResponse>, si
 const addOne = (to: Database, id: number, options = {}) => to.transaction(tx => tx.query(add, [id]), options)
 
 describe('work with an Idempotency-Key', () => {
-  it('can retry one of its transactions: only the failed part is rolled back', async () => {
-    await run(1, async nested => {
-      await addOne(nested, 1)
-      const failing = nested.transaction(async tx => {
-        await tx.query(add, [2])
-        await tx.query(insert, [1])
-      })
-      await expect(failing).rejects.toSatisfy(isUniqueViolation)
-      await addOne(nested, 1)
-      return response
-    })
-    expect([await counters(), await keys()]).toEqual([[2, 0], 1])
-  })
-
-  it('waits for locks as long as its own transactions allow, not as the claim of the key does', async () => {
+  it('sees what it has stored, and waits for locks as long as other work, not as the claim of the key does', async () => {
     const waited = await db.transaction(async other => {
       await other.query(add, [1])
-      return run(1, async nested => {
-        await expect(addOne(nested, 1, { lockTimeoutMs: 20 })).rejects.toSatisfy(isLockTimeout)
-        const [unlimited] = await nested.transaction(tx =>
-          tx.query<{ lock_timeout: string }>(statement('', 'show lock_timeout'), []),
-        )
-        await addOne(nested, 2)
-        return { ...response, body: JSON.stringify(unlimited) }
+      return run(1, async within => {
+        await addOne(within, 2)
+        const [counter] = await within.query<{ n: number }>(statement('', 'select n from counters where id = 2'), [])
+        const [limit] = await within.transaction(tx => tx.query(statement('', 'show lock_timeout'), []))
+        return { ...response, body: JSON.stringify({ ...counter, ...limit }) }
       })
     })
-    expect([waited.response.body, await counters()]).toEqual(['{"lock_timeout":"0"}', [1, 1]])
+    expect([waited.response.body, await counters()]).toEqual(['{"n":1,"lock_timeout":"0"}', [1, 1]])
   })
 
-  it('is rolled back with its key when it throws, or when a statement outside its transactions fails', async () => {
-    const throwing = run(1, async nested => {
-      await addOne(nested, 1)
+  it('keeps a refusal without what was stored before it, also after a statement that failed', async () => {
+    const refusal: StoredResponse = { status: 409, headers: {}, body: '{}' }
+    const refused = (number: number, then: (within: Database) => Promise<unknown>) =>
+      run(number, async within => {
+        await addOne(within, 1)
+        await then(within)
+        return refusal
+      })
+    await refused(1, async () => {})
+    await refused(2, within => within.query(insert, [1]).catch(() => {}))
+    expect([await counters(), await keys()]).toEqual([[0, 0], 2])
+    expect(await run(2, () => Promise.reject(new Error('started twice')))).toEqual({
+      response: refusal,
+      replayed: true,
+    })
+  })
+
+  it('is rolled back with its key when it throws, or when a statement fails, even if it ignored the error', async () => {
+    const throwing = run(1, async within => {
+      await addOne(within, 1)
       throw new Error('no more')
     })
     await expect(throwing).rejects.toThrow('no more')
-    const goingOn = run(1, async nested => {
-      await addOne(nested, 1)
-      await nested.query(insert, [1]).catch(() => {})
-      await addOne(nested, 2).catch(() => {})
+    const goingOn = run(1, async within => {
+      await addOne(within, 1)
+      await within.query(insert, [1]).catch(() => {})
+      await addOne(within, 2).catch(() => {})
       return response
     })
     await expect(goingOn).rejects.toSatisfy(isUniqueViolation)
@@ -92,12 +93,12 @@ describe('work with an Idempotency-Key', () => {
       bothHere = resolve
     })
     let runs = 0
-    const work = (first: number, then: number) => async (nested: Database) => {
+    const work = (first: number, then: number) => async (within: Database) => {
       runs += 1
-      await addOne(nested, first)
+      await addOne(within, first)
       if (++arrived === 2) bothHere()
       await both
-      await addOne(nested, then).catch(() => {})
+      await addOne(within, then).catch(() => {})
       return response
     }
     await Promise.all([run(1, work(1, 2)), run(2, work(2, 1))])
@@ -110,29 +111,29 @@ describe('work with an Idempotency-Key', () => {
     const ending = new AbortController()
     const timely = run(
       1,
-      async nested => {
-        await addOne(nested, 1)
+      async within => {
+        await addOne(within, 1)
         ending.abort(new Error('time is over'))
-        await nested.query(statement('', 'select pg_sleep(10)'), [])
+        await within.query(statement('', 'select pg_sleep(10)'), [])
         return response
       },
       ending.signal,
     )
     await expect(timely).rejects.toThrow('time is over')
     expect([await counters(), await keys()]).toEqual([[0, 0], 0])
-    await run(1, async nested => {
-      await addOne(nested, 1)
+    await run(1, async within => {
+      await addOne(within, 1)
       return response
     })
     expect(await counters()).toEqual([1, 0])
   })
 
   it('is not started again while it runs or after it has finished', async () => {
-    const running = run(1, async nested => {
+    const running = run(1, async within => {
       await expect(run(1, () => Promise.reject(new Error('started twice')))).rejects.toMatchObject({
         refusal: { status: 409 },
       })
-      await addOne(nested, 1)
+      await addOne(within, 1)
       return response
     })
     expect(await running).toEqual({ response, replayed: false })

@@ -1,0 +1,117 @@
+import { announceCommit } from '../changes/commit-events.ts'
+import { awaitPipelined, type Database, statement, type Transaction } from '../db/db.ts'
+import { perDatabase } from '../db/per-database.ts'
+import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
+import { Fault, refuse } from '../errors.ts'
+import { FairPool } from '../fair-pool.ts'
+import type { Signal } from '../signal.ts'
+import { expiredBefore, otherRequestRefusal, type StoredResponse } from './kept-responses.ts'
+import { claimKeySql, readKeySql, storeResponseSql } from './sql.ts'
+
+/** A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the request's content. */
+export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256: Buffer }
+
+/**
+ * The maximum number of concurrent transactions with a key per organization. Each holds a connection, on which it may wait for a
+ * locked row, and the organization's other writes need connections too. A higher limit would gain nothing, because all of them
+ * wait for the head row of the organization.
+ */
+export const maxConcurrentKeyedWrites = 3
+const keyedWrites = perDatabase(() => new FairPool({ share: maxConcurrentKeyedWrites }))
+
+/** If the request that holds the key has not committed after this time, the response is 409 (still running). */
+const claimTimeoutMs = 50
+/** The claim alone has that limit. Citus propagates the command to the workers, where the locks are, but not set_config() in a SELECT. */
+const waitForLocksSql = statement('', 'set local lock_timeout = 0')
+const beginWorkSql = statement('', 'savepoint work')
+const undoWorkSql = statement('', 'rollback to savepoint work')
+
+/**
+ * Runs `work` once per key, in a transaction that claims the key before and keeps the response after it. `work` receives a database whose
+ * statements all belong to the transaction. What a refused request has stored is undone, and its refusal kept. An error of `work` rolls
+ * back everything, including the key. A key with a stored response returns that response, with `replayed`. Throws a Fault: 409 while the
+ * key's first request is running, 422 if the first request differed.
+ */
+export async function keyedTransaction(
+  db: Database,
+  request: KeyedRequest,
+  work: (db: Database) => Promise<StoredResponse>,
+  signal: Signal,
+): Promise<{ response: StoredResponse; replayed: boolean }> {
+  const { organization_id, id } = request
+  const run = async (tx: Transaction) => {
+    const stored = await claim(tx, request)
+    if (stored) return { response: stored, replayed: true }
+    await awaitPipelined([tx.query(waitForLocksSql, []), tx.query(beginWorkSql, [])])
+    const response = await workWithin(db, tx, work)
+    const { status, headers, body } = response
+    const values = [organization_id, id, status, JSON.stringify(headers), body]
+    const undoing = status >= 400 ? [tx.query(undoWorkSql, [])] : []
+    await awaitPipelined([...undoing, tx.query(storeResponseSql, values), tx.commit()])
+    return { response, replayed: false }
+  }
+  const transact = () => db.transaction(run, { signal, lockTimeoutMs: claimTimeoutMs })
+  const attempt = () => keyedWrites(db).run(organization_id, signal, transact)
+  const result = await retryConflicts(attempt, isConflict, signal)
+  if (!result.replayed) announceCommit(db, organization_id)
+  return result
+}
+
+/** Runs the work on a database whose transactions are all `tx`. The first statement that fails fails the transaction. */
+async function workWithin(
+  db: Database,
+  tx: Transaction,
+  work: (db: Database) => Promise<StoredResponse>,
+): Promise<StoredResponse> {
+  let failure: unknown
+  const noteFailure = (error: unknown) => {
+    failure ??= error
+    throw error
+  }
+  const query: Transaction['query'] = (statement, values) => tx.query(statement, values).catch(noteFailure) as never
+  const append: Transaction['append'] = (into, rows) => tx.append(into, rows).catch(noteFailure)
+  const nothing = async () => {}
+  const response = await work({
+    outer: db,
+    observer: db.observer,
+    connect: db.connect,
+    close: nothing,
+    query,
+    transaction: part => part({ query, append, commit: nothing, rollback: nothing }),
+  }).catch(error => {
+    // Work that runs again in the failed transaction fails for that reason.
+    throw error instanceof Fault && !isConflict(failure) ? error : (failure ?? error)
+  })
+  if (isConflict(failure) || (failure && response.status < 400)) throw failure
+  return response
+}
+
+type StoredKey = StoredResponse & { request_sha256: Buffer }
+
+/** Claims the key, or reads its stored response. */
+async function claim(
+  tx: Transaction,
+  { organization_id, id, request_sha256 }: KeyedRequest,
+): Promise<StoredResponse | undefined> {
+  const now = Date.now()
+  const claiming = [organization_id, id, request_sha256, new Date(now).toISOString(), expiredBefore(now)]
+  for (;;) {
+    const claimed = await tx.query(claimKeySql, claiming).catch(failIfRunning)
+    if (claimed.length > 0) return undefined
+    // A separate statement is needed: the snapshot of the claim does not include the row for which it waited.
+    const [stored] = await tx.query<StoredKey>(readKeySql, [organization_id, id]).catch(failIfRunning)
+    if (!stored) continue
+    const { request_sha256: first, status, headers, body } = stored
+    if (!first.equals(request_sha256)) throw new Fault(otherRequestRefusal)
+    return { status, headers, body }
+  }
+}
+
+function failIfRunning(error: unknown): never {
+  if (!isLockTimeout(error)) throw error
+  return refuse('invalid_parameter', 'A request with this Idempotency-Key is still running. Retry after 1 second.', {
+    status: 409,
+    headers: { 'Retry-After': '1' },
+  })
+}

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto'
+import { announceCommit } from '../changes/commit-events.ts'
+import type { Operation, Subject } from '../changes/schema.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
+import { isConflict } from '../db/pg-errors.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
+import type { Signal } from '../signal.ts'
+import { cachedDefinitions, type Definitions } from './definitions.ts'
+import { appendDefinitionChangesSql, numberChangesSql, numberDefinitionChangesSql } from './definitions-sql.ts'
+import { type Head, lockHead, standingDefinitions } from './head.ts'
+
+/** Who changes something, as the change log and the consent history name it. */
+export type Author = { actor: string; request_id: string }
+
+/** The author of what the service does by itself. */
+export const ownAuthor = (): Author => ({ actor: 'kith', request_id: randomUUID() })
+
+/** The subjects that the change log has besides people and records. */
+export type DefinitionSubject = Exclude<Subject, 'person' | 'record'>
+
+/** What happens to them. */
+export const definitionOperations = ['create', 'update', 'delete'] as const satisfies Operation[]
+
+/** An entry of the change log that is not about an entity. */
+export type DefinitionDiff = {
+  subject: DefinitionSubject
+  id: number
+  operation: (typeof definitionOperations)[number]
+  before: object
+  after: object
+}
+
+/**
+ * Receives what a change has done. `sequence` is the number of the last change of the log that includes it, see `Written` of the route
+ * table. `changes` are the entries that a dry run would log.
+ */
+type Report = { sequence: number; changes?: readonly object[] }
+
+export type ChangeCall = Author & {
+  signal?: Signal | undefined
+  /** Stores nothing: the transaction does the same and is rolled back. */
+  isDryRun?: boolean
+  written?: Report
+  /** The longest wait for the head, in milliseconds. */
+  lockTimeoutMs?: number
+}
+
+/** What the work finds: nobody else changes the organization until the transaction ends. */
+export type Locked = { tx: Transaction; head: Head; definitions: Definitions; at: string }
+
+/** What the work has decided. */
+export type Changed<Result> = {
+  /** Statements that were sent and store the change. */
+  statements?: readonly Promise<unknown>[]
+  /** The entries of the log. None: nobody needs to hear of the change. Undefined: the work has logged it, or the log does not tell of it. */
+  changes?: readonly DefinitionDiff[]
+  /** Whether the version of the definitions rises with each entry. */
+  changesDefinitions?: boolean
+  /** The number of the last change, if the work has logged it. */
+  sequence?: number
+  /** The result, or a read of it that sees the change. */
+  result: Result | (() => Promise<Result>)
+}
+
+/**
+ * Changes something of an organization: locks the head, lets `work` decide and store, logs, commits and announces. The head and the
+ * definitions that `work` receives stand until the end. Runs again after a conflict, so `work` may not depend on an earlier run. Throws what
+ * `work` throws, and then nothing is stored.
+ */
+export async function changeOrganization<Result>(
+  { db, organization_id }: { db: Database; organization_id: number },
+  call: ChangeCall,
+  work: (locked: Locked) => Promise<Changed<Result>>,
+): Promise<Result> {
+  const { actor, request_id, signal, isDryRun = false, written, lockTimeoutMs } = call
+  const cached = await cachedDefinitions(db, organization_id, signal)
+  const transact = () =>
+    db.transaction(
+      async tx => {
+        const head = await lockHead(tx, organization_id)
+        const at = new Date().toISOString()
+        const definitions = await standingDefinitions(tx, head, cached)
+        const changed = await work({ tx, head, definitions, at })
+        const { statements = [], changes = [], changesDefinitions = false, result } = changed
+        const context = { organization_id, at, actor, request_id, changesDefinitions }
+        const storing = [...statements, ...(changes.length > 0 ? appendChanges(tx, context, changes) : [])]
+        const isRead = typeof result === 'function'
+        const reading = isRead ? (result as () => Promise<Result>)() : result
+        const ending = isDryRun ? tx.rollback : tx.commit
+        await awaitPipelined([...storing, Promise.resolve(reading), ...(isRead ? [] : [ending()])])
+        if (isRead) await ending()
+        return { head, changed, result: await reading }
+      },
+      { signal, lockTimeoutMs, readsFirst: true },
+    )
+  // A transaction within another one is run again with it.
+  const { head, changed, result } = await (db.outer ? transact() : retryConflicts(transact, isConflict, signal))
+  const { changes } = changed
+  if (isDryRun) {
+    if (written && changes) written.changes = changes
+    return result
+  }
+  const sequence = changed.sequence ?? (changes && head.sequence + changes.length)
+  if (written && sequence !== undefined) written.sequence = sequence
+  if (changes?.length !== 0) announceCommit(db, organization_id)
+  return result
+}
+
+type LogContext = Author & { organization_id: number; at: string; changesDefinitions: boolean }
+
+/** Appends entries to the change log, in their order. */
+function appendChanges(tx: Transaction, context: LogContext, changes: readonly DefinitionDiff[]): Promise<unknown>[] {
+  const { organization_id, at, actor, request_id, changesDefinitions } = context
+  const logged = changes.map(({ subject, id: definition_id, operation, before, after }, index) => ({
+    n: index + 1,
+    ...{ subject, definition_id, operation, before, after },
+  }))
+  return [
+    tx.query(changesDefinitions ? numberDefinitionChangesSql : numberChangesSql, [organization_id, changes.length, at]),
+    tx.query(appendDefinitionChangesSql, [organization_id, JSON.stringify(logged), at, actor, request_id]),
+  ]
+}
