@@ -6,7 +6,7 @@ import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
 import { readLastChange } from '../entities/past/past-state.ts'
 import { readBearersWithAliasesSql, readNamesLeftSql, readTargetsSql } from '../entities/write/load-sql.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
-import { checkReturn } from '../entities/write/tombstones.ts'
+import { checkReturn, readKept } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
 import type { Address, ChangeAuthor } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
@@ -69,9 +69,10 @@ async function unmerge(
   const filled = buildFill(survivor, plan.fill, definitions, call.limits)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
   const change = filled?.change
-  const returned = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path })
+  const built = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path })
+  const returned = { ...built, kept: await readKept(tx, definitions, built, merge.sequence) }
 
-  await checkReturn(tx, definitions, returned, call.preferences.erased, merge.sequence)
+  await checkReturn(tx, definitions, returned, call.preferences.erased)
 
   const identifiers = await returnIdentifiers(tx, organization_id, merge)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]

@@ -73,6 +73,8 @@ export type Change = AttributeChange & {
   warnings?: readonly Detail[]
   /** Further external identifiers that lead to the entity from now on. */
   aliases?: readonly string[]
+  /** As in {@link Giving}. */
+  kept?: ReadonlySet<string> | undefined
 }
 
 type NotRefused = { unchanged: EntityRow } | { change: Change }
@@ -465,6 +467,7 @@ export function buildRestore({
   answers,
   attributes,
   links,
+  kept,
 }: Omit<DeletedEntity, 'isNameTaken'>): Change {
   const { active, ...fields } = columns
   const values = { ...attributes }
@@ -496,5 +499,6 @@ export function buildRestore({
     before: null,
     after,
     created_at,
+    kept,
   }
 }

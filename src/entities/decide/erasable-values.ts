@@ -23,6 +23,8 @@ export type Giving = {
   columns: Columns
   missing: readonly PlannedMissing[]
   aliases?: readonly string[]
+  /** Values that a person who returns had when it left, although an earlier erasure keeps them. */
+  kept?: ReadonlySet<string> | undefined
 }
 
 /** The part of a write that tells what its change gives. */
@@ -33,6 +35,11 @@ type GivingWrite = Pick<Write, 'stack_id' | 'operation'>
  * before.
  */
 export function erasableValues(change: Giving, write: GivingWrite, row: EntityRow | undefined): ErasableValue[] {
+  const values = givenValues(change, write, row)
+  return change.kept?.size ? values.filter(({ value }) => !change.kept!.has(value)) : values
+}
+
+function givenValues(change: Giving, write: GivingWrite, row: EntityRow | undefined): ErasableValue[] {
   const values: ErasableValue[] = change.missing
     .filter(({ name }) => name.stack_id === peopleStackId)
     .map(({ name, pointer: path }) => ({ value: erasableText('external_id', name.external_id), path }))

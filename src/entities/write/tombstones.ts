@@ -4,7 +4,7 @@ import { type Definitions, peopleStackId } from '../../organizations/definitions
 import type { DecidedRound, ErasedValues } from '../decide/decide-round.ts'
 import { erasableValues, erasedRefusal, type Giving } from '../decide/erasable-values.ts'
 import type { Write } from '../write-request.ts'
-import { readTombstonesSinceSql, readTombstonesSql } from './load-sql.ts'
+import { readTombstonesBeforeSql, readTombstonesSql } from './load-sql.ts'
 import { deleteTombstonesSql } from './store-sql.ts'
 
 /**
@@ -34,23 +34,40 @@ async function readErased(
   return new Set(rows.map(({ value }) => value))
 }
 
+/** The change that brings a person back: a restore or an unmerge. */
+const returning = { stack_id: peopleStackId, operation: 'restore' } as const
+
+/**
+ * Returns those of the values of a person who returns that belonged to somebody who was erased before the person left by the change
+ * `leftBy`, its deletion or merge. The person had them all the same, so it keeps them.
+ */
+export async function readKept(
+  tx: Transaction,
+  { organization_id, has_tombstones }: Definitions,
+  change: Giving,
+  leftBy: number,
+): Promise<ReadonlySet<string> | undefined> {
+  if (!has_tombstones) return undefined
+  const values = erasableValues(change, returning, undefined).map(({ value }) => value)
+  if (values.length === 0) return undefined
+  const rows = await tx.query<{ value: string }>(readTombstonesBeforeSql, [organization_id, values, leftBy])
+  return new Set(rows.map(({ value }) => value))
+}
+
 /**
  * Checks the change by which an unmerge brings a person back. With `recreate`, forgets the tombstones of the values. Throws a Fault of
- * 409 if one belongs to a person who was erased since the change `since`, the merge. The person keeps what it had after an earlier erasure.
+ * 409 if one belongs to a person who was erased since.
  */
 export async function checkReturn(
   tx: Transaction,
   { organization_id, has_tombstones }: Definitions,
   change: Giving,
   erasedPeople: 'refuse' | 'recreate',
-  since: number,
 ): Promise<void> {
   if (!has_tombstones) return
-  const write = { stack_id: peopleStackId, operation: 'restore' } as const
-  const given = erasableValues(change, write, undefined)
+  const given = erasableValues(change, returning, undefined)
   const values = given.map(({ value }) => value)
-  const rows = await tx.query<{ value: string }>(readTombstonesSinceSql, [organization_id, values, since])
-  const erased = new Set(rows.map(({ value }) => value))
+  const erased = await readErased(tx, organization_id, values)
   if (erased.size === 0) return
   if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
   else throw new Fault(erasedRefusal(given, erased)!)
