@@ -79,7 +79,7 @@ async function unmerge(
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
   await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
-  await endMerge(tx, organization_id, { merge, survivor, plan, change, returned, facts })
+  await endMerge(tx, definitions, { merge, survivor, plan, change, returned, facts })
   const [links] = await tx.query<{ count: number }>(countListsOfSql, [organization_id, returning])
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
   const targets = returned.relinked.flatMap(({ attribute, targets }) =>
@@ -314,7 +314,7 @@ type Unmerged = {
 /** Ends the merge. Answers of other merges that stand again count from the version of the unmerge on. */
 async function endMerge(
   tx: Transaction,
-  organization_id: number,
+  { organization_id, default_country }: Definitions,
   { merge, survivor, plan, change, returned, facts }: Unmerged,
 ): Promise<void> {
   const until = change?.version ?? survivor.row.version + 1
@@ -346,7 +346,7 @@ async function endMerge(
   // An address that the survivor had taken from this person may be that of another one who is still merged.
   const addresses = facts.remaining.map(({ id, undo }) => ({
     id,
-    ...mergedAddresses({ ...survivor.row, ...columns }, undo.other.columns),
+    ...mergedAddresses({ ...survivor.row, ...columns }, undo.other.columns, default_country),
   }))
   await tx.query(storeAddressesSql, [organization_id, JSON.stringify(addresses)])
 }

@@ -1,6 +1,7 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
+import { isCountry } from '../phone-numbers.ts'
 import type { Signal } from '../signal.ts'
 import { appendChanges } from './append-changes.ts'
 import { type Author, differences, throwInvalidField } from './change-definitions.ts'
@@ -18,6 +19,7 @@ const unset: SettingsShape = {
   privacy_url: null,
   contact_email: null,
   time_zone: null,
+  default_country: null,
   page_texts: {},
   updated_at: null,
 }
@@ -52,12 +54,14 @@ export async function patchSettings(
       const at = new Date().toISOString()
       const operation = updated_at === null ? 'create' : 'update'
       if (isDryRun) throw new DefinitionDryRun([{ subject: 'settings', id: 1, operation, ...changed }])
-      const { display_name, accent_color, language, privacy_url, contact_email, page_texts, time_zone } = next
+      const { display_name, accent_color, language, privacy_url, contact_email, page_texts } = next
       const texts = JSON.stringify(page_texts)
-      const values = [display_name, accent_color, language, privacy_url, contact_email, texts, time_zone, at]
+      const pages = [display_name, accent_color, language, privacy_url, contact_email, texts]
+      const values = [...pages, next.time_zone, next.default_country, at]
       await tx.query(storeSettingsSql, [organization_id, ...values])
-      // The definitions have the time zone.
-      const context = { organization_id, at, actor, request_id, changesDefinitions: 'time_zone' in changed.after }
+      // The definitions have the time zone and the country.
+      const changesDefinitions = 'time_zone' in changed.after || 'default_country' in changed.after
+      const context = { organization_id, at, actor, request_id, changesDefinitions }
       // An organization has settings number 1.
       await appendChanges(tx, context, [{ subject: 'settings', id: 1, operation, ...changed }])
       return { changed, next: { ...next, updated_at: at }, sequence: sequence + 1 }
@@ -87,7 +91,9 @@ const orderedText = ({ title, introduction }: PageText): PageText => ({
   ...(introduction !== undefined && { introduction }),
 })
 
-function checkPatch({ privacy_url, page_texts }: SettingsPatch) {
+function checkPatch({ privacy_url, page_texts, default_country }: SettingsPatch) {
+  if (default_country != null && !isCountry(default_country))
+    throwInvalidField('/default_country', 'must be the ISO 3166 code of a country with phone numbers, such as IT')
   if (privacy_url != null && !isPublicLink(privacy_url))
     throwInvalidField('/privacy_url', 'must be an https URL without a user')
   for (const language of pageLanguages)

@@ -545,7 +545,7 @@ async function searchWords({ id, send }: Shop) {
   for (const frequent of [0, 1_000])
     for (const text of ['wilhelmina w1', 'wil w'])
       await service.db.transaction(tx => {
-        const searched = { organization_id: id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0) }] }
+        const searched = { organization_id: id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0, null) }] }
         return findPlaces(tx, searched, undefined, 10, { rare: 0, frequent })
       })
   await ok('PATCH', '/v1/people/w1', { first_name: 'Augusta' })

@@ -67,7 +67,7 @@ export async function decideRound(
     const current = state.currentOf(item)
     let decision: RoundDecision = answer ?? (refusal ? { refusal } : decide(current, item.write, item.plan, context))
     if (erased && 'change' in decision) {
-      const given = erasableValues(decision.change, item.write, current?.row)
+      const given = erasableValues(decision.change, item.write, current?.row, definitions.default_country)
       if (!given.every(({ value }) => erased.asked.has(value))) break
       const isErased = item.write.erased !== 'recreate' && erasedRefusal(given, state.erased!)
       if (isErased) decision = { refusal: isErased }

@@ -183,7 +183,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const attributes = decideAttributes(current, plan, resolveTarget, definitions, limits.entityBytes, otherwiseNamed)
   if (row?.unreadBytes != null && attributes.changed) throwUnlessSmall(attributes, row.unreadBytes, limits)
   faults.push(...attributeFaults(write, attributes, limits), ...invisibleFaults(columns, aliases, attributes))
-  const warnings = phoneWarnings(row, columns)
+  const warnings = phoneWarnings(row, columns, definitions.default_country)
   if (write.handling === 'strict') faults.push(...warnings)
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   const isCompleted = isCompleting(write, row)
@@ -218,10 +218,10 @@ const noAliases: string[] = []
 const noWarnings: Detail[] = []
 
 /** Warns of a number that the change gives and that is none with its prefix: nobody can be written to by it, or recognized. */
-function phoneWarnings(row: EntityRow | undefined, columns: Columns): Detail[] {
+function phoneWarnings(row: EntityRow | undefined, columns: Columns, country: string | null): Detail[] {
   if (phoneColumns.every(column => columns[column] === undefined)) return noWarnings
   const { mobile_prefix, mobile_number } = { ...row, ...columns }
-  if (!mobile_number || readPhone(mobile_number, { prefix: mobile_prefix })) return noWarnings
+  if (!mobile_number || readPhone(mobile_number, { prefix: mobile_prefix, country })) return noWarnings
   return [{ path: pointer('mobile_number'), message: notANumber }]
 }
 

@@ -221,7 +221,8 @@ export class WriteState {
     if (this.#definitions.unique.has(stack_id)) this.#noteClaims(stack_id, change.id, row, next())
     if (this.#recognizes && stack_id === peopleStackId) this.#noteKeys(change, row, next())
     if (this.#erased && item.write.erased === 'recreate')
-      for (const { value } of erasableValues(change, item.write, row)) this.#erased.delete(value)
+      for (const { value } of erasableValues(change, item.write, row, this.#definitions.default_country))
+        this.#erased.delete(value)
   }
 
   #push(accepted: Accepted) {
@@ -284,7 +285,7 @@ export class WriteState {
     if (operation === 'update' && !recognizingFields.some(field => columns[field] !== undefined)) return
     for (const person of [before, after]) {
       if (!person) continue
-      const { email_key, mobile_key } = matchKeys(person)
+      const { email_key, mobile_key } = matchKeys(person, this.#definitions.default_country)
       if (person.external_id !== null) this.#changedKeys.add(`external_id\n${person.external_id}`)
       if (email_key !== null) this.#changedKeys.add(`email\n${email_key}`)
       if (mobile_key !== null) this.#changedKeys.add(`mobile\n${mobile_key}`)

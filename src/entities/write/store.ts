@@ -54,7 +54,7 @@ function insertEntities(tx: Transaction, { definitions, at, net }: DecidedRound)
     .filter(({ change }) => insertsRow(change))
     .map(({ stack_id, change: { id, columns, set, created_at = at } }) => ({
       ...{ stack_id, id, answers: {}, ...columns, attributes: set, created_at },
-      ...(stack_id === peopleStackId && matchKeys(columns)),
+      ...(stack_id === peopleStackId && matchKeys(columns, definitions.default_country)),
     }))
   return rows.length === 0 ? [] : [tx.query(insertEntitiesSql, [definitions.organization_id, JSON.stringify(rows), at])]
 }
@@ -63,7 +63,7 @@ function insertEntities(tx: Transaction, { definitions, at, net }: DecidedRound)
 function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promise<unknown>[] {
   const { definitions, at, accepted, net } = round
   const { organization_id } = definitions
-  const stored = net.filter(({ change }) => !insertsRow(change)).map(storedOf)
+  const stored = net.filter(({ change }) => !insertsRow(change)).map(entry => storedOf(entry, definitions))
   const logged = accepted.map((entry, index) => loggedOf(entry, base + index + 1, round))
   return [
     tx.query(storeChangesSql, [organization_id, JSON.stringify(stored), base + accepted.length, at]),
@@ -93,12 +93,13 @@ type Stored = Pick<Change, 'operation' | 'id' | 'version'> & {
   set_key?: string
 }
 
-function storedOf({ stack_id, change, row }: Accepted): Stored {
+function storedOf({ stack_id, change, row }: Accepted, { default_country }: Definitions): Stored {
   const { operation, id, version, columns, set, removed } = change
   const { ctid, version: read_version } = (row ?? noRow) as StoredRow
   const stored: Stored = { stack_id, id, ctid, operation, version, read_version }
   if (operation !== 'update') return stored
-  stored.columns = stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row!, columns) } : columns
+  stored.columns =
+    stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row!, columns, default_country) } : columns
   if (removed.length === 0 && Object.keys(set).length === 0) return stored
   stored.attributes = set
   stored.removed_keys = removed

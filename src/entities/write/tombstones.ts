@@ -43,12 +43,12 @@ const returning = { stack_id: peopleStackId, operation: 'restore' } as const
  */
 export async function readKept(
   tx: Transaction,
-  { organization_id, has_tombstones }: Definitions,
+  { organization_id, has_tombstones, default_country }: Definitions,
   change: Giving,
   leftBy: number,
 ): Promise<ReadonlySet<string> | undefined> {
   if (!has_tombstones) return undefined
-  const values = erasableValues(change, returning, undefined).map(({ value }) => value)
+  const values = erasableValues(change, returning, undefined, default_country).map(({ value }) => value)
   if (values.length === 0) return undefined
   const rows = await tx.query<{ value: string }>(readTombstonesBeforeSql, [organization_id, values, leftBy])
   return new Set(rows.map(({ value }) => value))
@@ -60,12 +60,12 @@ export async function readKept(
  */
 export async function checkReturn(
   tx: Transaction,
-  { organization_id, has_tombstones }: Definitions,
+  { organization_id, has_tombstones, default_country }: Definitions,
   change: Giving,
   erasedPeople: 'refuse' | 'recreate',
 ): Promise<void> {
   if (!has_tombstones) return
-  const given = erasableValues(change, returning, undefined)
+  const given = erasableValues(change, returning, undefined, default_country)
   const values = given.map(({ value }) => value)
   const erased = await readErased(tx, organization_id, values)
   if (erased.size === 0) return
@@ -81,10 +81,10 @@ export function forgetTombstones(tx: Transaction, set: DecidedRound): Promise<un
   return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, values])]
 }
 
-function valuesOf({ accepted }: DecidedRound, isAsked: (write: Write) => boolean) {
+function valuesOf({ accepted, definitions }: DecidedRound, isAsked: (write: Write) => boolean) {
   const values = new Set<string>()
   for (const { item, change, row, isPlaceholder } of accepted)
     if (item && !isPlaceholder && isAsked(item.write))
-      for (const { value } of erasableValues(change, item.write, row)) values.add(value)
+      for (const { value } of erasableValues(change, item.write, row, definitions.default_country)) values.add(value)
   return [...values]
 }
