@@ -108,6 +108,16 @@ describe('kith import of NDJSON', () => {
     for await (const person of client.people.list()) expect(person).toBeUndefined()
   })
 
+  it('counts the lines that are stored with a mobile number that is none', async () => {
+    const file = ['n/a', '+39 333 1234567'].map(
+      (mobile_number, n) => `{"external_id":"m${n}","mobile_number":"${mobile_number}"}\n`,
+    )
+    await put('people.ndjson', file.join(''))
+    const { stderr } = await run(['people', 'people.ndjson', '--dry-run'])
+    expect(stderr).toContain('1 line has a mobile_number that is no phone number with its country.')
+    expect(await counts('people', 'people.ndjson')).toMatchObject({ created: 2, failed: 0, warnings: 1 })
+  })
+
   it('converts exported lines into bodies, and refuses lines exported from another stack', async () => {
     await client.schema.stacks.create({ key: 'orders', kind: 'item' })
     const person = await client.people.create({

@@ -407,6 +407,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
   const { received, created, updated, unchanged, failed } = state
   const value = {
     ...{ received, created, updated, unchanged, failed, left_out: state.leftOut },
+    warnings: state.warnings,
     import_id: job.options.dryRun ? null : job.id,
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
@@ -422,7 +423,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
 
 function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
   const { file, input, refused, options, hasRefused } = job
-  const { received, created, updated, unchanged, failed, leftOut, line } = state
+  const { received, created, updated, unchanged, failed, leftOut, line, warnings } = state
   const outcomes = { created, updated, unchanged, refused: failed }
   const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
   const dryRunNote = options.dryRun ? ', checked and not stored' : ''
@@ -432,6 +433,7 @@ function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number
     ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
     ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
     ...(failed > 0 ? [`Refused lines and their reasons are in ${refused.name}. Correct that file and import it.`] : []),
+    ...(warnings > 0 ? [warningsHint(warnings)] : []),
     ...(options.match && job.earlier.count > 0
       ? [`${formatLines(job.earlier.count)} met a person of an earlier line of the file.`]
       : []),
@@ -448,6 +450,9 @@ const leftOutHint = (columns: string[]) =>
   `Left out these columns: ${columns.join(', ')}. Keep one with --map "<column>=attribute_values.<key>", or all as texts with --attributes rest.`
 
 const formatLines = (count: number) => `${formatCount(count)} ${count === 1 ? 'line' : 'lines'}`
+
+const warningsHint = (lines: number) =>
+  `${formatLines(lines)} ${lines === 1 ? 'has' : 'have'} a mobile_number that is no phone number with its country. It is stored as sent, and is no address.`
 
 const sharedHint = (lines: number) =>
   `${formatLines(lines)} ${lines === 1 ? 'has' : 'have'} an email or phone that more than ten lines of the file share, so that nobody was ` +

@@ -506,11 +506,13 @@ create table organization_settings (
   page_texts jsonb default '{}'::jsonb not null,
   time_zone text,
   updated_at timestamp with time zone not null,
+  default_country text,
   constraint organization_settings_pkey PRIMARY KEY (organization_id)
 );
 comment on table organization_settings is 'What an organization shows on the pages that consent links open, and its time zone.';
 comment on column organization_settings.page_texts is 'The title and the introduction of the preference page, by language.';
 comment on column organization_settings.time_zone is 'The IANA time zone of the days of relative times. Null is UTC.';
+comment on column organization_settings.default_country is 'The country (ISO 3166) of phone numbers without a prefix. Null: such a number is none.';
 
 create table organizations (
   id integer generated always as identity not null,

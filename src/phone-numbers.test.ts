@@ -53,7 +53,7 @@ it('splits a cell of a file into what the service reads as the same number, with
         extension: read.extension,
       })
       // Others share a number with an extension, so it recognizes no person.
-      expect(mobileKey(mobile_prefix, mobile_number)).toBe(read.extension === null ? read.e164 : null)
+      expect(mobileKey(mobile_prefix, mobile_number, null)).toBe(read.extension === null ? read.e164 : null)
     }),
     { numRuns: 2_000 },
   )

@@ -27,12 +27,12 @@ export function readPhone(text: string, { prefix, country }: PhoneHome = {}): Ph
 
 /**
  * The phone number in E.164, such as `+393331234567`; null for a text that is no number, and for a number with an
- * extension, which others share. `country` is the one of numbers without a prefix.
+ * extension, which others share. `country` is the one of numbers without a prefix, if the organization names it.
  */
 export function mobileKey(
   prefix: string | null | undefined,
   number: string | null | undefined,
-  country?: string | null,
+  country: string | null,
 ): string | null {
   const read = number ? readPhone(number, { prefix, country }) : undefined
   return read?.extension === null ? read.e164 : null

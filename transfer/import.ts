@@ -11,13 +11,14 @@ import { UnacknowledgedItems } from './unacknowledged-items.ts'
 
 /**
  * The progress of an import. The counts are of acknowledged items, and `line` is the last of them. `taken` counts all items
- * that were read from the file, acknowledged or not. `leftOut` counts items that were neither sent nor refused.
+ * that were read from the file, acknowledged or not. `leftOut` counts items that were neither sent nor refused, and `warnings` the stored
+ * lines of completed requests whose mobile number is no phone number.
  */
-export type ImportState = ImportCounts & { line: number; taken: number; leftOut: number }
+export type ImportState = ImportCounts & { line: number; taken: number; leftOut: number; warnings: number }
 
 export const startState = (line = 0): ImportState => ({
   ...{ received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 },
-  ...{ line, taken: 0, leftOut: 0 },
+  ...{ line, taken: 0, leftOut: 0, warnings: 0 },
 })
 
 /** How much of the bytes that were read is done. The reader is ahead of what is acknowledged. */
@@ -106,7 +107,11 @@ async function sendOnce(job: ImportJob, unacknowledged: UnacknowledgedItems, sou
       else if ('refused_lines' in answer) {
         for (const [first, last] of answer.refused_lines)
           for (let line = first; line <= last; line++) unacknowledged.refuse(line, unreportedRefusal)
-      } else await acknowledge('progress' in answer ? answer.progress : answer)
+      } else if ('progress' in answer) await acknowledge(answer.progress)
+      else {
+        state.warnings += answer.warnings ?? 0
+        await acknowledge(answer)
+      }
     }
   } catch (error) {
     if (error instanceof KithImportError) await acknowledge(error.progress)

@@ -23,9 +23,9 @@ export type ImportCounts = { received: number; created: number; updated: number;
 
 /**
  * The final counts. `sequence` is the number of a change: the log up to it includes all lines that were not refused. It is absent from a
- * dry run, and if every line was refused.
+ * dry run, and if every line was refused. `warnings` counts the stored lines whose `mobile_number` is no phone number.
  */
-export type ImportResult = ImportCounts & { sequence?: number }
+export type ImportResult = ImportCounts & { sequence?: number; warnings?: number }
 
 /** A refused line, counted from 1. The other lines are processed. */
 export type ImportRefusal = { line: number; error: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }

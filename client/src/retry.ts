@@ -75,7 +75,9 @@ const jitterMs = (attempt: number, random: () => number): number =>
  */
 export function isTemporary(error: unknown): boolean {
   if (!isFailure(error)) return false
-  if (error instanceof KithImportError || error instanceof KithTimeoutError || error.status === null) return true
+  // An import of too many refused lines would end again. Every other end of an import has a passing cause.
+  if (error instanceof KithImportError) return error.code !== 'invalid_parameter'
+  if (error instanceof KithTimeoutError || error.status === null) return true
   // A PATCH of a missing person is `not_found` with status 500.
   return error.status === 429 || (error.status >= 500 && !isKithError(error, 'not_found'))
 }

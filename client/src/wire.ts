@@ -2329,6 +2329,8 @@ export type Settings = {
   contact_email: string | null
   /** The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC. */
   time_zone: string | null
+  /** The country (ISO 3166) of phone numbers that are written without a prefix, such as `IT`. It applies to later writes and look-ups. Null: such a number is stored as sent, and is no address. */
+  default_country: string | null
   page_texts: {
     en?: PageText
     de?: PageText
@@ -2354,6 +2356,8 @@ export type SettingsPatch = {
   contact_email?: string | null
   /** The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC. */
   time_zone?: string | null
+  /** The country (ISO 3166) of phone numbers that are written without a prefix, such as `IT`. It applies to later writes and look-ups. Null: such a number is stored as sent, and is no address. */
+  default_country?: string | null
   /** Title and introduction of the preference page by language. A language that is given is replaced; null removes it. */
   page_texts?: {
     en?: PageText | null

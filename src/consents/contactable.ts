@@ -143,11 +143,12 @@ async function decideAt(
   if (first) row = await readFacts('id', first)
   while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
   const { operation, gone_sequence, gone_at, is_blanked, prefix } = row
-  const address = channelTable[channel].key === 'mobile_key' ? mobileKey(prefix, row.address) : row.address
   const isGone = operation === 'delete' || operation === 'erase'
   // The log of an erased person has no values.
   if (operation === null || operation === 'merge' || (operation !== 'erase' && is_blanked)) return throwNoPerson()
   const current = await currentDefinitions(db, organization_id, signal)
+  const address =
+    channelTable[channel].key === 'mobile_key' ? mobileKey(prefix, row.address, current.default_country) : row.address
   const later = await readDefinitionChanges(reader, organization_id, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
   const purpose = consent_types.find(type => type.id === consent_type_id)

@@ -93,7 +93,7 @@ describe('the key of a phone number', () => {
     ['49', '１５１２３４５６７８９', '+4915123456789'],
     ['800', '12345678', '+80012345678'],
   ])('is E.164: prefix %j and number %j give %s', (prefix, number, key) => {
-    expect(mobileKey(prefix, number)).toBe(key)
+    expect(mobileKey(prefix, number, null)).toBe(key)
   })
 
   it.each([
@@ -112,7 +112,7 @@ describe('the key of a phone number', () => {
     ['words around a number', '39', 'call 3331234567'],
     ['a link', null, 'tel:+39-333-1234567'],
   ])('is null for %s', (_, prefix, number) => {
-    expect(mobileKey(prefix, number)).toBeNull()
+    expect(mobileKey(prefix, number, null)).toBeNull()
   })
 
   it('is null or a possible number in E.164, and the key of the key is the same', () => {
@@ -126,11 +126,11 @@ describe('the key of a phone number', () => {
     )
     fc.assert(
       fc.property(prefix, number, (prefix, number) => {
-        const key = mobileKey(prefix, number)
+        const key = mobileKey(prefix, number, null)
         if (key === null) return
         expect(key).toMatch(/^\+[1-9]\d{4,18}$/)
         expect(parsePhoneNumberFromString(key)?.isPossible()).toBe(true)
-        expect(mobileKey(prefix, ` ${number} `)).toBe(key)
+        expect(mobileKey(prefix, ` ${number} `, null)).toBe(key)
       }),
       { numRuns: 500 },
     )
@@ -182,8 +182,8 @@ describe('the keys that a write changes', () => {
   it('are those of the person after it, and only those whose fields it writes', () => {
     fc.assert(
       fc.property(person, person, (row, columns) => {
-        const changed = changedMatchKeys(row, columns)
-        expect({ ...matchKeys(row), ...changed }).toEqual(matchKeys({ ...row, ...columns }))
+        const changed = changedMatchKeys(row, columns, null)
+        expect({ ...matchKeys(row, null), ...changed }).toEqual(matchKeys({ ...row, ...columns }, null))
         for (const [key, fields] of Object.entries(fieldsByKey))
           expect(key in changed).toBe(fields.some(name => name in columns))
       }),

@@ -65,23 +65,24 @@ const maxKeyLength = 600
 const bounded = (key: string) =>
   key.length <= maxKeyLength ? key : `sha256:${createHash('sha256').update(key).digest('hex')}`
 
-const keyOf: { [Key in keyof MatchKeys]: (fields: Partial<KeyFields>) => MatchKeys[Key] } = {
+const keyOf: { [Key in keyof MatchKeys]: (fields: Partial<KeyFields>, country: string | null) => MatchKeys[Key] } = {
   email_key: ({ email }) => emailKey(email),
-  mobile_key: ({ mobile_prefix, mobile_number }) => mobileKey(mobile_prefix, mobile_number),
+  mobile_key: ({ mobile_prefix, mobile_number }, country) => mobileKey(mobile_prefix, mobile_number, country),
   name_key: fields => nameAndBirthKey(fields as KeyFields),
 }
 
-/** Returns all keys of a person. */
-export function matchKeys(fields: Partial<KeyFields>): MatchKeys {
-  return { email_key: keyOf.email_key(fields), mobile_key: keyOf.mobile_key(fields), name_key: keyOf.name_key(fields) }
+/** Returns all keys of a person. `country` is that of phone numbers without a prefix. */
+export function matchKeys(fields: Partial<KeyFields>, country: string | null): MatchKeys {
+  const keysOf = (name: keyof MatchKeys) => keyOf[name](fields, country)
+  return { email_key: keysOf('email_key'), mobile_key: keysOf('mobile_key'), name_key: keysOf('name_key') }
 }
 
 /** Returns the keys whose fields `columns` changes. `row` is the person before. The other keys are not computed: a phone takes 14 µs. */
-export function changedMatchKeys(row: Profile, columns: Columns): Partial<MatchKeys> {
+export function changedMatchKeys(row: Profile, columns: Columns, country: string | null): Partial<MatchKeys> {
   let keys = noKeys
   for (const key of keyNames)
     if (fieldsByKey[key].some(field => columns[field] !== undefined))
-      keys = { ...keys, [key]: keyOf[key]({ ...row, ...columns }) }
+      keys = { ...keys, [key]: keyOf[key]({ ...row, ...columns }, country) }
   return keys
 }
 

@@ -16,7 +16,8 @@ type Sought = { kind: 'email' | 'mobile' | 'external_id'; key: string }
 /** Returns the people who have an email, a phone or an external identifier, in order of id. */
 export async function lookUpPeople(call: Call<LookupBody>): Promise<HandlerResult> {
   const { db, caller, signal } = call
-  const sought = soughtIn(call.body)
+  const { default_country } = await currentDefinitions(db, caller.organization.id, signal)
+  const sought = soughtIn(call.body, default_country)
   const position: Position = { direction: 'asc', size: maxPeople }
   return answerPage(call, { stack_id: peopleStackId, position }, part => {
     const { kind, key } = sought
@@ -26,7 +27,7 @@ export async function lookUpPeople(call: Call<LookupBody>): Promise<HandlerResul
   })
 }
 
-function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBody): Sought {
+function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBody, country: string | null): Sought {
   const given = [email, mobile_number, external_id].filter(value => value !== undefined)
   if (given.length !== 1)
     refuse('invalid_parameter', 'Look people up by one of email, mobile_number with mobile_prefix, and external_id.', {
@@ -36,7 +37,7 @@ function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBo
     throw new Fault(createValueRefusal(pointer('mobile_prefix'), 'belongs to a mobile_number'))
   if (external_id !== undefined) return { kind: 'external_id', key: external_id }
   if (email !== undefined) return { kind: 'email', key: emailKey(email)! }
-  const key = mobileKey(mobile_prefix, mobile_number)
+  const key = mobileKey(mobile_prefix, mobile_number, country)
   if (key === null) throw new Fault(createValueRefusal(pointer('mobile_number'), notANumber))
   return { kind: 'mobile', key }
 }

@@ -76,7 +76,11 @@ async function merge(
   )
   const { aliases, merges, emails, mobiles } = moved!
   const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, aliases, merges })
-  const addresses = mergedAddresses({ ...survivor.row, ...filled?.change.columns }, other.row)
+  const addresses = mergedAddresses(
+    { ...survivor.row, ...filled?.change.columns },
+    other.row,
+    definitions.default_country,
+  )
   await countFirstAlias(tx, organization_id)
   const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
     organization_id,

@@ -7,12 +7,13 @@ export type MergedAddresses = { email_key: string | null; mobile_key: string | n
 
 type Contact = Partial<Pick<Profile, 'email' | 'mobile_prefix' | 'mobile_number'>>
 
-/** The addresses of a merged person that the survivor does not have itself after the merge. They go on to lead to the survivor. */
-export function mergedAddresses(survivor: Contact, merged: Contact): MergedAddresses {
-  const [email, mobile] = [emailKey(merged.email), mobileKey(merged.mobile_prefix, merged.mobile_number)]
+/** The addresses of a merged person that the survivor does not have itself after the merge. `country` is that of numbers without a prefix. They go on to lead to the survivor. */
+export function mergedAddresses(survivor: Contact, merged: Contact, country: string | null): MergedAddresses {
+  const mobileOf = ({ mobile_prefix, mobile_number }: Contact) => mobileKey(mobile_prefix, mobile_number, country)
+  const [email, mobile] = [emailKey(merged.email), mobileOf(merged)]
   return {
     email_key: email === emailKey(survivor.email) ? null : email,
-    mobile_key: mobile === mobileKey(survivor.mobile_prefix, survivor.mobile_number) ? null : mobile,
+    mobile_key: mobile === mobileOf(survivor) ? null : mobile,
   }
 }
 

@@ -69,6 +69,7 @@ type HistoryItem = {
   pending: boolean
   at: string
   collected_at: string | null
+  undated?: true
   method: (typeof methods)[number] | null
   text_version: number | null
   merged_person_id?: string
@@ -78,7 +79,8 @@ type HistoryItem = {
 const byOrder = (a: HistoryItem, b: HistoryItem) => {
   const strengthOf = ({ state, pending }: HistoryItem) => (pending ? 'waits' : state ? 'granted' : 'refused')
   const ranks = ['waits', 'granted', 'refused']
-  const timeOf = ({ collected_at, at }: HistoryItem) => Date.parse(collected_at ?? at)
+  // An import does not say when an answer without a time was given, so that one is before every other.
+  const timeOf = ({ undated, collected_at, at }: HistoryItem) => (undated ? 0 : Date.parse(collected_at ?? at))
   const methodOf = ({ method }: HistoryItem) => (method ? methods.indexOf(method) : methods.length)
   return (
     timeOf(a) - timeOf(b) ||

@@ -6,7 +6,7 @@ import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
 import { readLastChange } from '../entities/past/past-state.ts'
 import { readBearersWithAliasesSql, readNamesLeftSql, readTargetsSql } from '../entities/write/load-sql.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
-import { checkReturn } from '../entities/write/tombstones.ts'
+import { checkReturn, readKept } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
@@ -70,16 +70,17 @@ async function unmerge(
   const filled = buildFill(survivor, plan.fill, definitions, call.limits)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
   const change = filled?.change
-  const returned = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path })
+  const built = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path })
+  const returned = { ...built, kept: await readKept(tx, definitions, built, merge.sequence) }
 
-  await checkReturn(tx, definitions, returned, call.preferences.erased, merge.sequence)
+  await checkReturn(tx, definitions, returned, call.preferences.erased)
 
   const identifiers = await returnIdentifiers(tx, organization_id, merge)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
   await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
-  await endMerge(tx, organization_id, { merge, survivor, plan, change, returned, facts })
+  await endMerge(tx, definitions, { merge, survivor, plan, change, returned, facts })
   const [links] = await tx.query<{ count: number }>(countListsOfSql, [organization_id, returning])
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
   const targets = returned.relinked.flatMap(({ attribute, targets }) =>
@@ -314,7 +315,7 @@ type Unmerged = {
 /** Ends the merge. Answers of other merges that stand again count from the version of the unmerge on. */
 async function endMerge(
   tx: Transaction,
-  organization_id: number,
+  { organization_id, default_country }: Definitions,
   { merge, survivor, plan, change, returned, facts }: Unmerged,
 ): Promise<void> {
   const until = change?.version ?? survivor.row.version + 1
@@ -346,7 +347,7 @@ async function endMerge(
   // An address that the survivor had taken from this person may be that of another one who is still merged.
   const addresses = facts.remaining.map(({ id, undo }) => ({
     id,
-    ...mergedAddresses({ ...survivor.row, ...columns }, undo.other.columns),
+    ...mergedAddresses({ ...survivor.row, ...columns }, undo.other.columns, default_country),
   }))
   await tx.query(storeAddressesSql, [organization_id, JSON.stringify(addresses)])
 }

@@ -122,6 +122,7 @@ describe('the OpenAPI document', () => {
       'ETag',
       'Idempotency-Replayed',
       'X-Kith-Sequence',
+      'X-Kith-Warning',
       'Location',
     ])
     expect(operationAt('GET /v1/people/{external_id}').responses[412]).toBeUndefined()

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { ndjsonHeaders } from '../../test/support/lines.ts'
 import { useService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { openApiDocument } from '../app.ts'
@@ -8,7 +9,14 @@ import type { JsonSchema } from './shapes.ts'
 
 const document = openApiDocument({ config: loadConfig({}) })
 
-type Parameter = { name: string; in: string; example?: unknown; examples?: unknown; schema: JsonSchema }
+type Parameter = {
+  name: string
+  in: string
+  required?: boolean
+  example?: unknown
+  examples?: unknown
+  schema: JsonSchema
+}
 type Media = { example?: unknown; examples?: unknown }
 type Prefilled = { address: string; method: string; path: string; parameters: Parameter[]; media?: [string, Media] }
 
@@ -49,8 +57,10 @@ function entriesOf(value: unknown): [string, unknown][] {
 describe('the input that the page at /docs fills in', () => {
   it('contains no parameter value, except an If-Match that no entity has', () => {
     for (const { address, parameters } of operations)
-      for (const { name, in: place, example, examples, schema } of parameters) {
-        const filled = [example, examples, schema.default, schema.example, schema.examples, schema.enum]
+      for (const { name, in: place, required = false, example, examples, schema } of parameters) {
+        // The page offers no value as the first choice of an optional parameter.
+        const choices = required ? schema.enum : undefined
+        const filled = [example, examples, schema.default, schema.example, schema.examples, choices]
         const allowed = address.startsWith('PUT ') && name === 'If-Match' ? ['"0"'] : []
         expect([address, place, name, ...filled.filter(value => value !== undefined)]).toEqual([
           address,
@@ -90,6 +100,7 @@ describe('a prefilled write to existing entities', () => {
     const values = { attribute_values: { city: 'Rome' } }
     const person = await send('POST', '/v1/people', { external_id: 'mary', first_name: 'Mary', consents, ...values })
     const record = await send('POST', '/v1/stacks/things', { external_id: 'mary', ...values })
+    const imported = await send('POST', '/v1/people/import', '{"external_id":"ann"}\n', ndjsonHeaders)
     const attribute = await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'shoe', type: 'number' })
     await send('POST', '/v1/webhooks', { url: 'https://receiver.example/', events: ['person.*'] })
     await send('POST', '/v1/segments', { key: 'italian', filter: { language: 'it' } })
@@ -101,6 +112,7 @@ describe('a prefilled write to existing entities', () => {
       segment_key: 'italian',
       attribute_id: String(attribute.body.data.id),
       consent_type_id: '1',
+      import_id: imported.headers.get('X-Request-Id')!,
     }
   })
 

@@ -43,7 +43,8 @@ export const readDefinitionsSql = statement(
      exists (select from aliases a where a.organization_id = $1)
        or exists (select from merges m where m.organization_id = $1 and m.unmerged_sequence is null) as has_aliases,
      exists (select from tombstones t where t.organization_id = $1) as has_tombstones,
-     coalesce((select s.time_zone from organization_settings s where s.organization_id = $1), 'UTC') as time_zone
+     coalesce((select s.time_zone from organization_settings s where s.organization_id = $1), 'UTC') as time_zone,
+     (select s.default_country from organization_settings s where s.organization_id = $1) as default_country
    from change_heads h where h.organization_id = $1`,
 )
 

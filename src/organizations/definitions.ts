@@ -96,6 +96,8 @@ export type Definitions = Readonly<{
   has_tombstones: boolean
   /** The IANA time zone of the days that relative times have. */
   time_zone: string
+  /** The country (ISO 3166) of phone numbers without a prefix. Null: such a number is none. */
+  default_country: string | null
   /** The sort indexes of each stack, by field. */
   sort_indexes: ReadonlyMap<number, ReadonlyMap<string, SortIndex>>
   attributeById: ReadonlyMap<number, Attribute>
@@ -125,6 +127,7 @@ export type DefinitionRows = {
   has_aliases?: boolean
   has_tombstones?: boolean
   time_zone?: string
+  default_country?: string | null
   sort_indexes?: SortIndex[]
 }
 
@@ -141,7 +144,8 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
   const sort_indexes = new Map<number, Map<string, SortIndex>>()
   for (const index of rows.sort_indexes ?? [])
     getOrInsert(sort_indexes, index.stack_id, () => new Map<string, SortIndex>()).set(index.field, index)
-  const { has_aliases = false, has_tombstones = false, last_segment_id = 0, time_zone = 'UTC' } = rows
+  const { has_aliases = false, has_tombstones = false, last_segment_id = 0 } = rows
+  const { time_zone = 'UTC', default_country = null } = rows
   return Object.freeze({
     organization_id,
     version: rows.version,
@@ -153,6 +157,7 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
     has_aliases,
     has_tombstones,
     time_zone,
+    default_country,
     sort_indexes,
     ...(attributes === base?.attributes ? mapsOf(base) : mapAttributes(attributes)),
   })

@@ -45,6 +45,14 @@ const fields = {
       description: 'The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC.',
     }),
   ),
+  default_country: nullable(
+    Type.String({
+      pattern: '^[A-Z]{2}$',
+      description:
+        'The country (ISO 3166) of phone numbers that are written without a prefix, such as `IT`. It applies to later writes and look-ups. ' +
+        'Null: such a number is stored as sent, and is no address.',
+    }),
+  ),
 }
 
 const example = {
@@ -54,6 +62,7 @@ const example = {
   privacy_url: 'https://books.example/privacy',
   contact_email: 'privacy@books.example',
   time_zone: 'Europe/Berlin',
+  default_country: 'DE',
   page_texts: {
     en: { title: 'What may we write to you about?', introduction: 'You can change this at any time.' },
   },
@@ -83,6 +92,7 @@ export const settingsPatch = Type.Object(
     privacy_url: Type.Optional(fields.privacy_url),
     contact_email: Type.Optional(fields.contact_email),
     time_zone: Type.Optional(fields.time_zone),
+    default_country: Type.Optional(fields.default_country),
     page_texts: Type.Optional(
       nullable(
         Type.Object(

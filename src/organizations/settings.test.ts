@@ -17,6 +17,7 @@ const unset = {
   contact_email: null,
   page_texts: {},
   time_zone: null,
+  default_country: null,
   updated_at: null,
 }
 
@@ -43,6 +44,7 @@ it('changes the settings that a patch names, and clears those that are null', as
     contact_email: 'a@books.example',
     page_texts: { en: { title: 'Hi' } },
     time_zone: null,
+    default_country: null,
     updated_at,
   })
   await patch({ page_texts: null })

@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
+import { isCountry } from '../phone-numbers.ts'
 import type { Signal } from '../signal.ts'
 import { type DefinitionCall, differences, throwInvalidField } from './change-definitions.ts'
 import { changeOrganization } from './change-organization.ts'
@@ -15,6 +16,7 @@ const unset: SettingsShape = {
   privacy_url: null,
   contact_email: null,
   time_zone: null,
+  default_country: null,
   page_texts: {},
   updated_at: null,
 }
@@ -39,16 +41,17 @@ export function patchSettings(call: Omit<DefinitionCall, 'limits'>, patch: Setti
     const next = { ...current, ...patch, page_texts: mergeTexts(current.page_texts, patch.page_texts) }
     const changed = differences(current, next)
     if (!changed) return { changes: [], result: { ...current, updated_at } }
-    const { display_name, accent_color, language, privacy_url, contact_email, page_texts, time_zone } = next
+    const { display_name, accent_color, language, privacy_url, contact_email, page_texts } = next
     const texts = JSON.stringify(page_texts)
-    const values = [display_name, accent_color, language, privacy_url, contact_email, texts, time_zone, at]
+    const pages = [display_name, accent_color, language, privacy_url, contact_email, texts]
+    const values = [...pages, next.time_zone, next.default_country, at]
     const operation = updated_at === null ? 'create' : 'update'
     return {
       statements: [tx.query(storeSettingsSql, [organization_id, ...values])],
       // An organization has settings number 1.
       changes: [{ subject: 'settings', id: 1, operation, ...changed }],
-      // The definitions have the time zone.
-      changesDefinitions: 'time_zone' in changed.after,
+      // The definitions have the time zone and the country.
+      changesDefinitions: 'time_zone' in changed.after || 'default_country' in changed.after,
       result: { ...next, updated_at: at },
     }
   })
@@ -72,7 +75,9 @@ const orderedText = ({ title, introduction }: PageText): PageText => ({
   ...(introduction !== undefined && { introduction }),
 })
 
-function checkPatch({ privacy_url, page_texts }: SettingsPatch) {
+function checkPatch({ privacy_url, page_texts, default_country }: SettingsPatch) {
+  if (default_country != null && !isCountry(default_country))
+    throwInvalidField('/default_country', 'must be the ISO 3166 code of a country with phone numbers, such as IT')
   if (privacy_url != null && !isPublicLink(privacy_url))
     throwInvalidField('/privacy_url', 'must be an https URL without a user')
   for (const language of pageLanguages)

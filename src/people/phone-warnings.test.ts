@@ -33,6 +33,19 @@ describe('a mobile number that is none', () => {
     }
   })
 
+  it('is counted in an import, and a dry run under handling=strict names its lines', async () => {
+    const lines = linesFrom([
+      { external_id: 'ada', mobile_number: 'n/a' },
+      { external_id: 'bob', mobile_number: '+39 333 1234567' },
+      { external_id: 'cleo', mobile_number: 'ask' },
+    ])
+    const named = await importLines(shop, '/v1/people/import?dry_run=true', lines, strict)
+    expect(named.refused).toMatchObject([{ line: 1 }, { line: 3 }])
+    const { counts } = await importLines(shop, '/v1/people/import', lines)
+    expect(counts).toMatchObject({ created: 3, failed: 0, warnings: 2 })
+    expect((await importLines(shop, '/v1/people/import', lines)).counts).not.toHaveProperty('warnings')
+  })
+
   it('causes no warning if the number and its prefix come in two writes, or with an extension, or stay as they are', async () => {
     await shop.ok('POST', '/v1/people', { external_id: 'ada', mobile_prefix: '39' })
     const patch = (body: object) => shop.send('PATCH', '/v1/people/ada', body)

@@ -17,9 +17,9 @@ const maxWholeBytes = 1_048_576
 export async function searchEntities(call: Call<SearchBody>, stack_id: number): Promise<HandlerResult> {
   const { db, caller, signal, body } = call
   const organization_id = caller.organization.id
-  const text = parseSearchText(body.text, stack_id)
   const digest = digestOf([stack_id], body.text)
   let definitions = await currentDefinitions(db, organization_id, signal)
+  const text = parseSearchText(body.text, stack_id, definitions.default_country)
   const keys = searchedKeys(definitions).get(stack_id) ?? throwUnsearchable(definitions, stack_id)
   const searched = { organization_id, stacks: [{ stack_id, keys, text }] }
   await beginIndexes(db, searched, signal)

@@ -77,7 +77,7 @@ function searchedIn(definitions: Definitions, owners: readonly string[], text: s
     const fault = (message: string) => details.push({ path: pointer('owners', index), message })
     if (stack_id === undefined) fault('must be `people` or the key of a stack')
     else if (owners.indexOf(owner) < index) fault('occurs twice')
-    const parsed = parseSearchText(text, stack_id ?? peopleStackId)
+    const parsed = parseSearchText(text, stack_id ?? peopleStackId, definitions.default_country)
     const keys = keysByStack.get(stack_id ?? peopleStackId)
     return { stack_id: stack_id!, keys: keys ?? [], text: keys ? parsed : { ...parsed, readings: [] } }
   })

@@ -31,8 +31,8 @@ export type SearchText = {
   mobile_key: string | null
 }
 
-/** Parses the text of a search in a stack. Throws a Fault of 400 if there is too much to look up. */
-export function parseSearchText(text: string, stack_id: number): SearchText {
+/** Parses the text of a search in a stack. `country` is that of phone numbers without a prefix. Throws a Fault of 400 if there is too much to look up. */
+export function parseSearchText(text: string, stack_id: number, country: string | null): SearchText {
   const folded = foldText(text)
   // Only people have phones.
   const joined = stack_id === peopleStackId ? folded.replace(phoneWords, joinPhone) : folded
@@ -46,7 +46,7 @@ export function parseSearchText(text: string, stack_id: number): SearchText {
     ),
     external_id: text,
     email_key: text.includes('@') ? emailKey(text) : null,
-    mobile_key: phone.test(folded) ? mobileKey(null, text) : null,
+    mobile_key: phone.test(folded) ? mobileKey(null, text, country) : null,
   }
 }
 

@@ -378,7 +378,7 @@ describe('a search of people', () => {
     await index()
     const find = (text: string, frequencies?: Frequencies) =>
       service.db.transaction(tx => {
-        const searched = { organization_id: shop.id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0) }] }
+        const searched = { organization_id: shop.id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0, null) }] }
         return findPlaces(tx, searched, undefined, 200, frequencies)
       })
     for (const text of ['anna', 'an', 'anna berg', 'an be', 'an be mari crm', 'maria mario anna', 'marai berg']) {

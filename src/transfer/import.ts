@@ -55,7 +55,7 @@ export type ImportQuery = {
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
 
 /** What became of a line that was written or refused. */
-type LineResult = { refused?: RefusedLine }
+type LineResult = { refused?: RefusedLine; isWarned?: boolean }
 
 type Counts = { received: number } & Record<ImportOutcome, number>
 
@@ -96,6 +96,7 @@ async function* answerLines(
 ): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
   let newest = 0
+  let warnings = 0
   const count: CountOutcome = (outcome, sequence = 0) => {
     newest = Math.max(newest, sequence)
     counts.received += 1
@@ -134,13 +135,18 @@ async function* answerLines(
       if (done) break
       const refused = results.flatMap(({ refused }) => refused ?? [])
       if (refused.length > 0) yield textOfRefused(refused)
+      warnings += results.filter(({ isWarned }) => isWarned).length
       tooManyRefused ??= findTooManyRefused(results)
       if (tooManyRefused) isOver = true
     }
     if (tooManyRefused) throw tooManyRefused
     // The import is stored, whether this succeeds or not.
     await end(counts, newest).catch(() => {})
-    yield textOf({ ...counts, ...(newest > 0 && !call.body.dry_run && { sequence: newest }) })
+    yield textOf({
+      ...counts,
+      ...(warnings > 0 && { warnings }),
+      ...(newest > 0 && !call.body.dry_run && { sequence: newest }),
+    })
   } catch (error) {
     isOver = true
     // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
@@ -252,9 +258,9 @@ async function writeSet(
   return set.map(entry => {
     const outcome = 'write' in entry ? outcomes[next++]! : entry
     if ('done' in outcome) {
-      const { result, sequence } = outcome.done
+      const { result, sequence, warnings } = outcome.done
       count(result as Exclude<ImportOutcome, 'failed'>, sequence)
-      return {}
+      return { isWarned: warnings !== undefined }
     }
     count('failed')
     const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)

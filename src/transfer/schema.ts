@@ -93,6 +93,13 @@ const counts = {
 const finalCounts = Type.Object(
   {
     ...counts,
+    warnings: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'Stored lines with a `mobile_number` that is no phone number. Absent if there are none. With `Prefer: handling=strict`, such lines are refused.',
+      }),
+    ),
     sequence: Type.Optional(
       Type.Integer({
         minimum: 1,

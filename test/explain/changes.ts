@@ -77,6 +77,7 @@ export function testChanges(world: World): void {
           active: true,
           secrets: [],
           tests: [],
+          headers: {},
           created_at: now,
           updated_at: now,
         },

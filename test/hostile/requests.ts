@@ -3,7 +3,7 @@ import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { fieldGenerators, withSelection } from './generators.ts'
 import { ndjsonType, type Operation } from './operations.ts'
 import type { RawRequest } from './sender.ts'
-import type { TestTenant } from './test-tenant.ts'
+import { ownImport, type TestTenant } from './test-tenant.ts'
 import { external_id, padded } from './texts.ts'
 import { formats, valuesOf } from './values.ts'
 
@@ -116,6 +116,7 @@ function paramsOf({ params, template, method }: Operation, stack_key: string): f
         ),
     // The fuzzer's ledgers have two entries.
     tile: fc.constantFrom('0/000.p/2', '0/000.p/1', 'entries/000.p/2', '0/000', '1/000.p/1', 'entries/x001/000'),
+    import_id: fc.constantFrom(ownImport, ownImport, 'unknown'),
     index: fc.constantFrom('0', '1', '2', '999999999999999'),
     old_size: fc.constantFrom('0', '1', '2'),
   }

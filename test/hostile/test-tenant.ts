@@ -2,6 +2,7 @@ import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { scopes } from '../../src/scopes.ts'
 import { startSession } from '../../src/sessions/sessions.ts'
 import { follow } from '../support/followers.ts'
+import { ndjsonHeaders } from '../support/lines.ts'
 import type { Service } from '../support/service.ts'
 import type { Sender } from './sender.ts'
 
@@ -25,6 +26,9 @@ export type TestTenant = {
   /** The sequence number of the last change. */
   head: number
 }
+
+/** The id of an import that the tenant has made. */
+export const ownImport = 'own-import'
 
 /** Attributes that every test tenant declares. generators.ts generates their values. Ids count from 1 in this order. */
 export const attributes = [
@@ -62,6 +66,8 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
   await send('POST', '/v1/segments', { key: 'in_rome', filter: { 'attribute_values.city': 'Rome' } })
   // It stays active, so that it can be replayed.
   await send('POST', '/v1/webhooks', { url: 'https://receiver.invalid/', events: ['person.*'] })
+  const headers = { ...ndjsonHeaders, 'X-Request-Id': ownImport }
+  await send('POST', '/v1/people/import', '{"last_name":"Imported"}\n', headers)
   const apiClient = await send('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })
   const client_id: string = apiClient.body.data.client_id
   await follow(service.db, [searchFollower()])

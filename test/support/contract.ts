@@ -101,6 +101,8 @@ function schemaPointer(
     throw new Error(`${method} ${path} returned ${status}, but the document has no such operation`)
   }
   const response = (operation.responses as Record<number, { $ref?: string; content?: object }>)[status]
+  // The path is none of this operation: PATCH /v1/schema/attributes/batch is not that of an attribute.
+  if (!response && status === 405) return errorSchema
   if (!response) throw new Error(`${method} ${path} returned ${status}, which ${template} does not document`)
   const documented = Object.keys(response.content ?? {})
   const contentType = documented.find(type => type === received) ?? documented[0] ?? 'application/json'

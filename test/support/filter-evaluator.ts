@@ -44,7 +44,7 @@ function isContactable(
     entry => entry.consent_type_id === consent_type_id && entry.channel === channel && entry.state === true,
   )
   const { email, mobile_prefix, mobile_number } = json as Record<string, string | null>
-  const address = channel === 'email' ? email : mobileKey(mobile_prefix, mobile_number)
+  const address = channel === 'email' ? email : mobileKey(mobile_prefix, mobile_number, null)
   return state === 'active' && Boolean(address) && (mandatory || isGranted)
 }
 

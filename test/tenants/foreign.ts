@@ -19,6 +19,7 @@ export type Pairs = {
   segment_key: Pair
   session_id: Pair
   client_id: Pair
+  import_id: Pair
 }
 
 /** Identifiers of the requesting organization by parameter name, for the other parts of a path. */
@@ -49,6 +50,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (path.endsWith('/related')) return bodies.related
   if (path.endsWith('/search')) return { text: 'ada' }
   if (path.endsWith('/erase')) return { reason: 'x' }
+  if (path.endsWith('/undo')) return {}
   if (/\/(un)?merge$/.test(path)) return { from: 'nobody' }
   if (path.endsWith('/contactable')) return bodies.contactable
   if (path.endsWith('/batch')) return { operations: [] }

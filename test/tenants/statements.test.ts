@@ -545,7 +545,7 @@ async function searchWords({ id, send }: Shop) {
   for (const frequent of [0, 1_000])
     for (const text of ['wilhelmina w1', 'wil w'])
       await service.db.transaction(tx => {
-        const searched = { organization_id: id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0) }] }
+        const searched = { organization_id: id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0, null) }] }
         return findPlaces(tx, searched, undefined, 10, { rare: 0, frequent })
       })
   await ok('PATCH', '/v1/people/w1', { first_name: 'Augusta' })
@@ -697,7 +697,7 @@ async function useWebhooks({ send }: Shop) {
   receiver.answer = response => response.writeHead(410).end()
   await expectSuccess(send('POST', '/v1/people', { external_id: 'told again' }))
   await deliver()
-  await ok('PATCH', '/1', { active: true })
+  await ok('PATCH', '/1', { active: true, headers: { Authorization: 'Bearer x' } })
   await ok('GET', '')
   await ok('GET', '/1/deliveries')
   await ok('POST', '/1/rotate')
@@ -761,6 +761,10 @@ async function useErasures(shop: Shop) {
   await ok('POST', '/v1/people/contactable', { consent_type_id: 1, channel: 'email', external_ids: ['eve'] })
   expect((await send('POST', '/v1/people', { external_id: 'eve' })).body.reason).toBe('erased')
   await ok('POST', '/v1/people', { external_id: 'eve' }, { Prefer: 'erased=recreate' })
+  // Somebody who comes back is asked for the erasures before the deletion.
+  const eve = await named('eve')
+  await ok('DELETE', '/v1/people/eve')
+  await ok('POST', `/v1/people/internal/${eve}/restore`)
   await applyErasures(context, [])
 }
 

@@ -137,13 +137,14 @@ export const messages = defineMessages({
     version: (number: number) => `Version ${number}`,
     shownAt: 'Shown at',
     settingsHelp:
-      'These settings are for the pages where people see and change their consents. The time zone is for filters and segments.',
+      'These settings are for the pages where people see and change their consents. The time zone is for filters and segments, the country for phone numbers.',
     settingNames: {
       display_name: 'Name of the organization',
       accent_color: 'Accent colour',
       privacy_url: 'Privacy notice (address)',
       contact_email: 'Contact (email)',
       time_zone: 'Time zone',
+      default_country: 'Country of phone numbers',
     },
     settingHelps: {
       display_name: 'The name that people know you by.',
@@ -151,6 +152,8 @@ export const messages = defineMessages({
       privacy_url: 'An https address.',
       contact_email: 'Where people can ask.',
       time_zone: 'Filters and segments count days in it. For example: Europe/Rome. Empty: UTC.',
+      default_country:
+        'Numbers without a prefix that are written from now on belong to it. Two letters, for example: IT. Empty: such a number is no address.',
     },
     pageLanguage: 'Language if nothing else is known',
     pageLanguageHelp: 'The language of the person and of the browser come first.',
@@ -320,6 +323,7 @@ export const messages = defineMessages({
       privacy_url: 'Datenschutzhinweis (Adresse)',
       contact_email: 'Kontakt (E-Mail)',
       time_zone: 'Zeitzone',
+      default_country: 'Land der Telefonnummern',
     },
     settingHelps: {
       display_name: 'Der Name, unter dem man Sie kennt.',
@@ -327,6 +331,8 @@ export const messages = defineMessages({
       privacy_url: 'Eine https-Adresse.',
       contact_email: 'Wo Personen nachfragen können.',
       time_zone: 'Filter und Segmente zählen die Tage in ihr. Zum Beispiel: Europe/Berlin. Leer: UTC.',
+      default_country:
+        'Nummern ohne Vorwahl, die ab jetzt geschrieben werden, gehören dazu. Zwei Buchstaben, zum Beispiel: DE. Leer: Eine solche Nummer ist keine Adresse.',
     },
     pageLanguage: 'Sprache, wenn sonst nichts bekannt ist',
     pageLanguageHelp: 'Die Sprache der Person und die des Browsers gehen vor.',
@@ -493,6 +499,7 @@ export const messages = defineMessages({
       privacy_url: 'Informativa sulla privacy (indirizzo)',
       contact_email: 'Contatto (email)',
       time_zone: 'Fuso orario',
+      default_country: 'Paese dei numeri di telefono',
     },
     settingHelps: {
       display_name: 'Il nome con cui le persone ti conoscono.',
@@ -500,6 +507,8 @@ export const messages = defineMessages({
       privacy_url: 'Un indirizzo https.',
       contact_email: 'Dove le persone possono chiedere.',
       time_zone: 'I filtri e i segmenti contano i giorni in esso. Per esempio: Europe/Rome. Vuoto: UTC.',
+      default_country:
+        'Vale per i numeri senza prefisso scritti da ora in poi. Due lettere, per esempio: IT. Vuoto: un tale numero non è un indirizzo.',
     },
     pageLanguage: 'Lingua se non si sa altro',
     pageLanguageHelp: 'Prima vengono la lingua della persona e quella del browser.',

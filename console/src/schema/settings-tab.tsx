@@ -16,7 +16,14 @@ import { settingsQuery } from './queries.ts'
 import styles from './schema.module.css'
 
 type PageLanguage = (typeof pageLanguages)[number]
-const plainFields = ['display_name', 'accent_color', 'privacy_url', 'contact_email', 'time_zone'] as const
+const plainFields = [
+  'display_name',
+  'accent_color',
+  'privacy_url',
+  'contact_email',
+  'time_zone',
+  'default_country',
+] as const
 
 type Draft = Record<(typeof plainFields)[number], string> & {
   language: PageLanguage | ''
@@ -34,6 +41,7 @@ function draftOf(settings: Settings): Draft {
     privacy_url: settings.privacy_url ?? '',
     contact_email: settings.contact_email ?? '',
     time_zone: settings.time_zone ?? '',
+    default_country: settings.default_country ?? '',
     language: settings.language ?? '',
     page_texts: Object.fromEntries(texts) as Draft['page_texts'],
   }
@@ -55,7 +63,7 @@ function patchOf(settings: Settings, draft: Draft): SettingsPatch {
   }
 }
 
-/** The settings of the pages that people open from consent links, and the time zone of relative times. */
+/** The settings of the pages that people open from consent links, the time zone of relative times, and the country of phone numbers. */
 export function SettingsTab() {
   const { data, error, refetch } = useQuery(settingsQuery)
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />

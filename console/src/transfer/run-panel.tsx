@@ -125,6 +125,7 @@ function CountList({ state, isDryRun }: { state: ImportRunState; isDryRun: boole
     [texts.refused, state.failed],
     ...(state.overwriting > 0 ? ([[texts.overwriting, state.overwriting]] as [string, number][]) : []),
     ...(state.sharing > 0 ? ([[texts.sharing, state.sharing]] as [string, number][]) : []),
+    ...(state.warnings > 0 ? ([[texts.noPhone, state.warnings]] as [string, number][]) : []),
     ...(state.leftOut > 0 ? ([[texts.skipped, state.leftOut]] as [string, number][]) : []),
   ]
   return (

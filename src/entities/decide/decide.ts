@@ -72,6 +72,8 @@ export type Change = AttributeChange & {
   warnings?: readonly Detail[]
   /** Further external identifiers that lead to the entity from now on. */
   aliases?: readonly string[]
+  /** As in {@link Giving}. */
+  kept?: ReadonlySet<string> | undefined
 }
 
 type NotRefused = { unchanged: EntityRow } | { change: Change }
@@ -179,7 +181,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const { otherwiseNamed } = context
   const attributes = decideAttributes(current, plan, resolveTarget, definitions, limits.entityBytes, otherwiseNamed)
   faults.push(...attributeFaults(write, attributes, limits), ...invisibleFaults(columns, aliases, attributes))
-  const warnings = phoneWarnings(row, columns)
+  const warnings = phoneWarnings(row, columns, definitions.default_country)
   if (write.handling === 'strict') faults.push(...warnings)
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   const isCompleted = isCompleting(write, row)
@@ -214,10 +216,10 @@ const noAliases: string[] = []
 const noWarnings: Detail[] = []
 
 /** Warns of a number that the change gives and that is none with its prefix: nobody can be written to by it, or recognized. */
-function phoneWarnings(row: EntityRow | undefined, columns: Columns): Detail[] {
+function phoneWarnings(row: EntityRow | undefined, columns: Columns, country: string | null): Detail[] {
   if (phoneColumns.every(column => columns[column] === undefined)) return noWarnings
   const { mobile_prefix, mobile_number } = { ...row, ...columns }
-  if (!mobile_number || readPhone(mobile_number, { prefix: mobile_prefix })) return noWarnings
+  if (!mobile_number || readPhone(mobile_number, { prefix: mobile_prefix, country })) return noWarnings
   return [{ path: pointer('mobile_number'), message: notANumber }]
 }
 
@@ -448,6 +450,7 @@ export function buildRestore({
   answers,
   attributes,
   links,
+  kept,
 }: Omit<DeletedEntity, 'isNameTaken'>): Change {
   const { active, ...fields } = columns
   const values = { ...attributes }
@@ -479,5 +482,6 @@ export function buildRestore({
     before: null,
     after,
     created_at,
+    kept,
   }
 }

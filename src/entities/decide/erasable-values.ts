@@ -23,6 +23,8 @@ export type Giving = {
   columns: Columns
   missing: readonly PlannedMissing[]
   aliases?: readonly string[]
+  /** Values that a person who returns had when it left, although an earlier erasure keeps them. */
+  kept?: ReadonlySet<string> | undefined
 }
 
 /** The part of a write that tells what its change gives. */
@@ -30,9 +32,24 @@ type GivingWrite = Pick<Write, 'stack_id' | 'operation'>
 
 /**
  * Returns the values that a change gives to people who do not have them yet, with the paths that name them in the request. `row` is the row
- * before.
+ * before, and `country` that of phone numbers without a prefix.
  */
-export function erasableValues(change: Giving, write: GivingWrite, row: EntityRow | undefined): ErasableValue[] {
+export function erasableValues(
+  change: Giving,
+  write: GivingWrite,
+  row: EntityRow | undefined,
+  country: string | null,
+): ErasableValue[] {
+  const values = givenValues(change, write, row, country)
+  return change.kept?.size ? values.filter(({ value }) => !change.kept!.has(value)) : values
+}
+
+function givenValues(
+  change: Giving,
+  write: GivingWrite,
+  row: EntityRow | undefined,
+  country: string | null,
+): ErasableValue[] {
   const values: ErasableValue[] = change.missing
     .filter(({ name }) => name.stack_id === peopleStackId)
     .map(({ name, pointer: path }) => ({ value: erasableText('external_id', name.external_id), path }))
@@ -42,11 +59,11 @@ export function erasableValues(change: Giving, write: GivingWrite, row: EntityRo
   if (name != null) values.push({ value: erasableText('external_id', name), path: pointer('external_id') })
   for (const alias of change.aliases ?? [])
     values.push({ value: erasableText('external_id', alias), path: pointer('external_id') })
-  const { email_key, mobile_key } = row ? changedMatchKeys(row, columns) : matchKeys(columns)
+  const { email_key, mobile_key } = row ? changedMatchKeys(row, columns, country) : matchKeys(columns, country)
   // A person who writes the same email or phone number in another way gets no new one.
   if (email_key != null && email_key !== emailKey(row?.email))
     values.push({ value: erasableText('email', email_key), path: pointer('email') })
-  if (mobile_key != null && mobile_key !== mobileKey(row?.mobile_prefix, row?.mobile_number))
+  if (mobile_key != null && mobile_key !== mobileKey(row?.mobile_prefix, row?.mobile_number, country))
     values.push({ value: erasableText('mobile', mobile_key), path: pointer('mobile_number') })
   return values
 }

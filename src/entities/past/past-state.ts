@@ -217,4 +217,6 @@ export type DeletedEntity = Omit<PastState, 'links'> & {
   created_at: string
   /** Whether another entity, which may be a placeholder, has its name. */
   isNameTaken: boolean
+  /** Its values that an erasure before its deletion keeps. */
+  kept?: ReadonlySet<string> | undefined
 }

@@ -112,7 +112,9 @@ export class Changed {
     if (this.#definitions.unique.has(stack_id)) this.#noteClaims(stack_id, change, row)
     if (this.#recognizes && stack_id === peopleStackId) this.#noteKeys(change, row)
     const isRecreated =
-      write.erased === 'recreate' && erased && erasableValues(change, write, row).some(({ value }) => erased.has(value))
+      write.erased === 'recreate' &&
+      erased &&
+      erasableValues(change, write, row, this.#definitions.default_country).some(({ value }) => erased.has(value))
     if (change.operation === 'restore' || change.aliases || isRecreated) this.#barrier = this.round
   }
 
@@ -146,7 +148,7 @@ export class Changed {
     if (operation === 'update' && !recognizingFields.some(field => columns[field] !== undefined)) return
     for (const person of [row, { ...row, ...columns }]) {
       if (!person) continue
-      const { email_key, mobile_key } = matchKeys(person)
+      const { email_key, mobile_key } = matchKeys(person, this.#definitions.default_country)
       if (person.external_id != null) this.#note(`external_id\n${person.external_id}`)
       if (email_key !== null) this.#note(`email\n${email_key}`)
       if (mobile_key !== null) this.#note(`mobile\n${mobile_key}`)

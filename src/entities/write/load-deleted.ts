@@ -1,11 +1,12 @@
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
-import type { Definitions } from '../../organizations/definitions.ts'
+import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { EntityRow, Target } from '../entity-row.ts'
 import { type DeletedEntity, readLastChange, readPastState, readStandingTargets } from '../past/past-state.ts'
 import type { Write } from '../write-request.ts'
 import { readBearersSql, readBearersWithAliasesSql, readNamesLeftSql } from './load-sql.ts'
 import type { Loaded } from './loaded.ts'
 import type { Item } from './plan.ts'
+import { readKept } from './tombstones.ts'
 
 /**
  * Read stage of restores: reads the deleted entities from the change log. An item without one addresses an entity that
@@ -50,6 +51,8 @@ async function readDeletedEntity(
   const standing = await readStandingTargets(tx, organization_id, links)
   // A link to itself returns with the entity.
   const itself = (target: Target) => (target.id === id ? { id, external_id: name } : target)
+  const change = { operation: 'restore', external_id: name, columns: state.columns, missing: [] }
+  const kept = stack_id === peopleStackId ? await readKept(tx, definitions, change, deletion.sequence) : undefined
   return {
     ...state,
     id,
@@ -57,6 +60,7 @@ async function readDeletedEntity(
     version: Math.max(deletion.version, lastVersion),
     created_at: deletion.created_at,
     isNameTaken: bearer !== undefined,
+    kept,
   }
 }
 

@@ -286,16 +286,16 @@ export const readTombstonesSql = statement(
    ) t`,
 )
 
-/** $2: values such as `email:ada@example.com`, $3: number of a change. Returns those that an erasure after the change keeps. */
-export const readTombstonesSinceSql = statement(
-  'read_tombstones_since',
+/** $2: values such as `email:ada@example.com`, $3: number of a change. Returns those that an erasure before the change keeps. */
+export const readTombstonesBeforeSql = statement(
+  'read_tombstones_before',
   `select v.value from ${hashed} cross join lateral (
      select t.erasure_id from tombstones t where t.organization_id = $1 and t.hash = h.hash offset 0
    ) t join erasures x on x.organization_id = $1 and x.id = t.erasure_id cross join lateral (
      select c.sequence from changes c
      where c.organization_id = $1 and c.entity_id = x.entity_id order by c.version desc limit 1
    ) c
-   where c.sequence > $3`,
+   where c.sequence < $3`,
 )
 
 /**

@@ -97,7 +97,7 @@ export async function planItems(
     const name = addressedName(write)
     const plan = planWrite(write, definitions, linksLimit, times)
     const item: Item = { write, index, plan, name: name && nameKey(name) }
-    if (write.match) item.match = planMatch(write.match, write.body)
+    if (write.match) item.match = planMatch(write.match, write.body, definitions.default_country)
     items.push(item)
   }
   return items
@@ -333,17 +333,17 @@ type KindKey = { kind: MatchKind; key: string }
 export type MatchPlan = { tried: readonly KindKey[]; others: readonly KindKey[] }
 
 /** Plans the recognition of a write's person. A kind whose value the body lacks, or whose phone is no number, is skipped. */
-function planMatch(match: readonly MatchKind[], body: EntityBody): MatchPlan {
+function planMatch(match: readonly MatchKind[], body: EntityBody, country: string | null): MatchPlan {
   const keysOf = (kinds: readonly MatchKind[]) =>
     kinds.flatMap((kind): KindKey[] => {
-      const key = keyOf(kind, body)
+      const key = keyOf(kind, body, country)
       return key ? [{ kind, key }] : []
     })
   const others = (['email', 'mobile'] as const).filter(kind => !match.includes(kind))
   return { tried: keysOf(match), others: keysOf(others) }
 }
 
-function keyOf(kind: MatchKind, body: EntityBody): string | null | undefined {
+function keyOf(kind: MatchKind, body: EntityBody, country: string | null): string | null | undefined {
   if (kind === 'external_id') return body.external_id
-  return kind === 'email' ? emailKey(body.email) : mobileKey(body.mobile_prefix, body.mobile_number)
+  return kind === 'email' ? emailKey(body.email) : mobileKey(body.mobile_prefix, body.mobile_number, country)
 }

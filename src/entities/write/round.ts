@@ -73,7 +73,7 @@ export async function decideRound(
       const current = row ? { row, links: linksOf(loaded, row.id, item, definitions) } : null
       const decision = decide(current, write, plan, { ...shared, deleted: loaded.deleted.get(item) })
       if (!erased || write.erased === 'recreate' || !('change' in decision)) return decision
-      const ofErased = erasedRefusal(erasableValues(decision.change, write, row), erased)
+      const ofErased = erasedRefusal(erasableValues(decision.change, write, row, definitions.default_country), erased)
       return ofErased ? { refusal: ofErased } : decision
     }
     const decision = decideItem()

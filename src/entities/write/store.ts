@@ -54,7 +54,7 @@ function storeEntities(tx: Transaction, { definitions, at, accepted }: DecidedRo
     .filter(({ change }) => insertsRow(change))
     .map(({ stack_id, change: { id, columns, set, created_at = at } }) => ({
       ...{ organization_id, stack_id, id, answers: {}, ...columns, attributes: set, created_at, updated_at: at },
-      ...(stack_id === peopleStackId && matchKeys(columns)),
+      ...(stack_id === peopleStackId && matchKeys(columns, definitions.default_country)),
     }))
   return rows.length === 0 ? [] : [tx.append(insertEntities, rows)]
 }
@@ -63,7 +63,7 @@ function storeEntities(tx: Transaction, { definitions, at, accepted }: DecidedRo
 function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promise<unknown>[] {
   const { definitions, at, accepted } = round
   const { organization_id } = definitions
-  const stored = accepted.filter(({ change }) => !insertsRow(change)).map(storedOf)
+  const stored = accepted.filter(({ change }) => !insertsRow(change)).map(entry => storedOf(entry, definitions))
   const logged = accepted.map((entry, index) => loggedOf(entry, base + index + 1, round))
   return [
     tx.query(storeChangesSql, [organization_id, JSON.stringify(stored), base + accepted.length, at]),
@@ -92,12 +92,13 @@ type Stored = Pick<Change, 'operation' | 'id' | 'version'> & {
   removed_keys?: string[]
 }
 
-function storedOf({ stack_id, change, row }: Accepted): Stored {
+function storedOf({ stack_id, change, row }: Accepted, { default_country }: Definitions): Stored {
   const { operation, id, version, columns, set, removed } = change
   const { ctid, version: read_version } = (row ?? noRow) as StoredRow
   const stored: Stored = { stack_id, id, ctid, operation, version, read_version }
   if (operation !== 'update') return stored
-  stored.columns = stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row!, columns) } : columns
+  stored.columns =
+    stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row!, columns, default_country) } : columns
   if (removed.length === 0 && Object.keys(set).length === 0) return stored
   stored.attributes = set
   stored.removed_keys = removed

@@ -4,7 +4,7 @@ import { type Definitions, peopleStackId } from '../../organizations/definitions
 import { profileChanges } from '../decide/decide.ts'
 import { erasableValues, erasedRefusal, type Giving } from '../decide/erasable-values.ts'
 import type { Write } from '../write-request.ts'
-import { readTombstonesSinceSql, readTombstonesSql } from './load-sql.ts'
+import { readTombstonesBeforeSql, readTombstonesSql } from './load-sql.ts'
 import { type Loaded, rowOf } from './loaded.ts'
 import { addressedName, type Item, nameKey } from './plan.ts'
 import type { DecidedRound } from './round.ts'
@@ -16,16 +16,16 @@ import { deleteTombstonesSql } from './store-sql.ts'
  */
 export async function readGivenTombstones(
   tx: Transaction,
-  { organization_id, has_tombstones }: Definitions,
+  { organization_id, has_tombstones, default_country }: Definitions,
   loaded: Omit<Loaded, 'erased'>,
 ): Promise<ReadonlySet<string> | undefined> {
   if (!has_tombstones) return undefined
-  const values = loaded.items.flatMap(item => givenValues(item, loaded))
+  const values = loaded.items.flatMap(item => givenValues(item, loaded, default_country))
   return values.length === 0 ? undefined : readErased(tx, organization_id, [...new Set(values)])
 }
 
 /** The values that an item gives to somebody if it is accepted: at least those that its change gives. */
-function givenValues(item: Item, loaded: Omit<Loaded, 'erased'>): string[] {
+function givenValues(item: Item, loaded: Omit<Loaded, 'erased'>, country: string | null): string[] {
   const { write, plan } = item
   const row = rowOf(loaded, item)
   const deleted = loaded.deleted.get(item)
@@ -36,10 +36,11 @@ function givenValues(item: Item, loaded: Omit<Loaded, 'erased'>): string[] {
     operation: write.operation,
     external_id: row ? row.external_id : (addressedName(write)?.external_id ?? null),
     columns: deleted?.columns ?? profileChanges(row, write),
+    kept: deleted?.kept,
     missing,
     ...(write.alias !== undefined && { aliases: [write.alias] }),
   }
-  return erasableValues(given, write, row).map(({ value }) => value)
+  return erasableValues(given, write, row, country).map(({ value }) => value)
 }
 
 /** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
@@ -52,23 +53,40 @@ async function readErased(
   return new Set(rows.map(({ value }) => value))
 }
 
+/** The change that brings a person back: a restore or an unmerge. */
+const returning = { stack_id: peopleStackId, operation: 'restore' } as const
+
+/**
+ * Returns those of the values of a person who returns that belonged to somebody who was erased before the person left by the change
+ * `leftBy`, its deletion or merge. The person had them all the same, so it keeps them.
+ */
+export async function readKept(
+  tx: Transaction,
+  { organization_id, has_tombstones, default_country }: Definitions,
+  change: Giving,
+  leftBy: number,
+): Promise<ReadonlySet<string> | undefined> {
+  if (!has_tombstones) return undefined
+  const values = erasableValues(change, returning, undefined, default_country).map(({ value }) => value)
+  if (values.length === 0) return undefined
+  const rows = await tx.query<{ value: string }>(readTombstonesBeforeSql, [organization_id, values, leftBy])
+  return new Set(rows.map(({ value }) => value))
+}
+
 /**
  * Checks the change by which an unmerge brings a person back. With `recreate`, forgets the tombstones of the values. Throws a Fault of
- * 409 if one belongs to a person who was erased since the change `since`, the merge. The person keeps what it had after an earlier erasure.
+ * 409 if one belongs to a person who was erased since.
  */
 export async function checkReturn(
   tx: Transaction,
-  { organization_id, has_tombstones }: Definitions,
+  { organization_id, has_tombstones, default_country }: Definitions,
   change: Giving,
   erasedPeople: 'refuse' | 'recreate',
-  since: number,
 ): Promise<void> {
   if (!has_tombstones) return
-  const write = { stack_id: peopleStackId, operation: 'restore' } as const
-  const given = erasableValues(change, write, undefined)
+  const given = erasableValues(change, returning, undefined, default_country)
   const values = given.map(({ value }) => value)
-  const rows = await tx.query<{ value: string }>(readTombstonesSinceSql, [organization_id, values, since])
-  const erased = new Set(rows.map(({ value }) => value))
+  const erased = await readErased(tx, organization_id, values)
   if (erased.size === 0) return
   if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
   else throw new Fault(erasedRefusal(given, erased)!)
@@ -82,10 +100,10 @@ export function forgetTombstones(tx: Transaction, set: DecidedRound): Promise<un
   return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, values])]
 }
 
-function valuesOf({ accepted }: DecidedRound, isAsked: (write: Write) => boolean) {
+function valuesOf({ accepted, definitions }: DecidedRound, isAsked: (write: Write) => boolean) {
   const values = new Set<string>()
   for (const { item, change, row, isPlaceholder } of accepted)
     if (item && !isPlaceholder && isAsked(item.write))
-      for (const { value } of erasableValues(change, item.write, row)) values.add(value)
+      for (const { value } of erasableValues(change, item.write, row, definitions.default_country)) values.add(value)
   return [...values]
 }

@@ -15,14 +15,28 @@ export const pathsOf = (row: Route, table: Route[]): string[] => [
  * path of `/v1/attributes/{id}`.
  */
 export const foreignPathsOf = (row: Route, table: Route[]): string[] =>
-  overlapsOf(row, table).filter(path => !isPossible(row, path))
+  [...overlapsOf(row, table), ...narrowerPathsOf(row, table)].filter(path => !isPossible(row, path))
+
+/** The paths of the table that a row matches too, but for those that have its method. */
+function narrowerPathsOf(row: Route, table: Route[]): string[] {
+  const own = row.path.split('/')
+  const matches = (path: string) => {
+    const segments = path.split('/')
+    return segments.length === own.length && own.every((one, index) => isParameter(one) || one === segments[index])
+  }
+  const paths = new Set(table.map(({ path }) => path).filter(matches))
+  return [...paths.difference(new Set(pathsWithMethodOf(row, table)))]
+}
 
 /** The paths that match a row and, with a word for a parameter, a row of another method. */
 function overlapsOf(row: Route, table: Route[]): string[] {
   const overlaps = table.map(other => findOverlap(row.path.split('/'), other.path.split('/')))
-  const declaredPaths = table.filter(({ method }) => method === row.method).map(({ path }) => path)
+  const declaredPaths = pathsWithMethodOf(row, table)
   return [...new Set(overlaps.filter(path => path !== undefined && !declaredPaths.includes(path)))] as string[]
 }
+
+const pathsWithMethodOf = (row: Route, table: Route[]): string[] =>
+  table.filter(({ method }) => method === row.method).map(({ path }) => path)
 
 /** Whether the parameters of a row can have the words that a path has in their places. */
 function isPossible({ path, params = {} }: Route, other: string): boolean {

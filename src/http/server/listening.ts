@@ -2,7 +2,6 @@ import cluster from 'node:cluster'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
-import { Server as HttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type ListenOptions, Server } from 'node:net'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 
@@ -74,7 +73,7 @@ async function listenOnAll(server: HttpServer, requested: Address, heldLock?: Se
   const { address: host, family, port } = server.address() as AddressInfo
   const lock = heldLock ?? (await lockPort({ host, port }))
   // The options with which Node's own servers listen.
-  const options = { allowHalfOpen: !(server instanceof HttpsServer), noDelay: true }
+  const options = { allowHalfOpen: true, noDelay: true }
   const all: Server[] = [server]
   while (all.length < socketCount) {
     const other = createServer(options, socket => server.emit('connection', socket))

@@ -1,14 +1,21 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { connect as connectByTls } from 'node:tls'
 import pino from 'pino'
 import { describe, expect, it } from 'vitest'
+import { writePair } from '../../../test/support/certificate.ts'
 import { loadConfig } from '../../config.ts'
 import { createDrain } from './drain.ts'
 import { clientAddress, createServer, type Serve } from './server.ts'
 
 /** A server that passes every request to `serve`. */
-const createTestServer = (serve: Serve) =>
+const createTestServer = (serve: Serve, settings: NodeJS.ProcessEnv = {}) =>
   createServer(
-    { config: loadConfig({}), logger: pino({ level: 'silent' }), drain: createDrain() },
+    { config: loadConfig(settings), logger: pino({ level: 'silent' }), drain: createDrain() },
     { admit: () => ({ leave: () => {} }), inFlight: () => 0, stop: () => {} },
     serve,
   )
@@ -37,6 +44,44 @@ describe('X-Forwarded-For', () => {
   it('falls back to the address of the connection if it is missing or empty', async () => {
     for (const headers of [{}, { 'X-Forwarded-For': '' }, { Forwarded: 'for=198.51.100.66' }])
       expect(await readClientAddress(1, headers as Record<string, string>)).toBe('127.0.0.1')
+  })
+})
+
+describe('a connection whose client sends nothing more', () => {
+  /** Sends the requests, ends the sending side, and returns the socket. */
+  async function sendAll(address: string, paths: string[]): Promise<Socket> {
+    const { port, protocol } = new URL(address)
+    const target = { port: Number(port), host: '127.0.0.1', allowHalfOpen: true }
+    const isTls = protocol === 'https:'
+    const socket = isTls ? connectByTls({ ...target, rejectUnauthorized: false }) : connect(target)
+    await once(socket, isTls ? 'secureConnect' : 'connect')
+    socket.end(paths.map(path => `GET ${path} HTTP/1.1\r\nHost: kith\r\n\r\n`).join(''))
+    return socket
+  }
+
+  it.each(['http', 'https'])('gets every response, in order, and is closed then (%s)', async protocol => {
+    const folder = await mkdtemp(join(tmpdir(), 'kith-'))
+    const app = createTestServer(
+      async exchange => {
+        const { socket } = exchange.request
+        if (!socket.readableEnded) await once(socket, 'end')
+        exchange.send(200, exchange.url)
+      },
+      protocol === 'https' ? await writePair(folder) : {},
+    )
+    const socket = await sendAll(await app.listen({ host: '127.0.0.1', port: 0 }), ['/1', '/2', '/3'])
+    expect((await text(socket)).match(/^\/\d/gm)).toEqual(['/1', '/2', '/3'])
+    await app.close()
+    await rm(folder, { recursive: true })
+  })
+
+  it('is closed if no response comes for some seconds, so that a client that is gone costs no more', async () => {
+    const closed = Promise.withResolvers<void>()
+    const app = createTestServer(exchange => exchange.request.socket.once('close', () => closed.resolve()))
+    const socket = await sendAll(await app.listen({ host: '127.0.0.1', port: 0 }), ['/'])
+    await closed.promise
+    expect(await text(socket)).toBe('')
+    await app.close()
   })
 })
 

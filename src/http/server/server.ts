@@ -69,11 +69,14 @@ export function createServer(settings: Settings, gate: Gate, serve: Serve): App 
     // The deadline limits the time of a whole request (exchange.ts).
     requestTimeout: 0,
     keepAliveTimeout: keepAliveMs,
+    // Node's own default without TLS.
+    allowHalfOpen: true,
   }
   const server = tls ? https.createServer({ ...options, ...readTls(tls) }, receive) : createHttpServer(options, receive)
   // Closes a connection without traffic, such as one whose client does not read its response.
   server.setTimeout(Math.max(2 * limits.requestMs, minConnectionTimeoutMs))
   server.on('clientError', answerClientError)
+  answerHalfClosed(server)
   // Otherwise Node answers an unknown expectation by itself, without kith's error format.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     unknownExpectations.add(request)
@@ -141,6 +144,23 @@ function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
     else start(connection, request, response)
   }
 }
+
+/** The time without a byte after which a connection closes whose client sends nothing more. */
+const halfClosedMs = 2_000
+
+/**
+ * Answers the requests of a client that has ended its sending side, and then closes the connection. A client that is gone looks the same
+ * until something is sent to it, so such a connection must not be silent for long: its reads would run on.
+ */
+function answerHalfClosed(server: DuplexServer): void {
+  // Otherwise Node ends its side too, and drops the responses.
+  server.httpAllowHalfOpen = true
+  server.on(server instanceof https.Server ? 'secureConnection' : 'connection', (socket: Socket) => {
+    socket.once('end', () => socket.setTimeout(halfClosedMs))
+  })
+}
+
+type DuplexServer = (Server | https.Server) & { httpAllowHalfOpen?: boolean }
 
 /** The client's X-Request-Id if it has the documented form, otherwise a new UUID. */
 export function requestId(header: string | string[] | undefined): string {

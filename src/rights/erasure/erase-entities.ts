@@ -111,7 +111,7 @@ export async function eraseEntities(
   const hasSegments = definitions.last_segment_id > 0
   const members = hasSegments ? people : []
   await lockFollowers(tx, organization_id, person.length > 0)
-  const identifiers = await readIdentifiers(tx, organization_id, { ids, people: person, rows })
+  const identifiers = await readIdentifiers(tx, definitions, { ids, people: person, rows })
 
   const removed: RemovedRows = { entities: rows.length }
   if (person.length > 0) await keepUnsealedLeaves(tx, organization_id, person)

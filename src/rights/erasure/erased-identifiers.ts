@@ -2,7 +2,7 @@ import type { Transaction } from '../../db/db.ts'
 import { erasableText } from '../../entities/decide/erasable-values.ts'
 import type { Profile, StoredRow } from '../../entities/entity-row.ts'
 import { emailKey } from '../../entities/match-keys.ts'
-import { peopleStackId } from '../../organizations/definitions.ts'
+import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { mobileKey } from '../../phone-numbers.ts'
 import { readAliasesOfSql, readLoggedIdentifiersSql, readMergedContactsSql } from './erased-tables-sql.ts'
 
@@ -39,7 +39,7 @@ type Known = { ids: string[]; people: string[]; rows: readonly StoredRow[] }
  */
 export async function readIdentifiers(
   tx: Transaction,
-  organization_id: number,
+  { organization_id, default_country }: Definitions,
   { ids, people, rows }: Known,
 ): Promise<ErasedIdentifiers> {
   const logged = await tx.query<LoggedIdentifiers>(readLoggedIdentifiersSql, [organization_id, ids])
@@ -54,13 +54,13 @@ export async function readIdentifiers(
     for (const text of printedForms(name)) texts.add(text)
   }
   const addContact = (contact: Contact) => {
-    for (const value of contactValues(contact)) values.add(value)
+    for (const value of contactValues(contact, default_country)) values.add(value)
     for (const text of [contact.email, contact.mobile_number])
       for (const printed of printedForms(text ?? '')) texts.add(printed)
   }
   for (const { stack_id, before, after } of logged)
     for (const side of [before, after]) addName(stack_id, side.external_id ?? null)
-  const { had, given } = contactsIn(logged)
+  const { had, given } = contactsIn(logged, default_country)
   for (const contact of had) addContact(contact)
   for (const value of given) values.delete(value)
   for (const row of rows) {
@@ -78,7 +78,11 @@ const noContact: Contact = { email: null, mobile_prefix: null, mobile_number: nu
  * The emails and phones that the entities had, by their changes in the order of the versions, and the values that they had only by a merge
  * that was undone. A change logs only what it changes, so a number may belong to a prefix that an earlier change wrote.
  */
-export function contactsIn(logged: readonly LoggedIdentifiers[]): { had: Contact[]; given: ReadonlySet<string> } {
+export function contactsIn(
+  logged: readonly LoggedIdentifiers[],
+  country: string | null,
+): { had: Contact[]; given: ReadonlySet<string> } {
+  const valuesOf = (contact: Contact) => contactValues(contact, country)
   const had: Contact[] = []
   const [given, own] = [new Set<string>(), new Set<string>()]
   let state = { id: '', ...noContact }
@@ -87,13 +91,12 @@ export function contactsIn(logged: readonly LoggedIdentifiers[]): { had: Contact
     const first = { ...state, ...contactIn(before) }
     const last = { ...first, ...contactIn(after) }
     if (is_given) {
-      for (const value of [...contactValues(written(first, before)), ...contactValues(written(last, after))])
-        given.add(value)
+      for (const value of [...valuesOf(written(first, before)), ...valuesOf(written(last, after))]) given.add(value)
     } else {
       had.push(first, last)
       state = last
     }
-    if (is_own && !is_given) for (const value of contactValues(written(last, after))) own.add(value)
+    if (is_own && !is_given) for (const value of valuesOf(written(last, after))) own.add(value)
   }
   return { had, given: given.difference(own) }
 }
@@ -113,8 +116,8 @@ const contactIn = (side: Partial<Contact>): Partial<Contact> =>
   )
 
 /** The email and the phone as tombstones have them. */
-function contactValues({ email, mobile_prefix, mobile_number }: Contact): string[] {
-  const [mailKey, phoneKey] = [emailKey(email), mobileKey(mobile_prefix, mobile_number)]
+function contactValues({ email, mobile_prefix, mobile_number }: Contact, country: string | null): string[] {
+  const [mailKey, phoneKey] = [emailKey(email), mobileKey(mobile_prefix, mobile_number, country)]
   return [
     ...(mailKey === null ? [] : [erasableText('email', mailKey)]),
     ...(phoneKey === null ? [] : [erasableText('mobile', phoneKey)]),

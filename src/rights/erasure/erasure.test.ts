@@ -642,6 +642,32 @@ describe('a person who was erased', () => {
     await expectSuccess(send('POST', '/v1/people', { external_id: external_id.normalize('NFC') }))
   })
 
+  it('does not keep somebody else from a restore with the email and phone number of both, if it was deleted after the erasure', async () => {
+    const organization = await createShop(service)
+    const { send, ok } = organization
+    const person = await createPerson(organization)
+    const { email, mobile_prefix, mobile_number } = person
+    const shared = { email, mobile_prefix, mobile_number }
+    const early = await ok('POST', '/v1/people', { external_id: 'early', ...shared })
+    const late = await ok('POST', '/v1/people', { external_id: 'late', ...shared })
+    const restore = (id: string, headers?: Record<string, string>) =>
+      send('POST', `/v1/people/internal/${id}/restore`, undefined, headers)
+    await ok('DELETE', '/v1/people/early')
+    await expectSuccess(erase(organization, person.external_id))
+    await ok('DELETE', '/v1/people/late')
+    const { data } = (await expectSuccess(restore(late.id))).body
+    expect(data).toMatchObject({ external_id: 'late', ...shared })
+    const refused = await restore(early.id)
+    expect([refused.status, (refused.body as { reason?: string }).reason]).toEqual([409, 'erased'])
+    expect(refused.body.details?.map(({ path }) => path)).toEqual(['/email', '/mobile_number'])
+    // The tombstones stay when a restore that needs none of them asks to forget them.
+    await ok('DELETE', '/v1/people/late')
+    await expectSuccess(restore(late.id, recreate))
+    expect(ofStatus(await send('POST', '/v1/people', { email }))).toEqual(erasedAt('/email'))
+    await expectSuccess(restore(early.id, recreate))
+    await expectSuccess(send('POST', '/v1/people', shared))
+  })
+
   it('does not keep somebody else from writing the own email and phone number in another way', async () => {
     const organization = await createShop(service)
     const { send } = organization
