@@ -290,7 +290,7 @@ async function writeAll(db: Database, { items, definitions }: Planned, options: 
   return outcomes
 }
 
-/** Writes a set within its own deadline, which begins when the sets before it are written. */
+/** Writes lines in sets, each within its own deadline, which begins when the sets before it are written. */
 async function writeWithin(
   { db, caller, limits, body }: Call<ImportQuery>,
   writes: Write[],
@@ -301,7 +301,8 @@ async function writeWithin(
   let timer: NodeJS.Timeout | undefined
   const onStart = () => {
     const late = new Fault(createRefusal('operation_failed', timeoutMessage, { status: 504 }))
-    timer ??= setTimeout(() => controller.abort(late), limits.requestMs)
+    clearTimeout(timer)
+    timer = setTimeout(() => controller.abort(late), limits.requestMs)
   }
   const options = { limits, signal: controller.signal, onStart }
   try {
