@@ -111,6 +111,8 @@ const shared: FieldGenerators = {
   // A batch with emails might give a person an alias, as `withoutAlias` says.
   match: fc.constantFrom(['external_id'], ['external_id', 'mobile'], ['mobile', 'external_id']),
   url: padded(webhookUrl),
+  default_country: fc.constantFrom(undefined, null, 'IT', 'US'),
+  headers: fc.constantFrom(undefined, {}, { Authorization: 'Bearer x' }, { 'X-Shop': 'a', 'x-key': 'b c' }),
   stacks: fc.constantFrom(null, ['orders'], ['visits', 'orders']),
   keys: fc.constantFrom(null, ['email'], ['state', 'attribute_values.city']),
   channels,

@@ -131,6 +131,8 @@ function findUnexpectedRefusal(
     '/searchable',
     '/channels/0/is_default',
     '/sms_consent',
+    // Few of the generated numbers are phone numbers.
+    ...(strictHandling ? ['/mobile_number'] : []),
   ]
   // Whether a rule fits depends on the type of its attribute.
   const isRule = (path: string) => /Attributes?$/.test(id) && (ruleNames as string[]).includes(path.split('/')[1]!)
@@ -224,7 +226,8 @@ async function readWebhook(tenant: TestTenant, { operation, body }: Plan, data: 
   const { secret: _, ...shown } = data
   const read = await get(tenant, `/v1/webhooks/${shown.id}`)
   if (!isDeepStrictEqual(read.body.data, shown)) return `the webhook reads ${read.text}`
-  const sent = trimStrings(body ?? {}) as Values
+  // Of the headers, a read shows the names only, also those that an earlier request set.
+  const { headers: _headers, ...sent } = trimStrings(body ?? {}) as Values
   const different = Object.keys(sent).find(key => !isDeepStrictEqual(shown[key], sent[key]))
   return different && `${different} reads ${JSON.stringify(shown[different])}`
 }

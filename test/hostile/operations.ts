@@ -76,7 +76,7 @@ function operationOf(method: string, template: string, documented: DocumentedOpe
     isBodyRequired: documented.requestBody?.required ?? false,
     isVersioned: parameters.includes('If-Match'),
     preferParameter: parameters.find(name => name.startsWith('Prefer')),
-    hasDryRun: parameters.includes('dry_run') && !/\/((un)?merge|erase|declare)$/.test(template),
+    hasDryRun: parameters.includes('dry_run') && !/\/((un)?merge|erase|declare|undo)$/.test(template),
     hasLines: template.endsWith('/aggregate') && ndjsonType in (documented.responses[200]?.content ?? {}),
   }
 }
