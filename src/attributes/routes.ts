@@ -14,12 +14,12 @@ import {
 } from './attributes.ts'
 import { definitionsWithProgress } from './indexing.ts'
 import {
+  type AttributeBody,
   type AttributePatch,
+  type AttributesBody,
   attributePatch,
   attribute as attributeSchema,
   maxBatchedAttributes,
-  type NewAttribute,
-  type NewAttributes,
   newAttribute,
   newAttributes,
 } from './schema.ts'
@@ -31,7 +31,7 @@ const byId = { tag, path: '/v1/schema/attributes/{id}', params: { id: 'number' }
 /** The route table of attributes. */
 export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
   return [
-    definitionWrite<NewAttribute>({
+    definitionWrite<AttributeBody>({
       method: 'POST',
       tag,
       path,
@@ -49,7 +49,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
         return { status: 201, data: attributeToJson(attribute, definitions), headers }
       },
     }),
-    definitionWrite<NewAttributes>({
+    definitionWrite<AttributesBody>({
       method: 'POST',
       tag,
       path: `${path}/batch`,

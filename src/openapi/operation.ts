@@ -115,7 +115,7 @@ export function openOperationOf(row: OpenRoute, { shapes, errorResponses }: Part
   const name = namePrefix(row)
   const content = enveloped
     ? envelopeOf(answer, undefined, shapes, name)
-    : contentOf(answer, undefined, shapes, `${name}Response`)
+    : contentOf(answer, undefined, shapes, `${name}Answer`)
   const ownResponses = Object.entries(row.ownRefusals ?? {}).map(([status, refusal]) => [
     status,
     ownResponseOf(refusal, status, shapes, `${name}Error`),
@@ -150,10 +150,10 @@ function ownResponseOf(
   return { description, headers: headersOf(names), content: { [jsonType]: contentOf(answer, undefined, shapes, name) } }
 }
 
-function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
+function parametersOf(row: Route, { parameters, shapes }: Parts): JsonSchema[] {
   const { params, versioned, prefers, method } = row
   const share = (name: string, parameter: JsonSchema) => {
-    parameters[name] = parameter
+    parameters[name] = { ...parameter, schema: shapes.write(parameter.schema as TSchema, name) }
     return { $ref: `#/components/parameters/${name}` }
   }
   const inPath = Object.entries(params ?? {}).map(([name, kind]) =>
@@ -265,9 +265,7 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (isWriting(row.scope, method) && !row.streams) names.push('X-Kith-Sequence')
   if (prefers?.includes('references=strict') && !row.streams) names.push('X-Kith-Warning')
   const contentIn = (type: string, data: TSchema, name: string, value?: unknown) =>
-    type === ndjsonType
-      ? linesOf(data, value, shapes, `${name}Line`)
-      : contentOf(data, value, shapes, `${name}Response`)
+    type === ndjsonType ? linesOf(data, value, shapes, `${name}Line`) : contentOf(data, value, shapes, `${name}Answer`)
   const plainType = row.streams ? ndjsonType : answerType
   const contentWith = (data: TSchema, name: string) => {
     const content: Record<string, JsonSchema> = plainType
@@ -288,7 +286,8 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
     Object.entries(successes).map(([status, description]) => [status, responseOf(status, description)]),
   )
   if (!row.dryRun || responses[200]) return responses
-  const content = contentWith(row.dryRun, `${namePrefix(row)}DryRun`)
+  // Many generated clients have one type for all successes, that of the first.
+  const content = contentWith(Type.Union([answer, row.dryRun]), `${namePrefix(row)}OrDryRun`)
   return { ...responses, 200: { description: dryRunDescription, headers: headersOf(['X-Request-Id']), content } }
 }
 
@@ -331,7 +330,7 @@ function envelopeOf(data: TSchema, example: unknown, shapes: Shapes, name: strin
   const value = example ?? exampleOf(data)
   const { title = 'const' in data ? 'Done' : name } = data as { title?: string }
   const enveloped = value === undefined ? undefined : { status: 'Success', data: value }
-  return contentOf(successEnvelope(data), enveloped, shapes, `${title}Response`)
+  return contentOf(successEnvelope(data), enveloped, shapes, `${title}Envelope`)
 }
 
 /** The example of a schema: its first example, its constant, or the example of the first option of a union. */

@@ -10,8 +10,8 @@ import { authorOf, throwInvalidField } from '../organizations/change-definitions
 import { definitionWrite } from '../organizations/definition-dry-run.ts'
 import { currentDefinitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import {
-  type NewSegment,
   newSegment,
+  type SegmentBody,
   type SegmentPatch,
   type SegmentPeopleQuery,
   segmentList,
@@ -37,7 +37,7 @@ const byKey = { tag, path: `${path}/{segment_key}`, params: { segment_key: 'key'
 /** The route table of segments. */
 export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, schemas: EntitySchemas): Route[] {
   return [
-    definitionWrite<NewSegment>({
+    definitionWrite<SegmentBody>({
       method: 'POST',
       tag,
       path,

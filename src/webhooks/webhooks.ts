@@ -17,9 +17,9 @@ import type {
   DeliveriesQuery,
   DeliveryPageShape,
   DeliveryShape,
-  NewWebhook,
   ReplayBody,
   TestDeliveryShape,
+  WebhookBody,
   WebhookPatch,
   WebhookShape,
 } from './schema.ts'
@@ -224,7 +224,7 @@ const append = (
 }
 
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
-export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
+export async function createWebhook(author: WebhookAuthor, body: WebhookBody) {
   const { db, organization_id, signal } = author
   const { stacks = null, keys = null, description = null, payload = 'full', active = true } = body
   const headers = readHeaders(body.headers ?? {})
