@@ -150,6 +150,17 @@ describe('the OpenAPI document', () => {
     for (const row of showing) expect(row).toMatchObject({ showsSecret: true })
   })
 
+  it('has the pattern of a channel in a path, and of If-Match', () => {
+    const patternOf = (name: string) => (document.components.parameters![name]!.schema as { pattern: string }).pattern
+    expect(['email', 'sms', 'fax', 'email '].filter(text => new RegExp(patternOf('channel')).test(text))).toEqual([
+      'email',
+      'sms',
+    ])
+    expect(
+      ['*', '"3"', 'W/"3"', '"1", "2"', '3', ''].filter(text => new RegExp(patternOf('If-Match')).test(text)),
+    ).toEqual(['*', '"3"', 'W/"3"', '"1", "2"'])
+  })
+
   it('makes a body optional only if a request without one has defaults', () => {
     expect(operationAt('PATCH /v1/people/{external_id}').requestBody!.required).toBe(true)
     expect(operationAt('POST /v1/people/list').requestBody!.required).toBe(false)

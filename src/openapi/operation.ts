@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { channels } from '../channels.ts'
 import {
   dryRunSupport,
   honorsIdempotencyKey,
@@ -88,6 +89,12 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
   },
 }
 
+// An enum would be filled in on the page at /docs.
+const channelParameter = {
+  schema: { type: 'string', pattern: `^(${channels.join('|')})$` },
+  description: `The channel: ${channels.map(channel => `\`${channel}\``).join(' or ')}.`,
+}
+
 /** The operation object of a row of the route table. */
 export function operationOf(row: Route, parts: Parts): JsonSchema {
   const { operationId, summary, description, tag, scope, body } = row
@@ -157,7 +164,12 @@ function parametersOf(row: Route, { parameters, shapes }: Parts): JsonSchema[] {
     return { $ref: `#/components/parameters/${name}` }
   }
   const inPath = Object.entries(params ?? {}).map(([name, kind]) =>
-    share(name, { name, in: 'path', required: true, ...pathParameters[kind] }),
+    share(name, {
+      name,
+      in: 'path',
+      required: true,
+      ...(name === 'channel' ? channelParameter : pathParameters[kind]),
+    }),
   )
   const inHeaders = [share('X-Request-Id', requestIdParameter)]
   if (versioned && method !== 'GET') inHeaders.push(ifMatchOf(method, share))
