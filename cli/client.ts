@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { ApiClient, Client, NewApiClient } from '../client/index.ts'
+import type { AccessClient, AccessClientBody, Client } from '../client/index.ts'
 import { clientToJson } from '../src/access/api-clients.ts'
 import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
@@ -35,7 +35,7 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
       const { client_id, client_secret } = await atServiceOrDatabase(environment, options, 'access:write', {
         service: client => {
           if (name === '') throw new UsageError('The service requires a name. Give --name.')
-          return client.access.clients.create({ name, scopes: splitScopes(scope) as NewApiClient['scopes'] })
+          return client.access.clients.create({ name, scopes: splitScopes(scope) as AccessClientBody['scopes'] })
         },
         database: ({ db }, organizationKey = 'default') => createClient(db, { organizationKey, scope, name }),
       })
@@ -52,7 +52,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
     const clients = await atServiceOrDatabase(environment, options, 'access:read', {
       service: listOfService,
       database: async ({ db }, key) => {
-        const found: ApiClient[] = []
+        const found: AccessClient[] = []
         for (const { id } of key === undefined ? await listOrganizations(db) : [await requireOrganization(db, key)])
           found.push(...(await listClients(db, id)).toReversed().map(clientToJson))
         return found
@@ -68,7 +68,7 @@ const columns = [
   ...['created_at', 'revoked_at'],
 ]
 
-const listOfService = ({ access }: Client): Promise<ApiClient[]> => access.clients.list({ size: 500 }).all()
+const listOfService = ({ access }: Client): Promise<AccessClient[]> => access.clients.list({ size: 500 }).all()
 
 function revokeCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Revokes a client. It gets no more tokens, and its tokens are rejected within ten seconds.'

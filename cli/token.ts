@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { NewApiToken } from '../client/index.ts'
+import type { ApiTokenBody } from '../client/index.ts'
 import { scopes, splitScopes } from '../src/scopes.ts'
 import { newCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeToken } from './connection.ts'
@@ -22,7 +22,7 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
   return addConnectionOptions(command).action(async ({ json, scope, ttl, subject, ...options }: TokenOptions) => {
     const token = await atServiceOrDatabase(environment, options, 'access:write', {
       service: async client => {
-        const words = splitScopes(scope) as NewApiToken['scopes']
+        const words = splitScopes(scope) as ApiTokenBody['scopes']
         const body = { scopes: words, expires_in: ttl, ...(subject !== undefined && { name: subject }) }
         return (await client.access.createToken(body)).token
       },

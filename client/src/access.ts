@@ -1,7 +1,14 @@
 import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
-import type { ApiClient, ApiClientWithSecret, ApiToken, NewApiClient, NewApiToken, SigningKey } from './wire.ts'
+import type {
+  AccessClient,
+  AccessClientBody,
+  AccessClientWithSecret,
+  ApiToken,
+  ApiTokenBody,
+  SigningKey,
+} from './wire.ts'
 
 /** The page of a list of clients: 50 by default, at most 500. */
 export type ApiClientListOptions = PageOptions & CallOptions
@@ -27,7 +34,7 @@ export class AccessEndpoints {
    * console.log(token.split('.').length, name) // 3 report
    * ```
    */
-  createToken(body: NewApiToken, options?: CallOptions): Call<ApiToken> {
+  createToken(body: ApiTokenBody, options?: CallOptions): Call<ApiToken> {
     return this.#send('POST /v1/tokens', { body }, options)
   }
 
@@ -60,7 +67,7 @@ export class ApiClientEndpoints {
    * console.log(client_id.includes('.'), client_secret.length) // true 43
    * ```
    */
-  create(body: NewApiClient, options?: CallOptions): Call<ApiClientWithSecret> {
+  create(body: AccessClientBody, options?: CallOptions): Call<AccessClientWithSecret> {
     return this.#send('POST /v1/clients', { body }, options)
   }
 
@@ -73,7 +80,7 @@ export class ApiClientEndpoints {
    * console.log(items.map(({ name }) => name).join(), has_more) // Shop false
    * ```
    */
-  list({ size, after, ...options }: ApiClientListOptions = {}): Listing<ApiClient> {
+  list({ size, after, ...options }: ApiClientListOptions = {}): Listing<AccessClient> {
     const read = (before?: string) => this.#send('GET /v1/clients', { query: { before, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ client_id }) => client_id), after)
   }
@@ -87,7 +94,7 @@ export class ApiClientEndpoints {
    * console.log(scopes.join(), revoked_at) // people:read null
    * ```
    */
-  get(client_id: string, options?: CallOptions): Call<ApiClient> {
+  get(client_id: string, options?: CallOptions): Call<AccessClient> {
     return this.#send('GET /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 

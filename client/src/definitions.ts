@@ -4,22 +4,22 @@ import type { Endpoint, Send, Transport } from './transport.ts'
 import type { RuleName } from './vocabulary.ts'
 import type {
   Attribute,
+  AttributeBody,
   AttributePatch,
   ConsentText,
+  ConsentTextBody,
   ConsentType,
+  ConsentTypeBody,
   ConsentTypePatch,
   DeclareBody,
   Declared,
   DefinitionDryRun,
   Definitions,
-  NewAttribute,
-  NewConsentText,
-  NewConsentType,
-  NewStack,
   ObservedKeys,
   Settings,
   SettingsPatch,
   Stack,
+  StackBody,
   StackPatch,
   Violation,
 } from './wire.ts'
@@ -118,7 +118,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
 }
 
 /** The endpoints of consent types and of their texts. */
-export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewConsentType, ConsentTypePatch, number> {
+export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, ConsentTypeBody, ConsentTypePatch, number> {
   constructor(transport: Transport) {
     super(transport, '/v1/schema/consent-types')
   }
@@ -133,7 +133,7 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
    */
   addText<U extends WriteOptions = Record<never, never>>(
     id: number,
-    body: NewConsentText,
+    body: ConsentTextBody,
     options?: U,
   ): Call<Defined<U, ConsentText>> {
     return this.transport.send('POST /v1/schema/consent-types/{id}/texts', { params: { id }, body }, options)
@@ -175,7 +175,7 @@ export type ViolationOptions = PageOptions & {
 } & CallOptions
 
 /** The endpoints of attributes. */
-export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttribute, AttributePatch, number> {
+export class AttributeEndpoints extends DefinitionEndpoints<Attribute, AttributeBody, AttributePatch, number> {
   constructor(transport: Transport) {
     super(transport, '/v1/schema/attributes')
   }
@@ -192,7 +192,7 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttrib
    * ```
    */
   batch<U extends WriteOptions = Record<never, never>>(
-    items: readonly NewAttribute[],
+    items: readonly AttributeBody[],
     options?: U,
   ): Call<Defined<U, { items: Attribute[] }>> {
     return this.transport.sendAs('POST /v1/schema/attributes/batch', { body: { items } }, options)
@@ -237,7 +237,7 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttrib
 /** The definitions of an organization: stacks, attributes and consent types. */
 export class SchemaEndpoints {
   readonly #send: Send
-  readonly stacks: DefinitionEndpoints<Stack, NewStack, StackPatch, string>
+  readonly stacks: DefinitionEndpoints<Stack, StackBody, StackPatch, string>
   readonly attributes: AttributeEndpoints
   readonly consentTypes: ConsentTypeEndpoints
 

@@ -1,5 +1,5 @@
 import type { ClientCredentials } from './credentials.ts'
-import type { DryRun } from './wire.ts'
+import type { EntityDryRun } from './wire.ts'
 
 /** The options of a client: the service, the credentials, timeouts and retries. */
 export type ClientOptions = (
@@ -105,7 +105,7 @@ export type WriteOptions = CallOptions & {
 }
 
 /** The result of a write: `Result`, or what the write would do if `dryRun` is set. */
-export type Written<O extends { dryRun?: boolean }, Result, Would = DryRun> = O extends { dryRun: true }
+export type Written<O extends { dryRun?: boolean }, Result, Would = EntityDryRun> = O extends { dryRun: true }
   ? Would
   : O extends { dryRun: boolean }
     ? Result | Would

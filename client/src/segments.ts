@@ -5,7 +5,7 @@ import type { Call, CallOptions, WriteOptions } from './options.ts'
 import type { LinksForm, OrganizationSchema } from './organization.ts'
 import type { FieldName, FieldSort, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import type { Transport } from './transport.ts'
-import type { NewSegment, Segment, SegmentPatch, WrittenSegment } from './wire.ts'
+import type { Segment, SegmentBody, SegmentPatch, WrittenSegment } from './wire.ts'
 
 /** The page and the order of the people of a segment. The default order is newest first. */
 export type SegmentPeopleOptions = PageOptions & { order?: 'asc' | 'desc' } & CallOptions
@@ -36,7 +36,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * ```
    */
   create(
-    body: Omit<NewSegment, 'filter'> & { filter: FilterOf<S, 'people'> },
+    body: Omit<SegmentBody, 'filter'> & { filter: FilterOf<S, 'people'> },
     options?: SegmentFilterOptions,
   ): Call<WrittenSegment> {
     return this.#transport.send('POST /v1/segments', { body }, options)

@@ -2,8 +2,8 @@ import { Listing, listingOfAll, numberOf, type PageOptions, pageOf } from './lis
 import type { Call, CallOptions, WriteOptions } from './options.ts'
 import type { Send } from './transport.ts'
 import type {
-  NewWebhook,
   Webhook,
+  WebhookBody,
   WebhookDelivery,
   WebhookDeliveryPage,
   WebhookPatch,
@@ -43,7 +43,7 @@ export class WebhookEndpoints {
    * console.log(id, secret.startsWith('whsec_')) // 2 true
    * ```
    */
-  create(body: NewWebhook, options?: WebhookOptions): Call<WebhookWithSecret> {
+  create(body: WebhookBody, options?: WebhookOptions): Call<WebhookWithSecret> {
     return this.#send('POST /v1/webhooks', { body }, options)
   }
 

@@ -19,6 +19,44 @@ export type WebhookEventKind = 'created' | 'updated' | 'deleted' | 'restored' | 
 export type WebhookEventName =
   `${'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'consent'}.${WebhookEventKind | '*'}`
 
+/** A program that fetches its own tokens. Response of GET /v1/clients/{client_id}. */
+export type AccessClient = {
+  /** Identifies the client. It names the organization, and is no secret. */
+  client_id: string
+  name: string
+  scopes: Scope[]
+  created_at: string
+  /** When the client was revoked. Null while it gets tokens. */
+  revoked_at: string | null
+}
+
+/** Body of POST /v1/clients. */
+export type AccessClientBody = {
+  /** A name for people to read. */
+  name: string
+  /** The scopes to grant. The caller must have each of them. */
+  scopes: Scope[]
+}
+
+/** Response of GET /v1/clients. */
+export type AccessClientPage = {
+  items: AccessClient[]
+  has_more: boolean
+}
+
+/** A client with the secret that was just made. Response of POST /v1/clients. */
+export type AccessClientWithSecret = {
+  /** Identifies the client. It names the organization, and is no secret. */
+  client_id: string
+  name: string
+  scopes: Scope[]
+  created_at: string
+  /** When the client was revoked. Null while it gets tokens. */
+  revoked_at: string | null
+  /** The secret of the client. It is shown only this once. */
+  client_secret: string
+}
+
 /** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. Response of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
 export type Aggregate = {
   /** In the order of `sort`, else of their values, nulls last. */
@@ -131,36 +169,6 @@ export type AnswerChange = {
   after: StandingAnswer | null
 }
 
-/** A program that fetches its own tokens. Response of GET /v1/clients/{client_id}. */
-export type ApiClient = {
-  /** Identifies the client. It names the organization, and is no secret. */
-  client_id: string
-  name: string
-  scopes: Scope[]
-  created_at: string
-  /** When the client was revoked. Null while it gets tokens. */
-  revoked_at: string | null
-}
-
-/** Response of GET /v1/clients. */
-export type ApiClientPage = {
-  items: ApiClient[]
-  has_more: boolean
-}
-
-/** A client with the secret that was just made. Response of POST /v1/clients. */
-export type ApiClientWithSecret = {
-  /** Identifies the client. It names the organization, and is no secret. */
-  client_id: string
-  name: string
-  scopes: Scope[]
-  created_at: string
-  /** When the client was revoked. Null while it gets tokens. */
-  revoked_at: string | null
-  /** The secret of the client. It is shown only this once. */
-  client_secret: string
-}
-
 /** A token that was just made. Response of POST /v1/tokens. */
 export type ApiToken = {
   /** The token, for the header Authorization. It is shown only this once. */
@@ -168,6 +176,16 @@ export type ApiToken = {
   name: string
   scopes: Scope[]
   expires_at: string
+}
+
+/** Body of POST /v1/tokens. */
+export type ApiTokenBody = {
+  /** The scopes to grant. The caller must have each of them. */
+  scopes: Scope[]
+  /** The subject, which the change log names as the actor. The default is the subject of the caller. */
+  name?: string
+  /** The lifetime in seconds, at most 366 days, and at most as long as the session or the token that makes it. */
+  expires_in: number
 }
 
 /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
@@ -212,6 +230,36 @@ export type Attribute = {
   updated_at: string
 }
 
+/** Body of POST /v1/schema/attributes. */
+export type AttributeBody = {
+  key: string
+  /** `people`, or the key of a stack. */
+  owner: string
+  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
+  /** For type `stack`: the key of the target stack. */
+  target_stack?: string | null
+  name?: string
+  description?: string | null
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
+  cardinality?: 'one' | 'many'
+  /** Whether an index serves equalities and ranges. */
+  indexed?: boolean
+  /** For type `text`: whether a search finds entities by the words of the value. */
+  searchable?: boolean
+  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
+  required?: boolean
+  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
+  unique?: boolean
+  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
+  enum?: (string | number | boolean)[] | null
+  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  pattern?: string | null
+  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
+  minimum?: number | string | null
+  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
+  maximum?: number | string | null
+}
+
 /** Response of POST /v1/schema/attributes/batch and GET /v1/schema/attributes. */
 export type AttributeList = {
   items: Attribute[]
@@ -242,6 +290,15 @@ export type AttributePatch = {
 
 /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
 export type AttributeValues = Record<string, unknown>
+
+/** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
+export type AttributeValuesBody = Record<string, unknown>
+
+/** Body of POST /v1/schema/attributes/batch. */
+export type AttributesBody = {
+  /** At most one attribute of each owner and key. */
+  items: AttributeBody[]
+}
 
 /** Response of POST /v1/people/batch and POST /v1/stacks/{stack_key}/batch. */
 export type BatchAnswer = {
@@ -282,7 +339,7 @@ export type BatchDryRunDone = {
   /** Values that are stored as sent although they are no phone number. */
   warnings?: Detail[]
   /** With `dry_run=true`: what the write would do. Nothing was stored. */
-  dry_run: DryRun | DryRunIdentifiers
+  dry_run: EntityDryRun | DryRunIdentifiers
 }
 
 export type BatchOperation = {
@@ -495,6 +552,16 @@ export type ConsentText = {
   created_at: string
 }
 
+/** Body of POST /v1/schema/consent-types/{id}/texts. */
+export type ConsentTextBody = {
+  /** The language of the text, such as `en` or `pt-BR`. */
+  language: string
+  /** The text: at most 64 KiB in UTF-8. */
+  text: string
+  /** Where the text was shown: an http or https URL. */
+  url?: string
+}
+
 /** Response of GET /v1/schema/consent-types/{id}/texts. */
 export type ConsentTextPage = {
   items: ConsentText[]
@@ -518,10 +585,31 @@ export type ConsentType = {
   updated_at: string
 }
 
+/** Body of POST /v1/schema/consent-types. */
+export type ConsentTypeBody = {
+  key: string
+  /** The channels that the purpose applies to, without duplicates. */
+  channels: ConsentTypeChannelBody[]
+  name?: string
+  description?: string | null
+  /** A mandatory purpose is always granted and cannot be answered. */
+  mandatory?: boolean
+  /** The state of a person who has not answered. */
+  default_state?: boolean
+}
+
 export type ConsentTypeChannel = {
   channel: 'email' | 'sms'
   is_default: boolean
   double_opt_in: boolean
+}
+
+export type ConsentTypeChannelBody = {
+  channel: 'email' | 'sms'
+  /** Whether this is the channel's default purpose. */
+  is_default?: boolean
+  /** Whether a grant is `pending` until it is confirmed. False by default. */
+  double_opt_in?: boolean
 }
 
 /** Response of GET /v1/schema/consent-types. */
@@ -534,7 +622,7 @@ export type ConsentTypePatch = {
   name?: string
   description?: string | null
   /** The channels that the purpose applies to, without duplicates. */
-  channels?: NewConsentTypeChannel[]
+  channels?: ConsentTypeChannelBody[]
   mandatory?: boolean
   default_state?: boolean
   state?: 'active' | 'archived'
@@ -1102,31 +1190,7 @@ export type DossierLine =
       lines: Record<string, number>
     }
 
-/** With `dry_run=true`: what the write would do. Nothing was stored. */
-export type DryRun = {
-  dry_run: true
-  /** The result that the write would have. */
-  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
-  /** The internal identifier. Null if the write would create the person or record. */
-  id: string | null
-  external_id: string | null
-  /** The version after the write. */
-  version: number
-  /** The fields that would change, with their values before, as in the change log. Null if the write would create or restore, or change nothing. */
-  before: Record<string, unknown> | null
-  /** The fields that would change, with their values after, as in the change log. Empty for a deletion, null if nothing changes. */
-  after: Record<string, unknown> | null
-  /** The placeholders that the links of the write would create. */
-  placeholders: {
-    /** `people`, or the key of a stack. */
-    kind: string
-    external_id: string
-  }[]
-  /** The standing consent answers that would change. An answer without `collected_at` has the time of the dry run. */
-  consents: AnswerChange[]
-}
-
-/** Returned instead of `DryRun` if the token may write the person or record, but not read it. */
+/** Returned instead of `EntityDryRun` if the token may write the person or record, but not read it. */
 export type DryRunIdentifiers = {
   dry_run: true
   /** The result that the write would have. */
@@ -1208,6 +1272,30 @@ export type EffectiveConsent = {
     | 'other'
   /** The version of the text that the person answered to. */
   text_version?: number
+}
+
+/** With `dry_run=true`: what the write would do. Nothing was stored. */
+export type EntityDryRun = {
+  dry_run: true
+  /** The result that the write would have. */
+  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
+  /** The internal identifier. Null if the write would create the person or record. */
+  id: string | null
+  external_id: string | null
+  /** The version after the write. */
+  version: number
+  /** The fields that would change, with their values before, as in the change log. Null if the write would create or restore, or change nothing. */
+  before: Record<string, unknown> | null
+  /** The fields that would change, with their values after, as in the change log. Empty for a deletion, null if nothing changes. */
+  after: Record<string, unknown> | null
+  /** The placeholders that the links of the write would create. */
+  placeholders: {
+    /** `people`, or the key of a stack. */
+    kind: string
+    external_id: string
+  }[]
+  /** The standing consent answers that would change. An answer without `collected_at` has the time of the dry run. */
+  consents: AnswerChange[]
 }
 
 /** The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased. Response of POST /v1/people/{external_id}/erase and POST /v1/people/internal/{uuid}/erase. */
@@ -1475,134 +1563,6 @@ export type MergeResult = {
 export type MergedPerson = {
   id: string
   external_id: string | null
-}
-
-/** Body of POST /v1/clients. */
-export type NewApiClient = {
-  /** A name for people to read. */
-  name: string
-  /** The scopes to grant. The caller must have each of them. */
-  scopes: Scope[]
-}
-
-/** Body of POST /v1/tokens. */
-export type NewApiToken = {
-  /** The scopes to grant. The caller must have each of them. */
-  scopes: Scope[]
-  /** The subject, which the change log names as the actor. The default is the subject of the caller. */
-  name?: string
-  /** The lifetime in seconds, at most 366 days, and at most as long as the session or the token that makes it. */
-  expires_in: number
-}
-
-/** Body of POST /v1/schema/attributes. */
-export type NewAttribute = {
-  key: string
-  /** `people`, or the key of a stack. */
-  owner: string
-  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
-  /** For type `stack`: the key of the target stack. */
-  target_stack?: string | null
-  name?: string
-  description?: string | null
-  /** `one` can change to `many`, but `many` cannot change to `one`. */
-  cardinality?: 'one' | 'many'
-  /** Whether an index serves equalities and ranges. */
-  indexed?: boolean
-  /** For type `text`: whether a search finds entities by the words of the value. */
-  searchable?: boolean
-  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
-  required?: boolean
-  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
-  unique?: boolean
-  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
-  enum?: (string | number | boolean)[] | null
-  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
-  pattern?: string | null
-  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
-  minimum?: number | string | null
-  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
-  maximum?: number | string | null
-}
-
-/** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
-export type NewAttributeValues = Record<string, unknown>
-
-/** Body of POST /v1/schema/attributes/batch. */
-export type NewAttributes = {
-  /** At most one attribute of each owner and key. */
-  items: NewAttribute[]
-}
-
-/** Body of POST /v1/schema/consent-types/{id}/texts. */
-export type NewConsentText = {
-  /** The language of the text, such as `en` or `pt-BR`. */
-  language: string
-  /** The text: at most 64 KiB in UTF-8. */
-  text: string
-  /** Where the text was shown: an http or https URL. */
-  url?: string
-}
-
-/** Body of POST /v1/schema/consent-types. */
-export type NewConsentType = {
-  key: string
-  /** The channels that the purpose applies to, without duplicates. */
-  channels: NewConsentTypeChannel[]
-  name?: string
-  description?: string | null
-  /** A mandatory purpose is always granted and cannot be answered. */
-  mandatory?: boolean
-  /** The state of a person who has not answered. */
-  default_state?: boolean
-}
-
-export type NewConsentTypeChannel = {
-  channel: 'email' | 'sms'
-  /** Whether this is the channel's default purpose. */
-  is_default?: boolean
-  /** Whether a grant is `pending` until it is confirmed. False by default. */
-  double_opt_in?: boolean
-}
-
-/** Body of POST /v1/segments. */
-export type NewSegment = {
-  key: string
-  name?: string
-  description?: string | null
-  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
-  filter: Record<string, unknown>
-}
-
-/** Body of POST /v1/schema/stacks. */
-export type NewStack = {
-  key: string
-  /** Records of an event stack are immutable. The kind never changes. */
-  kind: 'item' | 'event'
-  name?: string
-  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
-  retention_days?: number | null
-  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
-  label?: string | null
-}
-
-/** Body of POST /v1/webhooks. */
-export type NewWebhook = {
-  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
-  url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events: WebhookEventName[]
-  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
-  stacks?: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
-  keys?: string[] | null
-  description?: string | null
-  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
-  payload?: 'full' | 'ids'
-  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
-  active?: boolean
-  /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. */
-  headers?: Record<string, string>
 }
 
 /** A key that was not declared when values were written under it. */
@@ -1879,7 +1839,7 @@ export type PersonBody = {
   /** At most one answer to each consent type on each channel. */
   consents?: ConsentAssignment[] | null
   /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
-  attribute_values?: NewAttributeValues | null
+  attribute_values?: AttributeValuesBody | null
 }
 
 export type PersonCursor = {
@@ -2098,7 +2058,7 @@ export type PersonUpsertBody = {
   /** At most one answer to each consent type on each channel. */
   consents?: ConsentAssignment[] | null
   /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
-  attribute_values?: NewAttributeValues | null
+  attribute_values?: AttributeValuesBody | null
   /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
   match?: ('external_id' | 'email' | 'mobile')[]
 }
@@ -2108,7 +2068,7 @@ export type RecordBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
   /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
-  attribute_values?: NewAttributeValues | null
+  attribute_values?: AttributeValuesBody | null
 }
 
 export type RecordCursor = {
@@ -2130,7 +2090,7 @@ export type RecordIdentifiers = {
 export type RecordUpsertBody = {
   external_id: string
   /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
-  attribute_values?: NewAttributeValues | null
+  attribute_values?: AttributeValuesBody | null
 }
 
 /** An answer as the consent history shows it. A member that was not given is null. */
@@ -2287,6 +2247,15 @@ export type Segment = {
   updated_at: string
 }
 
+/** Body of POST /v1/segments. */
+export type SegmentBody = {
+  key: string
+  name?: string
+  description?: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter: Record<string, unknown>
+}
+
 /** Response of GET /v1/segments. */
 export type SegmentList = {
   items: Segment[]
@@ -2397,6 +2366,18 @@ export type Stack = {
   label: string | null
   created_at: string
   updated_at: string
+}
+
+/** Body of POST /v1/schema/stacks. */
+export type StackBody = {
+  key: string
+  /** Records of an event stack are immutable. The kind never changes. */
+  kind: 'item' | 'event'
+  name?: string
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days?: number | null
+  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
+  label?: string | null
 }
 
 /** Response of GET /v1/schema/stacks. */
@@ -2747,6 +2728,25 @@ export type WebhookBacklog = {
   oldest_at: string | null
   /** A delivery of a webhook, with its last attempt. */
   blocking: WebhookDelivery | null
+}
+
+/** Body of POST /v1/webhooks. */
+export type WebhookBody = {
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url: string
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: WebhookEventName[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks?: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys?: string[] | null
+  description?: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload?: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active?: boolean
+  /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. */
+  headers?: Record<string, string>
 }
 
 /** A delivery of a webhook, with its last attempt. */

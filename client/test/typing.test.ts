@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { describe, expectTypeOf, it } from 'vitest'
 import type { attributeToJson } from '../../src/attributes/attributes.ts'
-import type { NewConsentType as StoredNewConsentType } from '../../src/consents/schema.ts'
+import type { ConsentTypeBody as StoredNewConsentType } from '../../src/consents/schema.ts'
 import type { batchAnswer } from '../../src/entities/schema.ts'
 import type { ErrorCode as ServiceErrorCode } from '../../src/errors.ts'
 import type { ConsentType as StoredConsentType } from '../../src/organizations/definitions.ts'
@@ -14,14 +14,14 @@ import {
   type Change,
   type ClientOptions,
   type ConsentType,
+  type ConsentTypeBody,
   createClient,
-  type DryRun,
+  type EntityDryRun,
   type ErrorCode,
   type Filter,
   isKithError,
   type KithError,
   type Listing,
-  type NewConsentType,
   type Person,
   type PersonBody,
   type Stack,
@@ -69,7 +69,7 @@ const never = (_: () => unknown) => {}
 describe('the wire types', () => {
   it('are equal to those of the service', () => {
     expectTypeOf<PersonBody>().toEqualTypeOf<Static<ReturnType<typeof personBody>>>()
-    expectTypeOf<NewConsentType>().toEqualTypeOf<StoredNewConsentType>()
+    expectTypeOf<ConsentTypeBody>().toEqualTypeOf<StoredNewConsentType>()
     expectTypeOf<ErrorCode>().toEqualTypeOf<ServiceErrorCode>()
     expectTypeOf<Person>().toEqualTypeOf<StoredPerson>()
     expectTypeOf<BatchResult>().toExtend<Static<typeof batchAnswer>>()
@@ -312,14 +312,14 @@ describe('changes', () => {
 describe('results', () => {
   it('of a dry run tell what a write would do', () => {
     never(async () => {
-      expectTypeOf(await client.people.create({}, { dryRun: true })).toEqualTypeOf<DryRun>()
-      expectTypeOf(await client.people.patch('a', {}, { dryRun: true })).toEqualTypeOf<DryRun>()
-      expectTypeOf(await client.people.delete('a', { dryRun: true })).toEqualTypeOf<DryRun>()
-      expectTypeOf(await client.people.restore({ id: 'a' }, { dryRun: true })).toEqualTypeOf<DryRun>()
+      expectTypeOf(await client.people.create({}, { dryRun: true })).toEqualTypeOf<EntityDryRun>()
+      expectTypeOf(await client.people.patch('a', {}, { dryRun: true })).toEqualTypeOf<EntityDryRun>()
+      expectTypeOf(await client.people.delete('a', { dryRun: true })).toEqualTypeOf<EntityDryRun>()
+      expectTypeOf(await client.people.restore({ id: 'a' }, { dryRun: true })).toEqualTypeOf<EntityDryRun>()
       expectTypeOf(await client.people.create({}, { ifMatch: '*' })).toExtend<Person>()
       expectTypeOf(await client.people.delete('a')).toEqualTypeOf<true>()
       const dryRun = Math.random() < 0.5
-      expectTypeOf(await client.people.delete('a', { dryRun })).toEqualTypeOf<true | DryRun>()
+      expectTypeOf(await client.people.delete('a', { dryRun })).toEqualTypeOf<true | EntityDryRun>()
     })
   })
 

@@ -5,7 +5,7 @@ import type { Sender } from '../../src/webhooks/send.ts'
 import { follow } from '../../test/support/followers.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useOwnService } from '../../test/support/service.ts'
-import { type Client, createClient, type NewWebhook, verifyWebhook, WebhookVerificationError } from '../index.ts'
+import { type Client, createClient, verifyWebhook, type WebhookBody, WebhookVerificationError } from '../index.ts'
 
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let client: Client
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 const deliver = () => follow(service.db, [webhookFollower({ sender })])
-const create = (events: NewWebhook['events'] = ['person.*']) => client.webhooks.create({ url: receiver.url, events })
+const create = (events: WebhookBody['events'] = ['person.*']) => client.webhooks.create({ url: receiver.url, events })
 
 describe('client.webhooks', () => {
   it('creates, reads, lists, changes and deletes webhooks', async () => {

@@ -5,15 +5,15 @@ import type { Call } from '../http/pipeline/route.ts'
 import { withUnseen } from '../invisible-characters.ts'
 import { splitScopes } from '../scopes.ts'
 import { requireGrantable } from './grantable-scopes.ts'
-import type { ApiClientShape, ClientsQuery, NewApiClient } from './schema.ts'
+import type { AccessClientBody, AccessClientShape, ClientsQuery } from './schema.ts'
 
 const defaultLimit = 50
 
 /** A client as a read shows it. */
-export const clientToJson = ({ id, name, scope, created_at, revoked_at }: Client): ApiClientShape => ({
+export const clientToJson = ({ id, name, scope, created_at, revoked_at }: Client): AccessClientShape => ({
   client_id: id,
   name,
-  scopes: splitScopes(scope) as ApiClientShape['scopes'],
+  scopes: splitScopes(scope) as AccessClientShape['scopes'],
   created_at,
   revoked_at,
 })
@@ -26,7 +26,7 @@ export async function listApiClients({ db, caller, body, signal }: Call<ClientsQ
 }
 
 /** Reads a client of the caller's organization. Throws a Fault of 404. */
-export async function findApiClient({ db, caller, params, signal }: Call): Promise<ApiClientShape> {
+export async function findApiClient({ db, caller, params, signal }: Call): Promise<AccessClientShape> {
   const client = await findClient(db, caller.organization.id, params.client_id!, signal)
   return client ? clientToJson(client) : refuse('not_found', 'There is no client with this id.')
 }
@@ -35,7 +35,7 @@ export async function findApiClient({ db, caller, params, signal }: Call): Promi
  * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name with
  * a control character.
  */
-export async function createApiClient({ db, caller, body, signal }: Call<NewApiClient>) {
+export async function createApiClient({ db, caller, body, signal }: Call<AccessClientBody>) {
   const { name, scopes } = body
   requireGrantable(caller, scopes)
   if (!isClientName(name))

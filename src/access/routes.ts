@@ -5,14 +5,14 @@ import { sessionList } from '../sessions/schema.ts'
 import { listSessions, revokeSession } from '../sessions/sessions.ts'
 import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'
 import {
+  type AccessClientBody,
+  type ApiTokenBody,
   apiClient,
   apiClientPage,
   apiClientWithSecret,
   apiToken,
   type ClientsQuery,
   clientsQuery,
-  type NewApiClient,
-  type NewApiToken,
   newClient,
   newToken,
   signingKey,
@@ -41,7 +41,7 @@ function clientRoutes(): Route[] {
       answer: apiClientPage,
       handle: async call => ({ status: 200, data: await listApiClients(call) }),
     }),
-    route<NewApiClient>({
+    route<AccessClientBody>({
       method: 'POST',
       tag,
       path: clientsPath,
@@ -84,7 +84,7 @@ function clientRoutes(): Route[] {
 
 function tokenRoutes(): Route[] {
   return [
-    route<NewApiToken>({
+    route<ApiTokenBody>({
       method: 'POST',
       tag,
       path: '/v1/tokens',

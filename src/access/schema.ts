@@ -21,11 +21,11 @@ export const newClient = Type.Object(
   },
   {
     additionalProperties: false,
-    title: 'NewApiClient',
+    title: 'AccessClientBody',
     examples: [{ name: 'Example', scopes: ['people:read'] }],
   },
 )
-export type NewApiClient = Static<typeof newClient>
+export type AccessClientBody = Static<typeof newClient>
 
 const shownClient = {
   client_id: Type.String({ description: 'Identifies the client. It names the organization, and is no secret.' }),
@@ -46,11 +46,11 @@ const exampleClient = {
 
 /** A program that fetches its own tokens, as a read shows it, without its secret. */
 export const apiClient = Type.Object(shownClient, {
-  title: 'ApiClient',
+  title: 'AccessClient',
   description: 'A program that fetches its own tokens.',
   examples: [exampleClient],
 })
-export type ApiClientShape = Static<typeof apiClient>
+export type AccessClientShape = Static<typeof apiClient>
 
 /** A client with the secret that was just made. No read shows it again. */
 export const apiClientWithSecret = Type.Object(
@@ -59,7 +59,7 @@ export const apiClientWithSecret = Type.Object(
     client_secret: Type.String({ description: 'The secret of the client. It is shown only this once.' }),
   },
   {
-    title: 'ApiClientWithSecret',
+    title: 'AccessClientWithSecret',
     description: 'A client with the secret that was just made.',
     examples: [{ ...exampleClient, client_secret: 'dGhpcyBpcyBub3QgYSByZWFsIHNlY3JldCBvZiBraXRo' }],
   },
@@ -83,7 +83,7 @@ export type ClientsQuery = Static<typeof clientsQuery>
 
 export const apiClientPage = Type.Object(
   { items: Type.Array(apiClient), has_more: Type.Boolean() },
-  { title: 'ApiClientPage', examples: [{ items: [exampleClient], has_more: false }] },
+  { title: 'AccessClientPage', examples: [{ items: [exampleClient], has_more: false }] },
 )
 
 /** The public part of a signing key of the service. */
@@ -142,11 +142,11 @@ export const newToken = Type.Object(
   },
   {
     additionalProperties: false,
-    title: 'NewApiToken',
+    title: 'ApiTokenBody',
     examples: [{ scopes: ['people:read'], expires_in: 60 }],
   },
 )
-export type NewApiToken = Static<typeof newToken>
+export type ApiTokenBody = Static<typeof newToken>
 
 /** A token that was just made. Nothing shows it again. */
 export const apiToken = Type.Object(

@@ -7,14 +7,14 @@ import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { withUnseen } from '../invisible-characters.ts'
 import { requireGrantable } from './grantable-scopes.ts'
-import type { ApiTokenShape, NewApiToken } from './schema.ts'
+import type { ApiTokenBody, ApiTokenShape } from './schema.ts'
 
 /**
  * Makes a token of the caller's organization. It ends with the client or the session of the caller, and with the caller's own token
  * otherwise. Throws a Fault of 400 for a scope that the caller does not have, for a lifetime beyond that end, and for a name that no
  * subject can have, or that the log knows as another actor.
  */
-export async function createApiToken({ db, caller, body, signal }: Call<NewApiToken>): Promise<ApiTokenShape> {
+export async function createApiToken({ db, caller, body, signal }: Call<ApiTokenBody>): Promise<ApiTokenShape> {
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
   if (!isSubject(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))

@@ -22,7 +22,7 @@ import {
 import { CollectedFaults } from './collected-faults.ts'
 import { indexIdOf, indexState } from './indexing.ts'
 import { coerceRules, findRuleFaults, rulesOf } from './rules.ts'
-import type { AttributePatch, NewAttribute } from './schema.ts'
+import type { AttributeBody, AttributePatch } from './schema.ts'
 import { insertAttributesSql, updateAttributeSql } from './sql.ts'
 import { checkNewUnique, checkUnique } from './unique.ts'
 
@@ -34,7 +34,7 @@ export function findAttribute({ attributeById }: Definitions, id: number): Attri
 /** Declares an attribute. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createAttribute(
   call: DefinitionCall,
-  given: NewAttribute,
+  given: AttributeBody,
   options: DeclareOptions = {},
 ): Promise<AttributeWithDefinitions> {
   const body = options.boundFrom === 'query' ? coerceRules(given.type, given) : given
@@ -48,7 +48,7 @@ export async function createAttribute(
  */
 export function createAttributes(
   call: DefinitionCall,
-  bodies: readonly NewAttribute[],
+  bodies: readonly AttributeBody[],
 ): Promise<AttributesWithDefinitions> {
   return declare(
     call,
@@ -57,7 +57,7 @@ export function createAttributes(
 }
 
 /** The body of a new attribute, and its path in the request. */
-type Declaration = { body: NewAttribute; path: string }
+type Declaration = { body: AttributeBody; path: string }
 type AttributesWithDefinitions = { attributes: Attribute[]; definitions: Definitions }
 
 async function declare(call: DefinitionCall, declarations: readonly Declaration[]): Promise<AttributesWithDefinitions> {
@@ -101,7 +101,7 @@ async function checkForms(declarations: readonly Declaration[]): Promise<void> {
   faults.throwIfAny()
 }
 
-function throwIfFormFaults(body: NewAttribute) {
+function throwIfFormFaults(body: AttributeBody) {
   const { type, target_stack, cardinality = 'one', indexed = false, searchable = false } = body
   if (type !== 'stack' && target_stack) throwInvalidField('/target_stack', 'applies only to type `stack`')
   if (type === 'stack' && !target_stack) throwInvalidField('/target_stack', 'is required for type `stack`')
@@ -114,7 +114,7 @@ function throwIfFormFaults(body: NewAttribute) {
 function creationOf(
   current: Definitions,
   stackIds: ReadonlyMap<string, number>,
-  body: NewAttribute,
+  body: AttributeBody,
   { id, version }: { id: number; version: number },
 ) {
   const { owner, target_stack = null, key, type, name = key, description = null } = body

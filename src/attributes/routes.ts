@@ -13,12 +13,12 @@ import {
 } from './attributes.ts'
 import { definitionsWithProgress } from './indexing.ts'
 import {
+  type AttributeBody,
   type AttributePatch,
+  type AttributesBody,
   attributePatch,
   attribute as attributeSchema,
   maxBatchedAttributes,
-  type NewAttribute,
-  type NewAttributes,
   newAttribute,
   newAttributes,
 } from './schema.ts'
@@ -30,7 +30,7 @@ const byId = { tag, path: '/v1/schema/attributes/{id}', params: { id: 'number' }
 /** The route table of attributes. */
 export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
   return [
-    definitionWrite<NewAttribute>({
+    definitionWrite<AttributeBody>({
       method: 'POST',
       tag,
       path,
@@ -48,7 +48,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
         return { status: 201, data: attributeToJson(attribute, definitions), headers }
       },
     }),
-    definitionWrite<NewAttributes>({
+    definitionWrite<AttributesBody>({
       method: 'POST',
       tag,
       path: `${path}/batch`,

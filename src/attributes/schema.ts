@@ -35,11 +35,11 @@ export const newAttribute = Type.Object(
   },
   {
     additionalProperties: false,
-    title: 'NewAttribute',
+    title: 'AttributeBody',
     examples: [{ key: 'your_key', owner: 'people', type: 'text' }],
   },
 )
-export type NewAttribute = Static<typeof newAttribute>
+export type AttributeBody = Static<typeof newAttribute>
 
 /** The most attributes of a batch: as many as an organization may have by default. */
 export const maxBatchedAttributes = 5_000
@@ -51,11 +51,11 @@ export const newAttributes = Type.Object(
   { items: Type.Array(newAttribute, { minItems: 1, maxItems: maxBatchedAttributes, ...oneOfEachKey }) },
   {
     additionalProperties: false,
-    title: 'NewAttributes',
+    title: 'AttributesBody',
     examples: [{ items: ['first_key', 'second_key'].map(key => ({ key, owner: 'people', type: 'text' })) }],
   },
 )
-export type NewAttributes = Static<typeof newAttributes>
+export type AttributesBody = Static<typeof newAttributes>
 
 /** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. `false` or null removes a rule. */
 export const attributePatch = Type.Object(

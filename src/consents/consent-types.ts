@@ -10,7 +10,7 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import type { ConsentType, Definitions } from '../organizations/definitions.ts'
-import type { ConsentTypePatch, NewConsentType } from './schema.ts'
+import type { ConsentTypeBody, ConsentTypePatch } from './schema.ts'
 import { insertConsentTypeSql, updateConsentTypeSql } from './sql.ts'
 
 type Channels = ConsentType['channels']
@@ -21,7 +21,7 @@ export function findConsentType({ consent_types }: Definitions, id: number): Con
 }
 
 /** Creates a consent type. Throws a Fault of 400 or 409 if the body breaks a rule. */
-export async function createConsentType(call: DefinitionCall, body: NewConsentType): Promise<ConsentType> {
+export async function createConsentType(call: DefinitionCall, body: ConsentTypeBody): Promise<ConsentType> {
   let id = 0
   const definitions = await changeDefinitions(call, (current, at) => {
     const { consent_types } = current
@@ -76,7 +76,7 @@ export async function patchConsentType(
 }
 
 /** The channels of a body, with its defaults filled in. Throws a Fault of 400 if a channel is given twice. */
-function channelsOf(given: NewConsentType['channels']): Channels {
+function channelsOf(given: ConsentTypeBody['channels']): Channels {
   const duplicate = given.findIndex(({ channel }, index) => given.findIndex(other => other.channel === channel) < index)
   if (duplicate !== -1) throwInvalidField(pointer('channels', duplicate, 'channel'), 'is given twice')
   return given.map(({ channel, is_default = false, double_opt_in = false }) => ({ channel, is_default, double_opt_in }))

@@ -4,12 +4,12 @@ import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
 import {
+  type ConsentTextBody,
+  type ConsentTypeBody,
   type ConsentTypePatch,
   consent_type,
   consentText,
   consentTypePatch,
-  type NewConsentText,
-  type NewConsentType,
   newConsentText,
   newConsentType,
   type TextsQuery,
@@ -31,7 +31,7 @@ export const consentRoutes = (): Route[] => [...typeRoutes(), ...textRoutes(), s
 
 function typeRoutes(): Route[] {
   return [
-    definitionWrite<NewConsentType>({
+    definitionWrite<ConsentTypeBody>({
       method: 'POST',
       tag,
       path,
@@ -89,7 +89,7 @@ function typeRoutes(): Route[] {
 
 function textRoutes(): Route[] {
   return [
-    definitionWrite<NewConsentText>({
+    definitionWrite<ConsentTextBody>({
       method: 'POST',
       ...texts,
       scope: 'schema:write',

@@ -353,7 +353,7 @@ const configuredChannels = Type.Array(
         Type.Boolean({ description: 'Whether a grant is `pending` until it is confirmed. False by default.' }),
       ),
     },
-    { additionalProperties: false, title: 'NewConsentTypeChannel' },
+    { additionalProperties: false, title: 'ConsentTypeChannelBody' },
   ),
   { minItems: 1, maxItems: 2, description: 'The channels that the purpose applies to, without duplicates.' },
 )
@@ -372,11 +372,11 @@ export const newConsentType = Type.Object(
   },
   {
     additionalProperties: false,
-    title: 'NewConsentType',
+    title: 'ConsentTypeBody',
     examples: [{ key: 'your_key', name: 'Your purpose', channels: [{ channel: 'email', is_default: false }] }],
   },
 )
-export type NewConsentType = Static<typeof newConsentType>
+export type ConsentTypeBody = Static<typeof newConsentType>
 
 /** Body of PATCH /v1/schema/consent-types/{id}. The key never changes. A type can be archived but not deleted. */
 export const consentTypePatch = Type.Object(
@@ -448,11 +448,11 @@ export const newConsentText = Type.Object(
   },
   {
     additionalProperties: false,
-    title: 'NewConsentText',
+    title: 'ConsentTextBody',
     examples: [{ language: 'en', text: 'your text' }],
   },
 )
-export type NewConsentText = Static<typeof newConsentText>
+export type ConsentTextBody = Static<typeof newConsentText>
 
 /** A text that people answer to. It never changes. */
 export const consentText = Type.Object(

@@ -5,7 +5,7 @@ import { changeDefinitions, type DefinitionCall, throwInvalidField } from '../or
 import { currentDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { findConsentType } from './consent-types.ts'
-import type { ConsentText, NewConsentText, TextsQuery } from './schema.ts'
+import type { ConsentText, ConsentTextBody, TextsQuery } from './schema.ts'
 import { insertConsentTextSql, readConsentTextsSql, touchConsentTypeSql } from './sql.ts'
 
 /** The maximum size of a text, in bytes of UTF-8. */
@@ -14,7 +14,7 @@ const maxTextBytes = 65_536
 const defaultLimit = 20
 
 /** Adds a version to the texts of a consent type. Throws a Fault of 404 or 400. */
-export async function addConsentText(call: DefinitionCall, id: number, body: NewConsentText): Promise<ConsentText> {
+export async function addConsentText(call: DefinitionCall, id: number, body: ConsentTextBody): Promise<ConsentText> {
   const { language, text, url = null } = body
   if (Buffer.byteLength(text) > maxTextBytes)
     throwInvalidField('/text', `must be at most ${maxTextBytes} bytes in UTF-8`)

@@ -31,7 +31,7 @@ export function attributeValues({ requestKeys }: Limits) {
     nullable(
       Type.Record(Type.String(), Type.Unknown(), {
         maxProperties: requestKeys,
-        title: 'NewAttributeValues',
+        title: 'AttributeValuesBody',
         description:
           'Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. ' +
           'PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links.',
@@ -198,7 +198,7 @@ const dryRunShape = Type.Object(
     }),
   },
   {
-    title: 'DryRun',
+    title: 'EntityDryRun',
     description: 'With `dry_run=true`: what the write would do. Nothing was stored.',
     examples: [
       {
@@ -219,7 +219,7 @@ const dryRunShape = Type.Object(
 /** The same for a token that may not read the person or record. */
 const dryRunReduced = Type.Object(dryRunIdentifiers, {
   title: 'DryRunIdentifiers',
-  description: 'Returned instead of `DryRun` if the token may write the person or record, but not read it.',
+  description: 'Returned instead of `EntityDryRun` if the token may write the person or record, but not read it.',
 })
 
 /** The response of a write with `dry_run=true`. */

@@ -150,6 +150,17 @@ describe('the OpenAPI document', () => {
     for (const row of showing) expect(row).toMatchObject({ showsSecret: true })
   })
 
+  it('has the pattern of a channel in a path, and of If-Match', () => {
+    const patternOf = (name: string) => (document.components.parameters![name]!.schema as { pattern: string }).pattern
+    expect(['email', 'sms', 'fax', 'email '].filter(text => new RegExp(patternOf('channel')).test(text))).toEqual([
+      'email',
+      'sms',
+    ])
+    expect(
+      ['*', '"3"', 'W/"3"', '"1", "2"', '3', ''].filter(text => new RegExp(patternOf('If-Match')).test(text)),
+    ).toEqual(['*', '"3"', 'W/"3"', '"1", "2"'])
+  })
+
   it('makes a body optional only if a request without one has defaults', () => {
     expect(operationAt('PATCH /v1/people/{external_id}').requestBody!.required).toBe(true)
     expect(operationAt('POST /v1/people/list').requestBody!.required).toBe(false)
@@ -221,6 +232,60 @@ describe('the examples of the document', () => {
   })
 })
 
+const oapiCodegenNames = [
+  'client',
+  'clientinterface',
+  'clientoption',
+  'clientwithresponses',
+  'httprequestdoer',
+  'requesteditorfn',
+]
+
+/** Names of types and functions that generators put beside the models, in lower case: file systems and C# do not tell cases apart. */
+const reservedNames = new Set([
+  ...oapiCodegenNames,
+  // openapi-generator: python, go, java and csharp
+  ...['apiclient', 'apiresponse', 'apiexception', 'apitypeerror', 'apivalueerror', 'apikeyerror', 'apiattributeerror'],
+  ...[
+    'configuration',
+    'openapiexception',
+    'rest',
+    'baseapi',
+    'apicallback',
+    'pair',
+    'json',
+    'stringutil',
+    'authentication',
+  ],
+  ...['serverconfiguration', 'serverconfigurations', 'servervariable', 'genericopenapierror', 'basicauth', 'apikey'],
+  ...[
+    'cacheexpires',
+    'mappednullable',
+    'isnil',
+    'progressrequestbody',
+    'progressresponsebody',
+    'gzipresponseinterceptor',
+  ],
+  ...['abstractopenapischema', 'httpbearerauth', 'httpbasicauth', 'apikeyauth', 'oauth', 'oauthflow'],
+  ...['apifactory', 'bearertoken', 'clientutils', 'cookiecontainer', 'exceptioneventargs', 'apiresponseeventargs'],
+  ...[
+    'fileparameter',
+    'hostconfiguration',
+    'option',
+    'ratelimitprovider',
+    'tokenbase',
+    'tokencontainer',
+    'tokenprovider',
+  ],
+  ...['version', 'task', 'exception', 'object', 'string', 'list', 'map', 'set', 'file', 'date', 'enum'],
+  // Kiota
+  ...['baserequestbuilder', 'requestinformation', 'requestconfiguration', 'requestadapter', 'parsable', 'parsenode'],
+  ...['serializationwriter', 'additionaldataholder', 'backingstore', 'untypednode', 'models'],
+])
+
+/** What Go clients put before the name of a model for its functions and types. */
+const constructors = ['New', 'Nullable', 'NewNullable', 'Ptr', 'As']
+
 describe('the models of a generated client', () => {
   const isReference = (schema: JsonSchema) => typeof schema.$ref === 'string'
   const contents = (part: Partial<Content> | undefined) =>
@@ -256,6 +321,49 @@ describe('the models of a generated client', () => {
     const names = Object.keys(document.components.schemas!)
     expect(new Set(names.map(name => name.toLowerCase())).size).toBe(names.length)
     for (const name of names) expect(name).toMatch(/^[A-Z][A-Za-z]*$/)
+  })
+
+  it('have names that the generators use for nothing else', () => {
+    const { schemas, parameters, responses } = document.components
+    const names = Object.keys(schemas!)
+    const words = (name: string) => name.split(/[-_ ]/).map(word => word.charAt(0).toUpperCase() + word.slice(1))
+    const isOf = (name: string) =>
+      operations.some(({ operation: { operationId } }) => {
+        const prefix = words(operationId)[0]!
+        return ['Response', 'Params', 'JSONBody', 'JSONRequestBody', 'FormdataBody', 'FormdataRequestBody'].some(
+          suffix => name === prefix + suffix,
+        )
+      })
+    const others = new Set([...Object.keys(parameters!), ...Object.keys(responses!)].map(name => words(name).join('')))
+    const isMadeOf = (name: string) =>
+      constructors.some(prefix => name.startsWith(prefix) && names.includes(name.slice(prefix.length)))
+    const isApi = (name: string) => /^Api\w*Request$|Api(Service)?$|RequestBuilder$/.test(name)
+    expect(names.filter(name => reservedNames.has(name.toLowerCase()))).toEqual([])
+    expect(names.filter(name => others.has(name))).toEqual([])
+    expect(names.filter(name => isOf(name) || isMadeOf(name) || isApi(name))).toEqual([])
+  })
+
+  it('have no value of an enum that oapi-codegen would name as its own types', () => {
+    const valuesOf = (value: unknown): unknown[] => {
+      if (typeof value !== 'object' || value === null) return []
+      const { examples: _, example: __, enum: values = [], 'x-enum-varnames': named, ...rest } = value as JsonSchema
+      const own = Array.isArray(value) ? value.flatMap(valuesOf) : Object.values(rest).flatMap(valuesOf)
+      return Array.isArray(values) ? [...own, ...((named ?? values) as unknown[])] : [...own, ...valuesOf(values)]
+    }
+    const values = valuesOf(document).map(value => String(value).toLowerCase())
+    expect(values.filter(value => oapiCodegenNames.includes(value))).toEqual([])
+  })
+
+  it('have integers of 64 bits, unless the maximum fits into 32', () => {
+    const integersOf = (value: unknown): JsonSchema[] => {
+      if (typeof value !== 'object' || value === null) return []
+      const { examples: _, example: __, ...rest } = value as JsonSchema
+      const isInteger = [rest.type].flat().includes('integer') && !('enum' in rest) && !('const' in rest)
+      return [...(isInteger ? [rest] : []), ...Object.values(rest).flatMap(integersOf)]
+    }
+    const isWide = ({ format, maximum = Infinity }: JsonSchema) => format === 'int64' || Number(maximum) < 2 ** 31
+    const { headers: _, ...components } = document.components
+    expect(integersOf({ components, paths: document.paths }).filter(schema => !isWide(schema))).toEqual([])
   })
 
   it('have one for all errors: every error response is a reference to a response with the schema Error', () => {

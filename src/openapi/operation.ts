@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { channels } from '../channels.ts'
 import {
   dryRunSupport,
   honorsIdempotencyKey,
@@ -88,6 +89,12 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
   },
 }
 
+// An enum would be filled in on the page at /docs.
+const channelParameter = {
+  schema: { type: 'string', pattern: `^(${channels.join('|')})$` },
+  description: `The channel: ${channels.map(channel => `\`${channel}\``).join(' or ')}.`,
+}
+
 /** The operation object of a row of the route table. */
 export function operationOf(row: Route, parts: Parts): JsonSchema {
   const { operationId, summary, description, tag, scope, body } = row
@@ -115,7 +122,7 @@ export function openOperationOf(row: OpenRoute, { shapes, errorResponses }: Part
   const name = namePrefix(row)
   const content = enveloped
     ? envelopeOf(answer, undefined, shapes, name)
-    : contentOf(answer, undefined, shapes, `${name}Response`)
+    : contentOf(answer, undefined, shapes, `${name}Answer`)
   const ownResponses = Object.entries(row.ownRefusals ?? {}).map(([status, refusal]) => [
     status,
     ownResponseOf(refusal, status, shapes, `${name}Error`),
@@ -150,14 +157,19 @@ function ownResponseOf(
   return { description, headers: headersOf(names), content: { [jsonType]: contentOf(answer, undefined, shapes, name) } }
 }
 
-function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
+function parametersOf(row: Route, { parameters, shapes }: Parts): JsonSchema[] {
   const { params, versioned, prefers, method } = row
   const share = (name: string, parameter: JsonSchema) => {
-    parameters[name] = parameter
+    parameters[name] = { ...parameter, schema: shapes.write(parameter.schema as TSchema, name) }
     return { $ref: `#/components/parameters/${name}` }
   }
   const inPath = Object.entries(params ?? {}).map(([name, kind]) =>
-    share(name, { name, in: 'path', required: true, ...pathParameters[kind] }),
+    share(name, {
+      name,
+      in: 'path',
+      required: true,
+      ...(name === 'channel' ? channelParameter : pathParameters[kind]),
+    }),
   )
   const inHeaders = [share('X-Request-Id', requestIdParameter)]
   if (versioned && method !== 'GET') inHeaders.push(ifMatchOf(method, share))
@@ -265,9 +277,7 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (isWriting(row.scope, method) && !row.streams) names.push('X-Kith-Sequence')
   if (prefers?.includes('references=strict') && !row.streams) names.push('X-Kith-Warning')
   const contentIn = (type: string, data: TSchema, name: string, value?: unknown) =>
-    type === ndjsonType
-      ? linesOf(data, value, shapes, `${name}Line`)
-      : contentOf(data, value, shapes, `${name}Response`)
+    type === ndjsonType ? linesOf(data, value, shapes, `${name}Line`) : contentOf(data, value, shapes, `${name}Answer`)
   const plainType = row.streams ? ndjsonType : answerType
   const contentWith = (data: TSchema, name: string) => {
     const content: Record<string, JsonSchema> = plainType
@@ -288,7 +298,8 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
     Object.entries(successes).map(([status, description]) => [status, responseOf(status, description)]),
   )
   if (!row.dryRun || responses[200]) return responses
-  const content = contentWith(row.dryRun, `${namePrefix(row)}DryRun`)
+  // Many generated clients have one type for all successes, that of the first.
+  const content = contentWith(Type.Union([answer, row.dryRun]), `${namePrefix(row)}OrDryRun`)
   return { ...responses, 200: { description: dryRunDescription, headers: headersOf(['X-Request-Id']), content } }
 }
 
@@ -331,7 +342,7 @@ function envelopeOf(data: TSchema, example: unknown, shapes: Shapes, name: strin
   const value = example ?? exampleOf(data)
   const { title = 'const' in data ? 'Done' : name } = data as { title?: string }
   const enveloped = value === undefined ? undefined : { status: 'Success', data: value }
-  return contentOf(successEnvelope(data), enveloped, shapes, `${title}Response`)
+  return contentOf(successEnvelope(data), enveloped, shapes, `${title}Envelope`)
 }
 
 /** The example of a schema: its first example, its constant, or the example of the first option of a union. */

@@ -79,7 +79,7 @@ function constantOf({ properties = {} }: { properties?: Record<string, JsonSchem
 function simplify(schema: JsonSchema): JsonSchema {
   // distinctBy is a keyword of kith (http/input/validate.ts), which tools do not know. The description has its rule.
   const { distinctBy: _, ...known } = schema
-  return withPattern(withTypedEnum(withNullableType(withFreeKeys(known))))
+  return withIntegerFormat(withoutBooleanConst(withPattern(withTypedEnum(withNullableType(withFreeKeys(known))))))
 }
 
 /** Adds the pattern of kith's own formats, which tools do not know. */
@@ -111,4 +111,20 @@ function withTypedEnum(schema: JsonSchema): JsonSchema {
   if (schema.type !== undefined || !Array.isArray(schema.enum)) return schema
   const types = [...new Set(schema.enum.map(value => (Number.isInteger(value) ? 'integer' : typeof value)))]
   return { type: types.length === 1 ? types[0] : types, ...schema }
+}
+
+/** openapi-generator turns a boolean `const` into an enum of texts in Java, which does not compile. This form means the same. */
+function withoutBooleanConst({ const: only, ...rest }: JsonSchema): JsonSchema {
+  if (typeof only === 'boolean') return { type: 'boolean', ...rest, not: { const: !only } }
+  return only === undefined ? rest : { const: only, ...rest }
+}
+
+const maxInt32 = 2 ** 31 - 1
+
+/** Without a format, generated clients take integers for 32 bits, which sequence numbers exceed. */
+function withIntegerFormat(schema: JsonSchema): JsonSchema {
+  const isInteger = [schema.type].flat().includes('integer') && !('enum' in schema) && !('const' in schema)
+  const { maximum = Infinity, exclusiveMaximum = Infinity } = schema as Record<string, number>
+  const isSmall = maximum <= maxInt32 || exclusiveMaximum <= maxInt32
+  return !isInteger || isSmall || 'format' in schema ? schema : { ...schema, format: 'int64' }
 }

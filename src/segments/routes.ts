@@ -9,8 +9,8 @@ import { Type } from '../json-schema.ts'
 import { definitionCallOf, definitionWrite, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import {
-  type NewSegment,
   newSegment,
+  type SegmentBody,
   type SegmentPatch,
   type SegmentPeopleQuery,
   segmentList,
@@ -36,7 +36,7 @@ const byKey = { tag, path: `${path}/{segment_key}`, params: { segment_key: 'key'
 /** The route table of segments. */
 export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, schemas: EntitySchemas): Route[] {
   return [
-    definitionWrite<NewSegment>({
+    definitionWrite<SegmentBody>({
       method: 'POST',
       tag,
       path,

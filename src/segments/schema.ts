@@ -24,11 +24,11 @@ export const newSegment = Type.Object(
   },
   {
     additionalProperties: false,
-    title: 'NewSegment',
+    title: 'SegmentBody',
     examples: [{ key: 'your_key', filter: {} }],
   },
 )
-export type NewSegment = Static<typeof newSegment>
+export type SegmentBody = Static<typeof newSegment>
 
 /** Body of PATCH /v1/segments/{segment_key}. The key never changes. */
 export const segmentPatch = Type.Object(

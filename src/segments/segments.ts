@@ -14,7 +14,7 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
-import type { NewSegment, SegmentPatch } from './schema.ts'
+import type { SegmentBody, SegmentPatch } from './schema.ts'
 import { deleteSegmentSql, insertSegmentSql, insertSegmentsPositionSql, updateSegmentSql } from './sql.ts'
 
 const maxSegments = 200
@@ -32,7 +32,7 @@ export function segmentToJson({ key, name, description, filter, created_at, upda
 }
 
 /** Creates a segment. Throws a Fault of 400 or 409 if the body breaks a rule. */
-export async function createSegment(call: DefinitionCall, body: NewSegment): Promise<Segment> {
+export async function createSegment(call: DefinitionCall, body: SegmentBody): Promise<Segment> {
   const { key, name = key, description = null, filter } = body
   const definitions = await changeDefinitions(call, async (current, at, tx) => {
     if (current.segments.some(segment => segment.key === key)) throwKeyTaken('is the key of another segment')

@@ -23,6 +23,8 @@ const listedSession = Type.Object(
     name,
     scopes: granted,
     method: Type.Enum(['code', 'client', 'issuer'], {
+      // Go clients of oapi-codegen have a type Client.
+      'x-enum-varnames': ['ByCode', 'ByClient', 'ByIssuer'],
       description:
         'The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer.',
     }),

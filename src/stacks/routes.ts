@@ -2,7 +2,7 @@ import { type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { type NewStack, newStack, type StackPatch, stackPatch, stack as stackSchema } from './schema.ts'
+import { newStack, type StackBody, type StackPatch, stackPatch, stack as stackSchema } from './schema.ts'
 import { createStack, findStack, patchStack, stackToJson } from './stacks.ts'
 
 const path = '/v1/schema/stacks'
@@ -12,7 +12,7 @@ const byKey = { tag, path: '/v1/schema/stacks/{stack_key}', params: { stack_key:
 /** The route table of stacks. */
 export function stackRoutes(): Route[] {
   return [
-    definitionWrite<NewStack>({
+    definitionWrite<StackBody>({
       method: 'POST',
       tag,
       path,

@@ -33,9 +33,9 @@ export const newStack = Type.Object(
     retention_days: Type.Optional(retention_days),
     label: Type.Optional(label),
   },
-  { additionalProperties: false, title: 'NewStack', examples: [{ key: 'your_key', kind: 'item' }] },
+  { additionalProperties: false, title: 'StackBody', examples: [{ key: 'your_key', kind: 'item' }] },
 )
-export type NewStack = Static<typeof newStack>
+export type StackBody = Static<typeof newStack>
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. The key and the kind never change. */
 export const stackPatch = Type.Object(

@@ -10,7 +10,7 @@ import {
 } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleKey, type Stack } from '../organizations/definitions.ts'
 import { findLabelFault, parseLabel } from './label.ts'
-import type { NewStack, StackPatch } from './schema.ts'
+import type { StackBody, StackPatch } from './schema.ts'
 import { insertStackSql, updateStackSql } from './sql.ts'
 
 /** The stack with that key. Throws a Fault of 404 if there is none. */
@@ -23,7 +23,7 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 }
 
 /** Creates a stack. Throws a Fault of 400 or 409 if the body breaks a rule. */
-export async function createStack(call: DefinitionCall, body: NewStack): Promise<Stack> {
+export async function createStack(call: DefinitionCall, body: StackBody): Promise<Stack> {
   const { kind, retention_days = null, label = null } = body
   throwUnlessEvents(kind, retention_days)
   throwIfMalformed(label)

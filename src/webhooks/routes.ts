@@ -8,12 +8,12 @@ import {
   type DeliveriesQuery,
   deliveriesQuery,
   deliveryPage,
-  type NewWebhook,
   newWebhook,
   type ReplayBody,
   replayBody,
   replayResult,
   testResult,
+  type WebhookBody,
   type WebhookPatch,
   webhook,
   webhookList,
@@ -56,7 +56,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
     resolve,
   })
   return [
-    definitionWrite<NewWebhook>({
+    definitionWrite<WebhookBody>({
       method: 'POST',
       tag,
       path,

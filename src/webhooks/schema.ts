@@ -70,11 +70,11 @@ export const newWebhook = Type.Object(
   { url, events, ...optional, headers: Type.Optional(headers) },
   {
     additionalProperties: false,
-    title: 'NewWebhook',
+    title: 'WebhookBody',
     examples: [{ url: 'https://your-receiver.example/kith', events: ['person.updated'], active: false }],
   },
 )
-export type NewWebhook = Static<typeof newWebhook>
+export type WebhookBody = Static<typeof newWebhook>
 
 /** Body of PATCH /v1/webhooks/{id}. */
 export const webhookPatch = Type.Object(

@@ -18,9 +18,9 @@ import type {
   DeliveriesQuery,
   DeliveryPageShape,
   DeliveryShape,
-  NewWebhook,
   ReplayBody,
   TestDeliveryShape,
+  WebhookBody,
   WebhookPatch,
   WebhookShape,
 } from './schema.ts'
@@ -204,7 +204,7 @@ const changeOf = (id: number, operation: DefinitionDiff['operation'], change: { 
 ]
 
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
-export async function createWebhook(call: WebhookCall, body: NewWebhook) {
+export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   const { organization_id } = call
   const { stacks = null, keys = null, description = null, payload = 'full', active = true } = body
   const headers = readHeaders(body.headers ?? {})

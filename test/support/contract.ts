@@ -22,8 +22,12 @@ export function createAjv(document: OpenApiDocument): Ajv2020 {
     code: { optimize: false },
   })
   for (const [name, { holds }] of Object.entries(formats)) ajv.addFormat(name, { type: 'string', validate: holds })
+  // A format for generators. The schemas have the bounds.
+  ajv.addFormat('int64', true)
   const words = ['openapi', 'info', 'servers', 'tags', 'paths', 'components']
-  return ajv.addVocabulary(words).addSchema({ ...(forbidUndocumented(document) as OpenApiDocument), $id: 'contract' })
+  return ajv
+    .addVocabulary([...words, 'x-enum-varnames'])
+    .addSchema({ ...(forbidUndocumented(document) as OpenApiDocument), $id: 'contract' })
 }
 
 /**

@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach } from 'vitest'
 import type { Client } from '../../client/index.ts'
 import { createAttribute } from '../../src/attributes/attributes.ts'
-import type { NewAttribute } from '../../src/attributes/schema.ts'
+import type { AttributeBody } from '../../src/attributes/schema.ts'
 import { createConsentType } from '../../src/consents/consent-types.ts'
-import type { NewConsentType } from '../../src/consents/schema.ts'
-import type { NewStack } from '../../src/stacks/schema.ts'
+import type { ConsentTypeBody } from '../../src/consents/schema.ts'
+import type { StackBody } from '../../src/stacks/schema.ts'
 import { createStack } from '../../src/stacks/stacks.ts'
 import type { Organization, Reply, Send, Service } from './service.ts'
 
@@ -12,7 +12,7 @@ const stacks = {
   companies: { key: 'companies', kind: 'item' },
   orders: { key: 'orders', kind: 'item' },
   visits: { key: 'visits', kind: 'event' },
-} as const satisfies Record<string, NewStack>
+} as const satisfies Record<string, StackBody>
 
 /** The definitions that tests share, by key. */
 const shared = {
@@ -25,9 +25,9 @@ const shared = {
   visitor: { key: 'visitor', owner: 'visits', type: 'person' },
   city: { key: 'city', owner: 'people', type: 'text', indexed: true },
   score: { key: 'score', owner: 'people', type: 'number', indexed: true },
-} as const satisfies Record<string, NewStack | NewAttribute>
+} as const satisfies Record<string, StackBody | AttributeBody>
 
-type NewDefinition = NewStack | NewAttribute | NewConsentType
+type NewDefinition = StackBody | AttributeBody | ConsentTypeBody
 
 /** The key of a shared definition, or a definition of one test. A shared stack need not be named before an attribute that uses it. */
 export type Definition = keyof typeof shared | NewDefinition
@@ -119,7 +119,7 @@ function withStacks(given: Definition[]): NewDefinition[] {
   }
   return all
 
-  function addStack(stack: NewStack) {
+  function addStack(stack: StackBody) {
     if (!all.some(other => 'kind' in other && other.key === stack.key)) all.push(stack)
   }
 }

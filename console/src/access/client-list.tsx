@@ -1,4 +1,4 @@
-import type { ApiClient, ApiClientWithSecret, NewApiClient, Scope } from '@kith/client'
+import type { AccessClient, AccessClientBody, AccessClientWithSecret, Scope } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
@@ -25,8 +25,8 @@ export function ClientList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('access:write')
   const [isCreating, setCreating] = useState(false)
-  const [created, setCreated] = useState<ApiClientWithSecret | null>(null)
-  const [revoking, setRevoking] = useState<ApiClient | null>(null)
+  const [created, setCreated] = useState<AccessClientWithSecret | null>(null)
+  const [revoking, setRevoking] = useState<AccessClient | null>(null)
   const clients = useInfiniteQuery(clientsQuery)
   const rows = clients.data?.pages.flatMap(page => page.items) ?? []
   return (
@@ -71,7 +71,7 @@ export function ClientList() {
   )
 }
 
-function ClientTable({ rows, onRevoke }: { rows: ApiClient[]; onRevoke: ((client: ApiClient) => void) | null }) {
+function ClientTable({ rows, onRevoke }: { rows: AccessClient[]; onRevoke: ((client: AccessClient) => void) | null }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
@@ -103,13 +103,13 @@ function ClientTable({ rows, onRevoke }: { rows: ApiClient[]; onRevoke: ((client
   )
 }
 
-type NewClientProps = { onClose: () => void; onCreated: (created: ApiClientWithSecret) => void }
+type NewClientProps = { onClose: () => void; onCreated: (created: AccessClientWithSecret) => void }
 
 function NewClient({ onClose, onCreated }: NewClientProps) {
   const texts = useMessages(messages)
   const [name, setName] = useState('')
   const [scopes, setScopes] = useState<Scope[]>([])
-  const create = useWrite((body: NewApiClient) => client.access.clients.create(body), {
+  const create = useWrite((body: AccessClientBody) => client.access.clients.create(body), {
     refresh: [clientsQuery.queryKey],
     onSuccess: onCreated,
   })
@@ -137,7 +137,7 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
   )
 }
 
-function RevokeClient({ revoked, onClose }: { revoked: ApiClient; onClose: () => void }) {
+function RevokeClient({ revoked, onClose }: { revoked: AccessClient; onClose: () => void }) {
   const texts = useMessages(messages)
   const revoke = useWrite(() => client.access.clients.revoke(revoked.client_id), {
     refresh: [clientsQuery.queryKey],

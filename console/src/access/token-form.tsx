@@ -1,4 +1,4 @@
-import type { NewApiToken, Scope } from '@kith/client'
+import type { ApiTokenBody, Scope } from '@kith/client'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
@@ -20,7 +20,7 @@ export function TokenForm() {
   const [name, setName] = useState(session.name)
   const [scopes, setScopes] = useState<Scope[]>([])
   const [seconds, setSeconds] = useState('3600')
-  const create = useWrite((body: NewApiToken) => client.access.createToken(body))
+  const create = useWrite((body: ApiTokenBody) => client.access.createToken(body))
   return (
     <Section title={texts.newToken}>
       <p className={styles.muted}>{texts.tokensAdvice}</p>

@@ -1,8 +1,8 @@
 import {
   type Attribute,
+  type AttributeBody,
   type AttributePatch,
   attributeRules,
-  type NewAttribute,
   type RuleName,
   ruleNames,
 } from '@kith/client'
@@ -109,7 +109,7 @@ export function patchOf(attribute: Attribute, draft: AttributeDraft): AttributeP
 }
 
 /** The body that declares an attribute as the form has it. Members with their default are left out. */
-export function newAttributeOf(owner: string, draft: AttributeDraft): NewAttribute {
+export function newAttributeOf(owner: string, draft: AttributeDraft): AttributeBody {
   const { key, type, target_stack } = draft
   const members = Object.entries(membersOf(draft)).filter(([, value]) => value !== null && value !== false)
   return { key: key.trim(), owner, type, ...(type === 'stack' && { target_stack }), ...Object.fromEntries(members) }

@@ -1,4 +1,4 @@
-import type { ConsentText, ConsentType, NewConsentText } from '@kith/client'
+import type { ConsentText, ConsentTextBody, ConsentType } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
@@ -80,7 +80,7 @@ function NewText({ type, latest, onClose }: NewTextProps) {
   const [text, setText] = useState('')
   const [url, setUrl] = useState('')
   const add = useWrite(
-    (body: NewConsentText, idempotencyKey) => client.schema.consentTypes.addText(type.id, body, { idempotencyKey }),
+    (body: ConsentTextBody, idempotencyKey) => client.schema.consentTypes.addText(type.id, body, { idempotencyKey }),
     { refresh: [schemaQuery.queryKey, consentTextsQuery(type.id).queryKey], onSuccess: onClose },
   )
   const body = { language: language.trim(), text, ...(url.trim() && { url: url.trim() }) }

@@ -1,4 +1,4 @@
-import type { ConsentType, NewConsentType } from '@kith/client'
+import type { ConsentType, ConsentTypeBody } from '@kith/client'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
@@ -35,7 +35,7 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
     type?.mandatory ? 'mandatory' : type?.default_state ? 'granted' : 'refused',
   )
   const save = useDefinitionWrite(
-    ({ key, ...body }: NewConsentType, idempotencyKey) =>
+    ({ key, ...body }: ConsentTypeBody, idempotencyKey) =>
       type
         ? client.schema.consentTypes.patch(type.id, body)
         : client.schema.consentTypes.create({ key, ...body }, { idempotencyKey }),

@@ -1,4 +1,4 @@
-import type { NewAttribute as AttributeBody, Declared } from '@kith/client'
+import type { AttributeBody, Declared } from '@kith/client'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client } from '../app/client.ts'

@@ -1,4 +1,4 @@
-import { eventSubjects, type NewWebhook, type Webhook, type WebhookPatch } from '@kith/client'
+import { eventSubjects, type Webhook, type WebhookBody, type WebhookPatch } from '@kith/client'
 import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import type { Write } from '../app/write.ts'
@@ -10,7 +10,7 @@ import { messages } from './messages.ts'
 
 type Draft = {
   url: string
-  events: NewWebhook['events']
+  events: WebhookBody['events']
   stacks: string
   keys: string
   payload: 'full' | 'ids'
@@ -64,7 +64,7 @@ type WebhookFormProps = {
   webhook: Webhook | null
   action: string
   /** A new webhook has no header that is null. */
-  write: Write<NewWebhook & WebhookPatch>
+  write: Write<WebhookBody & WebhookPatch>
   onClose: () => void
 }
 
@@ -89,7 +89,7 @@ export function WebhookForm({ title, webhook, action, write, onClose }: WebhookF
   return (
     <Dialog title={title} isOpen onClose={onClose}>
       <Form
-        onSubmit={() => write.mutate(bodyOf(form, webhook) as NewWebhook & WebhookPatch)}
+        onSubmit={() => write.mutate(bodyOf(form, webhook) as WebhookBody & WebhookPatch)}
         write={write}
         submit={action}
         onCancel={onClose}

@@ -1,4 +1,4 @@
-import type { NewWebhook, Webhook } from '@kith/client'
+import type { Webhook, WebhookBody } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -23,7 +23,7 @@ export function WebhooksPage() {
   const mayWrite = useScope('webhooks:write')
   const [isCreating, setCreating] = useState(false)
   const webhooks = useQuery({ ...webhooksQuery, refetchInterval: 5_000 })
-  const create = useWrite((body: NewWebhook) => client.webhooks.create(body), {
+  const create = useWrite((body: WebhookBody) => client.webhooks.create(body), {
     refresh: [webhooksKey],
     onSuccess: () => setCreating(false),
   })
