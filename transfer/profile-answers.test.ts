@@ -87,10 +87,10 @@ describe('the answers of a record', () => {
     expect(read([rule], 'Yes', '').entries[0]!.source).toBe('Acme export; Column 1: Yes')
   })
 
-  it('have a time to the millisecond in UTC, whatever the product exports', () => {
+  it('have a time to the microsecond in UTC, whatever the product exports', () => {
     const at = (text: string) =>
       readAnswers([ruleOf(1)], index => [text, 'yes'][index]!, '', options).entries[0]!.collected_at
-    expect(at('2024-01-31T09:00:00.123456+02:00')).toBe('2024-01-31T07:00:00.123Z')
+    expect(at('2024-01-31T09:00:00.123456+02:00')).toBe('2024-01-31T07:00:00.123456Z')
     expect(at('31.01.2024 9:00 PM +0000')).toBe('2024-01-31T21:00:00.000Z')
     expect(at('1/31/2024 12:05 AM Z')).toBe('2024-01-31T00:05:00.000Z')
   })

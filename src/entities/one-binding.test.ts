@@ -145,7 +145,9 @@ it('gives a body the same answer and the same effect in a request of its own, in
         expect(await stateOf(many)).toEqual(state)
         if (operation === 'put' || operation === 'patch') return
         const lines = await organizationWithPeople(stored)
-        const { refused } = await importLines(lines, '/v1/people/import', linesFrom(requests.map(({ body }) => body)))
+        // The answers of requests are given now, and so are those of this import.
+        const path = '/v1/people/import?consents=now'
+        const { refused } = await importLines(lines, path, linesFrom(requests.map(({ body }) => body)))
         const refusals = new Map(refused.map(({ line, ...answer }) => [line, refusalOf(answer)]))
         expect(requests.map((_, index) => refusals.get(index + 1))).toEqual(expected.map(({ refusal }) => refusal))
         expect(await stateOf(lines)).toEqual(state)
