@@ -22,7 +22,7 @@ create table imports (
   undone_at timestamptz,
   primary key (organization_id, id)
 );
-comment on table imports is 'An import of people or of the records of a stack. It goes when the log has lost the values of its changes.';
+comment on table imports is 'An import of people or of the records of a stack, until the log has lost the values of its changes.';
 comment on column imports.id is 'The request_id of its changes.';
 comment on column imports.after_sequence is 'The number of the log when it began. Its changes have higher numbers.';
 comment on column imports.last_sequence is 'The number of a change up to which the log has all of its changes. Null until it ends.';

@@ -95,15 +95,15 @@ function prefixAll(values: unknown[], prefix: string): string {
 }
 
 function numberOf(text: string, { decimal }: ParseOptions): string {
-  if (!numberForms[decimal].test(text)) throw new Error(`${JSON.stringify(text)} ${noNumber[decimal]}`)
+  if (!numberForms[decimal].test(text)) throw new Error(`${JSON.stringify(text)}${noNumber[decimal]}`)
   const number = text.replace(',', '.')
   if (!readsBackEqual(number.replace(/^\+/, ''))) throw new Error(`${text} has more digits than a number can store`)
   return JSON.stringify(Number(number))
 }
 
 const noNumber = {
-  '.': 'is not a number such as 12 or 0.5. For a decimal comma use --decimal ,',
-  ',': 'is not a number such as 12 or 0,5, without separators of thousands',
+  '.': ' is not a number such as 12 or 0.5. For a decimal comma use --decimal ,',
+  ',': ' is not a number such as 12 or 0,5, without separators of thousands',
 }
 
 function booleanOf(text: string, { words }: ParseOptions): string {
