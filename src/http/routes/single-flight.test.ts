@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, expect, it, vi } from 'vitest'
 import { singleFlight } from './single-flight.ts'
 
@@ -49,18 +50,19 @@ it('waits longer after a run that took long', async () => {
   const call = singleFlight(
     async () => {
       runs += 1
-      await vi.advanceTimersByTimeAsync(20)
+      await setTimeout(20)
     },
     { minMs: 50, runs: 8 },
   )
   const first = call()
-  await vi.advanceTimersByTimeAsync(0)
+  await vi.advanceTimersByTimeAsync(20)
   await first
   const second = call()
-  await vi.advanceTimersByTimeAsync(139)
+  await vi.advanceTimersByTimeAsync(138)
   expect(runs).toBe(1)
   // The clock has fractions of a millisecond.
-  await vi.advanceTimersByTimeAsync(2)
+  await vi.advanceTimersByTimeAsync(3)
   expect(runs).toBe(2)
+  await vi.advanceTimersByTimeAsync(20)
   await second
 })
