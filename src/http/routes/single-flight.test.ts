@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { afterEach, expect, it, vi } from 'vitest'
 import { singleFlight } from './single-flight.ts'
 
@@ -42,27 +41,4 @@ it('waits for the pause between two runs', async () => {
   await vi.advanceTimersByTimeAsync(1)
   await second
   expect(runs).toBe(2)
-})
-
-it('waits longer after a run that took long', async () => {
-  vi.useFakeTimers()
-  let runs = 0
-  const call = singleFlight(
-    async () => {
-      runs += 1
-      await setTimeout(20)
-    },
-    { minMs: 50, runs: 8 },
-  )
-  const first = call()
-  await vi.advanceTimersByTimeAsync(20)
-  await first
-  const second = call()
-  await vi.advanceTimersByTimeAsync(138)
-  expect(runs).toBe(1)
-  // The clock has fractions of a millisecond.
-  await vi.advanceTimersByTimeAsync(3)
-  expect(runs).toBe(2)
-  await vi.advanceTimersByTimeAsync(20)
-  await second
 })
