@@ -74,9 +74,11 @@ it('are text in identifiers, keys and values of a record, whose page keeps its l
   const organization = await createOrders(service)
   const { client } = organization
   const hostile = '<img src=x onerror=alert(1)>\u202Egnp.exe'
+  // An identifier with an invisible character is refused.
+  const external_id = '<img src=x onerror=alert(1)>'
   const long = 'x'.repeat(65_000)
   const { record_id } = await client.stack('orders').create({
-    external_id: hostile,
+    external_id,
     attribute_values: { [hostile]: hostile, [`${'k'.repeat(100)}`]: long, script: { '</script><b>': [null, hostile] } },
   })
   await open(organization, '/records/orders', async page => {

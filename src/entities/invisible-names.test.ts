@@ -47,7 +47,13 @@ describe('an address or another value with an invisible character', () => {
     const filler = await shop.send('POST', '/v1/people', { email: 'ada\u3164@example.com' })
     expect([filler.status, filler.body.details]).toEqual([
       400,
-      [{ path: '/email', message: 'must be an email address, such as ada@example.com, without quotes, comments and IP addresses. It contains U+3164 HANGUL FILLER' }],
+      [
+        {
+          path: '/email',
+          message:
+            'must be an email address, such as ada@example.com, without quotes, comments and IP addresses. It contains U+3164 HANGUL FILLER',
+        },
+      ],
     ])
     for (const [body, at] of [
       [{ email: 'ada@exa\u200bmple.com' }, '/email'],

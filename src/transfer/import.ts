@@ -151,7 +151,8 @@ async function* answerLines(
     isOver = true
     // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
     await Promise.allSettled(writing)
-    await end(counts, newest).catch(() => {})
+    // Not awaited: the database that did not confirm a set may not confirm this either.
+    end(counts, newest).catch(() => {})
     const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? tooManyRefused ?? error)
     yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {

@@ -1,3 +1,4 @@
+import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { createRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
@@ -20,7 +21,11 @@ export async function beginImport(
 ): Promise<EndImport> {
   const { id } = caller.organization
   const values = [id, request_id, stack_id, caller.subject, new Date().toISOString()]
-  const begun = await db.query(beginImportSql, values, signal)
+  // If the standby does not confirm the record, the lines fail in the same way, and tell the client.
+  const begun = await db.query(beginImportSql, values, signal).catch(error => {
+    if (error instanceof OutcomeUnknown) return [{}]
+    throw error
+  })
   if (begun.length === 0) throw new Fault(createRefusal('invalid_parameter', takenMessage, { status: 409 }))
   let ended: Promise<void> | undefined
   return ({ received, created, updated, unchanged, failed }, sequence) => {

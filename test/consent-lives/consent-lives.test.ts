@@ -62,13 +62,15 @@ describe('consent lives', () => {
     await inGroups(told.lives, async life => {
       const items = await historyOf(life)
       const recorded = items.map(
-        ({ sequence, version, at, actor, request_id, text_sha256, user_agent, ...claimed }) => claimed,
+        ({ sequence, version, at, actor, request_id, text_sha256, user_agent, undated, ...claimed }) => claimed,
       )
       const expected = newestFirst(now(life)).map(({ write, time, ...kept }) => ({
         ...{ collected_at: null, method: null, source: null, ip: null, text_version: null, reference: null },
         ...kept,
       }))
       expect(recorded, life.external_id).toEqual(expected)
+      for (const { undated, collected_at } of items)
+        expect([undated, collected_at]).not.toEqual([true, expect.any(String)])
       // The answers of a write share its version, and later writes have later ones.
       const writes = newestFirst(now(life)).map(({ write }) => write)
       const versions = items.map(({ version }) => version)

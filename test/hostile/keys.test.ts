@@ -43,8 +43,10 @@ describe('a key with an escape sequence', () => {
 })
 
 describe('trimming of Unicode White_Space, which excludes U+FEFF', () => {
-  it('keeps the U+FEFF at the start of a linked name', async () => {
-    const made = await shop.send('POST', '/v1/people', { attribute_values: { referrer: '\uFEFFeve' } })
-    expect(made.body.data.attribute_values).toEqual({ referrer: '\uFEFFeve' })
+  it('keeps the U+FEFF at the start of a value, and refuses it by name in a linked name', async () => {
+    const made = await shop.send('POST', '/v1/people', { attribute_values: { note: '\uFEFFeve' } })
+    expect(made.body.data.attribute_values).toEqual({ note: '\uFEFFeve' })
+    const linked = await shop.send('POST', '/v1/people', { attribute_values: { referrer: '\uFEFFeve' } })
+    expect([linked.status, linked.body.details?.[0]?.message]).toEqual([400, expect.stringContaining('U+FEFF')])
   })
 })

@@ -16,7 +16,6 @@ import { type Projection, projectionValues, wholeById } from './projection.ts'
 import {
   countEntitiesSql,
   readByIdentifier,
-  readDifferingSql,
   readPage,
   readPageByKey,
   readPeopleByAnyIdentifier,
@@ -152,32 +151,6 @@ export async function readSerializedWithin(
     ids,
     maxRowBytes,
     false,
-  ])
-  return serialize(rows, definitions, stack_id)
-}
-
-/** Some values that an entity has instead of the stored ones, and the keys of attributes that it does not have. */
-export type Difference = {
-  id: string
-  columns: Record<string, unknown>
-  attributes: Record<string, unknown>
-  removed_keys: string[]
-}
-
-/** As {@link readSerializedWithin}, with some values that differ. The identifier of each result is the index in `differences`. */
-export async function readDifferingWithin(
-  tx: Transaction,
-  definitions: Definitions,
-  stack_id: number,
-  differences: readonly Difference[],
-  maxRowBytes: number,
-): Promise<SerializedEntity[]> {
-  const values = differences.map((difference, index) => ({ identifier: `${index}`, ...difference }))
-  const rows = await tx.query<SerializedRow>(readDifferingSql, [
-    definitions.organization_id,
-    stack_id,
-    JSON.stringify(values),
-    maxRowBytes,
   ])
   return serialize(rows, definitions, stack_id)
 }

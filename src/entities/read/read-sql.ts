@@ -187,23 +187,6 @@ export const readByIdentifier = {
   external_id: statement('read_by_external_id', rowsBy('external_id', 'text')),
 }
 
-/**
- * $2: stack, $3: [{identifier, id, columns, attributes, removed_keys}], $4: maximum bytes of a row. Reads entities with other values than those
- * that are stored.
- */
-export const readDifferingSql = statement(
-  'read_differing',
-  `select x.identifier, x.version, ${withinLimit('$4')} as row, ${schema_version} from (
-     select v.identifier, e.version, ${rowWithin('$4')}
-     from jsonb_to_recordset($3::text::jsonb) as v(identifier text, id uuid, columns jsonb, attributes jsonb, removed_keys text[])
-     cross join lateral (
-       select d.* from entities s cross join lateral jsonb_populate_record(s,
-         v.columns || jsonb_build_object('attributes', (s.attributes - v.removed_keys) || v.attributes)) d
-       where s.organization_id = $1 and s.stack_id = $2 and s.id = v.id offset 0
-     ) e offset 0
-   ) x`,
-)
-
 /** The person that an identifier a.identifier leads to: its own, or a further one. */
 const personBy = {
   id: `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = a.identifier
