@@ -35,7 +35,7 @@ async function completeInBash(line: string): Promise<string[]> {
 }
 
 it.each([
-  ['kith im', ['import']],
+  ['kith dos', ['dossier']],
   ['kith org ', ['create', 'list', 'delete', 'help']],
   ["kith import people --format '=' c", ['csv']],
   ['kith import people peo', ['people one.csv']],
@@ -46,7 +46,7 @@ it.each([
 })
 
 const fishCompletions = [
-  ['kith im', ['import']],
+  ['kith dos', ['dossier']],
   ['kith org ', ['create', 'list', 'delete', 'help']],
   ['kith import people --format=c', ['--format=csv']],
   ['kith import people peo', ['people one.csv']],
