@@ -1,7 +1,7 @@
 import type { Metric, Registry } from '@prometheus-io/client'
 import { yieldIfDue } from '../event-loop.ts'
 
-/** So many samples take a millisecond or two to render. */
+/** The samples that one step renders, which takes one to two milliseconds. */
 const samplesInAStep = 250
 
 type Family = { values: unknown[] }

@@ -9,7 +9,7 @@ import { cachedDefinitions, type Definitions } from './definitions.ts'
 import { appendDefinitionChangesSql, numberChangesSql, numberDefinitionChangesSql } from './definitions-sql.ts'
 import { type Head, lockHead, standingDefinitions } from './head.ts'
 
-/** Who changes something, as the change log and the consent history name it. */
+/** The author of a change, as the change log and the consent history name them. */
 export type Author = { actor: string; request_id: string }
 
 /** The author of what the service does by itself. */

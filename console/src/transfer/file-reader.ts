@@ -69,7 +69,7 @@ export const settingsOf = ({ delimiter, dateOrder, offset, empty, decimal, ...wo
     null_words: words.nullWords.split(','),
   })
 
-/** What is wrong with the options, or null. */
+/** The fault of the options. Null if there is none. */
 export function settingsFault(options: ReadOptions): string | null {
   try {
     settingsOf(options)

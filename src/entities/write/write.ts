@@ -30,8 +30,7 @@ export type Written = { outcomes: Map<number, KeyedOutcome>; definitions: Defini
 const maxRounds = 64
 
 /**
- * How many items are loaded at a time. While PostgreSQL stores what was decided of one portion, Node decides the next. A portion is one turn
- * of the event loop.
+ * How many items are loaded at a time. While PostgreSQL stores what was decided of one portion, Node decides the next.
  */
 const portionItems = 128
 
