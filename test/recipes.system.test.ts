@@ -69,9 +69,9 @@ function addEvent() {
     `-- Attributes can be archived.\n\nalter table changes drop constraint changes_operation_check,\n  add constraint changes_operation_check check (operation in (${allowed}));\n`,
   )
   copy.edit(
-    'src/organizations/definition-dry-run.ts',
-    "'update', 'delete'] as const",
-    "'update', 'delete', 'archive'] as const",
+    'src/organizations/change-organization.ts',
+    "'update', 'delete'] as const satisfies",
+    "'update', 'delete', 'archive'] as const satisfies",
   )
   copy.edit(
     'src/attributes/attributes.ts',
