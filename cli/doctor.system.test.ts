@@ -61,6 +61,7 @@ describe('kith doctor, on the embedded server', () => {
       'keys',
       'backup',
       'transactions',
+      'indexes',
       'followers',
       'webhooks',
     ])

@@ -146,6 +146,34 @@ describe('kith doctor, on a server of its own', () => {
     expect(due!.advice).toContain('kith retries at once.')
   })
 
+  it('names an index that lacks a value of an entity, or has one that its entity does not have', async () => {
+    await query(database.url, `insert into organizations (key) values ('acme')`)
+    const [{ id }] = (await query(database.url, `select id from organizations where key = 'acme'`)) as [{ id: number }]
+    const ids = [1, 2].map(n => `00000000-0000-7000-8000-00000000000${n}`)
+    await query(
+      database.url,
+      `insert into attributes (organization_id, id, owner_stack_id, key, name, type, cardinality, state, indexed, index_id, index_ready, version, created_at, updated_at)
+       values (${id}, 1, 0, 'city', 'City', 'text', 'one', 'active', true, 7, true, 1, now(), now())`,
+    )
+    for (const [index, city] of ['Rome', 'Oslo'].entries()) {
+      await query(
+        database.url,
+        `insert into entities (organization_id, stack_id, id, active, version, attributes, created_at, updated_at)
+         values (${id}, 0, '${ids[index]}', true, 1, '{"city": "${city}"}', now(), now())`,
+      )
+      await query(database.url, `insert into terms values (${id}, 7, 's${city}', '${ids[index]}')`)
+    }
+    const [agreeing] = findingsOf(await doctor(environment), 'indexes')
+    expect(agreeing).toMatchObject({ verdict: 'ok' })
+    await query(database.url, `delete from terms where value = 'sRome'`)
+    await query(database.url, `insert into terms values (${id}, 7, 'sBern', '${ids[1]}')`)
+    const [found] = findingsOf(await doctor(environment), 'indexes')
+    expect(found!.verdict).toBe('wrong')
+    expect(found!.message).toContain('the index of the attribute city of acme differs')
+    for (const one of ids) expect(found!.message).toContain(one)
+    expect(found!.advice).toContain('"indexed": false')
+  })
+
   it('names webhooks that fail, and those that were disabled', async () => {
     await query(database.url, `insert into organizations (key) values ('acme')`)
     const insert = (id: number, state: string) =>

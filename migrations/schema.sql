@@ -217,7 +217,7 @@ create table entities (
   name_key text collate "C",
   constraint entities_pkey PRIMARY KEY (organization_id, stack_id, id),
   constraint entities_organization_id_external_id_stack_id_key UNIQUE (organization_id, external_id, stack_id)
-) with (fillfactor = 85);
+) with (fillfactor = 85, autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX entities_email ON public.entities USING btree (organization_id, stack_id, email COLLATE "C", id) WHERE (email IS NOT NULL);
 CREATE INDEX entities_email_key ON public.entities USING btree (organization_id, stack_id, email_key, id) WHERE (email_key IS NOT NULL);
 CREATE INDEX entities_mobile_key ON public.entities USING btree (organization_id, stack_id, mobile_key, id) WHERE (mobile_key IS NOT NULL);
@@ -422,7 +422,7 @@ create table links (
   "position" integer not null,
   constraint links_pkey PRIMARY KEY (organization_id, source_id, attribute_id, "position"),
   constraint links_check CHECK (((target_id IS NOT NULL) OR (written_id IS NOT NULL)))
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX links_by_target ON public.links USING btree (organization_id, target_id, attribute_id, source_id);
 CREATE INDEX links_by_written ON public.links USING btree (organization_id, written_id, target_id) WHERE (written_id IS NOT NULL);
 alter table links alter column organization_id set (n_distinct=1);
@@ -735,11 +735,11 @@ create table terms (
   value text collate "C" not null,
   entity_id uuid not null,
   constraint terms_pkey PRIMARY KEY (organization_id, index_id, value, entity_id)
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 alter table terms alter column organization_id set (n_distinct=1);
 comment on table terms is 'An indexed value of an entity.';
 comment on column terms.index_id is 'The index: attributes.index_id or sort_indexes.index_id.';
-comment on column terms.value is 'A prefix of the value. A reader also checks the row of the entity, except for ranges of numbers and times, whose terms are exact.';
+comment on column terms.value is 'The key of the value: its kind and the value itself, or the first 64 characters and a hash of a longer text. Times are their moment.';
 
 create table tombstone_keys (
   organization_id integer not null,

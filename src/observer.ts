@@ -34,7 +34,7 @@ export type Observer = {
   /** A statement ended. `parent` is the key of the parent span: a request's signal, a batch's signal, or a transaction. */
   statement(name: string, startedMs: number, failed: boolean, parent: object | undefined): void
   /** A cache look-up ended. */
-  cache(cache: 'token' | 'definitions', hit: boolean): void
+  cache(cache: 'token' | 'definitions' | 'statement', hit: boolean): void
   /** A batch of waiting items starts. `signal` belongs to the batch. The function that it returns is called at its end. */
   batch(work: Work, items: readonly QueuedItem[], signal: Signal): (() => void) | undefined
   /** A read ran on the primary, although there is a standby for it. */

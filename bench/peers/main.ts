@@ -44,12 +44,15 @@ const names = {
 }
 const city = () => `area ${word() % 1_000}`
 
+/** Each product shows the same five fields of a page. */
+const fields = ['external_id', 'first_name', 'last_name', 'email', 'attribute_values.area']
+
 function createKith(side: Side): Product {
   const page = (body: object): BenchRequest => ({ method: 'POST', path: '/v1/people/list', body })
   const filter = (size: number, more = {}): BenchRequest => ({
     method: 'POST',
     path: '/v1/people/filter',
-    body: { filter: { 'attribute_values.area': city() }, cursor_configuration: { size }, ...more },
+    body: { filter: { 'attribute_values.area': city() }, cursor_configuration: { size }, fields, ...more },
   })
   return {
     name: 'kith',
@@ -57,7 +60,7 @@ function createKith(side: Side): Product {
     requests: {
       get: () => ({ method: 'GET', path: `/v1/people/${side.randomPerson()}` }),
       patch: () => ({ method: 'PATCH', path: `/v1/people/${side.randomPerson()}`, body: { first_name: `F${word()}` } }),
-      sorted: () => page({ sort: { field: 'last_name' }, cursor_configuration: { size: 50 } }),
+      sorted: () => page({ sort: { field: 'last_name' }, cursor_configuration: { size: 50 }, fields }),
       filter: () => filter(50),
       count: () => filter(1, { count: true }),
     },

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import pg from 'pg'
 import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
@@ -8,7 +9,7 @@ import { ConnectionShares, type Lane } from './connection-shares.ts'
 import { type CopyInto, copyFrom } from './copy.ts'
 import { watchLiveness } from './liveness.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
-import { runPrepared } from './prepared.ts'
+import { isPrepared, runPrepared, shapePrefix } from './prepared.ts'
 import { ServerClient, Servers } from './servers.ts'
 import { clearWarning, unknownOutcomeOf, watchWarnings } from './warnings.ts'
 
@@ -21,6 +22,9 @@ export type Row = Record<string, unknown>
 export function statement(name: string, text: string): Statement {
   return Object.freeze({ name, text })
 }
+
+/** A statement whose text depends on the shape of a request. Its name is a hash of the text. */
+export const shape = (text: string): Statement => statement(shapePrefix + hash('sha1', text, 'base64url'), text)
 
 /** A transaction in progress. Statements that are sent without awaiting in between travel in one flush. */
 export type Transaction = {
@@ -241,7 +245,11 @@ async function run(
   observer: Observer | undefined,
   parent: object | undefined,
 ): Promise<Row[]> {
-  const { rows } = await observed(observer, statement.name, parent, () => runPrepared(client, statement, values))
+  const isShape = statement.name.startsWith(shapePrefix)
+  if (isShape) observer?.cache('statement', isPrepared(client, statement.name))
+  // A label for each shape would be too many.
+  const name = isShape ? 'filter' : statement.name
+  const { rows } = await observed(observer, name, parent, () => runPrepared(client, statement, values))
   return rows
 }
 

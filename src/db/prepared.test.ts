@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
-import { runPrepared } from './prepared.ts'
+import { maxShapes, runPrepared, shapePrefix } from './prepared.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let client: pg.Client
@@ -58,4 +58,37 @@ it('supports a statement without rows, and unnamed statements with different tex
     expect((await runPrepared(client, { name: '', text: `select $1::text as ${column}` }, ['x'])).rows).toEqual([
       { [column]: 'x' },
     ])
+})
+
+it('keeps the statements of shapes that were used last, and closes the others', async () => {
+  const shape = (n: number) => ({ name: `${shapePrefix}${n}`, text: `select $1::integer + ${n} as sum` })
+  const run = async (n: number) => (await runPrepared(client, shape(n), [1])).rows[0]!.sum
+  const kept = async () => {
+    const { rows } = await client.query<{ name: string }>(
+      'select name from pg_prepared_statements order by prepare_time',
+    )
+    return rows.map(({ name }) => name).filter(name => name.startsWith(shapePrefix))
+  }
+  for (let n = 0; n < maxShapes; n += 1) expect(await run(n)).toBe(n + 1)
+  expect(await kept()).toHaveLength(maxShapes)
+  expect(await run(0)).toBe(1)
+  expect(await Promise.all([maxShapes, maxShapes + 1].map(run))).toEqual([maxShapes + 1, maxShapes + 2])
+  const names = await kept()
+  expect(names).toHaveLength(maxShapes)
+  expect(names).toContain(shape(0).name)
+  for (const n of [1, 2]) expect(names).not.toContain(shape(n).name)
+  for (const n of [1, 2, 0]) expect(await run(n)).toBe(n + 1)
+})
+
+it('prepares a shape again after it was closed in a transaction that failed', async () => {
+  const shape = (n: number) => ({ name: `${shapePrefix}${n}`, text: `select $1::integer / ${n} as quotient` })
+  for (let n = 1; n <= maxShapes; n += 1) await runPrepared(client, shape(n), [n])
+  await client.query('begin')
+  await expect(runPrepared(client, { name: '', text: 'select 1 / $1::integer' }, [0])).rejects.toMatchObject({
+    code: '22012',
+  })
+  await expect(runPrepared(client, shape(maxShapes + 1), [1])).rejects.toMatchObject({ code: '25P02' })
+  await client.query('rollback')
+  expect((await runPrepared(client, shape(1), [3])).rows).toEqual([{ quotient: 3 }])
+  expect((await runPrepared(client, shape(maxShapes + 1), [0])).rows).toEqual([{ quotient: 0 }])
 })

@@ -11,6 +11,12 @@ const shapeOf = ({ fields, _parsers, _prebuiltEmptyResultObject }: Shape): Shape
   _prebuiltEmptyResultObject,
 })
 
+/** Begins the name of a statement whose text a request's shape decides. A connection keeps the last {@link maxShapes} of them. */
+export const shapePrefix = 'shape_'
+
+/** A planned statement of a filter takes about 100 kB of a PostgreSQL process. */
+export const maxShapes = 100
+
 type OnEnd = (error: Error | null, result: pg.QueryResult) => void
 
 /** The members of pg's Query that its type declarations omit. */
@@ -25,7 +31,12 @@ type QueryInternals = {
 const Query = pg.Query as unknown as new (text: string, values: unknown[]) => QueryInternals
 
 /** The row shapes of a connection's statements, and a proxy of the connection that sends no Describe message. */
-type Descriptions = { shapes: Map<string, Shape>; withoutDescribe: pg.Connection }
+type Descriptions = {
+  shapes: Map<string, Shape>
+  withoutDescribe: pg.Connection
+  /** The names of statements of shapes, the least recently used first. */
+  recent: Set<string>
+}
 
 const descriptionsByConnection = new WeakMap<pg.Connection, Descriptions>()
 
@@ -33,9 +44,26 @@ function descriptionsOf(connection: pg.Connection): Descriptions {
   const existing = descriptionsByConnection.get(connection)
   if (existing) return existing
   const withoutDescribe = Object.assign(Object.create(connection) as pg.Connection, { describe: () => {} })
-  const descriptions = { shapes: new Map<string, Shape>(), withoutDescribe }
+  const descriptions = { shapes: new Map<string, Shape>(), withoutDescribe, recent: new Set<string>() }
   descriptionsByConnection.set(connection, descriptions)
   return descriptions
+}
+
+/** pg's record of the statements of a connection: those that are prepared, and those that were sent. */
+type Statements = { parsedStatements: Record<string, string>; submittedNamedStatements: Record<string, string> }
+
+/** Notes the use of a statement of a shape. The one that was not used for the longest time is closed, if there are too many. */
+function noteShape(connection: pg.Connection, name: string, { shapes, recent }: Descriptions): void {
+  recent.delete(name)
+  recent.add(name)
+  const [oldest] = recent
+  const { parsedStatements } = connection as unknown as Statements
+  // One that was sent and is not answered yet stays until later.
+  if (recent.size <= maxShapes || !oldest || parsedStatements[oldest] === undefined) return
+  recent.delete(oldest)
+  shapes.delete(oldest)
+  delete parsedStatements[oldest]
+  ;(connection as unknown as { close(statement: { type: 'S'; name: string }): void }).close({ type: 'S', name: oldest })
 }
 
 /**
@@ -55,7 +83,9 @@ class Run extends Query {
   }
 
   override prepare(connection: pg.Connection): void {
-    const { shapes, withoutDescribe } = descriptionsOf(connection)
+    const descriptions = descriptionsOf(connection)
+    const { shapes, withoutDescribe } = descriptions
+    if (this.name.startsWith(shapePrefix)) noteShape(connection, this.name, descriptions)
     const shape = shapes.get(this.name)
     if (shape) {
       Object.assign(this._result, shape)
@@ -70,6 +100,10 @@ class Run extends Query {
     this.#shapes?.set(this.name, shapeOf(this._result))
   }
 }
+
+/** Whether a statement with this name was run on the connection, and is still prepared. */
+export const isPrepared = (client: pg.ClientBase, name: string): boolean =>
+  descriptionsOf((client as unknown as { connection: pg.Connection }).connection).shapes.has(name)
 
 /**
  * Runs a statement. A named statement is prepared by its first run on the connection. Outside a transaction, the statement commits

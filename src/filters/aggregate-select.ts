@@ -6,7 +6,7 @@ import { maxGroups } from './aggregate-schema.ts'
 import { joinableRelationship, joinedValue, shownValue } from './attribute.ts'
 import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
 import { compileCondition } from './compile.ts'
-import { allCandidates, countCandidatesUpTo, type Subject } from './condition.ts'
+import { countUpTo, distinctCandidates, type Subject } from './condition.ts'
 import {
   allOf,
   always,
@@ -15,12 +15,12 @@ import {
   commaSeparated,
   type Fragment,
   Parameter,
+  type Rendered,
   render,
   sql,
 } from './fragment.ts'
 import { type Field, timeColumns, type ValueType } from './grammar.ts'
 import { dateOf, secondsOf, timeOf } from './json-value.ts'
-import type { Query } from './select.ts'
 
 /** The most bytes of the groups of an answer. */
 export const maxGroupBytes = 8 * 1024 * 1024
@@ -34,20 +34,20 @@ export type AggregateRow = { sequence: number; groups: number; bytes: number; js
 
 export type AggregateStatements = {
   /** Counts the candidates of an index, up to one more than {@link maxCandidates}. Absent if no index gives candidates. */
-  countCandidates?: Query
+  countCandidates?: Rendered
   /** Counts the groups of the first entities of the stack, up to one more than {@link maxGroups}. Absent if any number may be cut. */
-  probe?: Query
+  probe?: Rendered
   /** Reads the groups. */
-  aggregate(useCandidates: boolean): Query
+  aggregate(useCandidates: boolean): Rendered
   /** Declares the cursor {@link fetchPart} of any number of groups. */
-  stream(useCandidates: boolean): Query
+  stream(useCandidates: boolean): Rendered
 }
 
 /** Lines of groups, of about {@link partBytes}. The last row has what is counted of all groups instead. */
 export type PartRow = { lines: string | null; sequence: number; skipped: number[] }
 
 /** Reads the next part of the groups of {@link AggregateStatements.stream}. */
-export const fetchPart: Query = { text: 'fetch next from groups', values: [] }
+export const fetchPart: Rendered = { text: 'fetch next from groups', values: [] }
 
 const partBytes = 128 * 1024
 
@@ -65,14 +65,17 @@ export function aggregateStatements(
 ): AggregateStatements {
   const { condition, keys } = parsed
   const organization = new Parameter(definitions.organization_id)
-  const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  const {
+    check,
+    candidates: [best],
+  } = compileCondition(condition, definitions, stack_id, organization)
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
   const subject: Subject = { definitions, organization, stack_id, row: sql`e`, relationDepth: 0 }
   const build = (fragment: Fragment) => render(fragment, [organization])
   const matching: Source = { from: sql`entities e`, where: sql`${own} and ${check}` }
-  const found = indexCandidates && {
-    from: sql`unnest(array(select distinct i.id from (${allCandidates(indexCandidates)}) i(id))) candidate(id)
-      cross join lateral (select e.* from entities e where ${own} and e.id = candidate.id and ${check} offset 0) e`,
+  const found = best && {
+    from: sql`unnest(array(${distinctCandidates(best)})) candidate(id)
+      cross join lateral (select e.* from entities e where ${own} and e.id = candidate.id and ${best.rest} offset 0) e`,
     where: always,
   }
   const first: Source = {
@@ -81,9 +84,7 @@ export function aggregateStatements(
   }
   const sourceOf = (useCandidates: boolean) => (useCandidates && found ? found : matching)
   return {
-    ...(indexCandidates && {
-      countCandidates: build(countCandidatesUpTo(indexCandidates, maxCandidates)),
-    }),
+    ...(best && { countCandidates: build(countUpTo(best, maxCandidates)) }),
     ...(keys.length > 0 && !isCut(parsed) && { probe: build(countGroups(keys, first, subject)) }),
     aggregate: useCandidates => build(selectGroups(parsed, sourceOf(useCandidates), subject)),
     stream: useCandidates => build(declareParts(parsed, sourceOf(useCandidates), subject)),

@@ -10,9 +10,9 @@ import { groupByHashSql, printFindings, throwExplained } from './aggregate.ts'
 import { type ParsedAggregate, parseAggregate } from './aggregate-parse.ts'
 import type { AggregateBody } from './aggregate-schema.ts'
 import { aggregateStatements, areFew, fetchPart, type PartRow } from './aggregate-select.ts'
+import type { Rendered } from './fragment.ts'
 import { filterOptionsOf, printNotes } from './handlers.ts'
-import { DefinitionsChanged, planWithValuesSql, underDefinitions } from './page.ts'
-import type { Query } from './select.ts'
+import { DefinitionsChanged, planWithValuesSql, underDefinitions } from './reading.ts'
 
 /**
  * Streams the groups of the entities of a stack that pass a filter as lines, and a last line with what was counted. The deadline is that of
@@ -70,7 +70,7 @@ async function declareGroups(
   await run(snapshot, stream(useCandidates))
 }
 
-const run = <R extends Row>(snapshot: Snapshot, { text, values }: Query) =>
+const run = <R extends Row>(snapshot: Snapshot, { text, values }: Rendered) =>
   snapshot.query<R>(statement('', text), values)
 
 const readPart = async (snapshot: Snapshot) => (await run<PartRow>(snapshot, fetchPart))[0]!

@@ -6,9 +6,9 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type GroupKey, howToStream, type ParsedAggregate, parseAggregate } from './aggregate-parse.ts'
 import { type AggregateBody, maxGroups } from './aggregate-schema.ts'
 import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes } from './aggregate-select.ts'
+import type { Rendered } from './fragment.ts'
 import { filterOptionsOf, printNotes } from './handlers.ts'
-import { type Reading, underDefinitions } from './page.ts'
-import type { Query } from './select.ts'
+import { type Reading, underDefinitions } from './reading.ts'
 
 // PostgreSQL overestimates the number of groups, and would sort all entities: that takes half as long again.
 export const groupByHashSql = statement('', 'set local enable_sort = off')
@@ -27,8 +27,8 @@ export async function aggregateEntities(call: Call<AggregateBody>, stack_id: num
 }
 
 async function readGroups(reading: Reading, parsed: ParsedAggregate, stack_id: number): Promise<AggregateRow> {
-  const run = async <R extends object>(query: Query): Promise<R> =>
-    (await reading.run<R>({ ...query, settings: groupByHashSql }).catch(throwExplained(parsed.keys)))[0]!
+  const run = async <R extends object>(query: Rendered): Promise<R> =>
+    (await reading.runPlanned({ ...query, settings: groupByHashSql }).catch(throwExplained(parsed.keys)))[0]![0] as R
   const { countCandidates, probe, aggregate } = aggregateStatements(parsed, reading.definitions, stack_id)
   const useCandidates = countCandidates !== undefined && areFew(await run<{ count: number }>(countCandidates))
   if (!useCandidates && probe) throwIfTooMany((await run<{ groups: number }>(probe)).groups)

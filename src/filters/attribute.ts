@@ -1,7 +1,7 @@
 import { type Attribute, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { linksToAlias, mayHaveAliases, selectByAlias } from './aliases.ts'
 import { type Comparable, testOf, textColumn } from './comparable.ts'
-import { type CompiledCondition, type IndexCandidates, indexCandidateRanks, type Subject } from './condition.ts'
+import { type Candidates, type CompiledCondition, candidateRanks, compiled, type Subject } from './condition.ts'
 import { allOf, anyOf, type Fragment, never, type Parameter, sql } from './fragment.ts'
 import { isRange, type RelationshipAttribute, type Test } from './grammar.ts'
 import { selectTerms } from './index-candidates.ts'
@@ -65,7 +65,9 @@ export function attributeCondition(name: string, tests: readonly Test[], subject
   const key = keyOf(name, subject)
   const value = comparable(key, subject)
   const check = allOf(tests.map(test => testOf(value, test)))
-  return { check, indexCandidates: indexCandidatesOf(key, tests, subject) }
+  const restOf = (covered: readonly Test[]) =>
+    allOf(tests.filter(test => !covered.includes(test)).map(test => testOf(value, test)))
+  return compiled(check, candidatesOf(key, tests, subject, restOf))
 }
 
 /** A key that was never a relationship has its value on the row. For other keys the links come first, as in a read. */
@@ -124,12 +126,19 @@ function linkedReferences(relationships: readonly Attribute[], { organization, r
     group by l.attribute_id order by l.attribute_id desc limit 1`
 }
 
-/** Selects all entities that pass the tests, and possibly others. Undefined if no index is ready or helps. */
-function indexCandidatesOf(key: Key, tests: readonly Test[], subject: Subject): IndexCandidates | undefined {
+/** The candidates of an index that is ready and helps. The links of a relationship come before a value on the row. */
+function candidatesOf(
+  key: Key,
+  tests: readonly Test[],
+  subject: Subject,
+  restOf: (covered: readonly Test[]) => Fragment,
+): Candidates | undefined {
   const terms = key.declared?.index?.ready ? selectTerms(key.declared, tests, subject.organization) : undefined
-  if (!terms || key.relationships.length === 0) return terms
-  const selects = [...selectLinkedSources(key, tests, subject), ...terms.selects]
-  return { rank: Math.max(terms.rank, indexCandidateRanks.links), selects }
+  if (!terms) return undefined
+  const { select, covered, ...ids } = terms
+  if (key.relationships.length === 0) return { ...ids, selects: [select], rest: restOf(covered) }
+  const selects = [...selectLinkedSources(key, tests, subject), select]
+  return { rank: Math.max(terms.rank, candidateRanks.links), selects, rest: restOf([]) }
 }
 
 /** Selects the sources of links whose target's name passes the tests that `selectTerms` uses an index for. */

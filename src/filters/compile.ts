@@ -3,15 +3,15 @@ import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { mayHaveAliases, nameOrAlias, selectByAlias } from './aliases.ts'
 import { attributeCondition } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
-import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './condition.ts'
+import { and, type CompiledCondition, candidateRanks, compiled, or, type Subject } from './condition.ts'
 import { consentCondition, contactableCondition } from './consents.ts'
-import { allOf, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
+import { allOf, always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
 import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from './grammar.ts'
 import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
 
 /**
  * Compiles a filter on the entities of a stack to a condition on the row `e` of `entities`, which is true or false and
- * never null, and to the index candidates. The SQL text contains no value and no key.
+ * never null, and to the candidates of indexes. The SQL text contains no value and no key.
  */
 export function compileCondition(
   condition: Condition,
@@ -49,13 +49,13 @@ function compile(condition: Condition, subject: Subject): CompiledCondition {
     case 'any':
       return or(condition.conditions.map(inner => compile(inner, rowByRow(subject))))
     case 'not':
-      return unindexed(
+      return compiled(
         negated(compile(condition.condition, isLinked(condition.condition) ? subject : rowByRow(subject)).check),
       )
     case 'consents':
-      return unindexed(consentCondition(condition, subject))
+      return compiled(consentCondition(condition, subject))
     case 'contactable':
-      return unindexed(contactableCondition(condition, subject))
+      return compiled(contactableCondition(condition, subject))
     case 'related':
       return relatedCondition(condition, subject, compile)
     case 'measured':
@@ -76,11 +76,11 @@ function compileField(field: Field, tests: readonly Test[], subject: Subject): C
     case 'text':
       return compileTextColumn(field.column, tests, subject)
     case 'boolean':
-      return unindexed(allOf(tests.map(test => testOf(booleanColumn(columnsOf[field.column](row)), test))))
+      return compiled(allOf(tests.map(test => testOf(booleanColumn(columnsOf[field.column](row)), test))))
     case 'time':
-      return unindexed(allOf(tests.map(test => testOf(timeColumn(columnsOf[field.column](row)), test))))
+      return compiled(allOf(tests.map(test => testOf(timeColumn(columnsOf[field.column](row)), test))))
     case 'state':
-      return unindexed(allOf(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
+      return compiled(allOf(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
     default:
       return compileIdentifier(field.kind, tests, subject)
   }
@@ -100,15 +100,18 @@ function compileTextColumn(column: TextColumn, tests: readonly Test[], subject: 
   const check = checkOn(row)
   const isIndexed = column === 'email' || column === 'external_id'
   const equality = tests.find(({ operator, operand }) => equalities[operator]?.(operand))
-  if (!isIndexed || !(equality || tests.some(({ operator }) => isRange(operator)))) return unindexed(check)
+  if (!isIndexed || !(equality || tests.some(({ operator }) => isRange(operator)))) return compiled(check)
   const select = (condition: Fragment) => sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${condition}`
-  const selects =
-    hasAliases && equality
-      ? [select(testOf(textColumn(sql`g.external_id`), equality)), selectByAlias(equality, organization)]
-      : [select(checkOn(sql`g`))]
-  const rank = column === 'email' ? indexCandidateRanks.email : indexCandidateRanks.identifier
-  return { check, indexCandidates: { rank: equality ? rank : indexCandidateRanks.range, selects } }
+  const rank = column === 'email' ? candidateRanks.email : candidateRanks.identifier
+  if (hasAliases && equality) {
+    const selects = [select(testOf(textColumn(sql`g.external_id`), equality)), selectByAlias(equality, organization)]
+    return compiled(check, { rank, selects, rest: check })
+  }
+  const found = { selects: [select(checkOn(sql`g`))], rest: always, isDistinct: true }
+  return equality
+    ? compiled(check, { ...found, rank, isOrdered: equality.operator === '$eq' })
+    : compiled(check, { ...found, rank: candidateRanks.range })
 }
 
 /** Whether an equality with this operand finds only rows that have a value. */
@@ -124,8 +127,8 @@ function compileIdentifier(
 ): CompiledCondition {
   const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(identifierColumn(sql`${alias}.id`, kind), test)))
   const check = checkOn(row)
-  if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return unindexed(check)
+  if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return compiled(check)
   const select = sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
-  return { check, indexCandidates: { rank: indexCandidateRanks.identifier, selects: [select] } }
+  return compiled(check, { rank: candidateRanks.identifier, selects: [select], rest: always, isDistinct: true })
 }

@@ -1,5 +1,5 @@
 import type { Definitions } from '../organizations/definitions.ts'
-import { allOf, anyOf, type Fragment, type Parameter, sql, unionAll } from './fragment.ts'
+import { allOf, always, anyOf, type Fragment, type Parameter, sql, unionAll } from './fragment.ts'
 
 /** The rows that a condition applies to: the entities of a stack, under an alias of the statement. */
 export type Subject = {
@@ -18,52 +18,73 @@ export type Subject = {
 }
 
 /** Ranks of the ways in which an index finds entities. A higher rank usually finds more of them. */
-export const indexCandidateRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
+export const candidateRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
 
-/**
- * The selects together give the ids of all entities that satisfy a condition, and possibly others. `others` are further selections, any of
- * which can be used instead. If they are exact, every candidate satisfies the condition.
- */
-export type IndexCandidates = {
+/** Ids that an index gives. Every match is among them. */
+export type Candidates = {
   rank: number
+  /** Together, these select the ids, as their first column. */
   selects: readonly Fragment[]
-  isExact?: boolean | undefined
-  others?: readonly IndexCandidates[]
+  /** What remains to be checked of the row of a candidate: {@link always} if each one is a match. */
+  rest: Fragment
+  /** Whether each select has its ids in the order of an index, each once, so that the first ones are read without the others. */
+  isOrdered?: boolean
+  /** Whether no id occurs twice. */
+  isDistinct?: boolean
 }
 
-/** The candidates of each index, those that are usually the fewest first. */
-export const allIndexes = (best: IndexCandidates | undefined): readonly IndexCandidates[] =>
-  best ? [best, ...(best.others ?? [])] : []
+/** A condition in SQL. `check` is true or false for a row, never null. */
+export type CompiledCondition = {
+  check: Fragment
+  /** The candidates of each index that helps, those first that are usually the fewest. Any of them can be used. */
+  candidates: readonly Candidates[]
+  /** Candidates that are the matches of a part of the condition each. Those that all have in common are the matches. */
+  exact?: readonly Candidates[] | undefined
+}
 
-/** Selects all candidates. An entity may be several times among them. */
-export const allCandidates = ({ selects }: IndexCandidates): Fragment => unionAll(selects)
+/** A condition that an index gives candidates for, or that none helps with. */
+export function compiled(check: Fragment, candidates?: Candidates): CompiledCondition {
+  if (!candidates) return { check, candidates: [] }
+  return { check, candidates: [candidates], exact: candidates.rest === always ? [candidates] : undefined }
+}
 
-/**
- * A condition in SQL. `check` is true or false for a row, never null. `indexCandidates` finds by index the rows that have
- * to be checked; if it is absent, every row of the stack is checked.
- */
-export type CompiledCondition = { check: Fragment; indexCandidates?: IndexCandidates | undefined }
+/** Selects all candidates. An id may be several times among them. */
+export const allCandidates = ({ selects }: Candidates): Fragment => unionAll(selects)
 
-/** All conditions hold. The candidates of any one condition include every match, so the lowest rank is used first. */
+/** Selects the id of each candidate once, as `id`. */
+export const distinctCandidates = (candidates: Candidates): Fragment =>
+  candidates.isDistinct
+    ? sql`select i.id from (${allCandidates(candidates)}) i(id)`
+    : sql`select distinct i.id from (${allCandidates(candidates)}) i(id)`
+
+/** All conditions hold. The candidates of any one condition include every match; the checks of the others remain. */
 export function and(conditions: readonly CompiledCondition[]): CompiledCondition {
-  const candidates = conditions.flatMap(({ indexCandidates }) => indexCandidates ?? [])
-  const [best, ...others] = candidates.sort((a, b) => a.rank - b.rank)
-  const isExact = conditions.length === 1 && best?.isExact
-  return { check: allOf(conditions.map(({ check }) => check)), indexCandidates: best && { ...best, isExact, others } }
+  const candidates = conditions.flatMap((condition, index) => {
+    const others = conditions.filter((_, other) => other !== index).map(({ check }) => check)
+    return condition.candidates.map(each => ({ ...each, rest: allOf([each.rest, ...others]) }))
+  })
+  const exact = conditions.flatMap(condition => condition.exact ?? [])
+  return {
+    check: allOf(conditions.map(({ check }) => check)),
+    candidates: candidates.sort((a, b) => a.rank - b.rank),
+    exact: conditions.every(condition => condition.exact) ? exact : undefined,
+  }
 }
 
 /** One of the conditions holds. Indexes help only if every condition has candidates. */
 export function or(conditions: readonly CompiledCondition[]): CompiledCondition {
   const check = anyOf(conditions.map(each => each.check))
-  const candidates = conditions.flatMap(({ indexCandidates }) => indexCandidates ?? [])
-  if (candidates.length === 0 || candidates.length < conditions.length) return { check }
-  const rank = Math.max(...candidates.map(each => each.rank))
-  return { check, indexCandidates: { rank, selects: candidates.flatMap(({ selects }) => selects) } }
+  const best = conditions.flatMap(({ candidates }) => candidates.slice(0, 1))
+  if (best.length === 0 || best.length < conditions.length) return compiled(check)
+  const isExact = best.every(({ rest }) => rest === always)
+  return compiled(check, {
+    rank: Math.max(...best.map(each => each.rank)),
+    selects: best.flatMap(({ selects }) => selects),
+    rest: isExact ? always : check,
+    isOrdered: best.every(({ isOrdered }) => isOrdered),
+  })
 }
 
-/** A condition that no index helps with. */
-export const unindexed = (check: Fragment): CompiledCondition => ({ check })
-
-/** Counts the candidates of an index as `count`, up to one more than `max`, so that many of them cost no more. */
-export const countCandidatesUpTo = (candidates: IndexCandidates, max: number): Fragment =>
+/** Counts candidates up to one more than `max`, so that many of them cost no more. */
+export const countUpTo = (candidates: Candidates, max: number): Fragment =>
   sql`select count(*)::integer as count from (select from (${allCandidates(candidates)}) i limit ${max + 1}::integer) c`

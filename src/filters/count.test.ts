@@ -7,7 +7,8 @@ import { someRuns } from '../../test/support/runs.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
-import { maxLinkedCandidates, walkedEntities } from './select.ts'
+import { maxFewCandidates } from './count.ts'
+import { linkedEntities } from './id-page.ts'
 
 const service = useOwnService()
 const organization = useSharedShop(service)
@@ -105,19 +106,20 @@ describe('count', () => {
 
   it('is the same where the links of the whole stack are joined, as with more candidates than are looked up one by one', async () => {
     const own = await createShop(service, 'friends')
-    await insertPeople(service.sql, own.id, maxLinkedCandidates + 5)
+    await insertPeople(service.sql, own.id, maxFewCandidates + 5)
     await service.sql(
       `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
        select $1, ${personIdSql('i')}, 1, 0, ${personIdSql('1 + i % 100')}, 0 from generate_series(1, $2::integer) i`,
-      [own.id, maxLinkedCandidates + 5],
+      [own.id, maxFewCandidates + 5],
     )
     await service.sql('analyze entities, links')
     const named = { external_id: { $gte: 'p' } }
     const countOf = async (filter: object) => (await own.ok('POST', '/v1/people/filter', { filter, count: true })).count
-    expect(await countOf({ 'attribute_values.friends': { $some: named } })).toBe(maxLinkedCandidates + 5)
+    const each = maxFewCandidates / 100
+    expect(await countOf({ 'attribute_values.friends': { $some: named } })).toBe(maxFewCandidates + 5)
     expect(await countOf({ 'incoming.people.friends': { $some: named } })).toBe(100)
-    expect(await countOf({ 'incoming.people.friends': { $count: { $gte: 201 }, $where: named } })).toBe(5)
-    expect(await countOf({ 'incoming.people.friends': { $count: { $lt: 201 } } })).toBe(maxLinkedCandidates)
+    expect(await countOf({ 'incoming.people.friends': { $count: { $gte: each + 1 }, $where: named } })).toBe(5)
+    expect(await countOf({ 'incoming.people.friends': { $count: { $lt: each + 1 } } })).toBe(maxFewCandidates)
   })
 
   it('of related entities counts each that exists once, of few links and of many', async () => {
@@ -147,11 +149,11 @@ describe('count', () => {
 
   it('and pages are complete where the matches come after more people than are checked one by one', async () => {
     const own = await createShop(service, 'friends')
-    await insertPeople(service.sql, own.id, walkedEntities + 10)
+    await insertPeople(service.sql, own.id, linkedEntities + 10)
     await service.sql(
       `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
        select $1, ${personIdSql('i')}, 1, 0, ${personIdSql('1 + i % 3')}, 0 from generate_series(1, $2::integer) i`,
-      [own.id, maxLinkedCandidates + 5],
+      [own.id, maxFewCandidates + 5],
     )
     await service.sql('analyze entities, links')
     const named = { external_id: { $gte: 'p' } }
@@ -159,7 +161,7 @@ describe('count', () => {
     for (const [filter, total] of [
       [{ 'incoming.people.friends': { $some: named } }, 3],
       [{ 'incoming.people.friends': { $count: { $gte: 2 } } }, 3],
-      [{ 'incoming.people.friends': { $count: { $gte: maxLinkedCandidates } } }, 0],
+      [{ 'incoming.people.friends': { $count: { $gte: maxFewCandidates } } }, 0],
     ] as const) {
       const first = await own.ok('POST', '/v1/people/filter', { ...ofTwo, filter, count: true })
       expect([first.count, first.items.length, first.has_more]).toEqual([total, Math.min(2, total), total > 2])

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { readPageIds } from '../../test/support/filtered-pages.ts'
 import { type Send, useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
-import { readFilteredPage } from './page.ts'
 
 const service = useOwnService()
 const organization = useSharedShop(service, 'bought')
@@ -150,7 +150,7 @@ it('a process with outdated definitions still filters by the current ones', asyn
   // A second handle keeps its own snapshot of the definitions, as a second process does.
   const other = { ...service.db }
   const found = async (filter: unknown) =>
-    (await readFilteredPage(other, id, 0, filter, { direction: 'asc', size: 5 })).reads.map(read => read.id)
+    (await readPageIds(other, id, { stack_id: 0, filter, position: { direction: 'asc', size: 5 } })).ids
   const byCity = { 'attribute_values.city': 'Rome' }
   const byFriend = { 'attribute_values.friend': { $some: {} } }
   expect(await found(byCity)).toEqual([adaId])

@@ -4,11 +4,11 @@ import { type Dataset, matches } from '../../test/support/filter-evaluator.ts'
 import { mistypedFilters, orderFilters, personFilters, typedFilters } from '../../test/support/filter-generators.ts'
 import { findMistypedOperands } from '../../test/support/filter-operands.ts'
 import { createDataset, readDataset } from '../../test/support/filter-world.ts'
+import { readPageIds } from '../../test/support/filtered-pages.ts'
 import { someRuns } from '../../test/support/runs.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
-import { readFilteredPage } from './page.ts'
 
 const service = useOwnService()
 let world: Dataset
@@ -22,11 +22,10 @@ const stackOf = (key: string) => world.definitions.stacks.find(stack => stack.ke
 
 async function found(filter: unknown, stack_id: number): Promise<string[]> {
   const position = { direction: 'asc', size: 500 } as const
-  const options = { isCounted: true }
-  const page = await readFilteredPage(service.db, organization.id, stack_id, filter, position, options)
+  const page = await readPageIds(service.db, organization.id, { stack_id, filter, position, isCounted: true })
   // The count is another statement, which joins the links of the whole stack.
-  expect(page.counted?.count).toBe(page.reads.length)
-  return page.reads.map(read => read.id)
+  expect(page.counted?.count).toBe(page.ids.length)
+  return page.ids
 }
 
 const entitiesOf = (stack_id: number) => [...world.entities.values()].filter(read => read.stack_id === stack_id)

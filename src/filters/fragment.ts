@@ -81,15 +81,25 @@ function join(fragments: readonly Fragment[], separator: Fragment, none: Fragmen
   return sql`(${rest.reduce((before, next) => sql`${before}${separator}${next}`, first)})`
 }
 
+/** A statement for the driver. */
+export type Rendered = { text: string; values: unknown[] }
+
 /** Returns text and values for the driver. The parameters in `leading` are `$1`, `$2` and so on, whether they are used or not. */
-export function render(fragment: Fragment, leading: readonly Parameter[] = []): { text: string; values: unknown[] } {
+export function render(fragment: Fragment, leading: readonly Parameter[] = []): Rendered {
   const numbers = new Map(leading.map((parameter, index) => [parameter, index + 1]))
-  const write = (part: Fragment | Parameter): string => {
-    if (part instanceof Fragment)
-      return part.texts.map((text, index) => (index === 0 ? text : write(part.holes[index - 1]!) + text)).join('')
-    if (!numbers.has(part)) numbers.set(part, numbers.size + 1)
-    return `$${numbers.get(part)}`
+  let text = ''
+  const write = ({ texts, holes }: Fragment) => {
+    text += texts[0]
+    for (const [index, hole] of holes.entries()) {
+      if (hole instanceof Fragment) write(hole)
+      else {
+        const number = numbers.get(hole) ?? numbers.size + 1
+        numbers.set(hole, number)
+        text += `$${number}`
+      }
+      text += texts[index + 1]
+    }
   }
-  const text = write(fragment)
+  write(fragment)
   return { text, values: [...numbers.keys()].map(({ value }) => value) }
 }

@@ -3,16 +3,8 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import { answerPage, type PageEnd } from '../entities/read/answer-page.ts'
-import { type RowsOfPage, readPageOfStack } from '../entities/read/entity-reader.ts'
 import { labeler, withLabels } from '../entities/read/labels.ts'
-import {
-  type Count,
-  findEntity,
-  type Page,
-  type Position,
-  type PositionToRead,
-  readRelated,
-} from '../entities/read/pagination.ts'
+import { type Count, findEntity, type Position, type PositionToRead } from '../entities/read/pagination.ts'
 import { projectionOf, wholeById, withLinksById } from '../entities/read/projection.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
@@ -20,7 +12,6 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
   currentDefinitions,
   type Definitions,
-  definitionsAt,
   isRelationship,
   peopleKey,
   peopleStackId,
@@ -28,8 +19,10 @@ import {
 import { requireScope } from '../scopes.ts'
 import { decodeCursor, encodeCursor, type PageOrder } from './cursor.ts'
 import { includer } from './include.ts'
-import { type FilterNotes, type FilterOptions, readFilteredPage } from './page.ts'
+import { readFilteredPage } from './page.ts'
 import type { UndeclaredKey } from './parse.ts'
+import type { FilterNotes, FilterOptions } from './reading.ts'
+import { readRelatedPage } from './related-page.ts'
 import {
   defaultPageSize,
   type FilterBody,
@@ -40,39 +33,71 @@ import {
 } from './schema.ts'
 import { readScopeOf, scopesOf } from './scopes.ts'
 import { orderName } from './sort.ts'
-import { readSortedPage } from './sorted-page.ts'
 
 /** Returns a page of all entities of a stack. */
-export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<HandlerResult> {
-  const { db, caller, signal, body } = call
-  const organization_id = caller.organization.id
-  const { sort, sorting_type } = body
-  if (sort) return sortEntities(call, stack_id, { sort, directionPath: pointer('sorting_type') }, sorting_type)
-  const position = positionFrom(body, sorting_type, stack_id, call.limits)
-  const page = await pageOf(call, stack_id, position)
-  return answerPage(call, page, part => readPageOfStack(db, organization_id, stack_id, part, signal))
+export function listEntities(call: Call<ListBody>, stack_id: number): Promise<HandlerResult> {
+  const { sort, sorting_type } = call.body
+  return answerFilter(call, { stack_id, sort, direction: sorting_type, directionPath: pointer('sorting_type') })
 }
 
 /**
  * Returns a page of the entities of a stack that satisfy a filter. Throws 403 if the filter uses a kind of entity that the
  * token may not read, and 400 if it names an undeclared key that no entity carries under `Prefer: handling=strict`.
  */
-export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<HandlerResult> {
-  const { db, caller, body } = call
-  const organization_id = caller.organization.id
-  const { filter = {}, sort, sort_direction } = body
-  if (sort) return sortEntities(call, stack_id, { sort, directionPath: pointer('sort_direction') }, sort_direction)
-  const position = positionFrom(body, sort_direction, stack_id, call.limits)
+export function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<HandlerResult> {
+  const { filter, sort, sort_direction } = call.body
+  const directionPath = pointer('sort_direction')
+  return answerFilter(call, { stack_id, filter, sort, direction: sort_direction, directionPath })
+}
+
+type FilteredRequest = {
+  stack_id: number
+  filter?: unknown
+  sort?: SortBody | undefined
+  /** The direction of the identifiers, and its path in the request. */
+  direction: 'asc' | 'desc' | undefined
+  directionPath: string
+}
+
+async function answerFilter(
+  call: Call<PageBody & { sort?: SortBody }>,
+  request: FilteredRequest,
+): Promise<HandlerResult> {
+  const { db, caller, body, limits } = call
+  const { stack_id, filter = {}, sort, direction } = request
+  const position = sort ? sortedPositionFrom(call, sort, request) : positionFrom(body, direction, stack_id, limits)
   const page = await pageOf(call, stack_id, position)
   const options = filterOptionsOf(call, stack_id)
   let notes: FilterNotes | undefined
   const readRows = async ({ isCounted, ...part }: PositionToRead) => {
-    const read = await readFilteredPage(db, organization_id, stack_id, filter, part, { ...options, isCounted })
-    notes = read
-    return rowsOf(call, read)
+    const read = await readFilteredPage(
+      db,
+      caller.organization.id,
+      { stack_id, filter, sort, position: part, isCounted },
+      options,
+    )
+    notes = read.notes
+    return read
   }
   const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printNotes(notes)
   return answerPage(call, { ...page, lastMembers }, readRows)
+}
+
+function sortedPositionFrom(
+  { body, limits }: Call<PageBody>,
+  sort: SortBody,
+  { stack_id, direction, directionPath }: FilteredRequest,
+): Position {
+  if (direction !== undefined)
+    throwInvalidBody(directionPath, 'cannot be given with `sort`, which has its own direction')
+  if (body.cursor_configuration?.after_id !== undefined)
+    throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
+  const order = { field: orderName(sort), direction: sort.direction ?? 'asc' }
+  return {
+    ...shownOf(body, stack_id, limits),
+    direction: order.direction,
+    ...placeOf(body.cursor_configuration, order),
+  }
 }
 
 /** The members of a response with the notes of its filter, each after a comma. */
@@ -96,40 +121,6 @@ export function filterOptionsOf(
     },
     rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
   }
-}
-
-/** `directionPath` is the path of the direction of the identifiers. */
-type SortRequest = { sort: SortBody; directionPath: string }
-
-/** Returns a page of list or filter in the order of a field. */
-async function sortEntities(
-  call: Call<ListBody & FilterBody>,
-  stack_id: number,
-  { sort, directionPath }: SortRequest,
-  direction: string | undefined,
-): Promise<HandlerResult> {
-  const { db, caller, body, limits } = call
-  if (direction !== undefined)
-    throwInvalidBody(directionPath, 'cannot be given with `sort`, which has its own direction')
-  if (body.cursor_configuration?.after_id !== undefined)
-    throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
-  const order = { field: orderName(sort), direction: sort.direction ?? 'asc' }
-  const position = {
-    ...shownOf(body, stack_id, limits),
-    direction: order.direction,
-    ...placeOf(body.cursor_configuration, order),
-  }
-  const page = await pageOf(call, stack_id, position)
-  const options = filterOptionsOf(call, stack_id)
-  let notes: FilterNotes | undefined
-  const readRows = async ({ isCounted, ...part }: PositionToRead) => {
-    const request = { sort, filter: body.filter, position: part }
-    const read = await readSortedPage(db, caller.organization.id, stack_id, request, { ...options, isCounted })
-    notes = read
-    return { ...(await rowsOf(call, read)), terms: read.reads.map(({ term }) => term) }
-  }
-  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printNotes(notes)
-  return answerPage(call, { ...page, lastMembers }, readRows)
 }
 
 /** A page as a request asks for it. */
@@ -186,9 +177,7 @@ export async function relatedEntities(
   const id = await findSource(kind, call, sourceStackId)
   const source = { id, stack_id, ...relationships }
   const page = await pageOf(call, stack_id, position)
-  return answerPage(call, page, async part =>
-    rowsOf(call, await readRelated(db, organization_id, source, part, signal)),
-  )
+  return answerPage(call, page, part => readRelatedPage(db, definitions, source, part, signal))
 }
 
 function throwInvalidBody(path: string, message: string): never {
@@ -242,16 +231,6 @@ function positionFrom(
       isPeople ? 'must be the id of a person, a UUID' : 'must be a record_id, 24 hexadecimal digits',
     )
   return { ...shown, after_id: isPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
-}
-
-async function rowsOf(
-  { db, caller, signal }: Call<unknown>,
-  { reads, has_more, counted }: Page & { counted?: Count | undefined },
-): Promise<RowsOfPage> {
-  const version = reads.reduce((newest, read) => Math.max(newest, read.schema_version), 0)
-  const definitions = await definitionsAt(db, caller.organization.id, version, signal)
-  const ids = reads.map(({ id }) => id)
-  return { rows: reads.map(({ id, row }) => row ?? id).join('\n'), ids, has_more, counted, definitions }
 }
 
 function targetOf(target: string, { stacks }: Definitions): number {

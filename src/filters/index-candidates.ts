@@ -1,10 +1,19 @@
-import { comparesExactly, kindBounds, termOf } from '../entities/indexes/index-keys.ts'
+import { isInOrder, isOneValue, kindBounds, prefixBounds, termOf } from '../entities/indexes/index-keys.ts'
 import type { Attribute } from '../organizations/definitions.ts'
-import { type IndexCandidates, indexCandidateRanks } from './condition.ts'
+import { candidateRanks } from './condition.ts'
 import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'
 import { isRange, type Test } from './grammar.ts'
 
 type RangeTest = Test & { operand: string | number }
+
+/** What an attribute's index gives: a select of ids, and the tests that each of them passes. */
+export type SelectedTerms = {
+  rank: number
+  select: Fragment
+  covered: readonly Test[]
+  isOrdered: boolean
+  isDistinct: boolean
+}
 
 /**
  * Selects from an attribute's index the ids of all entities that pass the tests, and possibly others. Undefined if the index
@@ -14,48 +23,68 @@ export function selectTerms(
   attribute: Attribute,
   tests: readonly Test[],
   organization: Parameter,
-): IndexCandidates | undefined {
-  const equal = equality(attribute, tests)
-  const condition = equal ?? range(attribute, tests)
-  if (!condition) return undefined
+): SelectedTerms | undefined {
+  const found = equality(attribute, tests) ?? range(attribute, tests)
+  if (!found) return undefined
+  const { condition, ...selected } = found
   const select = sql`select x.entity_id from terms x where x.organization_id = ${organization}
       and x.index_id = ${attribute.index!.id}::integer and ${condition}`
-  const isExact = !equal && isExactRange(attribute, tests)
-  return { rank: equal ? indexCandidateRanks.term : indexCandidateRanks.range, selects: [select], isExact }
+  return { ...selected, select }
 }
 
-function equality({ type }: Attribute, tests: readonly Test[]): Fragment | undefined {
+type Found = Omit<SelectedTerms, 'select'> & { condition: Fragment }
+
+function equality({ type, cardinality }: Attribute, tests: readonly Test[]): Found | undefined {
   const test = tests.find(({ operator }) => operator === '$eq' || operator === '$in')
   if (!test) return undefined
   const operands = test.operator === '$in' ? test.operand : [test.operand]
   const terms = operands.map(operand => termOf(type, operand))
-  if (terms.includes(undefined)) return undefined
-  return terms.length === 1 ? sql`x.value = ${terms[0]}::text` : sql`x.value = any(${terms}::text[])`
+  if (!terms.every(term => term !== undefined)) return undefined
+  const isOne = terms.length === 1
+  return {
+    rank: candidateRanks.term,
+    condition: isOne ? sql`x.value = ${terms[0]}::text` : sql`x.value = any(${terms}::text[])`,
+    // An equality of times compares how they were written.
+    covered: terms.every(isOneValue) ? [test] : [],
+    isOrdered: isOne,
+    isDistinct: isOne || cardinality === 'one',
+  }
 }
 
-/**
- * The index stores texts cut to a maximum length, so a range includes both of its ends here. With several values, a different
- * value may pass each test, so only one test is used.
- */
-function range(attribute: Attribute, tests: readonly Test[]): Fragment | undefined {
+/** With several values, a different value may pass each test, so only one test is used. */
+function range(attribute: Attribute, tests: readonly Test[]): Found | undefined {
+  const isMany = attribute.cardinality === 'many'
   const ranges = tests.filter((test): test is RangeTest => isRange(test.operator))
   if (ranges.length === 0) return undefined
-  const usedRanges = attribute.cardinality === 'many' ? ranges.slice(0, 1) : ranges
-  return allOf(usedRanges.map(test => bounds(attribute, test)))
+  const used = isMany ? ranges.slice(0, 1) : ranges
+  return {
+    rank: candidateRanks.range,
+    condition: allOf(used.map(test => bounds(attribute, test))),
+    covered: used.filter(({ operand }) => isInOrder(operand)),
+    isOrdered: false,
+    isDistinct: !isMany,
+  }
 }
 
-/** Whether the terms of a range are those of the values that pass all tests. They include both of its ends. */
-const isExactRange = ({ type, cardinality }: Attribute, tests: readonly Test[]) =>
-  cardinality === 'one' &&
-  tests.every(
-    ({ operator, operand }) =>
-      (operator === '$gte' || operator === '$lte') && comparesExactly(termOf(type, operand) ?? ''),
-  )
-
+/** The terms of a range. That of an operand longer than a term includes all texts that begin as it does. */
 function bounds({ type }: Attribute, { operator, operand }: RangeTest): Fragment {
-  const term = termOf(type, operand)!
-  const [first, end] = kindBounds(term)
-  return operator === '$lt' || operator === '$lte'
-    ? sql`x.value >= ${first}::text and x.value <= ${term}::text`
-    : sql`x.value >= ${term}::text and x.value < ${end}::text`
+  const isAbove = operator === '$gt' || operator === '$gte'
+  const [first, end] = kindBounds(termOf(type, operand)!)
+  if (!isInOrder(operand)) {
+    const [from, to] = prefixBounds(String(operand))
+    return isAbove
+      ? sql`x.value >= ${from}::text and x.value < ${end}::text`
+      : sql`x.value >= ${first}::text and x.value <= ${to}::text`
+  }
+  const term = termOf(type, operand)
+  switch (operator) {
+    case '$lt':
+      return sql`x.value >= ${first}::text and x.value < ${term}::text`
+    case '$lte':
+      return sql`x.value >= ${first}::text and x.value <= ${term}::text`
+    case '$gt':
+      return sql`x.value > ${term}::text and x.value < ${end}::text`
+    default:
+      return sql`x.value >= ${term}::text and x.value < ${end}::text`
+  }
 }

@@ -1,7 +1,15 @@
 import { profileTexts } from '../profile-fields.ts'
 import { selectSources, shownValue } from './attribute.ts'
 import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
-import { allCandidates, type CompiledCondition, indexCandidateRanks, type Subject, unindexed } from './condition.ts'
+import {
+  allCandidates,
+  type Candidates,
+  type CompiledCondition,
+  candidateRanks,
+  compiled,
+  distinctCandidates,
+  type Subject,
+} from './condition.ts'
 import { allOf, always, columnFragments, type Fragment, negated, sql } from './fragment.ts'
 import { type Condition, type Linked, type Measured, otherEndOf, type Test, timeColumns } from './grammar.ts'
 import { dateOf, secondsOf } from './json-value.ts'
@@ -27,14 +35,14 @@ export function relatedCondition(
   const { quantifier } = condition
   const { other, inner } = otherEnd(condition, subject, compile)
   // Every entity satisfies the condition if none fails it.
-  const checked = quantifier === '$every' ? unindexed(negated(inner.check)) : inner
+  const checked = quantifier === '$every' ? compiled(negated(inner.check)) : inner
   const linked = { other, inner: checked, value: noValue }
   const exists = subject.isWholeStack
     ? sql`exists (select from (select ${endsOf(condition, linkTo(other)).here} as id ${allLinkedRows(condition, subject, linked)}) m
         where m.id = ${subject.row}.id)`
     : sql`exists (select ${linkedRows(condition, subject, linked)})`
-  if (quantifier !== '$some') return unindexed(negated(exists))
-  return { check: exists, indexCandidates: candidatesOf(condition, inner, subject) }
+  if (quantifier !== '$some') return compiled(negated(exists))
+  return compiled(exists, candidatesOf(condition, inner, subject, exists))
 }
 
 /** A number or a measure of the entities at the other end that satisfy a condition passes tests. */
@@ -46,12 +54,12 @@ export function measuredCondition(
   const { measured, tests } = condition
   const { other, inner } = otherEnd(condition, subject, compile)
   const { value, measure, comparable } = measureOf(measured, other)
-  if (subject.isWholeStack) return unindexed(measuredOfStack(condition, subject, compile))
+  if (subject.isWholeStack) return compiled(measuredOfStack(condition, subject, compile))
   const from = linkedRows(condition, subject, { other, inner, value })
   const result = comparable(sql`m.v`)
   const check = sql`exists (select from (select ${measure} as v ${from}) m where ${allOf(tests.map(test => testOf(result, test)))})`
-  if (tests.every(test => holdsForNothing(measured, test))) return unindexed(check)
-  return { check, indexCandidates: candidatesOf(condition, inner, subject) }
+  if (tests.every(test => holdsForNothing(measured, test))) return compiled(check)
+  return compiled(check, candidatesOf(condition, inner, subject, check))
 }
 
 /** As {@link measuredCondition}, by the measures of all entities that have links. Those without links have no row. */
@@ -123,18 +131,18 @@ const areLinksAlone = ({ isIncoming }: Linked, { inner, value }: LinkedRows) =>
 function allLinkedRows(linked: Linked, { organization }: Subject, wanted: LinkedRows): Fragment {
   const { other, inner, value } = wanted
   const [target, link] = [other.row, linkTo(other)]
-  const { indexCandidates } = inner
+  const [candidates] = inner.candidates
   const there = endsOf(linked, link).there
   const own = sql`${link}.organization_id = ${organization} and ${link}.attribute_id = ${linked.attribute.id}::integer`
   if (areLinksAlone(linked, wanted)) return sql`from links ${link} where ${own}`
-  if (indexCandidates) {
+  if (candidates) {
     const checked = sql`cross join lateral (
         select ${value} from entities ${target} where ${target}.organization_id = ${organization}
           and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = c.id and ${inner.check} offset 0
       ) ${target}`
     // 82,000 orders of a month take a second to read, and 0.1 s to find.
-    const needed = indexCandidates.isExact && value === noValue ? noValue : checked
-    return sql`from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id) offset 0) c ${needed} cross join lateral (
+    const needed = candidates.rest === always && value === noValue ? noValue : checked
+    return sql`from (${distinctCandidates(candidates)} offset 0) c ${needed} cross join lateral (
         select ${link}.source_id, ${link}.target_id from links ${link} where ${own} and ${there} = c.id offset 0
       ) ${link}`
   }
@@ -151,18 +159,20 @@ function endsOf({ isIncoming }: Pick<Linked, 'isIncoming'>, link: Fragment) {
   return isIncoming ? { here: target, there: source } : { here: source, there: target }
 }
 
+/** The entities that the links of candidates at the other end lead to. */
 function candidatesOf(
   { attribute, isIncoming }: Linked,
-  { indexCandidates }: CompiledCondition,
+  { candidates: [best] }: CompiledCondition,
   { organization }: Subject,
-): CompiledCondition['indexCandidates'] {
-  if (!indexCandidates) return undefined
-  const linked = allCandidates(indexCandidates)
+  rest: Fragment,
+): Candidates | undefined {
+  if (!best) return undefined
+  const linked = allCandidates(best)
   const select = isIncoming
     ? sql`select l.target_id from links l where l.organization_id = ${organization}
         and l.source_id = any(array(${linked})) and l.attribute_id = ${attribute.id}::integer`
     : selectSources(attribute.id, linked, organization)
-  return { rank: indexCandidates.rank + indexCandidateRanks.links, selects: [select] }
+  return { rank: best.rank + candidateRanks.links, selects: [select], rest }
 }
 
 const noValue = sql``

@@ -1,62 +1,52 @@
-import type { ReadEntity } from '../entities/entity-row.ts'
-import { type Position, sizeToRead } from '../entities/read/pagination.ts'
+import { statement } from '../db/db.ts'
+import { type Count, type Position, sizeToRead } from '../entities/read/pagination.ts'
 import { pointer, refuse } from '../errors.ts'
 import { isDate } from '../formats.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition, compileMeasure } from './compile.ts'
-import { allCandidates, allIndexes, countCandidatesUpTo, type IndexCandidates } from './condition.ts'
-import { always, constant, type Fragment, render, sql } from './fragment.ts'
-import type { Condition } from './grammar.ts'
+import { type CompiledCondition, countUpTo, distinctCandidates } from './condition.ts'
+import { countLinked, hashSettings, maxFewCandidates } from './count.ts'
+import { always, type Fragment, sql } from './fragment.ts'
+import type { Selection } from './id-page.ts'
 import type { LinkMeasured } from './linked.ts'
-import type { FilterNotes, FilterOptions, Reading } from './page.ts'
-import { parseSortMeasure } from './parse.ts'
-import type { MeasuredSortBody } from './schema.ts'
-import {
-  hashSettings,
-  leadingParameters,
-  maxSortedCandidates,
-  type Query,
-  rowOfProjection,
-  type SortedEntity,
-} from './select.ts'
+import type { PlannedQuery, Reading } from './reading.ts'
+import { type ShownRows, shownRows } from './shown-rows.ts'
+import type { SortedPage } from './sorted-page.ts'
+
+/** PostgreSQL's own choice: the links of few candidates are looked up. */
+const loopSettings = statement('', `select set_config('enable_nestloop', 'on', true)`)
 
 /** Reads a page in the order of a measure of the entities that link to those of the page. The measure is computed for all matches. */
 export async function readMeasuredPage(
   reading: Reading,
-  stack_id: number,
-  sort: MeasuredSortBody,
-  position: Position,
-  { boundFrom, nowMs }: FilterOptions,
-): Promise<{ reads: SortedEntity[]; has_more: boolean } & FilterNotes> {
+  { condition, stack_id, position, isCounted }: Selection,
+  measured: LinkMeasured,
+): Promise<SortedPage> {
   const { definitions } = reading
-  const { parsed, notes } = await reading.parseFilter()
-  const measure = await reading.parse(() => parseSortMeasure(sort, definitions, stack_id, { boundFrom, nowMs }))
-  const after = placeAfter(position, measure.parsed.condition)
-  const selection = {
-    condition: parsed.condition,
-    measured: measure.parsed.condition,
-    definitions,
-    stack_id,
-    position,
-    after,
-  }
-  const statements = measuredStatements(selection)
-  const found = await reading.run<SortedEntity>(statements.page(await findFewCandidates(reading, statements)))
-  return {
-    reads: found.slice(0, position.size),
-    has_more: found.length > position.size,
-    unusedKeys: [...notes.unusedKeys, ...measure.notes.unusedKeys],
-    evaluated_at: notes.evaluated_at ?? measure.notes.evaluated_at,
-  }
+  const shown = shownRows(definitions, stack_id, position)
+  const ofOne = compileCondition(condition, definitions, stack_id, shown.organization)
+  const isFew = await giveFew(reading, ofOne, shown)
+  const after = placeAfter(position, measured)
+  const page = measuredPage({ ofOne, measured, definitions, stack_id, position, after, shown, isFew })
+  const ofAll = compileCondition(condition, definitions, stack_id, shown.organization, true).check
+  const count = countLinked(ofOne, ofAll, shown)
+  const [[row], [counted] = []] = (await reading.runPlanned(page, ...(isCounted ? [count] : []))) as [[Row], Count[]?]
+  return { rows: row.rows ?? '', last_term: row.last_term ?? undefined, counted }
 }
 
-/** The candidates of the first index that gives few. Undefined if none does. */
-async function findFewCandidates(reading: Reading, { indexes, countCandidates }: MeasuredStatements) {
-  for (const index of indexes) {
-    const [counted] = await reading.run<{ count: number }>(countCandidates(index))
-    if (counted!.count <= maxSortedCandidates) return index
-  }
+/** Whether the best index gives few candidates. */
+async function giveFew(
+  reading: Reading,
+  { candidates: [best] }: CompiledCondition,
+  { schemaVersion, renderPlain }: ShownRows,
+) {
+  if (!best) return false
+  const statement = sql`select n.count, ${schemaVersion} as schema_version from (${countUpTo(best, maxFewCandidates)}) n`
+  const [{ count }] = await reading.run<{ count: number; schema_version: number }>(renderPlain(statement))
+  return count <= maxFewCandidates
 }
+
+type Row = { rows: string | null; last_term: string | null }
 
 /** A place in the order of a measure. The value is null for entities without one. */
 type Place = { value: string | null; id: string }
@@ -77,58 +67,43 @@ function placeAfter({ after_id, after_term }: Position, { measured }: LinkMeasur
 const isOfDates = (measured: LinkMeasured['measured']) => measured.op !== '$count' && measured.type === 'date'
 
 type MeasuredSelection = {
-  condition: Condition
+  ofOne: CompiledCondition
   measured: LinkMeasured
   definitions: Definitions
   stack_id: number
   position: Position
   after: Place | undefined
+  shown: ShownRows
+  isFew: boolean
 }
 
-type MeasuredStatements = {
-  /** The indexes that give candidates. */
-  indexes: readonly IndexCandidates[]
-  /** Counts the candidates of an index, up to one more than {@link maxSortedCandidates}. */
-  countCandidates(index: IndexCandidates): Query
-  /** Reads the first entities after the place, as rows of {@link ReadEntity} with their `term`. The measure is that of the candidates, or of all. */
-  page(candidates: IndexCandidates | undefined): Query
-}
-
-function measuredStatements(selection: MeasuredSelection): MeasuredStatements {
-  const { condition, measured, definitions, stack_id, position, after } = selection
-  const leading = leadingParameters(definitions, stack_id, position)
-  const [organization, maxRowBytes, stack] = leading
-  const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
-  const { ofOne, ofAll } = compileMeasure(measured, definitions, stack_id, organization)
-  const { row, parameters } = rowOfProjection(position, definitions, stack_id)
-  const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
-  const countCandidates = (index: IndexCandidates) =>
-    render(countCandidatesUpTo(index, maxSortedCandidates), [organization])
-  const measuredRows = (candidates: IndexCandidates | undefined) => {
-    if (candidates)
-      return sql`select e.id, m.v from (select distinct i.id from (${allCandidates(candidates)}) i(id)) c
-        cross join lateral (select e.id from entities e where ${own} and e.id = c.id and ${check} offset 0) e
-        cross join lateral (select ${ofOne} as v) m`
-    const value = measured.measured.op === '$count' ? sql`coalesce(m.v, 0)` : sql`m.v`
-    return sql`select e.id, ${value} as v from entities e left join (${ofAll}) m on m.id = e.id where ${own} and ${check}`
-  }
+/** The statement of the first entities after the place. The measure is that of few candidates, or of the whole stack. */
+function measuredPage(selection: MeasuredSelection): PlannedQuery {
+  const { ofOne, measured, definitions, stack_id, position, after, shown, isFew } = selection
+  const { organization, own, row } = shown
+  const measures = compileMeasure(measured, definitions, stack_id, organization)
+  const [best] = ofOne.candidates
+  const valueOfAll = measured.measured.op === '$count' ? sql`coalesce(m.v, 0)` : sql`m.v`
+  const values =
+    isFew && best
+      ? sql`select e.id, m.v from (${distinctCandidates(best)}) c
+          cross join lateral (select e.id from entities e where ${own} and e.id = c.id and ${best.rest} offset 0) e
+          cross join lateral (select ${measures.ofOne} as v) m`
+      : sql`select e.id, ${valueOfAll} as v from entities e left join (${measures.ofAll}) m on m.id = e.id
+          where ${own} and ${ofOne.check}`
   const [order, isAfter] = orderOf(measured, position.direction, after)
-  const page = (candidates: IndexCandidates | undefined): Query => {
-    const query = render(
-      sql`select x.id, coalesce('=' || k.v::text, '') as term,
-          case when octet_length(x.row) <= ${maxRowBytes}::integer then x.row end as row,
-          (select h.schema_version from change_heads h where h.organization_id = ${organization}) as schema_version
-        from (
-          select v.id, v.v, row_number() over (order by ${order}) as n from (${measuredRows(candidates)}) v
-          where ${isAfter} order by ${order} limit ${sizeToRead(position)}::integer
-        ) k cross join lateral (
-          select e.id, ${constant(row)} from entities e where ${own} and e.id = k.id offset 0
-        ) x order by k.n`,
-      [...leading, ...parameters],
-    )
-    return candidates ? query : { ...query, settings: hashSettings }
-  }
-  return { indexes: allIndexes(indexCandidates), countCandidates, page }
+  const statement = sql`select string_agg(${shown.shown}, E'\\n' order by x.n) as rows,
+      (array_agg(x.term order by x.n))[least(${position.size}::integer, count(*)::integer)] as last_term
+    from (
+      select k.n, e.id, e.row, coalesce('=' || k.v::text, '') as term
+      from (
+        select v.id, v.v, row_number() over (order by ${order}) as n from (${values}) v
+        where ${isAfter} order by ${order} limit ${sizeToRead(position)}::integer
+      ) k cross join lateral (
+        select e.id, ${row} from entities e where ${own} and e.id = k.id offset 0
+      ) e
+    ) x`
+  return { ...shown.render(statement), settings: isFew ? loopSettings : hashSettings }
 }
 
 /** The order of rows v, entities without a value last, and whether a row is after a place. */

@@ -4,7 +4,7 @@ import { type Definitions, peopleStackId } from '../organizations/definitions.ts
 import { compileCondition } from './compile.ts'
 import { type Fragment, Parameter, render, sql } from './fragment.ts'
 import { type Condition, otherEndOf } from './grammar.ts'
-import { planWithValuesSql } from './page.ts'
+import { planWithValuesSql } from './reading.ts'
 
 /** One statement tests at most so many conditions, so that its text stays small. */
 const conditionsPerStatement = 20

@@ -58,5 +58,5 @@ async function readByName(
     { ids: [id], minBytes: 1 },
     signal,
   )
-  return { rows: rows.filter(row => row !== null).join(''), ids: [id], has_more: false, definitions }
+  return { rows: rows.filter(row => row !== null).join(''), definitions }
 }

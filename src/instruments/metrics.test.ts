@@ -166,12 +166,23 @@ describe('/metrics', () => {
   it('counts cache hits and misses', async () => {
     const token = await service.tokenFor(organization.key)
     const cache = (name: string, outcome: string) => `kith_cache_requests_total{cache="${name}",outcome="${outcome}"}`
-    const samples = [cache('token', 'miss'), cache('token', 'hit'), cache('definitions', 'hit')]
+    const samples = [
+      cache('token', 'miss'),
+      cache('token', 'hit'),
+      cache('definitions', 'hit'),
+      cache('statement', 'miss'),
+      cache('statement', 'hit'),
+    ]
     const grown = await growth(samples, async () => {
       for (let index = 0; index < 3; index += 1) await service.sender(token)('GET', '/v1/people/ada')
+      for (const city of ['Rome', 'Oslo', 'Bern'])
+        await service.sender(token)('POST', '/v1/people/filter', { filter: { first_name: city } })
     })
-    expect(grown.slice(0, 2)).toEqual([1, 2])
+    expect(grown.slice(0, 2)).toEqual([1, 5])
     expect(grown[2]).toBeGreaterThanOrEqual(3)
+    // One statement of a shape, which each connection plans once.
+    expect(grown[3]! + grown[4]!).toBe(3)
+    expect(grown[4]).toBeGreaterThanOrEqual(1)
   })
 
   it('counts imported lines by outcome, and none of a dry run', async () => {

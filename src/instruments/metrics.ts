@@ -150,7 +150,7 @@ function countCaches(registry: Registry): Observer['cache'] {
     hit: requests({ cache, outcome: 'hit' }),
     miss: requests({ cache, outcome: 'miss' }),
   })
-  const caches = { token: of('token'), definitions: of('definitions') }
+  const caches = { token: of('token'), definitions: of('definitions'), statement: of('statement') }
   return (cache, hit) => {
     caches[cache][hit ? 'hit' : 'miss'].value += 1
   }

@@ -29,18 +29,16 @@ export async function searchEntities(call: Call<SearchBody>, stack_id: number): 
   // A page that is sent in parts is read on after its last item, if an item was deleted meanwhile.
   const readRows = async ({ size, maxRowBytes }: Position): Promise<RowsOfPage> => {
     const rows: string[] = []
-    const ids: string[] = []
     do {
       page = await findPage(db, searched, { after: last, size: size - rows.length, signal })
       last = page.places.at(-1) ?? last
       const found = page.places.map(({ id }) => id)
       const read = maxRowBytes === 0 ? undefined : await readFound(call, stack_id, found)
       rows.push(...(read?.rows ?? found))
-      ids.push(...(read?.ids ?? found))
       definitions = read?.definitions ?? definitions
       // Deleted entities are left out. The index has them until the follower has seen the deletion.
     } while (page.has_more && rows.length < size)
-    return { rows: rows.join('\n'), ids, has_more: page.has_more, definitions }
+    return { rows: rows.join('\n'), has_more: page.has_more, definitions }
   }
   const lastMembers = () => {
     const next_cursor = page.has_more && last ? printCursor(last, digest) : null

@@ -2,15 +2,14 @@ import { expect, it } from 'vitest'
 import { findEntitySql, findFirstBearerSql } from '../../src/changes/sql.ts'
 import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
-import { statement } from '../../src/db/db.ts'
 import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read/read-sql.ts'
 import { readBearersWithAliasesSql, readRowsWithAliasesSql } from '../../src/entities/write/load-sql.ts'
 import { countFirstAliasSql, deleteAliasesSql, insertAliasesSql } from '../../src/entities/write/store-sql.ts'
-import { parseFilter } from '../../src/filters/parse.ts'
-import { matchingStatements } from '../../src/filters/select.ts'
+import { readFilteredPage } from '../../src/filters/page.ts'
 import { readLinkedPersonSql } from '../../src/links/sql.ts'
 import { reloadDefinitions } from '../../src/organizations/definitions.ts'
-import { expectReads } from './explain.ts'
+import { expectReads, planOf } from './explain.ts'
+import { statementsOf } from './sent.ts'
 import { mergedId, personId, type World } from './world.ts'
 
 const maxRows = 30
@@ -68,10 +67,12 @@ export function testAliases(world: World): void {
       { external_id: { $in: ['a7', 'p8', 'nobody'] } },
       { 'attribute_values.referrer': { $some: { external_id: 'a7' } } },
     ]) {
-      const { condition } = parseFilter(filter, definitions, 0)
-      const statements = matchingStatements(condition, definitions, 0, { size: 10, direction: 'asc' })
-      const { text, values } = statements.rows('00000000-0000-0000-0000-000000000000', 11, 0)
-      await expectReads(service.db, statement(JSON.stringify(filter), text), values, maxRows)
+      const request = { stack_id: 0, filter, position: { size: 10, direction: 'asc' as const } }
+      const sent = await statementsOf(service.db, merged.id, db => readFilteredPage(db, merged.id, request))
+      expect(sent).toHaveLength(1)
+      const { rows, scanned, text } = await planOf(service.db, sent[0]!)
+      expect(scanned, text).toEqual([])
+      expect(rows, text).toBeLessThanOrEqual(maxRows)
     }
   })
 }

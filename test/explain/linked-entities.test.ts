@@ -1,20 +1,18 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { termOf } from '../../src/entities/indexes/index-keys.ts'
-import { prepareSortIndex, readySortIndex } from '../../src/entities/indexes/sort-index.ts'
-import { startOf } from '../../src/entities/read/pagination.ts'
+import { beginSortIndex, readySortIndex } from '../../src/entities/indexes/sort-index.ts'
 import { groupByHashSql } from '../../src/filters/aggregate.ts'
 import { parseAggregate } from '../../src/filters/aggregate-parse.ts'
 import { aggregateStatements } from '../../src/filters/aggregate-select.ts'
-import { readMeasuredPage } from '../../src/filters/measured-page.ts'
-import { Reading } from '../../src/filters/page.ts'
-import { parseFilter } from '../../src/filters/parse.ts'
-import { countStatement, matchingStatements, type Query, sortedStatements } from '../../src/filters/select.ts'
-import { parseSort } from '../../src/filters/sort.ts'
+import { maxFewCandidates } from '../../src/filters/count.ts'
+import { type PageRequest, readFilteredPage } from '../../src/filters/page.ts'
+import { planWithValuesSql } from '../../src/filters/reading.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { useOwnService } from '../support/service.ts'
 import { createShop, type Shop } from '../support/shop.ts'
-import { type Knowledge, rowsRead } from './explain.ts'
+import { type Knowledge, planOf, rowsFrom } from './explain.ts'
+import { type Sent, statementsOf } from './sent.ts'
 
 const service = useOwnService()
 
@@ -35,9 +33,8 @@ async function createTenant(name: keyof typeof sizes): Promise<void> {
   )
   // The indexes of empty stacks are ready at once.
   await backfillIndexes(service.db)
-  const definitions = await reloadDefinitions(service.db, shop.id)
-  const lastNames = { stack_id: 0, field: 'last_name', type: 'text' } as const
-  await prepareSortIndex(service.db, definitions, lastNames).catch(() => backfillIndexes(service.db))
+  await beginSortIndex({ db: service.db, organization_id: shop.id }, 0, 'last_name')
+  await backfillIndexes(service.db)
   tenants[name] = { shop, ...sizes[name], definitions: await reloadDefinitions(service.db, shop.id) }
 }
 
@@ -102,6 +99,9 @@ beforeAll(async () => {
 }, 300_000)
 
 const ofOrders = (tests: object) => ({ 'incoming.orders.buyer': tests })
+const least = '00000000-0000-0000-0000-000000000000'
+const greatest = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 const without = ofOrders({ $none: {} })
 const two = ofOrders({ $count: { $gte: 2 }, $where: { 'attribute_values.note': 'note 3' } })
 const inAll = ofOrders({ $sum: { 'attribute_values.total': { $gte: 1_000 } } })
@@ -109,10 +109,9 @@ const ofFew = ofOrders({ $some: { 'attribute_values.total': { $lte: 20 } } })
 const ofMany = ofOrders({ $some: { 'attribute_values.total': { $gte: 50 } } })
 const rare = ofOrders({ $some: { 'attribute_values.note': 'none has it' } })
 
-const position = { direction: 'desc', size: 50 } as const
-const [start, limit] = [startOf(position), 51]
-
+const size = 50
 const filters = { without, two, inAll, rare }
+const byName = { field: 'last_name', direction: 'asc' } as const
 
 describe.each<[string, Knowledge]>([
   ['of an eighth of the rows', {}],
@@ -125,63 +124,98 @@ describe.each<[string, Knowledge]>([
   }, 60_000)
 
   describe.each(['skewed', 'even'] as const)('in an organization whose orders are %s', name => {
-    const parse = (filter: object) => parseFilter(filter, tenants[name].definitions, 0).condition
-    const matching = (filter: object) => matchingStatements(parse(filter), tenants[name].definitions, 0, position)
-    const counting = (filter: object) => countStatement(parse(filter), tenants[name].definitions, 0)
-    const sorted = (filter: object) => {
-      const { definitions } = tenants[name]
-      const sort = parseSort({ field: 'last_name', direction: 'asc' }, definitions, 0)
-      const index = readySortIndex(definitions, 0, 'last_name')!
-      return sortedStatements({ condition: parse(filter), definitions, stack_id: 0, sort, index, position })
+    const sentFor = (request: Partial<PageRequest>, change?: Parameters<typeof statementsOf>[3]) => {
+      const { id } = tenants[name].shop
+      const page = { stack_id: 0, filter: {}, position: { direction: 'desc', size } as const, ...request }
+      return statementsOf(service.db, id, db => readFilteredPage(db, id, page), change)
     }
 
     /** Expects that no step reads more rows than the organization has. PostgreSQL rounds the rows of each loop that a filter removes. */
-    const expectOnce = async (query: Query) => {
+    const expectOnce = async (sent: Sent) => {
       const { people, orders } = tenants[name]
-      expect(await rowsRead(service.db, query, knowledge)).toBeLessThanOrEqual(1.2 * (people + orders))
+      const plan = await planOf(service.db, sent, knowledge)
+      expect(plan.rows, plan.text).toBeLessThanOrEqual(1.2 * (people + orders))
+      return plan
     }
-    /** Expects that the candidates of an index are looked up, and what links to them. Without statistics, PostgreSQL reads the people once. */
-    const expectFew = async (query: Query) =>
-      hasStatistics ? expect(await rowsRead(service.db, query)).toBeLessThanOrEqual(200) : expectOnce(query)
+    /** Expects that the candidates of an index are looked up, and what links to them. */
+    const expectFew = async (sent: Sent) => {
+      const plan = await planOf(service.db, sent, knowledge)
+      expect(plan.rows, plan.text).toBeLessThanOrEqual(200)
+    }
+
+    /** Continues after a walk as if it had not reached the end of the stack. */
+    const afterWalk = (rows: object[]) => rows.map(row => ({ ...row, rows: null, found: 0, boundary: greatest }))
 
     it.each(Object.entries(filters))('a page or a count reads all links once at most: %s', async (_, filter) => {
-      const { rows, boundary } = matching(filter)
-      for (const round of [0, 1]) await expectOnce(rows(start, limit, round))
-      await expectOnce(boundary(start, 0)!)
-      await expectOnce(counting(filter))
+      const sent = await sentFor({ filter, isCounted: true }, afterWalk)
+      const planned = sent.filter(({ settings }) => settings)
+      // The count, and the page after the walk.
+      expect(planned).toHaveLength(2)
+      expect(sent).toHaveLength(3)
+      for (const each of sent) await expectOnce(each)
     })
 
-    it('a page looks up the few candidates of an index, and not many', async () => {
-      const { rows, unlessFew } = matching(ofFew)
-      await expectFew(unlessFew!.countCandidates)
-      await expectFew(rows(start, limit, 0))
-      const { others, countCandidates } = matching(ofMany).unlessFew!
-      await expectOnce(countCandidates)
-      for (const round of [0, 1]) await expectOnce(others.rows(start, limit, round))
-      await expectOnce(counting(ofMany))
+    it('a page looks up the few candidates of an index', async () => {
+      const sent = await sentFor({ filter: ofFew })
+      expect(sent).toHaveLength(1)
+      await expectFew(sent[0]!)
     })
 
-    it('a sorted page checks the people of its round, each by its orders, and then all at once', async () => {
-      for (const filter of Object.values(filters))
-        for (const round of [0, 1]) await expectOnce(sorted(filter).walk(undefined, limit, round))
-      for (const filter of Object.values(filters)) await expectOnce(sorted(filter).all!(undefined, limit))
-      await expectFew(sorted(ofFew).candidates[0]!)
+    it('a page does not look up the many candidates of an index', async () => {
+      for (const each of await sentFor({ filter: ofMany, isCounted: true }, afterWalk)) await expectOnce(each)
+    })
+
+    it.each(Object.entries(filters))(
+      'a sorted page checks the people of its round, each by its orders, and then all at once: %s',
+      async (_, filter) => {
+        const notFound = (rows: object[]) =>
+          rows.map(row => ({ ...row, rows: null, found: 0, boundary_term: '', boundary_id: least }))
+        const sent = await sentFor({ filter, sort: byName }, notFound)
+        expect(sent.map(({ settings }) => settings !== undefined)).toEqual([false, false, true])
+        for (const each of sent) await expectOnce(each)
+      },
+    )
+
+    it('a sorted page looks up the few candidates of an index', async () => {
+      for (const each of await sentFor({ filter: ofFew, sort: byName })) await expectFew(each)
     })
 
     it('a page in the order of a measure reads all links once', async () => {
-      const { definitions } = tenants[name]
-      const queries: Query[] = []
-      const run: Reading['run'] = async query => {
-        if (query) queries.push(query)
-        return []
-      }
-      const reading = Object.assign(Object.create(Reading.prototype), { definitions, run })
-      reading.parseFilter = async () => ({ parsed: parseFilter({}, definitions, 0), notes: { unusedKeys: [] } })
-      reading.parse = async (parse: () => object) => ({ parsed: parse(), notes: { unusedKeys: [] } })
       const measure = { op: 'sum', field: 'attribute_values.total' } as const
-      await readMeasuredPage(reading, 0, { field: 'incoming.orders.buyer', measure }, position, {})
-      expect(queries).toHaveLength(1)
-      for (const query of queries) await expectOnce(query)
+      const sent = await sentFor({ sort: { field: 'incoming.orders.buyer', measure } })
+      expect(sent).toHaveLength(1)
+      await expectOnce(sent[0]!)
+      const [page, count, ...others] = await sentFor({
+        sort: { field: 'incoming.orders.buyer', measure },
+        isCounted: true,
+      })
+      expect(others).toEqual([])
+      for (const each of [page!, count!]) await expectOnce(each)
+    })
+
+    it('a page of orders reads the candidates of an index, or the first orders', async () => {
+      const { orders, definitions } = tenants[name]
+      const stack_id = definitions.stacks.find(({ key }) => key === 'orders')!.id
+      const total = 'attribute_values.total'
+      for (const [filter, maxRows] of [
+        [{}, 2 * 51],
+        [{ 'attribute_values.note': 'note 3' }, 10 * 51],
+        [{ [total]: 77 }, 1],
+        [{ 'attribute_values.buyer': 'p1' }, 3 * 51],
+        [{ [total]: { $gte: 70, $lt: 100 } }, 2 * 30],
+        [{ [total]: { $gte: 0 } }, maxFewCandidates + 1],
+        [{ [total]: { $gte: 0 }, 'attribute_values.note': 'none has it' }, orders],
+      ] as const)
+        for (const direction of ['asc', 'desc'] as const)
+          for (const each of await sentFor({ stack_id, filter, position: { direction, size } })) {
+            const plan = await planOf(service.db, each, knowledge)
+            expect(plan.text).not.toMatch(/Seq Scan on (entities|links|terms)/)
+            for (const [table, alias] of [
+              ['terms', 'x'],
+              ['entities', 'e'],
+            ] as const)
+              expect(rowsFrom(plan, table, alias), plan.text).toBeLessThanOrEqual(maxRows)
+          }
     })
 
     // kith analyzes its tables from the 64th entity of an organization on, and after a restore.
@@ -191,7 +225,7 @@ describe.each<[string, Knowledge]>([
         const stack_id = definitions.stacks.find(({ key }) => key === 'orders')!.id
         const body = { group_by: ['attribute_values.buyer.attribute_values.country'] }
         const { aggregate } = aggregateStatements(parseAggregate(body, definitions, stack_id), definitions, stack_id)
-        await expectOnce({ ...aggregate(false), settings: groupByHashSql })
+        await expectOnce({ ...aggregate(false), settings: [planWithValuesSql.text, groupByHashSql.text] })
       })
   })
 })

@@ -25,6 +25,9 @@ export type World = {
 
 export const people = 20_000
 const smallOrganizations = 2_000
+/** The people of `shop` with the first value of `level`, and of `tier`: more than a statement counts before it chooses an index. */
+export const ofLevel = people * 0.6
+export const ofTier = people * 0.75
 /** People of `shop` with relationships: each has one of the referrers as its referrer, itself as a friend, and `p1` as its agent. */
 export const related = people - 100
 export const referrers = 100
@@ -74,6 +77,7 @@ async function declare({ shop, merged }: World) {
   for (const key of ['orders', 'products']) await stacks.create({ key, kind: 'item' })
   await attributes.create({ key: 'city', owner: 'people', type: 'text', indexed: true })
   await attributes.create({ key: 'score', owner: 'people', type: 'number', indexed: true })
+  for (const key of ['level', 'tier']) await attributes.create({ key, owner: 'people', type: 'text', indexed: true })
   await attributes.create({ key: 'code', owner: 'people', type: 'text', indexed: true, unique: true })
   await attributes.create({ key: 'agent', owner: 'people', type: 'person' })
   await attributes.create({
@@ -146,7 +150,8 @@ async function insertPeople(insert: Insert, organization: string, count: number)
     `insert into entities (organization_id, stack_id, id, external_id, active, version, email, attributes, answers, created_at, updated_at,
        email_key, mobile_key)
      select ${organization}, 0, ${id}, 'p' || i, true, ${changesPerPerson}, 'p' || i || '@example.org',
-       jsonb_build_object('city', 'city ' || i % ${people / 10}, 'score', i, 'number', i, 'note', 'note ' || i, 'code', 'c' || i),
+       jsonb_build_object('city', 'city ' || i % ${people / 10}, 'score', i, 'number', i, 'note', 'note ' || i, 'code', 'c' || i,
+         'level', 'level ' || case when i % 5 < 3 then 1 else 2 end, 'tier', 'tier ' || case when i % 4 < 3 then 1 else 2 end),
        jsonb_build_object(1 + i % 2 || ':email', jsonb_build_object('state', true)), now(), now(),
        'p' || i || '@example.org', '+39' || i`,
     count,
@@ -269,6 +274,8 @@ async function insertTerms({ service, shop }: World) {
     ['city', terms('text', n => `city ${n % (people / 10)}`)],
     ['score', terms('number', n => n)],
     ['code', terms('text', n => `c${n}`)],
+    ['level', terms('text', n => `level ${n % 5 < 3 ? 1 : 2}`)],
+    ['tier', terms('text', n => `tier ${n % 4 < 3 ? 1 : 2}`)],
   ] as const)
     await service.sql(
       `insert into terms (organization_id, index_id, value, entity_id)
@@ -292,7 +299,7 @@ async function insertSignIns(insert: Insert, organization: string) {
   )
   await insert(
     `insert into sign_in_codes (organization_id, code_sha256, name, scope, expires_at)
-     select case when i <= 20 then ${organization} else 100000 end, sha256(i::text::bytea), 'x', 'people:read', ${expiry('1 minute')}`,
+     select case when i <= 20 then ${organization} else 100000 end, sha256(i::text::bytea), 'x', 'people:read', ${expiry('1 hour')}`,
     count,
   )
 }

@@ -1,8 +1,6 @@
 import type { AttributeType } from '../../attribute-rules.ts'
 import { type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
-import { isLockTimeout } from '../../db/pg-errors.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
-import type { SortIndex } from '../../organizations/definitions.ts'
 import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
 import type { Signal } from '../../signal.ts'
 import { type Indexed, termsOf } from './index-keys.ts'
@@ -22,7 +20,7 @@ import {
   scanEntitiesSql,
 } from './index-keys-sql.ts'
 import { type SortField, sortFieldOf } from './sort-field.ts'
-import { readSortProgressSql, readSortValuesSql, readUnfilledSortsSql, scanIdsSql } from './sort-index-sql.ts'
+import { readSortValuesSql, readUnfilledSortsSql, scanIdsSql } from './sort-index-sql.ts'
 import { sortTermOf } from './sort-terms.ts'
 
 const entitiesPerBatch = 500
@@ -80,41 +78,6 @@ async function readUnfilledSorts(db: Database, organization_id: number): Promise
   })
 }
 
-export type FillProgress = { ready: boolean; indexed: number; total: number }
-
-/** How long a request waits at a time for the head, so that it can say how far the fill is. */
-const lockTimeoutMs = 250
-
-/**
- * Fills a sort index until it is ready or `untilMs` of the clock of `performance`. Other processes may fill it at the same time.
- * Returns its progress, or undefined if it was dropped.
- */
-export async function fillSortIndex(
-  db: Database,
-  organization_id: number,
-  { id, stack_id, field }: SortIndex,
-  type: AttributeType,
-  { signal, untilMs }: { signal?: Signal | undefined; untilMs: number },
-): Promise<FillProgress | undefined> {
-  const index: Unfilled = { index_id: id, stack_id, type, sorts: sortFieldOf(field, stack_id)! }
-  const readProgress = async () => (await db.query<FillProgress>(readSortProgressSql, [organization_id, id], signal))[0]
-  await db.query(beginFillSql, [organization_id, id, stack_id], signal)
-  while (performance.now() < untilMs) {
-    const limits = { signal, lockTimeoutMs }
-    const scanned = await fillBatch(db, organization_id, index, entitiesPerBatch, limits).catch(error => {
-      if (isLockTimeout(error)) return 'held by a writer' as const
-      throw error
-    })
-    if (scanned === 'held by a writer') continue
-    if (scanned === undefined) break
-    if (scanned < entitiesPerBatch) {
-      await markReady(db, organization_id, id)
-      break
-    }
-  }
-  return readProgress()
-}
-
 async function fillIndex(db: Database, organization_id: number, index: Unfilled, options: BackfillOptions) {
   await db.query(analyzeEntitiesSql, [])
   await db.query(beginFillSql, [organization_id, index.index_id, index.stack_id])
@@ -146,36 +109,26 @@ function markReady(db: Database, organization_id: number, index_id: number): Pro
 }
 
 /** Returns the number of scanned entities. Undefined if the index was dropped or is ready. */
-function fillBatch(
-  db: Database,
-  organization_id: number,
-  index: Unfilled,
-  limit: number,
-  limits: { signal?: Signal | undefined; lockTimeoutMs?: number } = {},
-): Promise<number | undefined> {
+function fillBatch(db: Database, organization_id: number, index: Unfilled, limit: number): Promise<number | undefined> {
   const { index_id } = index
-  return changeOrganization<number | undefined>(
-    { db, organization_id },
-    { ...ownAuthor(), ...limits },
-    async ({ tx }) => {
-      const [fill] = await tx.query<{ after_id: string }>(readFillSql, [organization_id, index_id])
-      if (!fill) return { changes: [], result: undefined }
-      const range = [organization_id, index.stack_id, fill.after_id, limit]
-      const { entities, terms } =
-        index.sorts === undefined ? await holdTerms(tx, range, index) : await holdSortTerms(tx, range, index)
-      const last = entities.at(-1)
-      if (!last) return { changes: [], result: 0 }
-      const newTerms = JSON.stringify(terms.map(term => ({ index_id, ...term })))
-      return {
-        statements: [
-          ...(terms.length === 0 ? [] : [tx.query(insertKeysSql, [organization_id, newTerms])]),
-          tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),
-        ],
-        changes: [],
-        result: entities.length,
-      }
-    },
-  )
+  return changeOrganization<number | undefined>({ db, organization_id }, ownAuthor(), async ({ tx }) => {
+    const [fill] = await tx.query<{ after_id: string }>(readFillSql, [organization_id, index_id])
+    if (!fill) return { changes: [], result: undefined }
+    const range = [organization_id, index.stack_id, fill.after_id, limit]
+    const { entities, terms } =
+      index.sorts === undefined ? await holdTerms(tx, range, index) : await holdSortTerms(tx, range, index)
+    const last = entities.at(-1)
+    if (!last) return { changes: [], result: 0 }
+    const newTerms = JSON.stringify(terms.map(term => ({ index_id, ...term })))
+    return {
+      statements: [
+        ...(terms.length === 0 ? [] : [tx.query(insertKeysSql, [organization_id, newTerms])]),
+        tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),
+      ],
+      changes: [],
+      result: entities.length,
+    }
+  })
 }
 
 /** The entities of a batch in order of id, and their terms. */

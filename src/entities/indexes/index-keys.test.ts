@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { instantOf, numericOf } from '../../instant.ts'
-import { kindBounds, termOf, termsOf } from './index-keys.ts'
+import { kindBounds, prefixBounds, termOf, termsOf } from './index-keys.ts'
 
 const byteOrder = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 const number = fc.double({ noNaN: true, noDefaultInfinity: true })
@@ -16,15 +16,51 @@ it('encodes numbers as terms in the same order', () => {
   )
 })
 
-it('encodes strings as terms in the same order, short enough for a btree', () => {
-  const text = fc.string({ unit: 'binary', maxLength: 200 })
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.string({
+    unit: fc.constantFrom('a', 'é', 'e\u0301', '\u{10ffff}', '\uffff', '\ud83d\ude00'),
+    minLength: 60,
+    maxLength: 70,
+  }),
+)
+const isLong = (value: string) => [...value].length > 64
+
+it('encodes equal texts, and no others, as one term, short enough for a btree', () => {
   fc.assert(
-    fc.property(text, text, text, (start, a, b) => {
-      const [first, second] = [start + a, start + b].sort(byteOrder)
-      expect(byteOrder(termOf('text', first)!, termOf('text', second)!)).toBeLessThanOrEqual(0)
-      expect(Buffer.byteLength(termOf('text', first)!)).toBeLessThanOrEqual(257)
+    fc.property(text, text, (a, b) => {
+      expect(termOf('text', a) === termOf('text', b)).toBe(a === b)
+      expect(Buffer.byteLength(termOf('text', a)!)).toBeLessThanOrEqual(1 + 4 * 64 + 22)
     }),
   )
+  for (const start of ['x'.repeat(64), 'é'.repeat(64), '\u{10000}'.repeat(64)])
+    expect(new Set([start, `${start}a`, `${start}b`].map(value => termOf('text', value))).size).toBe(3)
+})
+
+it('encodes every text in order to those of at most 64 characters, and after the first 64 characters of a longer one', () => {
+  fc.assert(
+    fc.property(text, text, fc.nat(66), (a, b, shared) => {
+      const other = [...a].slice(0, shared).join('') + b
+      if (isLong(a) && isLong(other)) return
+      expect(Math.sign(byteOrder(termOf('text', a)!, termOf('text', other)!))).toBe(Math.sign(byteOrder(a, other)))
+    }),
+  )
+  fc.assert(
+    fc.property(text, value => {
+      const [first, last] = prefixBounds(value)
+      const term = termOf('text', value)!
+      expect(byteOrder(first, term) <= 0 && byteOrder(term, last) <= 0).toBe(true)
+    }),
+  )
+})
+
+it('gives the dates of a date attribute a kind of their own, and a text that is none the kind of texts', () => {
+  const dates = ['0001-01-01', '1999-12-31', '2000-01-01', '2024-02-29', '9999-12-31']
+  const terms = dates.map(date => termOf('date', date)!)
+  expect(terms.toSorted(byteOrder)).toEqual(terms)
+  expect(terms.every(term => term.startsWith('d'))).toBe(true)
+  for (const none of ['2023-02-29', '2024-1-1', 'today']) expect(termOf('date', none)).toBe(`s${none}`)
+  expect(termOf('text', '2024-02-29')).toBe('s2024-02-29')
 })
 
 it.each([

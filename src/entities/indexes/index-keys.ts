@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { AttributeType } from '../../attribute-rules.ts'
-import { isDateTime } from '../../formats.ts'
+import { isDate, isDateTime } from '../../formats.ts'
 import { instantOf } from '../../instant.ts'
 import type { Attribute } from '../../organizations/definitions.ts'
 
@@ -13,23 +14,32 @@ const secondsBase = 1e12
 const secondsDigits = 13
 
 /**
- * The index key (term) of a scalar: a letter for its kind, then a string that sorts by code point as the values do.
- * Different values may share a term (long strings, times written differently). A term therefore finds candidates, and
- * the row decides, but for comparisons of numbers and times ({@link comparesExactly}). Returns undefined for values without a term: null,
- * objects, arrays.
+ * The index key (term) of a scalar: a letter for its kind, then a string that sorts by code point as the values do. Two values have one
+ * term if and only if they are equal, but for times, where equal moments have one term however they are written. A text longer than 64
+ * characters has its first 64 and a hash, so it is in order to every text of at most 64. Returns undefined for values without a term:
+ * null, objects, arrays.
  */
 export function termOf(type: AttributeType, value: unknown): string | undefined {
   if (typeof value === 'number') return `n${sortableNumber(value)}`
   if (typeof value === 'boolean') return value ? 'b1' : 'b0'
   if (typeof value !== 'string') return undefined
   if (type === 'datetime' && isDateTime(value)) return `i${sortableInstant(value)}`
-  return `s${firstCharacters(value)}`
+  // A date attribute may hold texts that were stored before its declaration, and are in no range of dates.
+  if (type === 'date' && isDate(value)) return `d${value}`
+  const first = firstCharacters(value)
+  return first.length === value.length ? `s${value}` : `s${first}${hashOf(value)}`
 }
 
-/** Whether the terms of a kind are in the order of the values, so that a range of terms, with its ends, has these values alone. */
-export const comparesExactly = (term: string): boolean => term.startsWith('n') || term.startsWith('i')
+/** Whether a range with this operand has exactly the terms of the values in it. */
+export const isInOrder = (operand: string | number): boolean =>
+  typeof operand === 'number' || firstCharacters(operand).length === operand.length
 
-/** The characters of a text that its term has. */
+/** Whether the values with this term are equal to each other as JSON. Times with one term may be written differently. */
+export const isOneValue = (term: string): boolean => !term.startsWith('i')
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 22)
+
+/** The first 64 characters of a text. */
 export const firstCharacters = (text: string): string =>
   text.length <= prefixCharacters ? text : [...text.slice(0, 2 * prefixCharacters)].slice(0, prefixCharacters).join('')
 
@@ -48,6 +58,12 @@ export function termsOf({ type, cardinality }: Indexed, value: unknown): Set<str
 /** The bounds of all terms of a kind: its letter (inclusive) and the next letter (exclusive). */
 export function kindBounds(term: string): [first: string, end: string] {
   return [term[0]!, String.fromCharCode(term.charCodeAt(0) + 1)]
+}
+
+/** The bounds of all texts that begin with the first 64 characters of a longer one (both inclusive). */
+export function prefixBounds(text: string): [first: string, last: string] {
+  const first = `s${firstCharacters(text)}`
+  return [first, `${first}\u{10ffff}`]
 }
 
 /** Encodes a double as 16 hexadecimal digits that sort as the numbers do. */

@@ -87,14 +87,6 @@ export const readUnfilledSortsSql = statement(
    where s.organization_id = $1 and not s.ready order by s.index_id`,
 )
 
-/** $2: index. Returns its progress, or no row if it was dropped. */
-export const readSortProgressSql = statement(
-  'read_sort_progress',
-  `select s.ready, coalesce(f.indexed, 0) as indexed, coalesce(f.total, 0) as total from sort_indexes s
-   left join fills f on f.organization_id = $1 and f.index_id = s.index_id
-   where s.organization_id = $1 and s.index_id = $2`,
-)
-
 /**
  * $2: [{index_id, column, stack_id, id}]. Deletes the terms of the times that the rows still have. It runs before a write changes them. A set
  * does not read the times of its rows.

@@ -57,18 +57,18 @@ export async function answerPage(call: Call<unknown>, page: PageRequest, readRow
   }
 }
 
-type Ids = { pageIds: string[]; terms?: string[] | undefined; has_more: boolean }
+type Ids = { pageIds: string[]; last_term?: string | undefined; has_more: boolean }
 
-const endOf = ({ pageIds, terms, has_more }: Ids): PageEnd => ({
+const endOf = ({ pageIds, last_term, has_more }: Ids): PageEnd => ({
   after_id: pageIds.at(-1),
-  after_term: terms?.at(-1),
+  after_term: last_term,
   has_more,
 })
 
-/** The first read of a page. Without `ids`, a page that is sent in parts reads them again. */
+/** The first read of a page. The ids of its rows are looked for if they are needed. */
 type FirstRead = {
   rows: RowsOfPage
-  ids: Ids | undefined
+  ids: () => Ids
   included: Included | undefined
   counted: Count | undefined
 }
@@ -76,16 +76,15 @@ type FirstRead = {
 async function readFirst({ position, include, isCounted }: PageRequest, readRows: ReadRows): Promise<FirstRead> {
   const maxRowBytes = Math.floor(maxWholeBytes / sizeToRead(position))
   const rows = await readRows({ ...position, maxRowBytes, isCounted })
-  const ids = include || rows.ids ? idsOf(rows, position) : undefined
-  const included = ids && (await include?.(ids.pageIds))
+  const ids = () => idsOf(rows, position)
+  const included = await include?.(ids().pageIds)
   return { rows, ids, included, counted: rows.counted }
 }
 
 /** The ids of a page, of which `rows` may have one entity more. */
-function idsOf({ rows, ids, terms, has_more = false }: RowsOfPage, { size }: Position): Ids {
-  if (ids) return { pageIds: ids, terms, has_more }
+function idsOf({ rows, last_term, has_more = false }: RowsOfPage, { size }: Position): Ids {
   const all = idsOfPage(rows, size + 1)
-  return { pageIds: all.slice(0, size), has_more: has_more || all.length > size }
+  return { pageIds: all.slice(0, size), last_term, has_more: has_more || all.length > size }
 }
 
 /** Takes memory for included entities, and for the page itself. Throws a 503 if there is none: they are already read. */
@@ -105,14 +104,14 @@ function throwOutOfMemory(): never {
 function buildWhole(
   { memory }: Call<unknown>,
   { stack_id, position, lastMembers }: PageRequest,
-  { rows: { rows, ids, terms, has_more = false, definitions }, included, counted }: FirstRead,
+  { rows: { rows, last_term, has_more = false, definitions }, included, counted }: FirstRead,
   held: Release | undefined,
 ): HandlerResult | undefined {
   const { size, projection } = position
   const page = printPage(rows, size, { definitions, stack_id, projection, added: included, maxBytes: maxWholeBytes })
   if (!page) return undefined
-  const pageIds = ids ?? (page.last_id === undefined ? [] : [page.last_id])
-  const end = endOf({ pageIds, terms, has_more: has_more || page.has_more })
+  const pageIds = page.last_id === undefined ? [] : [page.last_id]
+  const end = endOf({ pageIds, last_term, has_more: has_more || page.has_more })
   const response = {
     status: 200,
     json: `{"items":[${page.items}],"has_more":${end.has_more}${lastMembers?.(end, counted) ?? ''}}`,
@@ -139,7 +138,8 @@ async function* pageParts(
     within(() => readPortion(db, caller.organization.id, stack_id, { ids, minBytes: portionBytes, projection }, signal))
   let remaining = position.size
   let end: PageEnd = { ...position, has_more: true }
-  let { ids, included } = first
+  let ids: Ids | undefined = first.ids()
+  let { included } = first
   let opening = '{"items":['
   try {
     while (end.has_more && remaining > 0) {

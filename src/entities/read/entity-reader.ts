@@ -2,38 +2,26 @@ import type { Database, Transaction } from '../../db/db.ts'
 import { type Definitions, definitionsAt, peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import { printEntity } from './entity-json.ts'
+import { type Count, maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
+import { type Projection, pickedKeys, wholeById } from './projection.ts'
 import {
-  type Count,
-  maxRowBytesOf,
-  type Position,
-  type PositionToRead,
-  readAndCount,
-  sizeToRead,
-  startOf,
-  unlimitedRowBytes,
-} from './pagination.ts'
-import { type Projection, projectionValues, wholeById } from './projection.ts'
-import {
-  countEntitiesSql,
   readByIdentifier,
-  readPage,
   readPageByKey,
   readPeopleByAnyIdentifier,
   readPortionSql,
-  readProjectedPage,
-  readProjectedPortionSql,
+  readProjectedPortion,
 } from './read-sql.ts'
 
 /**
- * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page, or
- * `has_more` is true. A row that is too large is replaced by its id. The definitions are at least as new as the rows.
- * `counted` is the count of all entities if it was asked for. `ids` lists the ids of the page if finding them again would be expensive, and `terms` their sort terms on a sorted page.
+ * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page. A row that is too large is
+ * replaced by its id. The definitions are at least as new as the rows. `last_term` is the sort term of the last entity of a sorted page.
+ * `counted` is the count of all entities if it was asked for.
  */
 export type RowsOfPage = {
   rows: string
-  ids?: string[]
-  terms?: string[]
+  /** Whether more follow, if `rows` has no row more than the page. */
   has_more?: boolean
+  last_term?: string | undefined
   counted?: Count | undefined
   definitions: Definitions
 }
@@ -42,7 +30,6 @@ export type RowsOfPage = {
 export type SerializedEntity = { identifier: string; version: number; json?: string | undefined }
 
 type WithSchemaVersion = { schema_version: number }
-type PageRow = WithSchemaVersion & { rows: string | null }
 type PortionRow = WithSchemaVersion & { row: string | null }
 type SerializedRow = WithSchemaVersion & { identifier: string; version: number; row: string | null }
 
@@ -51,29 +38,6 @@ export const maxBatchedRowBytes = 32 * 1024
 
 /** Maximum JSON of one batch, in characters. The remaining entities are read again one by one. */
 const maxBatchCharacters = 4 * 1024 * 1024
-
-/** Reads a page of the entities of a stack, and counts all of them as of the same moment if asked to. */
-export async function readPageOfStack(
-  db: Database,
-  organization_id: number,
-  stack_id: number,
-  { isCounted, ...position }: PositionToRead,
-  signal?: Signal,
-): Promise<RowsOfPage> {
-  const values = [organization_id, stack_id, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
-  const { direction, projection } = position
-  const read = (on: Database | Transaction) =>
-    projection
-      ? on.query<PageRow>(readProjectedPage[direction], [...values, ...projectionValues(projection)], signal)
-      : on.query<PageRow>(readPage[direction], values, signal)
-  const count = (tx: Transaction) => tx.query<Count>(countEntitiesSql, [organization_id, stack_id])
-  const { found, counted } = isCounted
-    ? await readAndCount(db, read, count, signal)
-    : { found: await read(db), counted: undefined }
-  const [page] = found
-  const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
-  return { rows: page!.rows ?? '', counted, definitions }
-}
 
 /** Reads a page of the people with an email or phone, by its key. */
 export async function readPageOfKey(
@@ -100,10 +64,10 @@ export async function readPortion(
   { ids, minBytes, projection }: { ids: readonly string[]; minBytes: number; projection?: Projection | undefined },
   signal?: Signal,
 ): Promise<{ rows: (string | null)[]; definitions: Definitions }> {
-  const values = [organization_id, stack_id, ids, minBytes]
-  const portion = projection
-    ? await db.query<PortionRow>(readProjectedPortionSql, [...values, ...projectionValues(projection)], signal)
-    : await db.query<PortionRow>(readPortionSql, values, signal)
+  const keys = projection ? pickedKeys(projection) : []
+  const read = projection ? readProjectedPortion(projection.mask, keys.length) : readPortionSql
+  const values = [organization_id, stack_id, ids, minBytes, ...(keys.length > 0 ? [keys] : [])]
+  const portion = await db.query<PortionRow>(read, values, signal)
   const definitions = await definitionsAt(db, organization_id, newestVersion(portion), signal)
   return { rows: portion.map(({ row }) => row), definitions }
 }

@@ -1,13 +1,15 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { readPageIds } from '../../../test/support/filtered-pages.ts'
 import { someRuns } from '../../../test/support/runs.ts'
 import { useService } from '../../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../../test/support/shop.ts'
 import { readFilteredPage } from '../../filters/page.ts'
+import { readRelatedPage } from '../../filters/related-page.ts'
+import { reloadDefinitions } from '../../organizations/definitions.ts'
 import { uuidOfRecord } from '../identifiers.ts'
-import { printPage } from './entity-json.ts'
-import { readPageOfStack } from './entity-reader.ts'
-import { type Position, readRelated } from './pagination.ts'
+import { idsOfPage, printPage } from './entity-json.ts'
+import type { Position } from './pagination.ts'
 
 const service = useService()
 const organization = useSharedShop(service, 'orders', 'city')
@@ -19,27 +21,27 @@ beforeAll(async () => {
   await organization.send('POST', '/v1/people/batch', { operations })
 })
 
-type Read = (position: Position) => Promise<{ reads: { id: string }[]; has_more: boolean }>
+type Read = (position: Position) => Promise<{ ids: string[]; has_more: boolean }>
 
 async function printedPage(stack_id: number, position: Position) {
-  const { rows, definitions } = await readPageOfStack(service.db, organization.id, stack_id, position)
+  const { rows, definitions } = await readFilteredPage(service.db, organization.id, { stack_id, filter: {}, position })
   return printPage(rows, position.size, { definitions, stack_id, maxBytes: Number.POSITIVE_INFINITY })!
 }
 
 const readPeople: Read = async position => {
   const { items, has_more } = await printedPage(0, position)
-  return { reads: JSON.parse(`[${items}]`), has_more }
+  return { ids: JSON.parse(`[${items}]`).map(({ id }: { id: string }) => id), has_more }
 }
 const readRomans: Read = position =>
-  readFilteredPage(service.db, organization.id, 0, { 'attribute_values.city': 'Rome' }, position)
+  readPageIds(service.db, organization.id, { stack_id: 0, filter: { 'attribute_values.city': 'Rome' }, position })
 
 /** Reads all pages in order. `betweenPages` runs before each page but the first. */
 async function readAll(read: Read, direction: 'asc' | 'desc', size: number, betweenPages?: () => Promise<unknown>) {
   const ids: string[] = []
   for (;;) {
-    const { reads, has_more } = await read({ direction, size, after_id: ids.at(-1) })
-    ids.push(...reads.map(({ id }) => id))
-    if (has_more) expect(reads).toHaveLength(size)
+    const { ids: next, has_more } = await read({ direction, size, after_id: ids.at(-1) })
+    ids.push(...next)
+    if (has_more) expect(next).toHaveLength(size)
     else return ids
     await betweenPages?.()
   }
@@ -89,7 +91,7 @@ describe.each([
     const ids = await readAll(read, 'asc', 500)
     const after_id = ids[4]!.replace(/.$/, digit => (digit === 'f' ? 'e' : 'f'))
     const behind = await read({ direction: 'asc', size: 500, after_id })
-    expect(behind.reads.map(({ id }) => id)).toEqual(ids.filter(id => id > after_id))
+    expect(behind.ids).toEqual(ids.filter(id => id > after_id))
   })
 
   it('have has_more only if more entities follow', async () => {
@@ -112,14 +114,19 @@ it('lists records in order of record_id, which is the cursor', async () => {
 it('returns each related entity once, in both directions, without deleted ones', async () => {
   const { send, id: organization_id } = await createShop(service, 'friends', 'referrer')
   const [friends, referrer] = [1, 2]
+  const definitions = await reloadDefinitions(service.db, organization_id)
   const hub = { friends: ['a', 'b', 'c', 'gone', 'hub'], referrer: 'a' }
   const { id } = (await send('POST', '/v1/people', { external_id: 'hub', attribute_values: hub })).body.data
   for (const name of ['a', 'x', 'y'])
     await send('POST', '/v1/people', { external_id: name, attribute_values: { referrer: 'hub', friends: ['hub'] } })
   await send('DELETE', '/v1/people/gone')
   const relatedNames = async (outgoing: number[], incoming: number[], direction: 'asc' | 'desc', size: number) => {
-    const read: Read = position =>
-      readRelated(service.db, organization_id, { id, stack_id: 0, outgoing, incoming }, position)
+    const read: Read = async position => {
+      const source = { id, stack_id: 0, outgoing, incoming }
+      const { rows } = await readRelatedPage(service.db, definitions, source, position)
+      const ids = idsOfPage(rows, position.size + 1)
+      return { ids: ids.slice(0, position.size), has_more: ids.length > position.size }
+    }
     const ids = await readAll(read, direction, size)
     const rows = await service.sql<{ id: string; external_id: string }>(
       'select id, external_id from entities where organization_id = $1',

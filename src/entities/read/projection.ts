@@ -44,9 +44,13 @@ export function projectionOf(fields: readonly string[], stack_id: number): Proje
 export const shows = ({ mask, keys }: Projection, name: string): boolean =>
   (mask & memberBits.get(name)!) !== 0 || (name === 'attribute_values' && keys.length > 0)
 
-/** The keys of `attribute_values` that a read picks out: none if the projection shows all of them. */
+/** The keys of `attribute_values` that a read picks out, in the order of jsonb: none if the projection shows all of them. */
 export const pickedKeys = ({ mask, keys }: Projection): readonly string[] =>
-  (mask & memberBits.get('attribute_values')!) === 0 ? keys : []
+  (mask & memberBits.get('attribute_values')!) === 0 ? keys.toSorted(compareKeys) : []
+
+/** Shorter keys come first, then their bytes decide. */
+const compareKeys = (one: string, other: string) =>
+  Buffer.byteLength(one) - Buffer.byteLength(other) || Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 /** The members of a projection, with relationships by internal identifier. */
 export const withLinksById = ({ mask, keys }: Projection): Projection => ({ mask: mask | linksByIdBit, keys })
@@ -57,6 +61,3 @@ export const wholeById = (stack_id: number): Projection =>
 
 /** Whether a projection shows relationships by internal identifier. */
 export const showsLinksById = ({ mask }: Projection): boolean => (mask & linksByIdBit) !== 0
-
-/** The values of the parameters of a projection. */
-export const projectionValues = ({ mask, keys }: Projection): [number, readonly string[]] => [mask, keys]

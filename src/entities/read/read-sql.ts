@@ -1,5 +1,5 @@
 import { type AddressKey, peopleWithKey } from '../../changes/people-sql.ts'
-import { type Statement, statement } from '../../db/db.ts'
+import { type Statement, shape, statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 
 // Reads return each row as text. PostgreSQL prints it in 2.8 µs, and `entity-json.ts` converts it to JSON in 1 µs.
@@ -55,52 +55,45 @@ export const memberBits: ReadonlyMap<string, number> = new Map(members.map((name
 /** The bit of the mask with which relationships are read by internal identifier. */
 export const linksByIdBit: number = 2 ** members.length
 
+/** Some keys of the attributes, in an array in SQL. Their number is part of the statement. */
+export type NamedKeys = { array: string; count: number }
+
 /**
- * The parameters of a projection in a statement: the mask of the members, and the keys of `attribute_values` if only some are
- * read.
+ * The values of some keys as the text of a JSON object, in the order of the keys. Attributes that may be compressed are decompressed once. With
+ * `jsonb_object_agg` over the keys, as of many, a row takes 3 µs more.
  */
-export type ProjectionParameters = { stack: string; mask: string; keys: string }
-
-const hasBit = ({ mask }: ProjectionParameters, bit: number) => `${mask}::integer & ${bit} <> 0`
-
-const isAsked = (projection: ProjectionParameters, name: string) => hasBit(projection, memberBits.get(name)!)
-
-// Attributes that may be compressed are decompressed once, not once for each key.
-const attributesOf = (keys: string) =>
-  `coalesce((
+function attributesOf({ array, count }: NamedKeys): string {
+  if (count > 8)
+    return `coalesce((
      select jsonb_object_agg(k.key, a.v -> k.key)::text
-     from (select e.attributes || '{}'::jsonb as v offset 0) a cross join unnest(${keys}::text[]) k(key) where a.v ? k.key
+     from (select e.attributes || '{}'::jsonb as v offset 0) a cross join unnest(${array}) k(key) where a.v ? k.key
    ), '{}')`
+  const keys = Array.from({ length: count }, (_, index) => `(${array})[${index + 1}]`)
+  const values = keys.map((key, index) => `a.v -> ${key} as v${index}`)
+  const members = keys.map((key, index) => `to_json(${key})::text || ':' || v.v${index}::text`)
+  const stored = count === 1 ? 'e.attributes' : `(e.attributes || '{}'::jsonb)`
+  return `(select '{' || concat_ws(',', ${members.join(', ')}) || '}'
+     from (select ${values.join(', ')} from (select ${stored} as v offset 0) a offset 0) v)`
+}
 
 const linksOfSome = (relationships: string, isById?: string) =>
   linksOf('$1', { condition: `and l.attribute_id = any(${relationships})`, isById })
 
-/** The text of an entity e without what the projection leaves out. $1: organization. */
-function projectedRowText(projection: ProjectionParameters): string {
-  const { stack, keys } = projection
-  const isWhole = isAsked(projection, 'attribute_values')
-  const isById = hasBit(projection, linksByIdBit)
-  const relationships = `array(select a.id from attributes a where a.organization_id = $1 and a.owner_stack_id = ${stack}::integer
-       and a.key = any(${keys}::text[]) and a.target_stack_id is not null)`
-  return rowTextFrom({
-    attributes: `case when ${isWhole} then e.attributes::text when cardinality(${keys}::text[]) > 0 then ${attributesOf(keys)} else '{}' end`,
-    links: `case when ${isWhole} then ${linksOf('$1', { isById })} when cardinality(${relationships}) > 0 then ${linksOfSome(relationships, isById)} end`,
-    member: (name, column) => `case when ${isAsked(projection, name)} then ${column} end`,
-  })
+/** The members of a read that a statement names. `relationships` is an array in SQL, if some of `attribute_values` are read. */
+export type NamedMembers = { mask: number; keys?: NamedKeys | undefined; relationships?: string | undefined }
+
+/** The row of an entity e as {@link rowWithin} returns it, without what is not named. */
+export function rowOfMembers(maxBytes: string, members: NamedMembers): string {
+  const text = rowTextOfMembers(members)
+  const isWhole = (members.mask & memberBits.get('attribute_values')!) !== 0
+  return isWhole ? `case when pg_column_size(e.attributes) <= ${maxBytes} then ${text} end as row` : `${text} as row`
 }
 
-/** The members of a read that a statement names. `keys` and `relationships` are parameters, if some of `attribute_values` are read. */
-export type NamedMembers = { mask: number; keys?: string | undefined; relationships?: string | undefined }
-
-/**
- * The row of an entity e as {@link rowWithin} returns it, for a statement that is planned for each request: what it does not read need
- * not be planned.
- */
-export function rowOfMembers(maxBytes: string, { mask, keys, relationships }: NamedMembers): string {
+function rowTextOfMembers({ mask, keys, relationships }: NamedMembers): string {
   const isNamed = (name: string) => (mask & memberBits.get(name)!) !== 0
   const isWhole = isNamed('attribute_values')
   const isById = (mask & linksByIdBit) !== 0 ? 'true' : undefined
-  const text = rowTextFrom({
+  return rowTextFrom({
     attributes: isWhole ? 'e.attributes::text' : keys ? attributesOf(keys) : `'{}'`,
     links: isWhole
       ? linksOf('$1', { isById })
@@ -109,7 +102,6 @@ export function rowOfMembers(maxBytes: string, { mask, keys, relationships }: Na
         : 'null',
     member: (name, column) => (isNamed(name) ? column : 'null'),
   })
-  return isWhole ? `case when pg_column_size(e.attributes) <= ${maxBytes} then ${text} end as row` : `${text} as row`
 }
 
 /** The text of an entity e. $1: organization. */
@@ -126,11 +118,7 @@ export const schema_version =
  * The row text of an entity e, or null if its stored attributes exceed the limit: those are neither decompressed nor
  * printed. Compressed attributes are longer as text, so {@link withinLimit} checks the text again.
  */
-export const rowWithin = (maxBytes: string, projection?: ProjectionParameters) =>
-  projection
-    ? `case when not (${isAsked(projection, 'attribute_values')}) or pg_column_size(e.attributes) <= ${maxBytes}
-       then ${projectedRowText(projection)} end as row`
-    : wholeRowWithin(maxBytes, rowText)
+export const rowWithin = (maxBytes: string) => wholeRowWithin(maxBytes, rowText)
 
 const wholeRowWithin = (maxBytes: string, text: string) =>
   `case when pg_column_size(e.attributes) <= ${maxBytes} then ${text} end as row`
@@ -152,27 +140,6 @@ const pageByKey = (column: AddressKey) =>
 export const readPageByKey = {
   email: statement('read_page_by_email', pageByKey('email_key')),
   mobile: statement('read_page_by_mobile', pageByKey('mobile_key')),
-}
-
-const page = (comparison: string, order: string, projection?: ProjectionParameters) =>
-  `select string_agg(coalesce(${withinLimit('$5')}, x.id::text), E'\\n' order by x.id ${order}) as rows, ${schema_version}
-   from (
-     select e.id, ${rowWithin('$5', projection)} from entities e
-     where e.organization_id = $1 and e.stack_id = $2 and e.id ${comparison} $3 order by e.id ${order} limit $4
-   ) x`
-
-/** $2: stack, $3: after this id, $4: limit, $5: maximum bytes of a row. A larger row is replaced by its id. */
-export const readPage = {
-  asc: statement('read_page_ascending', page('>', 'asc')),
-  desc: statement('read_page_descending', page('<', 'desc')),
-}
-
-const projectionOfPage = { stack: '$2', mask: '$6', keys: '$7' }
-
-/** Parameters as for {@link readPage}, and a projection: $6: mask, $7: keys. */
-export const readProjectedPage = {
-  asc: statement('read_projected_page_ascending', page('>', 'asc', projectionOfPage)),
-  desc: statement('read_projected_page_descending', page('<', 'desc', projectionOfPage)),
 }
 
 const rowsBy = (column: string, type: string) =>
@@ -252,15 +219,6 @@ export function copyAllSql(organization_id: number, stack_id: number, after_id: 
   )
 }
 
-/**
- * The query of all other reads. It returns the entities e of a selection as id and row, with the schema version at the
- * time of the read. The row is null if it is larger than the limit. `row` is SQL of {@link rowWithin}. $1: organization, $2: maximum
- * bytes of a row.
- */
-export const readRows = (selection: string, row: string): string =>
-  `select x.id, ${withinLimit('$2')} as row, ${schema_version}
-   from (select e.id, ${row} from entities e ${selection} offset 0) x`
-
 const portion = (row: string) =>
   `with recursive walk(n, row, octets) as (
      select 0, null::text, 0::bigint
@@ -280,15 +238,20 @@ const portion = (row: string) =>
  */
 export const readPortionSql = statement('read_portion', portion(rowText))
 
-/** Parameters as for {@link readPortionSql}, and a projection: $5: mask, $6: keys. */
-export const readProjectedPortionSql = statement(
-  'read_projected_portion',
-  portion(projectedRowText({ stack: '$2', mask: '$5', keys: '$6' })),
-)
+/** As {@link readPortionSql}, of the members that a projection shows. $5: the keys of `attribute_values`, if it shows only some: `count`. */
+export function readProjectedPortion(mask: number, count: number): Statement {
+  const relationships = `array(select a.id from attributes a where a.organization_id = $1 and a.owner_stack_id = $2
+       and a.key = any($5::text[]) and a.target_stack_id is not null)`
+  return shape(
+    portion(rowTextOfMembers({ mask, ...(count > 0 && { keys: { array: '$5::text[]', count }, relationships }) })),
+  )
+}
 
-/** $2: stack. Counts its entities, with the number of the last change that the count includes. */
-export const countEntitiesSql = statement(
-  'count_entities',
-  `select (select count(*) from entities e where e.organization_id = $1 and e.stack_id = $2) as count, h.sequence
-   from change_heads h where h.organization_id = $1`,
-)
+const findBy = (column: string) =>
+  `select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = $3`
+
+/** $2: stack, $3: identifier. Returns the internal identifier of the entity. */
+export const findEntitySql = {
+  id: statement('find_by_id', findBy('id')),
+  external_id: statement('find_by_external_id', findBy('external_id')),
+}

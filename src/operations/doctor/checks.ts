@@ -12,6 +12,7 @@ import {
   checkWebhooks,
 } from './database.ts'
 import { type Finding, type OrganizationFinding, runCheck } from './finding.ts'
+import { checkIndexes } from './indexes.ts'
 import { checkDataFolder, checkIssuer, checkTls } from './machine.ts'
 
 /** The checks of this machine, and of the external issuer that it reaches. */
@@ -30,6 +31,7 @@ export async function checkStorage(db: Database, config: Config): Promise<Organi
     ...(await runCheck('keys', advice, () => checkKeys(db))),
     ...(await runCheck('backup', advice, () => checkBackup(db, config))),
     ...(await runCheck('transactions', advice, () => checkTransactions(db))),
+    ...(await runCheck('indexes', advice, () => checkIndexes(db))),
     ...(await runCheck('followers', advice, () => checkFollowers(db))),
     ...(await runCheck('webhooks', advice, () => checkWebhooks(db))),
   ]

@@ -49,3 +49,43 @@ export const readArchiverSql = statement(
 export const findTableSql = statement('find_table', `select to_regclass($1) is not null as present`)
 
 export const readMigrationsSql = statement('read_migrations', 'select name from migrations order by id')
+
+/** Any twenty ready indexes of attributes. The values of relationships are links. */
+export const readIndexSampleSql = statement(
+  'read_index_sample',
+  `select d.organization_id, o.key as organization, d.index_id, d.owner_stack_id as stack_id, d.key, d.type, d.cardinality
+   from attributes d join organizations o on o.id = d.organization_id
+   where d.index_ready and d.state = 'active' and d.target_stack_id is null order by random() limit 20`,
+)
+
+/** $2: stack, $3: key. The values of the first and last entities of a stack. */
+export const readValueSampleSql = statement(
+  'read_value_sample',
+  `(select e.id, e.attributes->$3 as value from entities e where e.organization_id = $1 and e.stack_id = $2 order by e.id limit 25)
+   union all
+   (select e.id, e.attributes->$3 from entities e where e.organization_id = $1 and e.stack_id = $2 order by e.id desc limit 25)`,
+)
+
+/** $2: index, $3: [{value, id}]. Returns the ids of those that are no terms of the index. */
+export const readMissingTermsSql = statement(
+  'read_missing_terms',
+  `select v.id from jsonb_to_recordset($3::text::jsonb) as v(value text, id uuid)
+   where not exists (
+     select from terms t where t.organization_id = $1 and t.index_id = $2 and t.value = v.value and t.entity_id = v.id
+   )`,
+)
+
+/** $2: index, $3: stack, $4: key. The first and last terms of an index, each with the value of its entity. */
+export const readTermSampleSql = statement(
+  'read_term_sample',
+  `select t.entity_id as id, t.value as term, (
+     select e.attributes->$4 from entities e where e.organization_id = $1 and e.stack_id = $3 and e.id = t.entity_id
+   ) as value
+   from (
+     (select t.value, t.entity_id from terms t where t.organization_id = $1 and t.index_id = $2
+      order by t.value, t.entity_id limit 25)
+     union all
+     (select t.value, t.entity_id from terms t where t.organization_id = $1 and t.index_id = $2
+      order by t.value desc, t.entity_id desc limit 25)
+   ) t`,
+)
