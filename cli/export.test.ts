@@ -119,6 +119,36 @@ describe('kith export', () => {
   )
 
   it.each([
+    ['people.csv', ['--list-separator', ';'], [], /people\.csv\.part is of kith export people .*--list-separator ";"/],
+    ['people.csv', [], ['--links', 'id'], /Repeat these options, or start again with --force/],
+    ['people.ndjson', ['--links', 'id'], [], /people\.ndjson\.part is of kith export people .*--links id/],
+  ])('continues %s, begun with %j, not with %j', async (name, begun, others, pattern) => {
+    await run(['--output', name, ...begun])
+    const whole = await readFile(file(name), 'utf8')
+    await rm(file(name))
+    // The service refuses the position, so the export ends before its first row.
+    expect((await run(['--output', name, ...begun, '--after-id', 'x'])).code).toBe(1)
+    await writeFile(file(`${name}.part`), whole.slice(0, whole.length / 2))
+    const before = await readFile(file(`${name}.part`), 'utf8')
+    const refused = await run(['--output', name, ...others, '--resume'])
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(pattern) })
+    expect(await readFile(file(`${name}.part`), 'utf8')).toBe(before)
+    expect((await run(['--output', name, ...begun, '--resume'])).code).toBe(0)
+    expect(await readFile(file(name), 'utf8')).toBe(whole)
+    expect(await readdir(directory)).toEqual([name])
+  })
+
+  it('does not continue CSV after its columns have changed', async () => {
+    const shop = await service.organization()
+    const words = ['export', 'people', '--output', 'people.csv']
+    const environment = { KITH_URL: service.address, KITH_TOKEN: shop.token }
+    expect((await runInProcess([...words, '--after-id', 'x'], environment, directory)).code).toBe(1)
+    await shop.client.schema.attributes.create({ key: 'city', owner: 'people', type: 'text' })
+    const refused = await runInProcess([...words, '--resume'], environment, directory)
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/the columns of people\.csv\.part/) })
+  })
+
+  it.each([
     ['a missing folder', ['--output', 'none/people.ndjson'], 1, /none/],
     ['--resume without a file', ['--resume'], 2, /--output/],
     ['an incomplete file of another kind', ['--output', 'other.ndjson', '--resume'], 1, /not an export of this kind/],

@@ -71,7 +71,8 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
   const scope = `${owner === 'people' ? 'people:read' : 'records:read'}${format === 'csv' ? ' schema:read' : ''}`
   const { client } = await connect(environment, options, { scope })
   const shape = format === 'csv' ? csvShape(owner, await client.schema.get(), options.listSeparator) : ndjsonShape
-  const target = { name, path: pathOf(environment, name ?? ''), format, compressed, identifier }
+  const form = { words: formWords(owner, format, options), columns: shape.header }
+  const target = { name, path: pathOf(environment, name ?? ''), format, compressed, identifier, form }
   const output = await openOutput({ ...target, resume: options.resume ?? false, force: options.force ?? false })
   const startedMs = performance.now()
   const state = { count: 0, after: output.resumePoint.after_id ?? options.afterId }
@@ -79,6 +80,15 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
   const failure = await transfer(job)
   report(job, failure, (performance.now() - startedMs) / 1_000)
 }
+
+/** The words of the command that decide what the rows of a file look like. */
+const formWords = (owner: string, format: Format, { links, listSeparator }: ExportOptions) =>
+  [
+    owner,
+    `--format ${format}`,
+    ...(links ? [`--links ${links}`] : []),
+    ...(format === 'csv' ? [`--list-separator ${JSON.stringify(listSeparator)}`] : []),
+  ].join(' ')
 
 type Job = {
   client: Client

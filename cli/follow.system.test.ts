@@ -82,6 +82,19 @@ describe('kith follow', () => {
     },
   )
 
+  it('warns of a token that sees no change', async () => {
+    const following = follow([], {
+      ...environment,
+      KITH_TOKEN: await service.tokenFor(organization.key, 'changes:read'),
+    })
+    let stderr = ''
+    following.child.stderr.on('data', part => {
+      stderr += part
+    })
+    await expect.poll(() => stderr, { timeout: 30_000 }).toMatch(/^Warning: \/subject The token has none of the scopes/)
+    expect((await following.stop()).code).toBe(0)
+  })
+
   it('prints only the changes that the options select', async () => {
     await organization.client.schema.stacks.create({ key: 'orders', kind: 'item' })
     await createPeople('ada', 'bob')

@@ -77,6 +77,7 @@ async function followUntil(
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>
       printStderr(`${errorMessage(error)} Connecting again in ${(pauseMs / 1_000).toFixed(1)} s.`),
+    onWarning: warning => printStderr(`Warning: ${warning}`),
   })
   try {
     if (path === undefined) await print(changes)

@@ -506,12 +506,14 @@ create table organization_settings (
   page_texts jsonb default '{}'::jsonb not null,
   time_zone text,
   updated_at timestamp with time zone not null,
+  phone_keys_after uuid,
   default_country text,
   constraint organization_settings_pkey PRIMARY KEY (organization_id)
 );
 comment on table organization_settings is 'What an organization shows on the pages that consent links open, and its time zone.';
 comment on column organization_settings.page_texts is 'The title and the introduction of the preference page, by language.';
 comment on column organization_settings.time_zone is 'The IANA time zone of the days of relative times. Null is UTC.';
+comment on column organization_settings.phone_keys_after is 'While the keys of stored phones follow a change of default_country: the person up to whom they do. Null: all do.';
 comment on column organization_settings.default_country is 'The country (ISO 3166) of phone numbers without a prefix. Null: such a number is none.';
 
 create table organizations (
@@ -604,7 +606,7 @@ create table segment_checks (
   constraint segment_checks_pkey PRIMARY KEY (organization_id, entity_id)
 );
 alter table segment_checks alter column organization_id set (n_distinct=1);
-comment on table segment_checks is 'An entity that linked to an erased one, and is tested again because the log does not tell that it lost a link.';
+comment on table segment_checks is 'An entity that linked to an erased one, or a person whose phone has another key, and is tested again because the log does not tell.';
 
 create table segment_members (
   organization_id integer not null,

@@ -26,6 +26,11 @@ export const detail = Type.Object(
 )
 export type Detail = Static<typeof detail>
 
+/** Warnings as a header, for a response whose body has no place for them. They are ASCII. */
+export const warningHeader = (warnings: readonly Detail[]): Record<string, string> => ({
+  'X-Kith-Warning': warnings.map(({ path, message }) => `${path} ${message}`).join('; '),
+})
+
 /** The content of an error response. Rules return it as plain data. */
 export type Refusal = {
   code: ErrorCode

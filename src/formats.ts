@@ -152,6 +152,7 @@ export const formats: Record<string, Format> = {
     holds: isEmail,
     message: 'must be an email address, such as ada@example.com, without quotes, comments and IP addresses',
   },
+  'entity-id': { holds: text => isUuid(text) || isObjectId(text), message: 'must be a UUID or 24 hexadecimal digits' },
   'external-id': {
     holds: isExternalId,
     message: 'must be 1 to 255 characters, without control characters, and not . or ..',

@@ -46,6 +46,8 @@ export type FollowOptions<S extends OrganizationSchema> = ChangePosition &
   CallOptions & {
     /** Called before each attempt to connect again, with the reason and the pause in milliseconds. */
     onRetry?: (error: Error, pauseMs: number) => void
+    /** Called when the service connects with a warning, such as that the token sees no change, and again only if another one follows. */
+    onWarning?: (warning: string) => void
   }
 
 /** The change log of an organization. */
@@ -124,14 +126,18 @@ export class ChangeStream implements AsyncIterable<Change> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
-    const { signal, onRetry } = this.#options
+    const { signal, onRetry, onWarning } = this.#options
     const { random, sleep } = this.#transport
     const { retries = this.#transport.retries } = this.#options
     let hasConnected = false
     let failures = 0
+    let lastWarning: string | null = null
     const onResponse = (headers: Headers) => {
       hasConnected = true
       this.#logId = headers.get('Kith-Log-Id') ?? this.#logId
+      const warning = headers.get('X-Kith-Warning')
+      if (warning !== null && warning !== lastWarning) onWarning?.(warning)
+      lastWarning = warning
     }
     while (!signal?.aborted) {
       let failure: Failure = new KithConnectionError('The service ended the stream.', {})
@@ -161,7 +167,8 @@ export class ChangeStream implements AsyncIterable<Change> {
   }
 
   #connect(onResponse: (headers: Headers) => void) {
-    const { subject, stack, operation, segment, links, onRetry: _, after: __, logId: ___, ...options } = this.#options
+    const { subject, stack, operation, segment, links, ...rest } = this.#options
+    const { onRetry: _, onWarning: __, after: ___, logId: ____, ...options } = rest
     const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation, segment, links })
     return this.#transport.stream({
       method: 'GET',

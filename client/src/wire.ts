@@ -1455,6 +1455,8 @@ export type LedgerEntry = {
   pending?: true
   at: string
   collected_at?: string
+  /** An import gave the answer without its time, so nobody knows when it was collected. */
+  undated?: true
   method?: string
   source?: string
   text_version?: number

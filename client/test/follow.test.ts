@@ -61,6 +61,18 @@ describe('following', () => {
     expect([sent[0]!.method, sent[0]!.headers.get('accept')]).toEqual(['GET', 'text/event-stream, application/json'])
   })
 
+  it('reports a warning of the service once, and again after a connection without it', async () => {
+    const warned = () => events([], 'end', { ...logHeaders, 'X-Kith-Warning': '/subject no scope' })
+    const { client } = scriptedClient([warned(), warned(), events([eventOf(1)]), warned(), stop()])
+    const warnings: string[] = []
+    const stream = client.changes.follow({ onWarning: warning => warnings.push(warning) })
+    const readAll = async () => {
+      for await (const _ of stream);
+    }
+    await expect(readAll()).rejects.toMatchObject({ status: 401 })
+    expect(warnings).toEqual(['/subject no scope', '/subject no scope'])
+  })
+
   it('connects again after the last change, under the log_id of the first response', async () => {
     const { seen, sent } = await followScript(
       [

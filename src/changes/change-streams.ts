@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts'
 import { perDatabase } from '../db/per-database.ts'
-import { refuse } from '../errors.ts'
+import { type Detail, refuse } from '../errors.ts'
 import { FairPool, type Release } from '../fair-pool.ts'
 import type { FollowingCall } from '../http/pipeline/route.ts'
 import type { Head } from './read-changes.ts'
@@ -10,7 +10,13 @@ import type { Selection } from './selection.ts'
 export type FeedCall = FollowingCall<ChangesQuery>
 
 /** A stream to start: its selection, its position, and the head that was read before it. `release` counts it out. */
-export type StreamStart = { selection: Selection; after: number; head: Head; release: Release }
+export type StreamStart = {
+  selection: Selection
+  warnings: readonly Detail[]
+  after: number
+  head: Head
+  release: Release
+}
 
 const streams = perDatabase((_, max: number) => new FairPool({ share: max }))
 

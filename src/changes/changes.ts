@@ -1,4 +1,4 @@
-import { NotArrived, refuse } from '../errors.ts'
+import { NotArrived, refuse, warningHeader } from '../errors.ts'
 import type { HandlerResult } from '../http/pipeline/route.ts'
 import { jsonOfEvent } from './change-json.ts'
 import { type FeedCall, type StreamStart, takeStream } from './change-streams.ts'
@@ -53,7 +53,12 @@ async function answerLines(call: FeedCall, findSegments: FindSegments): Promise<
   return { status: 200, headers: headersOf(start), stream, contentType: linesType }
 }
 
-const headersOf = ({ head: { head, log_id } }: StreamStart) => ({ 'Kith-Log-Id': log_id, 'Kith-Log-Head': `${head}` })
+/** A stream has no place for warnings but its headers. */
+const headersOf = ({ head: { head, log_id }, warnings }: StreamStart) => ({
+  'Kith-Log-Id': log_id,
+  'Kith-Log-Head': `${head}`,
+  ...(warnings.length > 0 && warningHeader(warnings)),
+})
 
 /**
  * Counts the request as a stream, and only then reads the head. Otherwise the clients of an organization that connect at once
@@ -71,10 +76,11 @@ async function beginStream(
   try {
     return await call.within(async () => {
       const selection = await selectionOf(call, findSegments)
+      const warnings = warningsOf(call, selection)
       const after = startOf(selection, given, path)
       const head = await readHead(db, organization.id, selection, signal)
       throwIfGone(call, head, { after, path, log_id: body.log_id })
-      return { selection, after, head, release }
+      return { selection, warnings, after, head, release }
     })
   } catch (error) {
     release()

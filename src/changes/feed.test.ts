@@ -268,6 +268,20 @@ describe('the scopes of a token', () => {
     expect(Object.hasOwn(sees.body.data, 'warnings')).toBe(false)
   })
 
+  it.each(['application/x-ndjson', 'text/event-stream'])('are named in a header of a stream of %s', async Accept => {
+    const open = async (scope: string, others = {}) => {
+      const ending = new AbortController()
+      const headers = { Authorization: `Bearer ${await service.tokenFor(shop.key, scope)}`, Accept, ...others }
+      const { status, headers: got } = await fetch(`${service.address}/v1/changes`, { headers, signal: ending.signal })
+      ending.abort()
+      return [status, got.get('X-Kith-Warning')]
+    }
+    const warning = expect.stringMatching(/^\/subject The token has none of the scopes people:read, records:read/)
+    expect(await open('changes:read')).toEqual([200, warning])
+    expect(await open('changes:read people:read')).toEqual([200, null])
+    expect(await open('changes:read', { Prefer: 'handling=strict' })).toEqual([403, null])
+  })
+
   it.each([
     ['people:read', ['person']],
     ['records:read', ['record']],

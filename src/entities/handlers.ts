@@ -1,5 +1,5 @@
 import { entityTag } from '../entity-tag.ts'
-import { createRefusal, Fault, pointer, refuse } from '../errors.ts'
+import { createRefusal, Fault, pointer, refuse, warningHeader } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
@@ -132,12 +132,9 @@ async function writeOne(
   return respond(done) ?? respondLargeWritten(kind, call, { stack_id: write.stack_id, done, ...headOf(done) })
 }
 
-/** The response with its warnings, which are ASCII. The entity or `true` in its body leaves no place for them. */
-function withWarnings<Given extends Head>(response: Given, { warnings }: Done): Given {
-  if (!warnings) return response
-  const text = warnings.map(({ path, message }) => `${path} ${message}`).join('; ')
-  return { ...response, headers: { ...response.headers, 'X-Kith-Warning': text } }
-}
+/** The response with its warnings. The entity or `true` in its body leaves no place for them. */
+const withWarnings = <Given extends Head>(response: Given, { warnings }: Done): Given =>
+  warnings ? { ...response, headers: { ...response.headers, ...warningHeader(warnings) } } : response
 
 /** The result of a write. Undefined if it shows an entity that is too large to be read with others. */
 function resultOf({ status, headers, data }: Response, { representation }: Done): HandlerResult | undefined {

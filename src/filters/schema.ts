@@ -230,7 +230,10 @@ export function relatedBody(maxSize: number) {
             size: size(maxSize),
             cursor: nextCursor,
             after_id: Type.Optional(
-              Type.String({ description: 'The identifier of the last item of the previous page.' }),
+              Type.String({
+                format: 'entity-id',
+                description: 'The identifier of the last item of the previous page.',
+              }),
             ),
           },
           { additionalProperties: false, title: 'RelatedCursor' },

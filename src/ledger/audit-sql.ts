@@ -42,7 +42,7 @@ const canonical = `convert_to(concat('{',
      case when a.evidence ? 'text_version' then ',"text_sha256":"' || encode((
        select t.sha256 from consent_texts t where t.organization_id = $1 and t.consent_type_id = a.consent_type_id
          and t.version = (a.evidence->>'text_version')::integer), 'hex') || '"' end, ',"text_version":' || (a.evidence->'text_version')::text,
-     ',"user_agent":' || (a.evidence->'user_agent')::text, '}'), 'UTF8')`
+     case when a.undated then ',"undated":true' end, ',"user_agent":' || (a.evidence->'user_agent')::text, '}'), 'UTF8')`
 
 /**
  * $2: the first index, $3: the index after the last, $4: the first change, $5: the one after the last, $6: organization. Joins the entries with the
@@ -62,10 +62,10 @@ export const auditPartSql = statement(
      select e.index, e.sequence, e.consent_type_id, e.channel, e.salt, e.hash
      from ledger_entries e where e.organization_id = $1 and e.index >= $2 and e.index < $3
    ) e full join (
-     select c.sequence, h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.at,
+     select c.sequence, h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.undated, h.at,
        h.collected_at, h.evidence, h.actor, h.request_id
      from changes c cross join lateral (
-       select h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.at,
+       select h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.undated, h.at,
          h.collected_at, h.evidence, h.actor, h.request_id
        from consent_history h
        where h.organization_id = $1 and h.person_id = c.entity_id and h.version = c.version

@@ -16,8 +16,9 @@ async function answer({ send }: Organization, count: number) {
         external_id: `p${++people}`,
         consents: ['email', 'sms'].map(channel => ({
           ...{ consent_type_id: 1, channel, state: people % 3 > 0 },
-          // Times with microseconds, with milliseconds, and none.
+          // Times with microseconds, with milliseconds, none, and unknown ones.
           ...(people % 5 > 0 && { collected_at: `2020-01-01T00:00:00.${people % 2 ? '120450' : '120'}Z` }),
+          ...(people % 10 === 5 && { undated: true }),
         })),
       },
     }))
@@ -102,6 +103,7 @@ describe('the audit of a ledger of 1,100 answers', { timeout: 120_000 }, () => {
       `update consent_history set evidence = null ${answerOf(9)}`,
     ],
     ['superseded', named(9), `update consent_history set superseded = not superseded ${answerOf(9)}`],
+    ['undated', named(9), `update consent_history set undated = not undated ${answerOf(9)}`],
     ['pending', named(9), `update consent_history set pending = not pending ${answerOf(9)}`],
     [
       'full tile',

@@ -123,11 +123,11 @@ function noticeOf({ version, language, text, url, created_at }: ReceiptNames['te
 }
 
 function statusOf(entry: LedgerEntry) {
-  const { method, at, collected_at, superseded } = entry
+  const { method, at, collected_at, superseded, undated } = entry
   return {
     '@type': `dpv:${statusName(entry)}`,
     'dpv:isIndicatedBy': 'dpv:DataSubject',
-    'dpv:isIndicatedAtTime': collected_at ?? at,
+    ...(!undated && { 'dpv:isIndicatedAtTime': collected_at ?? at }),
     ...(method !== undefined && { 'dpv:hasIndicationMethod': method }),
     'dpv:hasDuration': {
       '@type': 'dpv:UntilEventDuration',

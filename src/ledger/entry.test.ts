@@ -15,6 +15,7 @@ const values = {
   pending: null,
   at: '2026-11-22T08:00:00.000Z',
   collected_at: '2026-11-21T08:00:00.000Z',
+  undated: null,
   method: 'web_form',
   source: 'Zürich €',
   text_version: null,
@@ -34,7 +35,7 @@ const canonical =
 
 describe('An entry of the ledger', () => {
   it('has the members that are given, and no others', () => {
-    const { previous_state, pending, text_version, text_sha256, ip, user_agent, reference, ...given } = values
+    const { previous_state, pending, undated, text_version, text_sha256, ip, user_agent, reference, ...given } = values
     expect(buildEntry(values)).toEqual(given)
     expect(Object.keys(buildEntry(values))).not.toContain('previous_state')
     expect(buildEntry({ ...values, previous_state: false })).toHaveProperty('previous_state', false)

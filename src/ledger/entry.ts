@@ -19,6 +19,8 @@ export type LedgerEntry = {
   pending?: true
   at: string
   collected_at?: string
+  /** Only if an import gave the answer without its time. */
+  undated?: true
   method?: string
   source?: string
   text_version?: number

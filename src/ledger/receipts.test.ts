@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { type VerifiedReceipt, verifyReceipt } from '../../client/index.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Reply, useService } from '../../test/support/service.ts'
 import { expectSuccess, useSharedShop } from '../../test/support/shop.ts'
 import { rotateLedgerKey } from './keys.ts'
@@ -98,6 +99,18 @@ describe('The receipt of an answer', () => {
     })
     const older = await getReceipt(external_id, `?sequence=${await lastSequence(id)}`)
     expect(await verify(older)).toMatchObject({ entry: { superseded: true, state: false } })
+  })
+
+  it('says that nobody knows when the answer of an import was collected', async () => {
+    const external_id = `person-${++people}`
+    await importLines(shop, '/v1/people/import', linesFrom([{ external_id, email_consent: true }]))
+    await sealLedgers(service)
+    const receipt = await getReceipt(external_id)
+    expect(await verify(receipt)).toMatchObject({ entry: { state: true, undated: true } })
+    expect(JSON.stringify(receipt.body.data)).not.toContain('"dpv:isIndicatedAtTime":"')
+    await answerAgain(external_id, true)
+    await sealLedgers(service)
+    expect((await verify(await getReceipt(external_id))).entry).not.toHaveProperty('undated')
   })
 
   it('states the evidence and the text that were given, and proves the text', async () => {

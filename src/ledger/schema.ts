@@ -118,6 +118,11 @@ const ledgerEntry = Type.Object(
     pending: Type.Optional(Type.Literal(true)),
     at: time,
     collected_at: Type.Optional(time),
+    undated: Type.Optional(
+      Type.Literal(true, {
+        description: 'An import gave the answer without its time, so nobody knows when it was collected.',
+      }),
+    ),
     method: optionalText,
     source: optionalText,
     text_version: Type.Optional(Type.Integer({ minimum: 1 })),

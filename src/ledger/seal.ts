@@ -99,6 +99,7 @@ export type Answer = Pick<
 > & {
   previous_state: boolean | null
   pending: boolean
+  undated: boolean
   collected_at: string | null
   evidence: Pick<LedgerEntry, 'method' | 'source' | 'ip' | 'user_agent' | 'text_version' | 'reference'> | null
   actor: string
@@ -107,10 +108,10 @@ export type Answer = Pick<
 }
 
 /** The entry of an answer. */
-export function entryOf(organization: string, { evidence, pending, ...answer }: Answer): LedgerEntry {
+export function entryOf(organization: string, { evidence, pending, undated, ...answer }: Answer): LedgerEntry {
   const { method, source, ip, user_agent, text_version, reference } = evidence ?? {}
   const given = { method, source, ip, user_agent, text_version, reference }
-  return buildEntry({ organization, ...answer, pending: pending || null, ...given })
+  return buildEntry({ organization, ...answer, pending: pending || null, undated: undated || null, ...given })
 }
 
 /** An answer to seal, or the leaf of one that was erased before: such a one has only its place. */

@@ -50,7 +50,7 @@ export const readLedgerSql = statement(
  * organization: it looks up those of each change.
  */
 const answersOfChange = `(
-     select h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.at,
+     select h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.undated, h.at,
        h.collected_at, h.evidence, h.actor, h.request_id,
        case when h.evidence ? 'text_version' then (
          select encode(t.sha256, 'hex') from consent_texts t
@@ -65,7 +65,7 @@ const answersOfChange = `(
 const part = (bytes: string, length: number) =>
   `substr(${bytes}::bytea, (v.position::integer - 1) * ${length} + 1, ${length})`
 
-const answerColumns = `c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.at,
+const answerColumns = `c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.undated, a.at,
      ${exactTimeText('a.collected_at')} as collected_at, a.evidence, a.actor, a.request_id, a.text_sha256`
 
 /** Whether a change c may have answers. Where the retention of the log has removed the values, it may. */
@@ -91,7 +91,7 @@ export const readUnsealedSql = statement(
   `select * from (
      (${answersOfLog(`${answerColumns}, null::bytea as hash`)})
      union all (
-       select x.sequence, null, x.consent_type_id, x.channel, null, null, null, null, null, null, null, null, null, null, x.hash
+       select x.sequence, null, x.consent_type_id, x.channel, null, null, null, null, null, null, null, null, null, null, null, x.hash
        from erased_answers x where x.organization_id = $1 and x.sequence > $2 and x.sequence <= $3
        order by x.sequence, x.consent_type_id, x.channel limit $4
      )

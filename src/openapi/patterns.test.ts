@@ -12,6 +12,10 @@ const samples: Record<string, { accepted: string[]; rejected: string[] }> = {
     accepted: ['a', ' a b ', '…', '...', 'a/b', '\u{1f600}'],
     rejected: ['', '  ', '.', ' .. ', 'a\u0007b', '\u0000'],
   },
+  'entity-id': {
+    accepted: ['01936f3e0a5c7c3e9d0a5b6f', ' 01936F3E-0a5c-7c3e-9d0a-5b6f3c1d2e4f '],
+    rejected: ['', '01936f3e-0a5c-7c3e-9d0a', '01936f3e0a5c7c3e9d0a5b6f3c1d2e4f', 'g'.repeat(24)],
+  },
   'object-id': {
     accepted: ['01936f3e0a5c7c3e9d0a5b6f', '01936F3E0A5C7C3E9D0A5B6F'],
     rejected: ['', '01936f3e', 'g'.repeat(24)],

@@ -35,6 +35,7 @@ export const patterns: Record<string, string> = {
   'collection-time': trimmed(collection_time),
   // A rough pattern: the exact one of IPv6 has nine alternatives.
   'ip-address': trimmed('(?:\\d{1,3}\\.){3}\\d{1,3}|[\\da-fA-F:.]*:[\\da-fA-F:.]*'),
+  'entity-id': trimmed('[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{24}'),
   'object-id': trimmed('[0-9a-fA-F]{24}'),
   // Which zones exist is not in a pattern.
   'time-zone': trimmed('UTC|[A-Za-z][\\w+\\-]*(?:/[\\w+\\-]+)+'),

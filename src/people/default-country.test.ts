@@ -3,6 +3,8 @@ import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
+import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
+import { computePhoneKeys } from '../entities/indexes/phone-keys.ts'
 import { searchFollower } from '../entities/indexes/search-index.ts'
 
 const service = useOwnService()
@@ -58,18 +60,59 @@ it('keeps an erased person away under every notation of a number without a prefi
   }
 })
 
-it('applies to what is written later, and leaves the keys of stored people as they are', async () => {
+it('gives the phones of stored people their keys in the background, and tells the log of the setting only', async () => {
   const before = await create({ external_id: 'ada', mobile_number: '333 1234567' })
   expect(before.headers.get('X-Kith-Warning')).toContain('/mobile_number')
+  await create({ external_id: 'bob', mobile_number: '333 7654321' })
+  await create({ external_id: 'cy', mobile_prefix: '49', mobile_number: '15123456789' })
+  await create({ external_id: 'dan', mobile_number: '333 1112222' })
+  await shop.ok('POST', '/v1/people/cy/merge', { from: 'dan' })
+  const search = async (text: string) =>
+    (await shop.ok('POST', '/v1/people/search', { text })).items.map(
+      ({ external_id }: { external_id: string }) => external_id,
+    )
+  // The first search begins the index.
+  await shop.send('POST', '/v1/people/search', { text: '39333' })
+  await follow(service.db, [searchFollower()])
   await setCountry('IT')
+  const head = await shop.head()
+  const { version } = await shop.ok('GET', '/v1/people/ada')
   expect(await names({ mobile_number: '3331234567' })).toEqual([])
-  await shop.ok('PATCH', '/v1/people/ada', { mobile_number: '3331234567' })
-  expect(await names({ mobile_number: '3331234567' })).toEqual(['ada'])
-  await setCountry(null)
+  expect(await computePhoneKeys(service.db, shop.id, { peoplePerStep: 2 })).toBe(3)
   expect(await names({ mobile_number: '+393331234567' })).toEqual(['ada'])
+  expect(await names({ mobile_number: '3331112222' })).toEqual(['cy'])
+  expect(await names({ mobile_prefix: '49', mobile_number: '15123456789' })).toEqual(['cy'])
+  expect((await search('39333')).toSorted()).toEqual(['ada', 'bob', 'cy'])
+  expect([await shop.head(), (await shop.ok('GET', '/v1/people/ada')).version]).toEqual([head, version])
+  const matched = await shop.send('POST', '/v1/people/upsert', { match: ['mobile'], mobile_number: '+393337654321' })
+  expect([matched.status, matched.body.data.external_id]).toEqual([200, 'bob'])
+  expect(await computePhoneKeys(service.db, shop.id)).toBe(0)
+  await setCountry(null)
+  await backfillIndexes(service.db)
+  for (const number of ['3331234567', '3331112222']) expect(await names({ mobile_number: `+39${number}` })).toEqual([])
+  expect(await names({ mobile_prefix: '49', mobile_number: '15123456789' })).toEqual(['cy'])
   expect((await shop.send('POST', '/v1/people/lookup', { mobile_number: '3331234567' })).status).toBe(400)
-  const after = await create({ external_id: 'bob', mobile_number: '333 7654321' })
-  expect(after.headers.get('X-Kith-Warning')).toContain('/mobile_number')
+})
+
+it('goes on after an interruption, beside writes under the new country', async () => {
+  for (const n of [0, 1, 2, 3, 4]) await create({ external_id: `p${n}`, mobile_number: `333 123456${n}` })
+  await setCountry('IT')
+  const stopping = new AbortController()
+  const position = () =>
+    service.sql('select phone_keys_after as id from organization_settings where organization_id = $1', [shop.id])
+  const computed = computePhoneKeys(service.db, shop.id, { signal: stopping.signal, peoplePerStep: 2 })
+  stopping.abort()
+  expect(await computed).toBe(2)
+  expect(await position()).toEqual([{ id: (await shop.ok('GET', '/v1/people/p1')).id }])
+  await shop.ok('PATCH', '/v1/people/p0', { mobile_number: '333 7654321' })
+  await shop.ok('PATCH', '/v1/people/p4', { mobile_prefix: '49', mobile_number: '15123456789' })
+  await computePhoneKeys(service.db, shop.id)
+  expect(await position()).toEqual([{ id: null }])
+  const found = await Promise.all(
+    ['3337654321', '3331234561', '3331234563'].map(mobile_number => names({ mobile_number })),
+  )
+  expect(found).toEqual([['p0'], ['p1'], ['p3']])
+  expect(await names({ mobile_prefix: '49', mobile_number: '15123456789' })).toEqual(['p4'])
 })
 
 it.each(['ZZ', 'it', 'ITA', ''])('is refused as a setting if it is no country: %s', async country => {

@@ -54,7 +54,7 @@ export const violationsQuery = Type.Object(
     ),
     after_id: Type.Optional(
       Type.String({
-        maxLength: 36,
+        format: 'entity-id',
         description: 'The `next_after_id` of the page before. If absent, the page is the first.',
       }),
     ),

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
@@ -55,6 +56,24 @@ describe('the connection of an import', () => {
     expect(lines.at(-1)).toMatchObject({ ...none, received: 8, created: 8 })
     expect(lines.slice(0, -1).every(line => 'progress' in line)).toBe(true)
     expect(lines.length).toBeGreaterThan(1)
+  })
+
+  it('counts the stored lines of a set whose rest ran out of time', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'locked' })
+    const holder = new pg.Client({ connectionString: service.databaseUrl })
+    await holder.connect()
+    try {
+      await holder.query("begin; select from entities where external_id = 'locked' for update")
+      // The last set has about 900 lines, which take several transactions. Its last line waits for the lock until the time is over.
+      const lines = [...named(1_700), { external_id: 'locked', first_name: 'x' }]
+      const reply = await organization.send('POST', people, linesFrom(lines), ndjsonHeaders)
+      const last = reply.body.data.at(-1)
+      const { count } = await organization.client.people.count({ external_id: { $starts_with: 'p' } })
+      expect(count).toBeGreaterThan(0)
+      expect(last).toMatchObject({ error: 'operation_failed', progress: { ...none, received: count, created: count } })
+    } finally {
+      await holder.end()
+    }
   })
 
   it('gets 503 as the third of its organization, until another one ends or breaks', async () => {

@@ -8,7 +8,6 @@ import { dryRun, planWrites } from '../entities/write/run.ts'
 import type { Planned } from '../entities/write/write.ts'
 import {
   type EntityBody,
-  type KeyedOutcome,
   type MatchKind,
   newWrite,
   type Outcome,
@@ -56,6 +55,9 @@ type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: 
 
 /** What became of a line that was written or refused. */
 type LineResult = { refused?: RefusedLine; isWarned?: boolean }
+
+/** The results of the first lines of a set. `failure` ended the import, so nobody knows what became of the others. */
+type SetResult = { results: LineResult[]; failure?: { error: unknown } }
 
 type Counts = { received: number } & Record<ImportOutcome, number>
 
@@ -105,7 +107,7 @@ async function* answerLines(
   }
   const heartbeat = { lastAtMs: performance.now(), intervalMs: progressMs }
   const turns = new Turns()
-  const writing = new Set<Promise<LineResult[]>>()
+  const writing = new Set<Promise<SetResult>>()
   const textOfRefused = createRefusals()
   const findTooManyRefused = limitRefused(call.body.max_refused ?? defaultMaxRefused)
   // Sets that began before the limit was found are stored, and their refused lines are reported.
@@ -118,26 +120,28 @@ async function* answerLines(
   }
   const write = async (set: Entry[]) => {
     if (isOver || call.draining()) throw shuttingDown
-    const written = writeSet(call, set, turns, count)
-      .catch(error => {
-        failures.push(error)
-        throw error
-      })
-      .finally(() => writing.delete(written))
+    const written = writeSet(call, set, turns, count).finally(() => writing.delete(written))
     writing.add(written)
+    const { failure } = await written
+    if (failure) {
+      failures.push(failure.error)
+      isOver = true
+    }
     return written
   }
   const sets = batchStream(entriesOf(call, readEntry), setSize)
   const written = mapConcurrently(sets, concurrentSets(call), write)
   try {
     for (;;) {
-      const { value: results, done } = yield* withHeartbeat(written.next(), heartbeat, progress)
+      const { value, done } = yield* withHeartbeat(written.next(), heartbeat, progress)
       if (done) break
+      const { results, failure } = value
       const refused = results.flatMap(({ refused }) => refused ?? [])
       if (refused.length > 0) yield textOfRefused(refused)
       warnings += results.filter(({ isWarned }) => isWarned).length
       tooManyRefused ??= findTooManyRefused(results)
       if (tooManyRefused) isOver = true
+      if (failure) throw failure.error
     }
     if (tooManyRefused) throw tooManyRefused
     // The import is stored, whether this succeeds or not.
@@ -243,61 +247,87 @@ function limitRefused(max: number): (results: readonly LineResult[]) => Fault | 
 const tooManyRefusedMessage = (max: number, last: number) =>
   `${max} lines in a row were refused, up to line ${last}, so the import ended. Correct the file, or set max_refused to a higher number.`
 
-/** Writes one set, counts its lines, and returns the result of each. Throws an error that concerns the whole set. */
+/** Writes one set, counts its lines up to one with an unknown outcome, and returns the result of each of them. */
 async function writeSet(
   call: StreamingCall<ImportQuery>,
   set: Entry[],
   turns: Turns,
   count: CountOutcome,
-): Promise<LineResult[]> {
+): Promise<SetResult> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
-  const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, turns)
-  const errors = errorsOf(outcomes)
-  const unavailable = errors.find(isUnavailable)
-  if (unavailable || (errors.length > 0 && errors.length === outcomes.length)) throw unavailable ?? errors[0]
+  const outcomes: Outcomes = new Map()
+  const failure = await writeWithin(call, writes, turns, outcomes).then(
+    () => undefined,
+    error => ({ error: error as unknown }),
+  )
+  const results: LineResult[] = []
   let next = 0
-  return set.map(entry => {
-    const outcome = 'write' in entry ? outcomes[next++]! : entry
+  for (const { number, ...entry } of set) {
+    const outcome = 'write' in entry ? outcomes.get(next++) : entry
+    if (!outcome || (failure && 'error' in outcome)) break
     if ('done' in outcome) {
       const { result, sequence, warnings } = outcome.done
       count(result as Exclude<ImportOutcome, 'failed'>, sequence)
-      return { isWarned: warnings !== undefined }
+      results.push({ isWarned: warnings !== undefined })
+    } else {
+      count('failed')
+      const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
+      results.push({ refused: { number, refusal } })
     }
-    count('failed')
-    const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
-    return { refused: { number: entry.number, refusal } }
-  })
+  }
+  return { results, ...(failure && { failure }) }
 }
 
-const errorsOf = (outcomes: Outcome[]) =>
-  outcomes.flatMap(outcome => ('error' in outcome ? [outcome.error as unknown] : []))
+/** The outcomes of writes, by their index. */
+type Outcomes = Map<number, Outcome>
 
-/** Writes sets one after the other, in their order. Other writes that arrive during a set come before the next one. */
+/** Throws an error that concerns a whole set: its time is over, the database is away, or no write has another outcome. */
+function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
+  const errors = [...outcomes.values()].flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
+  if (errors.length === 0) return
+  if (signal.aborted) throw findOutcomeUnknown(errors) ?? signal.reason
+  const unavailable = errors.find(isUnavailable)
+  if (unavailable || errors.length === outcomes.size) throw unavailable ?? errors[0]
+}
+
+/**
+ * Writes sets one after the other, in their order, and none after one that failed: a client sends again what follows the counted lines.
+ * Other writes that arrive during a set come before the next one.
+ */
 class Turns {
   #last: Promise<unknown> = Promise.resolve()
 
-  run<T>(write: () => Promise<T>): Promise<T> {
+  run(write: () => Promise<void>): Promise<void> {
     const written = this.#last.then(write)
-    this.#last = written.catch(() => {})
+    this.#last = written
     return written
   }
 }
 
 /** Writes items in as many sets as their time takes. Other writes of the organization come in between. */
-async function writeAll(db: Database, { items, definitions }: Planned, options: Parameters<typeof writeStretch>[2]) {
-  const outcomes = new Map<number, KeyedOutcome>()
+async function writeAll(
+  db: Database,
+  { items, definitions }: Planned,
+  options: Parameters<typeof writeStretch>[2],
+  outcomes: Outcomes,
+) {
   for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index)))
-    for (const each of await writeStretch(db, { items: rest, definitions }, options)) outcomes.set(...each)
-  return outcomes
+    for (const [index, outcome] of await writeStretch(db, { items: rest, definitions }, options))
+      outcomes.set(index, unkeyed(outcome))
 }
 
-/** Writes lines in sets, each within its own deadline, which begins when the sets before it are written. */
+/**
+ * Writes lines in sets, each within its own deadline, which begins when the sets before it are written. Adds their outcomes, also before it
+ * throws.
+ */
 async function writeWithin(
   { db, caller, limits, body }: Call<ImportQuery>,
   writes: Write[],
   turns: Turns,
-): Promise<Outcome[]> {
+  outcomes: Outcomes,
+): Promise<void> {
   const controller = new AbortController()
+  const { signal } = controller
   const timeoutMessage = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
   let timer: NodeJS.Timeout | undefined
   const onStart = () => {
@@ -305,21 +335,22 @@ async function writeWithin(
     clearTimeout(timer)
     timer = setTimeout(() => controller.abort(late), limits.requestMs)
   }
-  const options = { limits, signal: controller.signal, onStart }
+  const options = { limits, signal, onStart }
+  const { id } = caller.organization
+  // Without writes, the lines are refused ones. They are counted after those before them.
+  const planning = writes.length === 0 || body.dry_run ? undefined : planWrites(db, id, writes, options)
+  // The turn awaits it too, but perhaps later than it fails.
+  planning?.catch(() => {})
   try {
-    const { id } = caller.organization
-    if (body.dry_run) {
-      onStart()
-      return (await dryRun(db, id, writes, options)).outcomes
-    }
-    const planning = planWrites(db, id, writes, options)
-    // The turn awaits it too, but perhaps later than it fails.
-    planning.catch(() => {})
-    const written = await turns.run(async () => writeAll(db, await planning, options))
-    const outcomes = writes.map((_, index) => unkeyed(written.get(index)!))
-    const errors = errorsOf(outcomes)
-    if (controller.signal.aborted && errors.length > 0) throw findOutcomeUnknown(errors) ?? controller.signal.reason
-    return outcomes
+    await turns.run(async () => {
+      if (planning) await writeAll(db, await planning, options, outcomes)
+      else if (writes.length > 0) {
+        onStart()
+        const dry = await dryRun(db, id, writes, options)
+        for (const [index, outcome] of dry.outcomes.entries()) outcomes.set(index, outcome)
+      }
+      throwIfFailed(outcomes, signal)
+    })
   } finally {
     clearTimeout(timer)
   }

@@ -57,6 +57,8 @@ function objectOf(schema: Schema, document: OpenApiDocument, generators: FieldGe
 }
 
 const date = fc.date({ min: new Date('1850-01-01'), max: new Date('2020-01-01'), noInvalidDate: true })
+const objectId = fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: 24, maxLength: 24 })
+
 /** Generators of valid strings for each format that kith defines. */
 export const formats: Record<string, fc.Arbitrary<string>> = {
   'external-id': external_id,
@@ -77,7 +79,8 @@ export const formats: Record<string, fc.Arbitrary<string>> = {
     .chain(moment => fc.constantFrom(moment.toISOString(), moment.toISOString().replace('Z', '000+00:00'))),
   'ip-address': fc.oneof(fc.ipV4(), fc.ipV6()),
   'time-zone': fc.constantFrom('UTC', 'Europe/Rome', 'America/St_Johns', 'Asia/Kathmandu'),
-  'object-id': fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: 24, maxLength: 24 }),
+  'object-id': objectId,
+  'entity-id': fc.oneof(fc.uuid(), objectId),
 }
 
 function textOf({ format, pattern, minLength = 0, maxLength = 255 }: Schema): fc.Arbitrary<string> {

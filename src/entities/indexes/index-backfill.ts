@@ -19,6 +19,7 @@ import {
   readValuesSql,
   scanEntitiesSql,
 } from './index-keys-sql.ts'
+import { computePhoneKeys } from './phone-keys.ts'
 import { type SortField, sortFieldOf } from './sort-field.ts'
 import { readSortValuesSql, readUnfilledSortsSql, scanIdsSql } from './sort-index-sql.ts'
 import { sortTermOf } from './sort-terms.ts'
@@ -34,7 +35,8 @@ type Unfilled = { index_id: number; stack_id: number; type: AttributeType } & (
 export type BackfillOptions = { signal?: Signal | undefined; entitiesPerBatch?: number }
 
 /**
- * Fills the indexes of attributes from stored values, in small transactions, and deletes the keys of dropped indexes.
+ * Fills the indexes of attributes from stored values, in small transactions, deletes the keys of dropped indexes, and computes the keys of
+ * phones anew after their country has changed.
  * Writers maintain an index from its declaration on. A batch locks the head as a writer does, so it never stores an
  * outdated value. The backfill resumes where it or another process stopped. Returns the number of scanned entities.
  * Throws database errors; the caller retries later.
@@ -53,6 +55,7 @@ export async function backfillIndexes(db: Database, options: BackfillOptions = {
       ...(await db.query<Unfilled>(readUnfilledSql, [organization_id])),
       ...(await readUnfilledSorts(db, organization_id)),
     ]
+    scanned += await computePhoneKeys(db, organization_id, options)
     for (const index of unfilled) scanned += await fillIndex(db, organization_id, index, options)
     await removeDropped(db, organization_id, options)
     if (unfilled.length === 0 && !options.signal?.aborted) completed.versions.set(organization_id, schema_version)

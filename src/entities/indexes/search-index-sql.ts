@@ -10,6 +10,12 @@ export const readSearchIndexesSql = statement(
    where s.organization_id = $1 order by s.stack_id`,
 )
 
+/** While the lock is held, the follower stores no words. */
+export const lockSearchFollowerSql = statement(
+  'lock_search_follower',
+  `select f.id from followers f where f.organization_id = $1 and f.name = '${searchFollowerName}' for update`,
+)
+
 /** $2: stack, $3: keys of the searchable attributes, $4: the form of the words. Begins the index again. Its documents stay until the fill reaches them. */
 export const beginSearchIndexSql = statement(
   'begin_search_index',

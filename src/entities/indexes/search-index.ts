@@ -16,6 +16,7 @@ import {
   listChangedEntitiesSql,
   listDocumentsSql,
   listEntityIdsSql,
+  lockSearchFollowerSql,
   readSearchIndexesSql,
   readSearchSourcesSql,
   searchFollowerName,
@@ -166,6 +167,18 @@ async function indexChanges(
     }
     await task.advance(tx, until)
   })
+}
+
+/**
+ * Stores the words that people have now, in a transaction that has locked the head. Waits for the follower, which may store words of the
+ * same people.
+ */
+export async function reindexPeople(tx: Transaction, definitions: Definitions, ids: string[]): Promise<void> {
+  const { organization_id } = definitions
+  await tx.query(lockSearchFollowerSql, [organization_id])
+  const indexes = await tx.query<SearchIndex>(readSearchIndexesSql, [organization_id])
+  const index = indexes.find(({ stack_id }) => stack_id === peopleStackId)
+  if (index) await indexEntities(tx, definitions, { stack_id: peopleStackId, keys: index.keys, ids })
 }
 
 type Source = {

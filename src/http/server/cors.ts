@@ -24,6 +24,7 @@ const callHeaders = {
     'Retry-After',
     'WWW-Authenticate',
     'X-Kith-Sequence',
+    'X-Kith-Warning',
     'X-Request-Id',
   ].join(', '),
 }
