@@ -506,15 +506,15 @@ create table organization_settings (
   page_texts jsonb default '{}'::jsonb not null,
   time_zone text,
   updated_at timestamp with time zone not null,
-  phone_keys_after uuid,
   default_country text,
+  phone_keys_after uuid,
   constraint organization_settings_pkey PRIMARY KEY (organization_id)
 );
 comment on table organization_settings is 'What an organization shows on the pages that consent links open, and its time zone.';
 comment on column organization_settings.page_texts is 'The title and the introduction of the preference page, by language.';
 comment on column organization_settings.time_zone is 'The IANA time zone of the days of relative times. Null is UTC.';
-comment on column organization_settings.phone_keys_after is 'While the keys of stored phones follow a change of default_country: the person up to whom they do. Null: all do.';
 comment on column organization_settings.default_country is 'The country (ISO 3166) of phone numbers without a prefix. Null: such a number is none.';
+comment on column organization_settings.phone_keys_after is 'While the keys of stored phones follow a change of default_country: the person up to whom they do. Null: all do.';
 
 create table organizations (
   id integer generated always as identity not null,

@@ -21,7 +21,7 @@ const technicalModules: Record<string, string[]> = {
   readers: ['db'],
   db: [],
   access: ['http', 'auth', 'sessions', 'organizations', 'db'],
-  operations: ['http', 'auth', 'organizations', 'webhooks', 'followers', 'instruments', 'db'],
+  operations: ['http', 'auth', 'entities', 'organizations', 'webhooks', 'followers', 'instruments', 'db'],
   openapi: ['http'],
   instruments: ['http', 'db'],
 }

@@ -183,6 +183,7 @@ function candidateWay(candidates: Candidates, isChosen: Fragment, { order, round
   // An index with its ids in order gives the first of half a million in a millisecond. All of them together would be sorted.
   const each = isOrdered
     ? unionAll(selects.map(select => sql`(${first(sql`select i.id from (${select}) i(id)`)} limit ${size}::integer)`))
-    : allCandidates(candidates)
+    : // Without the fence, PostgreSQL moves the order into the select, and walks the stack for the few candidates that were counted.
+      sql`select f.id from (${allCandidates(candidates)}) f(id) offset 0`
   return { ids: sql`${first(distinctCandidates({ ...candidates, selects: [each] }))} limit ${size}::integer`, size }
 }

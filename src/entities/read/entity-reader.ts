@@ -3,14 +3,9 @@ import { type Definitions, definitionsAt, peopleStackId } from '../../organizati
 import type { Signal } from '../../signal.ts'
 import { printEntity } from './entity-json.ts'
 import { type Count, maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
-import { type Projection, pickedKeys, wholeById } from './projection.ts'
-import {
-  readByIdentifier,
-  readPageByKey,
-  readPeopleByAnyIdentifier,
-  readPortionSql,
-  readProjectedPortion,
-} from './read-sql.ts'
+import { readProjectedPortion } from './projected-portion.ts'
+import { type Projection, wholeById } from './projection.ts'
+import { readByIdentifier, readPageByKey, readPeopleByAnyIdentifier, readPortionSql } from './read-sql.ts'
 
 /**
  * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page. A row that is too large is
@@ -64,10 +59,10 @@ export async function readPortion(
   { ids, minBytes, projection }: { ids: readonly string[]; minBytes: number; projection?: Projection | undefined },
   signal?: Signal,
 ): Promise<{ rows: (string | null)[]; definitions: Definitions }> {
-  const keys = projection ? pickedKeys(projection) : []
-  const read = projection ? readProjectedPortion(projection.mask, keys.length) : readPortionSql
-  const values = [organization_id, stack_id, ids, minBytes, ...(keys.length > 0 ? [keys] : [])]
-  const portion = await db.query<PortionRow>(read, values, signal)
+  const values = [organization_id, stack_id, ids, minBytes]
+  const portion = projection
+    ? await readProjectedPortion(db, values, projection, signal)
+    : await db.query<PortionRow>(readPortionSql, values, signal)
   const definitions = await definitionsAt(db, organization_id, newestVersion(portion), signal)
   return { rows: portion.map(({ row }) => row), definitions }
 }

@@ -1,5 +1,5 @@
 import { type AddressKey, peopleWithKey } from '../../changes/people-sql.ts'
-import { type Statement, shape, statement } from '../../db/db.ts'
+import { type Statement, statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 
 // Reads return each row as text. PostgreSQL prints it in 2.8 µs, and `entity-json.ts` converts it to JSON in 1 µs.
@@ -89,7 +89,8 @@ export function rowOfMembers(maxBytes: string, members: NamedMembers): string {
   return isWhole ? `case when pg_column_size(e.attributes) <= ${maxBytes} then ${text} end as row` : `${text} as row`
 }
 
-function rowTextOfMembers({ mask, keys, relationships }: NamedMembers): string {
+/** The text of an entity e without what is not named. $1: organization. */
+export function rowTextOfMembers({ mask, keys, relationships }: NamedMembers): string {
   const isNamed = (name: string) => (mask & memberBits.get(name)!) !== 0
   const isWhole = isNamed('attribute_values')
   const isById = (mask & linksByIdBit) !== 0 ? 'true' : undefined
@@ -219,7 +220,8 @@ export function copyAllSql(organization_id: number, stack_id: number, after_id: 
   )
 }
 
-const portion = (row: string) =>
+/** The statement {@link readPortionSql} with another text of a row. */
+export const portion = (row: string): string =>
   `with recursive walk(n, row, octets) as (
      select 0, null::text, 0::bigint
      union all
@@ -237,15 +239,6 @@ const portion = (row: string) =>
  * exceed them. A row is null if its entity no longer exists. Later entities are not looked up.
  */
 export const readPortionSql = statement('read_portion', portion(rowText))
-
-/** As {@link readPortionSql}, of the members that a projection shows. $5: the keys of `attribute_values`, if it shows only some: `count`. */
-export function readProjectedPortion(mask: number, count: number): Statement {
-  const relationships = `array(select a.id from attributes a where a.organization_id = $1 and a.owner_stack_id = $2
-       and a.key = any($5::text[]) and a.target_stack_id is not null)`
-  return shape(
-    portion(rowTextOfMembers({ mask, ...(count > 0 && { keys: { array: '$5::text[]', count }, relationships }) })),
-  )
-}
 
 const findBy = (column: string) =>
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = $3`

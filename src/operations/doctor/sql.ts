@@ -53,7 +53,7 @@ export const readMigrationsSql = statement('read_migrations', 'select name from 
 /** Any twenty ready indexes of attributes. The values of relationships are links. */
 export const readIndexSampleSql = statement(
   'read_index_sample',
-  `select d.organization_id, o.key as organization, d.index_id, d.owner_stack_id as stack_id, d.key, d.type, d.cardinality
+  `select d.organization_id, o.key as organization, coalesce(d.index_id, 0) as index_id, d.owner_stack_id as stack_id, d.key, d.type, d.cardinality
    from attributes d join organizations o on o.id = d.organization_id
    where d.index_ready and d.state = 'active' and d.target_stack_id is null order by random() limit 20`,
 )
