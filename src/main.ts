@@ -33,7 +33,6 @@ import { ensureLedgerKey } from './ledger/keys.ts'
 import { countEntries } from './ledger/ledger.ts'
 import { ledgerFollower } from './ledger/seal.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
-import { observedFollower } from './observed/follow.ts'
 import { readLastBackup } from './operations/backups.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
 import { startReads } from './readers/start-reads.ts'
@@ -364,7 +363,6 @@ function followersOf(
     webhookFollower({ sender, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),
-    observedFollower(),
     segmentFollower({ clockMs: segmentClockMs }),
     searchFollower(),
   ]
