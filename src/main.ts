@@ -208,7 +208,6 @@ async function start(starting: StartContext): Promise<Started> {
   if (!isReader) await ensureLedgerKey(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rateLimiter = await startRateLimiter(config, db, logger)
-  closing.push(async () => rateLimiter?.close())
   const app = createApp({ db, reads, config, authenticator, logger, drain, instruments, rateLimiter })
   tlsReload?.apply(app.server as Server)
   const address = await listen(app, config)

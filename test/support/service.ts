@@ -138,7 +138,6 @@ export async function startService(
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
       await app.close()
-      await rateLimiter?.close()
       instruments.stop()
       await db.close()
       await database.drop()
