@@ -1,7 +1,7 @@
 import { decodeProtectedHeader } from 'jose'
 import { CompactSign } from 'jose/jws/compact/sign'
 import { compactVerify } from 'jose/jws/compact/verify'
-import { findRepeatedMember } from '../parse-json.ts'
+import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { formatVerifierKey, parseVerifierKey } from './note.ts'
 import { FormatError } from './strict-text.ts'
 
