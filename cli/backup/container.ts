@@ -132,7 +132,7 @@ export async function verifyBackup(
     const [, digest, signature] = /^([0-9a-f]{64})\n(?:([0-9a-f]{128})\n)?$/.exec(trailer.toString('latin1')) ?? []
     if (digest !== sha256)
       throw new Error(`${file} is damaged or incomplete: its SHA-256 differs from the one at its end.`)
-    if (header.signed_by !== undefined && !isSignedBy(header.signed_by, sha256, signature ?? ''))
+    if (header.signed_by !== undefined && !(await isSignedBy(header.signed_by, sha256, signature ?? '')))
       throw new Error(`${file} is damaged or was changed: the key that its header names did not sign it.`)
     return {
       header,
