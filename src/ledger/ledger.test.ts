@@ -6,9 +6,9 @@ import { isConsistent } from '../../test/support/merkle-trees.ts'
 import { isWhole } from '../../test/support/runs.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
+import { formatTilePath } from '../../test/support/tile-paths.ts'
 import { renewLogId } from '../changes/log-id.ts'
 import { rotateLedgerKey } from './keys.ts'
-import { formatTilePath } from './tiles.ts'
 
 const service = useService()
 

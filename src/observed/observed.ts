@@ -64,11 +64,11 @@ export async function answerObserved(call: Call<ObservedQuery>): Promise<Handler
   return { status: 200, data: { items: itemsOf(counts), ...endOf(counts) } }
 }
 
-/** What was counted of a portion. `last` is the last identifier, from which the next portion continues. */
+/** The counts of a portion. `last` is the last identifier, from which the next portion continues. */
 type Portion = { sequence: number; entities: number; last: string | null; keys: CountedKey[] }
 type CountedKey = Omit<ObservedKey, 'declarable'>
 
-/** What was counted of all portions until now. `last` is null at the end. */
+/** The sums of all portions until now. `last` is null at the end. */
 type Counts = Omit<Portion, 'keys'> & { keys: Map<string, CountedKey>; hasMoreKeys: boolean }
 
 async function* linesFrom(
