@@ -130,13 +130,13 @@ describe('kith doctor, on a server of its own', () => {
          select id, '${name}', ${id}, 41, ${failures}, 'error 23514', '2027-01-15T08:00:00Z', ${paused}
          from organizations where key = 'acme'`,
       )
-    await insert('observed_keys', 0, 3, false)
+    await insert('segments', 0, 3, false)
     await insert('webhooks', 7, 1, false)
     await insert('webhooks', 8, 0, false)
     await insert('webhooks', 9, 1, true)
     const found = findingsOf(await doctor(environment), 'followers')
     expect(found.map(({ verdict, message }) => [verdict, message])).toEqual([
-      ['warning', 'observed_keys of acme fails after change 41: error 23514 (failures: 3)'],
+      ['warning', 'segments of acme fails after change 41: error 23514 (failures: 3)'],
       ['warning', 'webhooks 7 of acme fails after change 41: error 23514 (failures: 1)'],
     ])
     expect(found[0]!.advice).toContain('kith retries at 2027-01-15T08:00:00.000Z.')

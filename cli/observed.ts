@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type DeclareBody, declarableTypes, type ObservedKey } from '../client/index.ts'
+import { type Client, type DeclareBody, declarableTypes, type ObservedKey, type ObservedKeys } from '../client/index.ts'
 import { givenOf, newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
@@ -22,19 +22,32 @@ export function observedCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Lists the keys with the types of their values, and when they were written first and last.'
-  const command = newPlainCommand('list', description, ['observed list people', 'observed list orders --format csv'])
-  return addConnectionOptions(addFormatOption(command.argument(...ownerArgument))).action(
-    async (owner: string, options: ConnectionOptions & FormatOption) => {
+  const description = 'Lists the keys of the newest 10,000 entities, with the number and the types of their values.'
+  const command = newPlainCommand('list', description, [
+    'observed list people',
+    'observed list orders --all --format csv',
+  ])
+    .argument(...ownerArgument)
+    .option('--all', 'Read all entities, however long it takes.')
+  return addConnectionOptions(addFormatOption(command)).action(
+    async (owner: string, { all, ...options }: ConnectionOptions & FormatOption & { all?: true }) => {
       const { client } = await connect(environment, options, { scope: 'schema:read' })
-      const { items, sequence, truncated } = await client.schema.observed(owner)
+      const { items, entities, truncated } = all ? await readAll(client, owner) : await client.schema.observed(owner)
       const format = formatOf(options)
       await printRows(format, columns, items)
-      if (truncated) printStderr('There are more keys than kith keeps.')
-      if (format === 'table')
-        printStderr(`${items.length === 1 ? '1 key' : `${items.length} keys`}, up to change ${sequence}`)
+      const counted = `${items.length === 1 ? '1 key' : `${items.length} keys`} in ${entities} entities`
+      if (truncated) printStderr(`${counted}, the newest. There are more.`)
+      else if (format === 'table') printStderr(counted)
     },
   )
+}
+
+async function readAll(client: Client, owner: string): Promise<ObservedKeys> {
+  const items: ObservedKey[] = []
+  for await (const line of client.schema.observedInAll(owner))
+    if ('key' in line) items.push(line)
+    else return { items, ...line }
+  throw new Error('The response ended before its last line.')
 }
 
 const columns = [

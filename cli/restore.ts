@@ -47,7 +47,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
     await withFile(environment, file, { options, signal }, async found => {
       // Verifies the whole file before anything is stored.
       const backup = await verifyBackup(found.file, found.path, options, signal)
-      if (options.key !== undefined) requireKey(backup.header.signed_by, options.key)
+      if (options.key !== undefined) await requireKey(backup.header.signed_by, options.key)
       await refuseOtherVersions(backup.header)
       const loaded = await withServer(config, url => load(url, backup, { options, signal }))
       report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)

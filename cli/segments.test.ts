@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { searchFollower } from '../src/entities/indexes/search-index.ts'
-import { observedFollower } from '../src/observed/follow.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { follow } from '../test/support/followers.ts'
 import { useOwnService } from '../test/support/service.ts'
@@ -119,7 +118,6 @@ describe('kith aggregate', () => {
 
 describe('kith observed', () => {
   it('lists the keys, and declares one after a preview', async () => {
-    await follow(service.db, [observedFollower()])
     const listed = await kith('observed', 'list', 'people', '--format', 'table')
     expect(listed.code).toBe(0)
     expect(listed.stdout).toMatch(
@@ -134,6 +132,7 @@ describe('kith observed', () => {
     expect((await kith(...declare, 'number')).code).toBe(1)
     const left = (await output('observed', 'list', 'people', '--format', 'ndjson')).trimEnd().split('\n')
     expect(left.map(line => JSON.parse(line).key)).toEqual(['nickname'])
+    expect(await output('observed', 'list', 'people', '--all', '--format', 'ndjson')).toBe(`${left.join('\n')}\n`)
   })
 })
 

@@ -59,7 +59,7 @@ async function verifySignedBackup(options: Options, { file, path }: { file: stri
   if (options.text !== undefined) throw new UsageError('A backup has no text. Give --text with a receipt.')
   try {
     const { header } = await verifyBackup(file, path, options)
-    if (options.key !== undefined) requireKey(header.signed_by, options.key)
+    if (options.key !== undefined) await requireKey(header.signed_by, options.key)
     printBackup(options, header)
   } catch (error) {
     if (error instanceof UsageError) throw error

@@ -475,27 +475,6 @@ comment on table name_versions is 'The highest version under a name that no chan
 comment on column name_versions.hash is 'The name, hashed with the key in tombstone_keys.';
 comment on column name_versions.version is 'The next entity of that name continues from it.';
 
-create table observed_keys (
-  organization_id integer not null,
-  stack_id integer not null,
-  key text collate "C" not null,
-  texts bigint not null,
-  numbers bigint not null,
-  booleans bigint not null,
-  objects bigint not null,
-  arrays bigint not null,
-  dates bigint not null,
-  datetimes bigint not null,
-  first_seen timestamp with time zone not null,
-  last_seen timestamp with time zone not null,
-  entity_id uuid,
-  constraint observed_keys_pkey PRIMARY KEY (organization_id, stack_id, key)
-) with (fillfactor = 70);
-CREATE INDEX observed_keys_entity ON public.observed_keys USING btree (organization_id, entity_id) WHERE (entity_id IS NOT NULL);
-alter table observed_keys alter column organization_id set (n_distinct=1);
-comment on table observed_keys is 'A key that no attribute declared when values were written under it, with the numbers of values by type.';
-comment on column observed_keys.entity_id is 'The only entity that has written the key. Its erasure removes the row, because the key may say something about it. Null: several.';
-
 create table organization_settings (
   organization_id integer not null,
   display_name text,

@@ -28,7 +28,7 @@ const technicalModules: Record<string, string[]> = {
 
 /** The top-level folders and the folders that each may import. A folder that is not listed may import any. */
 const areas: Record<string, string[]> = {
-  src: ['src'],
+  src: ['src', 'client'],
   cli: ['cli', 'src', 'client', 'transfer'],
   client: ['client'],
   transfer: ['transfer', 'client', 'src'],
@@ -44,6 +44,9 @@ const sharedWithConsole = 'cli/dossier/page.ts'
 
 /** The files of the service that transfer/ imports, so that they are in the console too: the rules of values. */
 const sharedWithTransfer = ['src/formats.ts', 'src/instant.ts', 'src/scalars.ts', 'src/errors.ts']
+
+/** The files of the client that the service imports: the formats that both read. They use nothing of Node and no package. */
+const sharedWithService = ['distinct-members', 'ledger-text', 'ledger-proof'].map(name => `client/src/${name}.ts`)
 
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'
@@ -83,6 +86,10 @@ const rules: ImportRule[] = [
   {
     message: (_, to) => `of the service, transfer/ imports only ${sharedWithTransfer.join(', ')}, not ${to.path}`,
     isBroken: (from, to) => from.area === 'transfer' && to.area === 'src' && !sharedWithTransfer.includes(to.path),
+  },
+  {
+    message: (_, to) => `of the client, the service imports only ${sharedWithService.join(', ')}, not ${to.path}`,
+    isBroken: (from, to) => from.area === 'src' && to.area === 'client' && !sharedWithService.includes(to.path),
   },
   {
     message: () => 'no file imports a test',

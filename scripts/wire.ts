@@ -8,6 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { errorStatuses } from '../src/errors.ts'
 import { aggregateLine } from '../src/filters/aggregate-schema.ts'
+import { observedLine } from '../src/observed/schema.ts'
 import { dossierLine } from '../src/rights/dossier-schema.ts'
 import { allEvents, eventSubjects } from '../src/webhooks/events.ts'
 import { root } from './source.ts'
@@ -46,10 +47,10 @@ function collectShapes(value: unknown): void {
   for (const [keyword, part] of Object.entries(value)) if (keyword !== 'examples') collectShapes(part)
 }
 
-// The client has types of its own for the lines of streams, but for those of aggregates and dossiers.
+// The client has types of its own for the lines of streams, but for those of aggregates, observed keys and dossiers.
 for (const { body, query, answer, dryRun, streams } of rows)
   collectShapes([body, query, ...(streams ? [] : [answer, dryRun])])
-collectShapes([aggregateLine, dossierLine])
+collectShapes([aggregateLine, observedLine, dossierLine])
 const names = [...shapes.keys()].sort()
 
 /** Returns the TypeScript type of a JSON Schema. Throws if the schema has no TypeScript type. */

@@ -95,7 +95,7 @@ const variables = Type.Object({
   KITH_RATE_WRITE_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_PAGES: wholeNumber(20, 1, 1_000_000),
   KITH_RATE_PAGES_BURST: wholeNumber(600, 0, 10_000_000),
-  KITH_RATE_STORE: Type.String({ default: 'memory', pattern: '^(memory|postgresql|rediss?://.+)$' }),
+  KITH_RATE_STORE: Type.Enum(['memory', 'postgresql'], { default: 'memory' }),
   KITH_DATABASE_CONNECTIONS: wholeNumber(8, 1, 200),
   KITH_DATABASE_WAIT_SECONDS: wholeNumber(300, 0, 86_400),
   ...traceVariables,
@@ -139,9 +139,14 @@ export type Budget = Readonly<{ perSecond: number; burst: number }>
 
 /**
  * The rate limits: of one token subject, where an undefined budget is unlimited, and of one address that requests pages.
- * `store` is the place where the requests of subjects are counted: memory, postgresql, or the URL of Redis.
+ * `store` is the place where the requests of subjects are counted.
  */
-export type Rates = Readonly<{ read: Budget | undefined; write: Budget | undefined; pages: Budget; store: string }>
+export type Rates = Readonly<{
+  read: Budget | undefined
+  write: Budget | undefined
+  pages: Budget
+  store: 'memory' | 'postgresql'
+}>
 
 /** The sampling of traces: a sampler of the OpenTelemetry specification, and its ratio from 0 to 1. */
 export type Traces = Readonly<{ sampler: string; ratio: number }>
@@ -253,9 +258,7 @@ function problemsOfRole(values: Variables): string[] {
   if (readUrl !== undefined)
     problems.push('DATABASE_READ_URL must not be set with KITH_ROLE=reader, whose DATABASE_URL names the standby')
   if (values.KITH_RATE_STORE === 'postgresql')
-    problems.push(
-      'KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader, which stores nothing: use memory or Redis',
-    )
+    problems.push('KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader, which stores nothing')
   return problems
 }
 

@@ -33,7 +33,6 @@ import { ensureLedgerKey } from './ledger/keys.ts'
 import { countEntries } from './ledger/ledger.ts'
 import { ledgerFollower } from './ledger/seal.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
-import { observedFollower } from './observed/follow.ts'
 import { readLastBackup } from './operations/backups.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
 import { startReads } from './readers/start-reads.ts'
@@ -209,7 +208,6 @@ async function start(starting: StartContext): Promise<Started> {
   if (!isReader) await ensureLedgerKey(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rateLimiter = await startRateLimiter(config, db, logger)
-  closing.push(async () => rateLimiter?.close())
   const app = createApp({ db, reads, config, authenticator, logger, drain, instruments, rateLimiter })
   tlsReload?.apply(app.server as Server)
   const address = await listen(app, config)
@@ -364,7 +362,6 @@ function followersOf(
     webhookFollower({ sender, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),
-    observedFollower(),
     segmentFollower({ clockMs: segmentClockMs }),
     searchFollower(),
   ]

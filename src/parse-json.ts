@@ -52,24 +52,3 @@ function restoreKeys(value: unknown, names: string[]): unknown {
   const members = Object.entries(value)
   return Object.fromEntries(members.map(([key, member]) => [names[Number(key.slice(1))]!, restoreKeys(member, names)]))
 }
-
-const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
-
-/** Finds a member that an object of a JSON text has twice, at any depth. The client has the same function. */
-export function findRepeatedMember(json: string): string | undefined {
-  const open: (Set<string> | undefined)[] = []
-  let text = ''
-  for (const [token] of json.matchAll(tokens)) {
-    if (token === '{') open.push(new Set())
-    else if (token === '[') open.push(undefined)
-    else if (token === '}' || token === ']') open.pop()
-    else if (token !== ':') text = token
-    else {
-      const members = open.at(-1)
-      const name = JSON.parse(text) as string
-      if (members?.has(name)) return name
-      members?.add(name)
-    }
-  }
-  return undefined
-}

@@ -5,8 +5,8 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { Type } from '../../src/json-schema.ts'
-import { findRepeatedMember } from '../../src/parse-json.ts'
 import { type QuietOptions, startProgress } from '../progress.ts'
 import { visible } from '../visible.ts'
 import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature.ts'
@@ -132,7 +132,7 @@ export async function verifyBackup(
     const [, digest, signature] = /^([0-9a-f]{64})\n(?:([0-9a-f]{128})\n)?$/.exec(trailer.toString('latin1')) ?? []
     if (digest !== sha256)
       throw new Error(`${file} is damaged or incomplete: its SHA-256 differs from the one at its end.`)
-    if (header.signed_by !== undefined && !isSignedBy(header.signed_by, sha256, signature ?? ''))
+    if (header.signed_by !== undefined && !(await isSignedBy(header.signed_by, sha256, signature ?? '')))
       throw new Error(`${file} is damaged or was changed: the key that its header names did not sign it.`)
     return {
       header,

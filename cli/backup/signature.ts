@@ -1,6 +1,8 @@
-import { createPrivateKey, type KeyObject, sign, verify } from 'node:crypto'
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import type pg from 'pg'
-import { formatVerifierKey, parseVerifierKey, rawPublicKey } from '../../src/ledger/note.ts'
+import { parseVerifierKey, type VerifierKey } from '../../client/src/ledger-proof.ts'
+import { verifyEd25519 } from '../../client/src/ledger-text.ts'
+import { formatVerifierKey } from '../../src/ledger/note.ts'
 import { readLedgerSignerSql } from '../../src/ledger/sql.ts'
 import { UsageError } from '../command.ts'
 
@@ -28,9 +30,10 @@ export const signDigest = ({ privateKey }: Signer, sha256: string): string =>
   sign(null, signedText(sha256), privateKey).toString('hex')
 
 /** Whether the key signed this SHA-256. A text that is no verifier key signed nothing. */
-export function isSignedBy(verifierKey: string, sha256: string, signature: string): boolean {
+export async function isSignedBy(verifierKey: string, sha256: string, signature: string): Promise<boolean> {
   try {
-    return verify(null, signedText(sha256), parseVerifierKey(verifierKey).publicKey, Buffer.from(signature, 'hex'))
+    const { publicKey } = await parseVerifierKey(verifierKey)
+    return await verifyEd25519(publicKey, Buffer.from(signature, 'hex'), signedText(sha256))
   } catch {
     return false
   }
@@ -40,17 +43,17 @@ export function isSignedBy(verifierKey: string, sha256: string, signature: strin
  * Compares the key that signed a backup with the key that must have signed it. The names of the keys may differ: each organization has a
  * name of its own for the key. Throws an Error if the keys differ or the backup is not signed, and a UsageError for a malformed key.
  */
-export function requireKey(signedBy: string | undefined, key: string): void {
-  const expected = parseKey(key)
+export async function requireKey(signedBy: string | undefined, key: string): Promise<void> {
+  const expected = await parseKey(key)
   if (signedBy === undefined)
     throw new Error('The backup is not signed, so the key that you gave did not sign it. Leave out --key to accept it.')
-  if (!rawPublicKey(parseVerifierKey(signedBy).publicKey).equals(rawPublicKey(expected)))
+  if (Buffer.compare((await parseVerifierKey(signedBy)).publicKey, expected.publicKey) !== 0)
     throw new Error(`The backup is signed by the key ${signedBy}, not by the key that you gave.`)
 }
 
-function parseKey(key: string): KeyObject {
+async function parseKey(key: string): Promise<VerifierKey> {
   try {
-    return parseVerifierKey(key).publicKey
+    return await parseVerifierKey(key)
   } catch (error) {
     throw new UsageError(`--key: ${(error as Error).message}`)
   }

@@ -1,5 +1,7 @@
 import { Listing, listingOfAll, numberOf, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions, Written } from './options.ts'
+import { queryOf } from './query.ts'
+import { ndjson } from './stream.ts'
 import type { Endpoint, Send, Transport } from './transport.ts'
 import type { RuleName } from './vocabulary.ts'
 import type {
@@ -16,6 +18,7 @@ import type {
   DefinitionDryRun,
   Definitions,
   ObservedKeys,
+  ObservedLine,
   Settings,
   SettingsPatch,
   Stack,
@@ -236,12 +239,14 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, Attribute
 
 /** The definitions of an organization: stacks, attributes and consent types. */
 export class SchemaEndpoints {
+  readonly #transport: Transport
   readonly #send: Send
   readonly stacks: DefinitionEndpoints<Stack, StackBody, StackPatch, string>
   readonly attributes: AttributeEndpoints
   readonly consentTypes: ConsentTypeEndpoints
 
   constructor(transport: Transport) {
+    this.#transport = transport
     this.#send = transport.send
     this.stacks = new DefinitionEndpoints(transport, '/v1/schema/stacks')
     this.attributes = new AttributeEndpoints(transport)
@@ -261,8 +266,8 @@ export class SchemaEndpoints {
   }
 
   /**
-   * Lists the keys of values that were written without a declaration, with the types of the values, and when they were written first and
-   * last. `sequence` is the number of the change up to which kith has looked.
+   * Counts the stored values of the newest 10,000 entities under keys that no attribute declares. `truncated` tells that the owner has
+   * more entities, or more than 10,000 keys.
    *
    * ```ts
    * const { items, truncated } = await client.schema.observed('people')
@@ -271,6 +276,27 @@ export class SchemaEndpoints {
    */
   observed(owner: string, options?: CallOptions): Call<ObservedKeys> {
     return this.#send('GET /v1/schema/observed', { query: { owner } }, options)
+  }
+
+  /**
+   * Counts the stored values of all entities under keys that no attribute declares, and streams the keys. The last line has no `key`: it is
+   * what was counted.
+   *
+   * ```ts
+   * for await (const line of client.schema.observedInAll('people'))
+   *   console.log('key' in line ? line.key : line.truncated) // false
+   * ```
+   */
+  observedInAll(owner: string, options?: CallOptions): AsyncIterable<ObservedLine> {
+    const request = {
+      method: 'GET',
+      path: `/v1/schema/observed${queryOf({ owner })}`,
+      options,
+      format: ndjson,
+    } as const
+    return {
+      [Symbol.asyncIterator]: () => this.#transport.stream(request) as AsyncGenerator<ObservedLine, void, undefined>,
+    }
   }
 
   /**

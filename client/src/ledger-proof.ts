@@ -16,7 +16,7 @@ const idBytes = 4
 const maxSignatures = 100
 /** A tree of 2^53 leaves has proofs of at most 53 hashes. */
 const maxHashes = 53
-const firstLine = 'c2sp.org/tlog-proof@v1'
+export const firstLineOfProof = 'c2sp.org/tlog-proof@v1'
 
 /** Parses a verifier key: `name+hash+base64`. Throws a FormatError. */
 export async function parseVerifierKey(text: string): Promise<VerifierKey> {
@@ -35,31 +35,39 @@ export async function parseVerifierKey(text: string): Promise<VerifierKey> {
 
 const hexOf = (bytes: Uint8Array) => Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')
 
-function checkName(name: string) {
-  if (!/^[^\p{White_Space}\p{Cc}\p{Surrogate}+]+$/u.test(name))
+/** Whether a text can be the name of a key: not empty, without Unicode spaces, control characters and plus signs. */
+export const isKeyName = (name: string): boolean => /^[^\p{White_Space}\p{Cc}\p{Surrogate}+]+$/u.test(name)
+
+export function checkName(name: string): void {
+  if (!isKeyName(name))
     throw new FormatError('The name of a key is not empty and has no spaces, control characters and plus signs.')
 }
 
 type Signature = { name: string; id: string; signature: Uint8Array }
 
 /**
- * Verifies a note and returns its text. Signatures of other keys are ignored. Throws a FormatError if the note is malformed, if the
- * key did not sign it, or if a signature of it is wrong.
+ * Verifies a note and returns its text. Signatures of other keys than `keys` are ignored. Throws a FormatError if the note is malformed, if
+ * none of the keys signed it, or if a signature of one of them is wrong.
  */
-export async function verifyNote(note: string, key: VerifierKey): Promise<string> {
+export async function verifyNote(note: string, keys: readonly VerifierKey[]): Promise<string> {
   const { text, signatures } = parseNote(note)
-  const own = signatures.filter(({ name, id }) => name === key.name && id === key.id)
-  if (own.length === 0) throw new FormatError(`The note is not signed by the key ${key.name}+${key.id}.`)
-  for (const { name, id, signature } of own) {
+  let isSigned = false
+  for (const { name, id, signature } of signatures) {
+    const key = keys.find(each => each.name === name && each.id === id)
+    if (!key) continue
     const isRight =
       signature.length === signatureBytes &&
       (await verifyEd25519(key.publicKey, signature, new TextEncoder().encode(text)))
     if (!isRight) throw new FormatError(`The signature of the note by the key ${name}+${id} is wrong.`)
+    isSigned = true
   }
-  return text
+  if (isSigned) return text
+  const names = keys.map(({ name, id }) => `${name}+${id}`).join(', ')
+  throw new FormatError(`The note is not signed by the key ${names}.`)
 }
 
-function parseNote(note: string): { text: string; signatures: Signature[] } {
+/** Parses a note without verifying it. Throws a FormatError. */
+export function parseNote(note: string): { text: string; signatures: Signature[] } {
   if (/\p{Surrogate}/u.test(note)) throw new FormatError('The note is not well-formed Unicode.')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a note has no control character but the newline.
   if (/[\0-\x09\x0b-\x1f]/.test(note))
@@ -102,7 +110,7 @@ export function parseCheckpoint(text: string): Checkpoint {
 }
 
 /** A proof that can be verified offline: an inclusion proof and the signed checkpoint that it leads to. */
-export type Proof = { index: number; hashes: Uint8Array[]; checkpoint: string }
+export type Proof = { index: number; hashes: readonly Uint8Array[]; checkpoint: string }
 
 /** Parses a proof. The checkpoint is returned as it is, without a check. Throws a FormatError. */
 export function parseProof(text: string): Proof {
@@ -110,7 +118,8 @@ export function parseProof(text: string): Proof {
   if (end === -1) throw new FormatError('The proof has no blank line before its checkpoint.')
   const checkpoint = text.slice(end + 2)
   const lines = text.slice(0, end).split('\n', maxHashes + 4)
-  if (lines.shift() !== firstLine) throw new FormatError(`The first line of the proof is not ${firstLine}.`)
+  if (lines.shift() !== firstLineOfProof)
+    throw new FormatError(`The first line of the proof is not ${firstLineOfProof}.`)
   const extra = lines[0]?.startsWith('extra ') ? lines.shift()!.slice('extra '.length) : ''
   if (!decodeBase64(extra)) throw new FormatError('The extra data of the proof is not base64.')
   const index = parseDecimal(/^index (.*)$/.exec(lines.shift() ?? '')?.[1] ?? '')

@@ -193,7 +193,7 @@ async function hashOf(value: unknown): Promise<string | undefined> {
 
 async function checkInclusion({ entry, salt, tlog_proof }: Receipt, key: VerifierKey) {
   const { index, hashes, checkpoint } = await checkPart('tlog_proof', () => parseProof(tlog_proof))
-  const text = await checkPart('tlog_proof', () => verifyNote(checkpoint, key))
+  const text = await checkPart('tlog_proof', () => verifyNote(checkpoint, [key]))
   const { origin, size, rootHash } = await checkPart('tlog_proof', () => parseCheckpoint(text))
   if (origin !== key.name)
     fail('tlog_proof', `The checkpoint is of the log ${origin}, but its key is that of the log ${key.name}.`)

@@ -1567,28 +1567,46 @@ export type MergedPerson = {
   external_id: string | null
 }
 
-/** A key that was not declared when values were written under it. */
+export type ObservedEnd = {
+  /** The number of the last change before the count began. */
+  sequence: number
+  /** The number of entities whose values were counted. */
+  entities: number
+  /** Whether there are more entities or more than 10,000 keys. The counts are then those of a sample: of the newest entities. */
+  truncated: boolean
+}
+
+/** A key of stored values that no attribute declares. */
 export type ObservedKey = {
   key: string
   /** The number of values by type. A text that is a date or a date and time counts as that. */
   types: ObservedTypes
-  /** The number of values that were written under the key. */
+  /** The number of stored values under the key. */
   count: number
+  /** The first creation of an entity that has the key. */
   first_seen: string
+  /** The last change of an entity that has the key. */
   last_seen: string
   /** Whether an attribute can have this key. */
   declarable: boolean
+  /** The identifiers of the newest entities that have the key, at most 3. Empty without the read scope of the owner. */
+  examples: string[]
 }
 
 /** The undeclared keys of an owner. Response of GET /v1/schema/observed. */
 export type ObservedKeys = {
   /** In the order of the keys. */
   items: ObservedKey[]
-  /** The number of the last change that is counted. */
+  /** The number of the last change before the count began. */
   sequence: number
-  /** Whether the owner has 10,000 keys, the most that are counted. Others may be missing. */
+  /** The number of entities whose values were counted. */
+  entities: number
+  /** Whether there are more entities or more than 10,000 keys. The counts are then those of a sample: of the newest entities. */
   truncated: boolean
 }
+
+/** A line of a stream of observed keys: a key, or at the end what was counted. */
+export type ObservedLine = ObservedKey | ObservedEnd
 
 /** The number of values by type. A text that is a date or a date and time counts as that. */
 export type ObservedTypes = {

@@ -1,3 +1,4 @@
+import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { parseExactly } from '../parse-json.ts'
 
 export type TokenAlgorithm = 'ES256' | 'RS256' | 'EdDSA' | 'HS256'
@@ -54,25 +55,8 @@ export function parseObject(bytes: Uint8Array): JsonObject | undefined {
     const text = utf8.decode(bytes)
     const value = parseExactly(text)
     if (value === null || typeof value !== 'object' || Array.isArray(value)) return undefined
-    return countMembers(value) === countWrittenMembers(text) ? (value as JsonObject) : undefined
+    return findRepeatedMember(text) === undefined ? (value as JsonObject) : undefined
   } catch {
     return undefined
   }
-}
-
-/** Counts the members as written. Each member of valid JSON has one colon outside of strings. */
-function countWrittenMembers(text: string): number {
-  return text.replace(/"(?:[^"\\]+|\\.)*"/g, '').split(':').length - 1
-}
-
-/** Counts the members of all objects in a parsed value, where a duplicate name is a single member. */
-function countMembers(value: object): number {
-  let members = 0
-  const pending: object[] = [value]
-  for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
-    const values: unknown[] = Object.values(item)
-    if (!Array.isArray(item)) members += values.length
-    for (const child of values) if (child !== null && typeof child === 'object') pending.push(child)
-  }
-  return members
 }

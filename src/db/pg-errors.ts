@@ -6,8 +6,6 @@ import { NoServer } from './servers.ts'
 const hasCode = (error: unknown, ...codes: string[]): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && codes.includes(error.code ?? '')
 
-export const isUniqueViolation = (error: unknown): boolean => hasCode(error, '23505')
-
 /** Deadlock detected, or a serialization failure: the same transaction run again may succeed. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '40001')
 

@@ -1,3 +1,11 @@
+import {
+  type Checkpoint,
+  parseCheckpoint,
+  parseNote,
+  parseVerifierKey,
+  verifyNote,
+} from '../../client/src/ledger-proof.ts'
+import { FormatError } from '../../client/src/ledger-text.ts'
 import type { Database } from '../db/db.ts'
 import {
   auditPartSql,
@@ -6,14 +14,12 @@ import {
   countAnswersSql,
   readBoundariesSql,
 } from './audit-sql.ts'
-import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
 import { leafData } from './entry.ts'
 import { type LedgerKey, listLedgerKeys } from './keys.ts'
 import type { StoredEntry } from './ledger.ts'
-import { formatVerifierKey, parseNote, parseVerifierKey, verifyNote } from './note.ts'
+import { formatVerifierKey } from './note.ts'
 import { entryOf, readAnswersOf } from './seal.ts'
 import { readEntriesSql, readTilesSql } from './sql.ts'
-import { FormatError } from './strict-text.ts'
 import {
   fullTiles,
   GrowingTree,
@@ -63,7 +69,7 @@ const maxFindings = 100
  * by a key of this service. An earlier `log_id` of the organization is the same ledger: it goes on after `kith log renew`.
  */
 export async function readKeptCheckpoint(db: Database, organization: string, note: string): Promise<Checkpoint> {
-  const checkpoint = readCheckpoint(note, await listLedgerKeys(db))
+  const checkpoint = await readCheckpoint(note, await listLedgerKeys(db))
   if (organizationOf(checkpoint.origin) === organization) return checkpoint
   throw new FormatError(`The checkpoint belongs to another ledger, ${checkpoint.origin}.`)
 }
@@ -71,12 +77,10 @@ export async function readKeptCheckpoint(db: Database, organization: string, not
 const organizationOf = (origin: string) => origin.split('/').at(-2)
 
 /** Verifies a checkpoint by the keys of all ledgers, whose name is its origin. */
-function readCheckpoint(note: string, keys: LedgerKey[]): Checkpoint {
+async function readCheckpoint(note: string, keys: LedgerKey[]): Promise<Checkpoint> {
   const checkpoint = parseCheckpoint(parseNote(note).text)
-  verifyNote(
-    note,
-    keys.map(({ publicKey }) => parseVerifierKey(formatVerifierKey(checkpoint.origin, publicKey))),
-  )
+  const texts = keys.map(({ publicKey }) => formatVerifierKey(checkpoint.origin, publicKey))
+  await verifyNote(note, await Promise.all(texts.map(parseVerifierKey)))
   return checkpoint
 }
 
@@ -362,7 +366,7 @@ class Audit {
   }
 
   /** The root hash that the stored checkpoint states, without a look at its signature. */
-  #claimedRoot(): Buffer | undefined {
+  #claimedRoot(): Uint8Array | undefined {
     try {
       return parseCheckpoint(parseNote(this.#state.checkpoint ?? '').text).rootHash
     } catch {
@@ -401,11 +405,11 @@ class Audit {
     const { size, organization } = this.#state
     const say = (message: string) => this.#report({ kind: 'checkpoint', message })
     try {
-      const checkpoint = readCheckpoint(note, await listLedgerKeys(this.#db))
+      const checkpoint = await readCheckpoint(note, await listLedgerKeys(this.#db))
       if (organizationOf(checkpoint.origin) !== organization)
         say(`The stored checkpoint belongs to another ledger, ${checkpoint.origin}.`)
       else if (checkpoint.size !== size) say(`The stored checkpoint has ${checkpoint.size} entries, not ${size}.`)
-      else if (!checkpoint.rootHash.equals(this.#root()))
+      else if (!this.#root().equals(checkpoint.rootHash))
         say('The root hash of the stored checkpoint does not follow from the entries.')
     } catch (error) {
       if (!(error instanceof FormatError)) throw error

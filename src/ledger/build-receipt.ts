@@ -1,10 +1,11 @@
 import type { KeyObject } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import { CompactSign } from 'jose/jws/compact/sign'
+import type { Proof } from '../../client/src/ledger-proof.ts'
+import { canonicalJson } from '../../client/src/ledger-text.ts'
 import { channelTable } from '../channels.ts'
 import type { LedgerEntry } from './entry.ts'
 import { formatVerifierKey } from './note.ts'
-import { formatProof, type Proof } from './proof.ts'
+import { formatProof } from './proof.ts'
 import { memberHash, type Receipt, receiptFormat, type UnsignedReceipt } from './receipt.ts'
 
 /** The members that prove the rest. DPV has no terms for them. */
@@ -72,7 +73,7 @@ export async function signReceipt(
   { kid, privateKey }: ReceiptParts['signer'],
 ): Promise<Receipt> {
   const hashes = Object.fromEntries(Object.entries(receipt).map(([member, value]) => [member, memberHash(value)]))
-  const payload = Buffer.from(canonicalize(hashes)!)
+  const payload = Buffer.from(canonicalJson(hashes))
   const jws = await new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', kid }).sign(privateKey)
   return { ...receipt, jws }
 }

@@ -1,9 +1,10 @@
 import { decodeProtectedHeader } from 'jose'
 import { CompactSign } from 'jose/jws/compact/sign'
 import { compactVerify } from 'jose/jws/compact/verify'
-import { findRepeatedMember } from '../parse-json.ts'
-import { formatVerifierKey, parseVerifierKey } from './note.ts'
-import { FormatError } from './strict-text.ts'
+import { findRepeatedMember } from '../../client/src/distinct-members.ts'
+import { parseVerifierKey, type VerifierKey } from '../../client/src/ledger-proof.ts'
+import { FormatError } from '../../client/src/ledger-text.ts'
+import { formatVerifierKey } from './note.ts'
 
 /** The format of certificates. A later format has another number. */
 const certificateFormat = 'kith erasure certificate 1'
@@ -114,9 +115,9 @@ export async function verifyCertificate(
   const [header, payload] = certificate.split('.').map(part => Buffer.from(part, 'base64url').toString())
   checkMembers(header!, 'header of the certificate')
   checkMembers(payload!, 'certificate')
-  const { publicKey } = checkKey(content.verifier_key, 'verifier_key')
+  const { publicKey } = await checkKey(content.verifier_key, 'verifier_key')
   if (key !== undefined) {
-    checkKey(key, 'key')
+    await checkKey(key, 'key')
     if (key !== content.verifier_key)
       throw new CertificateError(
         'verifier_key',
@@ -130,7 +131,8 @@ export async function verifyCertificate(
     )
   const signature = certificate.split('.')[2]!
   if (Buffer.from(signature, 'base64url').toString('base64url') !== signature) throw wrong()
-  await compactVerify(certificate, publicKey, { algorithms: ['EdDSA'] }).catch(() => {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') }
+  await compactVerify(certificate, jwk, { algorithms: ['EdDSA'] }).catch(() => {
     throw wrong()
   })
   if (content.format !== certificateFormat)
@@ -155,9 +157,9 @@ function parseContent(certificate: string): CertificateContent {
   }
 }
 
-function checkKey(text: string, part: 'verifier_key' | 'key') {
+async function checkKey(text: string, part: 'verifier_key' | 'key'): Promise<VerifierKey> {
   try {
-    return parseVerifierKey(text)
+    return await parseVerifierKey(text)
   } catch (error) {
     if (error instanceof FormatError) throw new CertificateError(part, error.message)
     throw error

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { canonicalJson } from '../../client/src/ledger-text.ts'
 import { buildEntry, leafData } from './entry.ts'
 
 const values = {
@@ -70,4 +72,8 @@ describe('An entry of the ledger', () => {
   it('is not sealed with a salt of another length', () => {
     expect(() => leafData(Buffer.alloc(31), buildEntry(values))).toThrow(RangeError)
   })
+})
+
+it('canonical JSON is that of RFC 8785', () => {
+  fc.assert(fc.property(fc.jsonValue(), value => void expect(canonicalJson(value)).toBe(canonicalize(value))))
 })

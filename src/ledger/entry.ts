@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import canonicalize from 'canonicalize'
+import { canonicalJson } from '../../client/src/ledger-text.ts'
 import type { Channel } from '../channels.ts'
 
 /** An answer as the ledger seals it. A member without a value is absent. Times are RFC 3339 in UTC. */
@@ -55,5 +55,5 @@ const saltBytes = 32
 /** The data of a leaf: SHA-256(salt || JCS(entry)), with JCS of RFC 8785. The salt has 32 bytes. */
 export function leafData(salt: Uint8Array, entry: object): Buffer {
   if (salt.length !== saltBytes) throw new RangeError(`a salt has ${saltBytes} bytes, not ${salt.length}`)
-  return Buffer.from(hash('sha256', Buffer.concat([salt, Buffer.from(canonicalize(entry)!)]), 'binary'), 'binary')
+  return Buffer.from(hash('sha256', Buffer.concat([salt, Buffer.from(canonicalJson(entry))]), 'binary'), 'binary')
 }

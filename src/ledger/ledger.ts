@@ -5,7 +5,6 @@ import type { Signal } from '../signal.ts'
 import { formatCheckpoint } from './checkpoint.ts'
 import { type LedgerSigner, listLedgerKeys, readLedgerSigner } from './keys.ts'
 import { formatVerifierKey, signNote } from './note.ts'
-import { nodeHash } from './proof.ts'
 import { countAllEntriesSql, findEntrySql, readLeavesSql, readLedgerSql, readLogNameSql, readTilesSql } from './sql.ts'
 import type { TileName } from './tiles.ts'
 import {
@@ -16,6 +15,7 @@ import {
   inclusionRanges,
   keyOfTile,
   type LeafRange,
+  nodeOf,
   rangeHash,
   type TileId,
   tilesOf,
@@ -161,7 +161,7 @@ export async function proveInclusion(
   const [leafHash, ...hashes] = await hashRanges(db, organization_id, { ledger, ranges }, signal)
   // The path leads to the root. To hash the whole tree from its tiles takes as long as the proof.
   const rootHash = hashes.reduce(
-    (node, hash, position) => (path[position]!.from > index ? nodeHash(node, hash) : nodeHash(hash, node)),
+    (node, hash, position) => (path[position]!.from > index ? nodeOf(node, hash) : nodeOf(hash, node)),
     leafHash!,
   )
   return { leafHash: leafHash!, hashes, rootHash }

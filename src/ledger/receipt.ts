@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import canonicalize from 'canonicalize'
+import { canonicalJson } from '../../client/src/ledger-text.ts'
 import type { LedgerEntry } from './entry.ts'
 
 /** The format of receipts. A later format has another number. */
@@ -19,5 +19,5 @@ export type Receipt = UnsignedReceipt & { jws: string }
 
 /** The hash of a member's value, which the signature covers: SHA-256 of its canonical JSON, in base64url. */
 export function memberHash(value: unknown): string {
-  return hash('sha256', canonicalize(value)!, 'base64url')
+  return hash('sha256', canonicalJson(value), 'base64url')
 }

@@ -1,4 +1,4 @@
-import { type TileId, tileWidth } from './tree.ts'
+import { tileWidth } from './tree.ts'
 
 /** A tile as a path names it: hashes of a level, or the data of entries. `width` is 256, or that of a partial tile. */
 export type TileName = { level: number | 'entries'; index: number; width: number }
@@ -19,14 +19,3 @@ export function parseTilePath(text: string): TileName | undefined {
   if (widthText !== undefined && width >= tileWidth) return undefined
   return { level, index, width }
 }
-
-/** Formats the index of a tile: 1234067 is `x001/x234/067`. */
-export function formatTileIndex(index: number): string {
-  const digits = String(index)
-  const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/\d{3}/g)!
-  return groups.map((group, position) => (position < groups.length - 1 ? `x${group}` : group)).join('/')
-}
-
-/** The path of a full tile, or of a partial one of a width below 256. */
-export const formatTilePath = ({ level, index }: TileId, width = tileWidth): string =>
-  `${level}/${formatTileIndex(index)}${width < tileWidth ? `.p/${width}` : ''}`

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isIncluded } from '../../client/src/ledger-proof.ts'
-import { isConsistent } from './proof.ts'
+import { isConsistent } from '../../test/support/merkle-trees.ts'
 import {
   consistencyRanges,
   type FullTile,

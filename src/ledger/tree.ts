@@ -33,7 +33,7 @@ function writeNodeHash(source: Buffer, start: number, target: Buffer, at: number
 }
 
 /** The hash above two hashes. */
-function nodeOf(left: Buffer, right: Buffer): Buffer {
+export function nodeOf(left: Buffer, right: Buffer): Buffer {
   const node = Buffer.alloc(hashBytes)
   writeNodeHash(Buffer.concat([left, right]), 0, node, 0)
   return node

@@ -1,8 +1,8 @@
 import { attributeToJson, createAttribute } from '../attributes/attributes.ts'
 import { type DefinitionCall, throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
-import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
 import type { Scope } from '../scopes.ts'
-import { stackIdOf, undeclarable } from './observed.ts'
+import { mayRead, stackIdOf, undeclarable } from './observed.ts'
 import type { DeclareBody, ObservedType } from './schema.ts'
 import { countFittingSql } from './sql.ts'
 
@@ -30,7 +30,7 @@ export async function declareObserved(
   if (dry_run) await createAttribute({ ...call, isDryRun: true }, declaration)
   const values = [organization_id, stack_id, key, type, cardinality === 'many', maxExamples]
   const [fitting] = (await db.query<Fitting>(countFittingSql, values, signal)) as [Fitting]
-  const examples = scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read') ? fitting.examples : []
+  const examples = mayRead(scopes, stack_id) ? fitting.examples : []
   if (dry_run) return { attribute: null, ...fitting, examples }
   const created = await createAttribute(call, declaration)
   return { attribute: attributeToJson(created.attribute, created.definitions), ...fitting, examples }

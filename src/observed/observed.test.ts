@@ -1,45 +1,28 @@
 import { describe, expect, it } from 'vitest'
-import { follow } from '../../test/support/followers.ts'
-import { type Organization, useOwnService } from '../../test/support/service.ts'
-import { createShop, useSharedShop } from '../../test/support/shop.ts'
+import { insertPeople } from '../../test/support/many-people.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { createShop, type Shop, useSharedShop } from '../../test/support/shop.ts'
 import { definitionKey } from '../organizations/definition-schema.ts'
-import { maxKeys, observedFollower } from './follow.ts'
 import { declarableKey } from './observed.ts'
+import type { ObservedKey } from './schema.ts'
 
 const service = useOwnService()
-let hours = 0
-
-/** Counts what was written since the last call. */
-function count() {
-  hours += 1
-  const nowMs = () => Date.now() + hours * 3_600_000
-  return follow(service.db, [observedFollower()], { nowMs })
-}
-
-type Item = {
-  key: string
-  types: Record<string, number>
-  count: number
-  declarable: boolean
-  first_seen: string
-  last_seen: string
-}
-
-async function observed({ send }: Organization, owner = 'people'): Promise<Record<string, Item>> {
-  const { status, body } = await send('GET', `/v1/schema/observed?owner=${owner}`)
-  expect(status).toBe(200)
-  return Object.fromEntries(body.data.items.map((item: Item) => [item.key, item]))
-}
-
-const counts = (items: Record<string, Item>) =>
-  Object.fromEntries(Object.entries(items).map(([key, item]) => [key, item.count]))
+const lines = { Accept: 'application/x-ndjson' }
 const none = { text: 0, number: 0, boolean: 0, object: 0, array: 0, date: 0, datetime: 0 }
+
+async function observed({ ok }: Pick<Shop, 'ok'>, owner = 'people'): Promise<Record<string, ObservedKey>> {
+  const { items } = await ok('GET', `/v1/schema/observed?owner=${owner}`)
+  return Object.fromEntries(items.map((item: ObservedKey) => [item.key, item]))
+}
+
+const counts = (items: Record<string, ObservedKey>) =>
+  Object.fromEntries(Object.entries(items).map(([key, item]) => [key, item.count]))
 
 describe('the observed keys', () => {
   const shop = useSharedShop(service, 'orders', 'city')
 
-  it('have the number of values of each type that creates and updates wrote, with the first and the last time', async () => {
-    await shop.ok('POST', '/v1/people', {
+  it('have the number of stored values of each type, with times and identifiers of the entities', async () => {
+    const ada = await shop.ok('POST', '/v1/people', {
       external_id: 'ada',
       attribute_values: {
         shoe: 39,
@@ -50,25 +33,27 @@ describe('the observed keys', () => {
         no: '2026-02-30',
       },
     })
-    await shop.ok('PATCH', '/v1/people/ada', {
+    const bob = await shop.ok('POST', '/v1/people', {
+      external_id: 'bob',
       attribute_values: { shoe: '40', since: null, tags: ['a'], address: { zip: 1 }, vip: true },
     })
-    await shop.ok('PATCH', '/v1/people/ada', { attribute_values: { shoe: '40' } })
-    await shop.ok('POST', '/v1/stacks/orders', { external_id: 'o1', attribute_values: { shoe: 1 } })
-    await count()
+    const order = await shop.ok('POST', '/v1/stacks/orders', { external_id: 'o1', attribute_values: { shoe: 1 } })
     const people = await observed(shop)
-    const log = (await shop.send('GET', '/v1/changes?subject=person')).body.data.items
     expect(people.shoe).toEqual({
       key: 'shoe',
       types: { ...none, text: 1, number: 1 },
       count: 2,
-      first_seen: log[0].at,
-      last_seen: log[1].at,
+      first_seen: ada.created_at,
+      last_seen: bob.updated_at,
       declarable: true,
+      examples: [bob.id, ada.id],
     })
     expect(people['Shoe Size']).toMatchObject({ count: 1, declarable: false })
     const typed = Object.fromEntries(
-      Object.values(people).map(({ key, types }) => [key, Object.keys(types).filter(type => types[type]! > 0)]),
+      Object.values(people).map(({ key, types }) => [
+        key,
+        Object.entries(types).flatMap(([type, count]) => (count > 0 ? [type] : [])),
+      ]),
     )
     expect(typed).toEqual({
       'Shoe Size': ['text'],
@@ -80,100 +65,83 @@ describe('the observed keys', () => {
       tags: ['array'],
       vip: ['boolean'],
     })
-    expect(counts(await observed(shop, 'orders'))).toEqual({ shoe: 1 })
+    expect(await observed(shop, 'orders')).toMatchObject({ shoe: { count: 1, examples: [order.record_id] } })
   })
 
-  it('are in the order of the keys, with the last change that is counted', async () => {
-    const { items, sequence, truncated } = (await shop.send('GET', '/v1/schema/observed')).body.data
-    const { head } = (await shop.send('GET', '/v1/changes?limit=1')).body.data
-    expect([sequence, truncated]).toEqual([head, false])
-    const keys = items.map(({ key }: Item) => key)
+  it('are in the order of the keys, with the last change and the number of entities', async () => {
+    const { items, ...rest } = await shop.ok('GET', '/v1/schema/observed')
+    const { head } = await shop.ok('GET', '/v1/changes?limit=1')
+    expect(rest).toEqual({ sequence: head, entities: 2, truncated: false })
+    const keys = items.map(({ key }: ObservedKey) => key)
     expect(keys).toEqual(keys.toSorted())
-    await shop.ok('PATCH', '/v1/people/ada', { first_name: 'Ada' })
-    expect((await shop.send('GET', '/v1/schema/observed')).body.data.sequence).toBe(head)
+    const { data } = (await shop.send('GET', '/v1/schema/observed', undefined, lines)).body
+    expect(data).toEqual([...items, rest])
   })
 
-  it('count no restore, no value moved by a merge, and nothing twice', async () => {
-    const before = counts(await observed(shop))
-    await shop.ok('DELETE', '/v1/people/ada')
-    const deleted = (await shop.send('GET', '/v1/changes?operation=delete')).body.data.items.at(-1).id
-    await shop.ok('POST', `/v1/people/internal/${deleted}/restore`)
-    await shop.ok('POST', '/v1/people', { external_id: 'bob' })
-    await shop.ok('POST', '/v1/people/bob/merge', { from: 'ada' })
-    await shop.ok('POST', '/v1/people/bob/unmerge', { from: 'ada' })
-    await count()
-    await count()
-    expect(counts(await observed(shop))).toEqual(before)
-  })
-
-  it('leave the list while they are declared and come back when archived, without the values in between', async () => {
+  it('leave the list while they are declared and come back when archived', async () => {
     const { id } = await shop.ok('POST', '/v1/schema/attributes', { owner: 'people', key: 'shoe', type: 'number' })
     expect((await observed(shop)).shoe).toBeUndefined()
     await shop.ok('PATCH', '/v1/people/bob', { attribute_values: { shoe: 41 } })
     await shop.ok('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
-    expect((await observed(shop)).shoe).toMatchObject({ count: 2 })
-    await shop.ok('PATCH', '/v1/people/bob', { attribute_values: { shoe: 42 } })
-    await shop.ok('PATCH', `/v1/schema/attributes/${id}`, { state: 'active' })
-    await shop.ok('PATCH', '/v1/people/bob', { attribute_values: { shoe: 43 } })
-    await count()
-    await shop.ok('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
-    expect((await observed(shop)).shoe).toMatchObject({ count: 3, types: { number: 2, text: 1 } })
+    expect((await observed(shop)).shoe).toMatchObject({ count: 2, types: { number: 2, text: 0 } })
   })
 
-  it('need the scope schema:read', async () => {
+  it('count the values that a declaration would find', async () => {
+    const { shoe } = await observed(shop)
+    const preview = { owner: 'people', key: 'shoe', type: 'text', dry_run: true }
+    const { fits, misfits } = await shop.ok('PUT', '/v1/schema/observed/declare', preview)
+    expect(fits + misfits).toBe(shoe!.count)
+  })
+
+  it('need the scope schema:read, and the read scope of the owner for identifiers', async () => {
     const writer = service.sender(await service.tokenFor(shop.key, 'people:read people:write schema:write'))
     expect(await writer('GET', '/v1/schema/observed')).toMatchObject({ status: 403, body: { error: 'forbidden' } })
-    const unknown = await shop.send('GET', '/v1/schema/observed?owner=nothing')
-    expect([unknown.status, unknown.body.details!.map(({ path }) => path)]).toEqual([400, ['/owner']])
-  })
-
-  it('are at most 10,000 of an owner, of which the known ones are counted on', async () => {
-    const crowded = await createShop(service)
-    const batch = (first: number) => ({
-      operations: Array.from({ length: 10 }, (_, n) => ({
-        op: 'create',
-        body: {
-          attribute_values: Object.fromEntries(Array.from({ length: 255 }, (_, k) => [`k${first + n * 255 + k}`, 1])),
-        },
-      })),
-    })
-    for (let first = 0; first < maxKeys; first += 2_550) await crowded.ok('POST', '/v1/people/batch', batch(first))
-    await count()
-    await crowded.ok('POST', '/v1/people', { attribute_values: { k1: 2, yet_another: 2 } })
-    await count()
-    const { items, truncated } = (await crowded.send('GET', '/v1/schema/observed')).body.data
-    expect([items.length, truncated]).toEqual([maxKeys, true])
-    const known = Object.fromEntries(items.map((item: Item) => [item.key, item.count]))
-    expect([known.k1, known.yet_another]).toEqual([2, undefined])
+    const reader = service.sender(await service.tokenFor(shop.key, 'schema:read records:read'))
+    const { items } = (await reader('GET', '/v1/schema/observed')).body.data
+    expect(items.map(({ examples }: ObservedKey) => examples.length)).toEqual(items.map(() => 0))
+    for (const headers of [{}, lines]) {
+      const unknown = await shop.send('GET', '/v1/schema/observed?owner=nothing', undefined, headers)
+      expect([unknown.status, unknown.body.details!.map(({ path }) => path)]).toEqual([400, ['/owner']])
+    }
   })
 })
 
-describe('a key that says something about one person', () => {
-  it('goes with the erasure of the only person who had it', async () => {
-    const shop = await createShop(service)
-    for (const external_id of ['ada', 'bob', 'eve'])
-      await shop.ok('POST', '/v1/people', { external_id, attribute_values: { shared: 1 } })
-    await shop.ok('PATCH', '/v1/people/ada', { attribute_values: { 'ada@example.com': true } })
-    await shop.ok('PATCH', '/v1/people/eve', { attribute_values: { 'eve@example.com': true } })
-    await count()
-    expect(counts(await observed(shop))).toEqual({ shared: 3, 'ada@example.com': 1, 'eve@example.com': 1 })
-    // The erasure of a survivor takes the keys of the merged person, too.
-    await shop.ok('POST', '/v1/people/bob/merge', { from: 'ada' })
-    await count()
-    const { erasure } = await shop.ok('POST', '/v1/people/bob/erase', { reason: 'asked' })
-    expect(erasure.removed.observed_keys).toBe(1)
-    expect(counts(await observed(shop))).toEqual({ shared: 3, 'eve@example.com': 1 })
-    await count()
-    expect(counts(await observed(shop))).toEqual({ shared: 3, 'eve@example.com': 1 })
-  })
+it('a sample is the newest 10,000 entities at most, and the stream counts all of them', async () => {
+  const shop = await createShop(service)
+  await shop.ok('POST', '/v1/people', { attribute_values: { oldest: 1 } })
+  await insertPeople(service.sql, shop.id, 10_500, { attributes: `jsonb_build_object('key', n)` })
+  await service.sql(
+    `update entities set id = '00000000-0000-7000-8000-000000000000' where organization_id = $1 and attributes ? 'oldest'`,
+    [shop.id],
+  )
+  const { items, ...rest } = await shop.ok('GET', '/v1/schema/observed')
+  expect(rest).toMatchObject({ truncated: true })
+  expect(rest.entities).toBeLessThanOrEqual(10_000)
+  expect(items).toMatchObject([{ key: 'key', count: rest.entities }])
+  expect((await shop.send('GET', '/v1/schema/observed', undefined, lines)).body.data).toMatchObject([
+    { key: 'key', count: 10_500 },
+    { key: 'oldest', count: 1 },
+    { entities: 10_501, truncated: false },
+  ])
+})
 
-  it('is not counted after an erasure that the counting has not reached', async () => {
-    const shop = await createShop(service)
-    await shop.ok('POST', '/v1/people', { external_id: 'ada', attribute_values: { 'ada@example.com': true } })
-    await shop.ok('POST', '/v1/people/ada/erase', { reason: 'asked' })
-    await count()
-    expect(await observed(shop)).toEqual({})
-  })
+it('at most 10,000 keys of an owner are counted', async () => {
+  const shop = await createShop(service)
+  const attributes = `(select jsonb_object_agg('k' || n * 100 + i, 1) from generate_series(1, 100) i)`
+  await insertPeople(service.sql, shop.id, 110, { attributes })
+  const { items, entities, truncated } = await shop.ok('GET', '/v1/schema/observed')
+  expect([items.length, entities, truncated]).toEqual([10_000, 110, true])
+})
+
+it('a key that only an erased person had is gone with the person', async () => {
+  const shop = await createShop(service)
+  for (const external_id of ['ada', 'bob'])
+    await shop.ok('POST', '/v1/people', {
+      external_id,
+      attribute_values: { shared: 1, [`${external_id}@example.com`]: true },
+    })
+  await shop.ok('POST', '/v1/people/ada/erase', { reason: 'asked' })
+  expect(counts(await observed(shop))).toEqual({ shared: 1, 'bob@example.com': 1 })
 })
 
 it('the keys that can be declared are those of new attributes', () => {

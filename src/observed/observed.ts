@@ -1,23 +1,20 @@
-import type { Database } from '../db/db.ts'
-import { beginFollower } from '../followers/begin-follower.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
-import type { Signal } from '../signal.ts'
-import { maxKeys } from './follow.ts'
-import type { ObservedType } from './schema.ts'
-import { followerName, listObservedSql } from './sql.ts'
+import type { Scope } from '../scopes.ts'
+import { type ObservedKey, type ObservedQuery, observedTypes } from './schema.ts'
+import { countObservedSql } from './sql.ts'
 
-/** A key that was not declared when values were written under it. Times are RFC 3339 in UTC. */
-export type ObservedKey = {
-  key: string
-  types: Record<ObservedType, number>
-  count: number
-  first_seen: string
-  last_seen: string
-  declarable: boolean
-}
-
-type ObservedRow = { sequence: number; truncated: boolean; items: Omit<ObservedKey, 'declarable'>[] }
+/** A sample is at most this many entities, and ends with the portion after which it has taken this long. */
+const sample = { entities: 10_000, ms: 1_000 }
+const portionSize = 1_000
+/** The most keys of an owner that are counted. */
+const maxKeys = 10_000
+/** The most identifiers of entities that have a key. */
+const maxExamples = 3
+/** A stream sends an empty line after this time, so that the client sees that it is read on. */
+const beatMs = 1_000
+const endId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** The keys that definitions may have, as the schema of a new attribute states it. */
 export const declarableKey = /^[a-z][a-z0-9_]{0,62}$/
@@ -41,14 +38,86 @@ export function stackIdOf({ stacks }: Definitions, owner: string): number {
   )
 }
 
-/** Lists the keys that values of an owner's entities were written under and that are not declared now. */
-export async function listObserved(db: Database, organization_id: number, owner: string, signal: Signal) {
-  const stack_id = stackIdOf(await currentDefinitions(db, organization_id, signal), owner)
-  await beginFollower(db, organization_id, followerName, signal)
-  const values = [organization_id, stack_id, followerName, maxKeys]
-  const [{ sequence, truncated, items }] = (await db.query<ObservedRow>(listObservedSql, values, signal)) as [
-    ObservedRow,
-  ]
-  const shown = items.map((item): ObservedKey => ({ ...item, declarable: undeclarable(item.key) === undefined }))
-  return { items: shown, sequence, truncated }
+/** Whether a token may see the identifiers of the entities of a stack. */
+export const mayRead = (scopes: ReadonlySet<Scope>, stack_id: number): boolean =>
+  scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read')
+
+/**
+ * Counts the stored values of an owner's entities under keys that no attribute declares, the newest entities first: of a sample at once,
+ * or of all entities as a stream. Throws a Fault of 400.
+ */
+export async function answerObserved(call: Call<ObservedQuery>): Promise<HandlerResult> {
+  const { db, caller, body, signal } = call
+  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const stack_id = stackIdOf(definitions, body.owner ?? peopleKey)
+  const declared = [...(definitions.declared.get(stack_id)?.keys() ?? [])]
+  const examples = mayRead(caller.scopes, stack_id) ? maxExamples : 0
+  const readPortion = async (before: string) => {
+    const values = [caller.organization.id, stack_id, before, portionSize, declared, maxKeys + 1, examples]
+    return (await db.query<Portion>(countObservedSql, values, signal))[0]!
+  }
+  const untilMs = performance.now() + sample.ms
+  const counts = countsOf(await readPortion(endId))
+  if (call.mediaType !== undefined) return { status: 200, stream: linesFrom(call, counts, readPortion) }
+  while (counts.last !== null && counts.entities < sample.entities && performance.now() < untilMs)
+    add(counts, await readPortion(counts.last))
+  return { status: 200, data: { items: itemsOf(counts), ...endOf(counts) } }
 }
+
+/** The counts of a portion. `last` is the last identifier, from which the next portion continues. */
+type Portion = { sequence: number; entities: number; last: string | null; keys: CountedKey[] }
+type CountedKey = Omit<ObservedKey, 'declarable'>
+
+/** The sums of all portions until now. `last` is null at the end. */
+type Counts = Omit<Portion, 'keys'> & { keys: Map<string, CountedKey>; hasMoreKeys: boolean }
+
+async function* linesFrom(
+  { within }: Call<ObservedQuery>,
+  counts: Counts,
+  readPortion: (before: string) => Promise<Portion>,
+): AsyncGenerator<string> {
+  let sentMs = performance.now()
+  for (let { last } = counts; last !== null; { last } = counts) {
+    const before = last
+    add(counts, await within(() => readPortion(before)))
+    if (performance.now() - sentMs < beatMs) continue
+    yield '\n'
+    sentMs = performance.now()
+  }
+  yield [...itemsOf(counts), endOf(counts)].map(line => `${JSON.stringify(line)}\n`).join('')
+}
+
+function countsOf(portion: Portion): Counts {
+  const counts = { sequence: portion.sequence, entities: 0, last: null, keys: new Map(), hasMoreKeys: false }
+  add(counts, portion)
+  return counts
+}
+
+/** Adds a portion, whose entities are older than those counted until now. */
+function add(counts: Counts, portion: Portion): void {
+  counts.entities += portion.entities
+  counts.last = portion.entities < portionSize ? null : portion.last
+  for (const counted of portion.keys) {
+    const known = counts.keys.get(counted.key)
+    if (known) addKey(known, counted)
+    else if (counts.keys.size < maxKeys) counts.keys.set(counted.key, counted)
+    else counts.hasMoreKeys = true
+  }
+}
+
+function addKey(known: CountedKey, counted: CountedKey): void {
+  known.count += counted.count
+  for (const type of observedTypes) known.types[type] += counted.types[type]
+  if (counted.first_seen < known.first_seen) known.first_seen = counted.first_seen
+  if (counted.last_seen > known.last_seen) known.last_seen = counted.last_seen
+  known.examples = [...known.examples, ...counted.examples].slice(0, maxExamples)
+}
+
+const itemsOf = ({ keys }: Counts): ObservedKey[] =>
+  [...keys.keys()].sort().map(key => ({ ...keys.get(key)!, declarable: undeclarable(key) === undefined }))
+
+const endOf = ({ sequence, entities, last, hasMoreKeys }: Counts) => ({
+  sequence,
+  entities,
+  truncated: last !== null || hasMoreKeys,
+})

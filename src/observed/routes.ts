@@ -1,9 +1,16 @@
 import { type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf } from '../organizations/change-definitions.ts'
-import { peopleKey } from '../organizations/definitions.ts'
 import { declareObserved } from './declare.ts'
-import { listObserved } from './observed.ts'
-import { type DeclareBody, declareBody, declared, type ObservedQuery, observedKeys, observedQuery } from './schema.ts'
+import { answerObserved } from './observed.ts'
+import {
+  type DeclareBody,
+  declareBody,
+  declared,
+  type ObservedQuery,
+  observedKeys,
+  observedLine,
+  observedQuery,
+} from './schema.ts'
 
 const path = '/v1/schema/observed'
 const tag = 'Attributes'
@@ -17,16 +24,15 @@ export function observedRoutes(): Route[] {
       path,
       scope: 'schema:read',
       operationId: 'listObservedKeys',
-      summary: 'List the undeclared keys that values were written under',
+      summary: 'List the undeclared keys of stored values',
       description:
-        'Counts the values that creates and updates wrote under keys that were not declared, from the beginning of the change ' +
-        'log. The counts follow the writes within seconds: `sequence` is the last change that they include.',
+        'Counts the stored values of the newest 10,000 entities under keys that no attribute declares, for at most a second. With ' +
+        '`Accept: application/x-ndjson` it counts those of all entities, and the response is lines: one per key, and at the end a line ' +
+        'with the members of the answer besides `items`. Empty lines before them show that kith still reads.',
       query: observedQuery,
       answer: observedKeys,
-      handle: async ({ db, caller, body, signal }) => ({
-        status: 200,
-        data: await listObserved(db, caller.organization.id, body.owner ?? peopleKey, signal),
-      }),
+      mediaTypes: { 'application/x-ndjson': observedLine },
+      handle: answerObserved,
     }),
     route<DeclareBody>({
       method: 'PUT',

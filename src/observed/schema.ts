@@ -31,30 +31,45 @@ export const observedQuery = Type.Object(
 )
 export type ObservedQuery = Static<typeof observedQuery>
 
-/** A key that was not declared when values were written under it. */
+/** A key of stored values that no attribute declares. */
 const observedKey = Type.Object(
   {
     key: Type.String(),
     types: observedTypeCounts,
-    count: Type.Integer({ minimum: 1, description: 'The number of values that were written under the key.' }),
-    first_seen: Type.String({ format: 'date-time' }),
-    last_seen: Type.String({ format: 'date-time' }),
+    count: Type.Integer({ minimum: 1, description: 'The number of stored values under the key.' }),
+    first_seen: Type.String({ format: 'date-time', description: 'The first creation of an entity that has the key.' }),
+    last_seen: Type.String({ format: 'date-time', description: 'The last change of an entity that has the key.' }),
     declarable: Type.Boolean({ description: 'Whether an attribute can have this key.' }),
+    examples: Type.Array(Type.String(), {
+      maxItems: 3,
+      description:
+        'The identifiers of the newest entities that have the key, at most 3. Empty without the read scope of the owner.',
+    }),
   },
-  { title: 'ObservedKey', description: 'A key that was not declared when values were written under it.' },
+  { title: 'ObservedKey', description: 'A key of stored values that no attribute declares.' },
 )
+export type ObservedKey = Static<typeof observedKey>
 
 const exampleTypes = { text: 12, number: 0, boolean: 0, object: 0, array: 0, date: 0, datetime: 0 }
 
+const totals = {
+  sequence: Type.Integer({ minimum: 0, description: 'The number of the last change before the count began.' }),
+  entities: Type.Integer({ minimum: 0, description: 'The number of entities whose values were counted.' }),
+  truncated: Type.Boolean({
+    description:
+      'Whether there are more entities or more than 10,000 keys. The counts are then those of a sample: of the newest entities.',
+  }),
+}
+
+/** A line of the stream of observed keys: a key, or at the end what was counted. */
+export const observedLine = Type.Union([observedKey, Type.Object(totals, { title: 'ObservedEnd' })], {
+  title: 'ObservedLine',
+  description: 'A line of a stream of observed keys: a key, or at the end what was counted.',
+})
+
 /** The response of GET /v1/schema/observed. */
 export const observedKeys = Type.Object(
-  {
-    items: Type.Array(observedKey, { description: 'In the order of the keys.' }),
-    sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that is counted.' }),
-    truncated: Type.Boolean({
-      description: 'Whether the owner has 10,000 keys, the most that are counted. Others may be missing.',
-    }),
-  },
+  { items: Type.Array(observedKey, { description: 'In the order of the keys.' }), ...totals },
   {
     title: 'ObservedKeys',
     description: 'The undeclared keys of an owner.',
@@ -68,9 +83,11 @@ export const observedKeys = Type.Object(
             first_seen: '2026-01-01T12:00:00.000Z',
             last_seen: '2026-01-02T12:00:00.000Z',
             declarable: true,
+            examples: ['01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'],
           },
         ],
         sequence: 40,
+        entities: 30,
         truncated: false,
       },
     ],

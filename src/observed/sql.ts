@@ -2,9 +2,6 @@ import { datePattern, timePattern } from '../db/date-patterns.ts'
 import { statement } from '../db/db.ts'
 import { timeText } from '../db/time-text.ts'
 
-/** The name of the follower that counts observed keys. */
-export const followerName = 'observed_keys'
-
 /** The type of a JSON value, as `observedTypes` of the schema names it. A text that is a date or a date and time counts as that. */
 const typeOf = (value: string) => `case jsonb_typeof(${value}) when 'string' then case
        when ${value} #>> '{}' ~ '${datePattern}' then 'date'
@@ -33,93 +30,38 @@ const typesAsJson = (row: string) =>
     .map(([column, name]) => `'${name}', ${row}.${column}`)
     .join(', ')})`
 
-const isErasing = `c.entity_id = any(array(
-       select x.entity_id from erasures x where x.organization_id = $1 and x.completed_at is null
-     ))`
-
-// A merge and its undoing move the values of one person to another, in the change that follows theirs.
-const isMoved = `c.operation = 'update' and c.stack_id = 0 and exists (
-       select from changes m where m.organization_id = $1 and m.sequence = c.sequence - 1
-         and m.operation in ('merge', 'unmerge') and m.request_id = c.request_id
-     )`
+/** The identifier of an entity as clients know it. */
+const identifierOf = (row: string) =>
+  `case when $2 = 0 then ${row}.id::text else left(replace(${row}.id::text, '-', ''), 24) end`
 
 /**
- * $2: after this number, $3: up to this number, $4: the most keys of an owner. Counts the values that creates and updates wrote under
- * keys that were not declared at that moment.
+ * $2: stack, $3: before this id, $4: how many entities, $5: keys that are left out, $6: the most keys, $7: how many examples of a key.
+ * Counts the stored values of a portion of the entities, the newest first, by key and type. A key with several values under it in one
+ * portion has the times of the first creation and of the last change among these entities.
  */
 export const countObservedSql = statement(
   'count_observed_keys',
-  `insert into observed_keys (organization_id, stack_id, key, ${columns.join(', ')}, first_seen, last_seen, entity_id)
-   with declarations as materialized (
-     select a.owner_stack_id, a.key, c.sequence as since,
-       lead(c.sequence) over (partition by a.owner_stack_id, a.key order by c.sequence) as until,
-       c.operation = 'create' or c.after->>'state' = 'active' as is_declared
-     from changes c join attributes a on a.organization_id = $1 and a.id = c.definition_id
-     where c.organization_id = $1 and c.entity_id is null and c.subject = 'attribute' and c.sequence <= $3::bigint
-       and (c.operation = 'create' or c.after ? 'state')
-   ), written as materialized (
-     select c.sequence, c.at, c.stack_id, c.entity_id, v.key collate "C" as key, ${typeOf('v.value')} as type
-     from changes c cross join lateral jsonb_each(
-       case when jsonb_typeof(c.after->'attribute_values') = 'object' then c.after->'attribute_values' end
-     ) v
-     where c.organization_id = $1 and c.sequence > $2::bigint and c.sequence <= $3::bigint and c.subject = 'entity'
-       and c.operation in ('create', 'update') and v.value <> 'null'::jsonb and not (${isErasing}) and not (${isMoved})
+  `with portion as materialized (
+     select e.id, e.attributes, e.created_at, e.updated_at from entities e
+     where e.organization_id = $1 and e.stack_id = $2 and e.id < $3 order by e.id desc limit $4
+   ), valued as materialized (
+     select p.id, p.created_at, p.updated_at, v.key collate "C" as key, ${typeOf('v.value')} as type
+     from portion p cross join lateral jsonb_each(p.attributes) v
+     where v.value <> 'null'::jsonb and not (v.key = any($5::text[]))
    ), counts as materialized (
-     select w.stack_id, w.key, min(w.at) as first_seen, max(w.at) as last_seen, ${countsByType('w.type')},
-       case when count(distinct w.entity_id) = 1 then min(w.entity_id::text)::uuid end as entity_id
-     from written w
-     where not exists (
-       select from declarations d
-       where d.owner_stack_id = w.stack_id and d.key = w.key and d.is_declared and w.sequence > d.since
-         and (d.until is null or w.sequence < d.until)
-     )
-     group by w.stack_id, w.key
-   ), fresh as materialized (
-     select n.stack_id, n.key, row_number() over (partition by n.stack_id order by n.key) as position
-     from counts n where not exists (
-       select from observed_keys k where k.organization_id = $1 and k.stack_id = n.stack_id and k.key = n.key
-     )
-   ), full_owners as materialized (
-     select s.stack_id, $4::integer - (
-       select count(*) from observed_keys k where k.organization_id = $1 and k.stack_id = s.stack_id
-     ) as free
-     from (select distinct f.stack_id from fresh f) s
+     select v.key, min(v.created_at) as first_seen, max(v.updated_at) as last_seen, ${countsByType('v.type')},
+       (array_agg(v.id order by v.id desc))[1:$7::integer] as ids
+     from valued v group by v.key order by v.key limit $6
    )
-   select h.organization_id, n.stack_id, n.key, ${columns.map(column => `n.${column}`).join(', ')}, n.first_seen, n.last_seen, n.entity_id
-   from change_heads h cross join counts n
-   where h.organization_id = $1 and not exists (
-     select from fresh f join full_owners o on o.stack_id = f.stack_id
-     where f.stack_id = n.stack_id and f.key = n.key and f.position > o.free
-   )
-   order by n.stack_id, n.key
-   on conflict (organization_id, stack_id, key) do update set
-     ${columns.map(column => `${column} = observed_keys.${column} + excluded.${column}`).join(', ')},
-     first_seen = least(observed_keys.first_seen, excluded.first_seen),
-     last_seen = greatest(observed_keys.last_seen, excluded.last_seen),
-     entity_id = case when observed_keys.entity_id = excluded.entity_id then excluded.entity_id end`,
-)
-
-/**
- * $2: stack, $3: the name of the follower, $4: the most keys of an owner. The keys of an owner that are not declared now, and the last
- * change that is counted.
- */
-export const listObservedSql = statement(
-  'list_observed_keys',
-  `select coalesce((
-       select f.sequence from followers f where f.organization_id = $1 and f.name = $3 and f.id = 0
-     ), 0) as sequence, (
-       select count(*) from observed_keys k where k.organization_id = $1 and k.stack_id = $2
-     ) >= $4::integer as truncated, coalesce((
-       select jsonb_agg(jsonb_build_object('key', k.key, 'types', ${typesAsJson('k')},
-         'count', ${columns.map(column => `k.${column}`).join(' + ')},
-         'first_seen', ${timeText('k.first_seen')},
-         'last_seen', ${timeText('k.last_seen')}) order by k.key)
-       from observed_keys k
-       where k.organization_id = $1 and k.stack_id = $2 and not exists (
-         select from attributes a
-         where a.organization_id = $1 and a.owner_stack_id = $2 and a.key = k.key and a.state = 'active'
-       )
-     ), '[]') as items`,
+   select (select h.sequence from change_heads h where h.organization_id = $1) as sequence,
+     (select count(*) from portion) as entities, (select p.id from portion p order by p.id limit 1) as last,
+     coalesce((
+       select jsonb_agg(jsonb_build_object('key', c.key, 'types', ${typesAsJson('c')},
+         'count', ${columns.map(column => `c.${column}`).join(' + ')},
+         'first_seen', ${timeText('c.first_seen')}, 'last_seen', ${timeText('c.last_seen')},
+         'examples', array(select ${identifierOf('i')} from unnest(c.ids) i(id))) order by c.key)
+       from counts c
+     ), '[]') as keys`,
 )
 
 /** Whether a value fits the type $4. */
@@ -153,8 +95,7 @@ export const countFittingSql = statement(
      from valued v
    )
    select c.fits, c.misfits, ${typesAsJson('c')} as misfit_types, array(
-       select case when $2 = 0 then v.id::text else left(replace(v.id::text, '-', ''), 24) end
-       from valued v where not v.fits order by v.id limit $6
+       select ${identifierOf('v')} from valued v where not v.fits order by v.id limit $6
      ) as examples
    from counts c`,
 )

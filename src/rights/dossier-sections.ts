@@ -70,7 +70,6 @@ export const dossierSections: readonly Section[] = [
 export const notInDossier: Readonly<Record<string, string>> = {
   idempotency_keys: 'copies of responses, with the values of the row and of the log, for 24 hours',
   ledger_entries: 'hashes and salts of the answers, which the receipt of each answer shows',
-  observed_keys: 'keys of attributes, which the profile and the changes show',
   search_documents: 'copies of words of the row',
   search_features: 'copies of parts of these words',
   search_words: 'copies of these words',

@@ -1,11 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseCheckpoint, parseVerifierKey, verifyNote } from '../../client/src/ledger-proof.ts'
 import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
-import { parseCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { parseVerifierKey, verifyNote } from '../../src/ledger/note.ts'
-import { isConsistent } from '../../src/ledger/proof.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { isConsistent } from '../support/merkle-trees.ts'
 import { endProcesses, type Kith, launch, senderTo } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 import { lastErrors, printRound } from './report.ts'
@@ -137,10 +136,12 @@ async function countEntries({ organization_id }: World): Promise<Map<string, num
 
 /** Verifies each checkpoint by the service's keys, and that the ledger of the newest one begins with it. */
 async function verifyKept(kept: Kept, send: Send) {
-  const keys = (await send('GET', '/v1/ledger/keys')).body.data.keys.map(({ key }: { key: string }) =>
-    parseVerifierKey(key),
-  )
-  const checkpoints = [...kept.values()].map(note => parseCheckpoint(verifyNote(note, keys)))
+  const { keys } = (await send('GET', '/v1/ledger/keys')).body.data
+  const verifierKeys = await Promise.all(keys.map(({ key }: { key: string }) => parseVerifierKey(key)))
+  const texts = await Promise.all([...kept.values()].map(note => verifyNote(note, verifierKeys)))
+  const checkpoints = texts
+    .map(parseCheckpoint)
+    .map(({ size, rootHash }) => ({ size, rootHash: Buffer.from(rootHash) }))
   const newest = checkpoints.reduce((a, b) => (a.size > b.size ? a : b))
   for (const { size, rootHash } of checkpoints) {
     const { body } = await send('GET', `/v1/ledger/consistency/${size}?size=${newest.size}`)

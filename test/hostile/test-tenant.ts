@@ -118,7 +118,6 @@ const tables = [
   'link_keys',
   'aliases',
   'merges',
-  'observed_keys',
   'erasures',
   'erased_answers',
   'tombstones',

@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
-import { observedFollower } from '../../src/observed/follow.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { accessibilityFaults } from './accessibility.ts'
 import { button, dialog, useConsole } from './console.ts'
@@ -374,7 +373,7 @@ async function failWebhook(service: Service, { client }: Organization): Promise<
   const sender = createLoopbackSender()
   await client.webhooks.create({ url: receiver.url, events: ['person.*'] })
   await client.people.patch('alan', { last_name: 'Turing' })
-  await follow(service.db, [searchFollower(), observedFollower(), webhookFollower({ sender })])
+  await follow(service.db, [searchFollower(), webhookFollower({ sender })])
   return async () => {
     await sender.close()
     await receiver.close()

@@ -2,15 +2,11 @@ import { type Database, statement } from '../../src/db/db.ts'
 import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers, type FollowerOptions } from '../../src/followers/followers.ts'
-import { followerName as observedFollowerName } from '../../src/observed/sql.ts'
 
 /** Throws what a follower reports. */
 export const throwReported: FollowerOptions['report'] = error => {
   throw error
 }
-
-/** The followers that an organization has from its first request for what they compute. */
-const onDemand = [searchFollowerName, observedFollowerName]
 
 const beginForAllSql = statement(
   '',
@@ -24,7 +20,8 @@ export async function follow(
   followers: Follower[],
   options: Partial<FollowerOptions> = {},
 ): Promise<void> {
-  for (const { name } of followers) if (onDemand.includes(name)) await db.query(beginForAllSql, [name])
+  // An organization has this follower from its first search on.
+  if (followers.some(({ name }) => name === searchFollowerName)) await db.query(beginForAllSql, [searchFollowerName])
   const following = createFollowers(db, followers, { report: throwReported, ...options })
   await following.settle()
   await following.stop()

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
-import { observedFollower } from '../../src/observed/follow.ts'
 import { type ProfileText, profileTexts } from '../../src/profile-fields.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { follow } from './followers.ts'
@@ -223,7 +222,7 @@ export async function plantCanaries(service: Service, organization: Organization
       [organization.id, canary('the error of a delivery'), id],
     )
     await sealLedgers(service)
-    await follow(service.db, [searchFollower(), observedFollower()])
+    await follow(service.db, [searchFollower()])
     await followSegments(service)
     const company = (await ok('GET', '/v1/stacks/companies/acme')).body.data
     return { id, external_id, merged_id, order_id: bought.record_id, company_id: company.record_id, canaries }

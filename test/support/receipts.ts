@@ -3,9 +3,9 @@ import { buildReceipt, type ReceiptNames } from '../../src/ledger/build-receipt.
 import { formatCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { type LedgerEntry, leafData } from '../../src/ledger/entry.ts'
 import { signNote } from '../../src/ledger/note.ts'
-import { leafHash } from '../../src/ledger/proof.ts'
 import type { Receipt } from '../../src/ledger/receipt.ts'
 import { GrowingTree, inclusionRanges, keyOfTile, rangeHash } from '../../src/ledger/tree.ts'
+import { leafHash } from './merkle-trees.ts'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 

@@ -14,7 +14,6 @@ import { ensureLedgerKey } from '../../src/ledger/keys.ts'
 import { countEntries } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
 import { loggerTo } from '../../src/logger.ts'
-import { observedFollower } from '../../src/observed/follow.ts'
 import { readLastBackup } from '../../src/operations/backups.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
@@ -101,11 +100,7 @@ export async function startService(
   const logs: string[] = []
   const logger = loggerTo(line => logs.push(line), 'info')
   const sender = createSender({ allowed: [], resolve: async () => [] })
-  const followers = [
-    webhookFollower({ sender }),
-    ledgerFollower({ originName: config.ledgerOrigin }),
-    observedFollower(),
-  ]
+  const followers = [webhookFollower({ sender }), ledgerFollower({ originName: config.ledgerOrigin })]
   instruments.watch({
     db,
     standby: () => undefined,
@@ -143,7 +138,6 @@ export async function startService(
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
       await app.close()
-      await rateLimiter?.close()
       instruments.stop()
       await db.close()
       await database.drop()

@@ -16,8 +16,6 @@ import { completeMerges } from '../../src/identity/lead-links.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
-import { observedFollower } from '../../src/observed/follow.ts'
-import { followerName as observedFollowerName } from '../../src/observed/sql.ts'
 import { deleteOrganization } from '../../src/organizations/deletion.ts'
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { applyErasures } from '../../src/rights/erasure/apply-erasures.ts'
@@ -106,11 +104,11 @@ beforeAll(async () => {
   // A write that reads the definitions again would run in a savepoint, which the watch does not support.
   await expectSuccess(send('PATCH', '/v1/people/nick', { first_name: 'Nick' }))
   await copyRows(service, tables, shop.id, twin.id)
-  // `follow` lets these followers begin in every organization, which would change the twin.
-  await service.sql(
-    'insert into followers (organization_id, name) select $1, unnest($2::text[]) on conflict do nothing',
-    [twin.id, [searchFollowerName, observedFollowerName]],
-  )
+  // `follow` lets this follower begin in every organization, which would change the twin.
+  await service.sql('insert into followers (organization_id, name) values ($1, $2) on conflict do nothing', [
+    twin.id,
+    searchFollowerName,
+  ])
 })
 afterAll(() => receiver.close())
 
@@ -442,12 +440,8 @@ async function findDuplicates({ send }: Shop, by: string) {
   expect(after.length).toBeGreaterThanOrEqual(items.length)
 }
 
-/** Counts the undeclared keys of one organization, lists them and declares one. The twin has the same. */
-async function useObservedKeys({ id, send }: Shop) {
-  const follower = observedFollower()
-  const work: Follower['work'] = async task =>
-    task.organization_id === id ? follower.work(task) : { sequence: task.after, notBeforeMs: Date.now() + 86_400_000 }
-  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }])
+/** Lists the undeclared keys of one organization and declares one. The twin has the same. */
+async function useObservedKeys({ send }: Shop) {
   const { items } = (await expectSuccess(send('GET', '/v1/schema/observed?owner=visits'))).body.data
   expect(items.map(({ key }: { key: string }) => key)).toContain('page')
   const body = { owner: 'visits', key: 'page', type: 'text' }

@@ -5,7 +5,7 @@ import { networkOf } from '../../auth/login-throttle.ts'
 import type { Budget, Rates } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
 import { createRefusal, Fault } from '../../errors.ts'
-import { type Counter, memoryStore, postgresqlStore, redisStore, type Store } from './rate-store.ts'
+import { type Counter, memoryStore, postgresqlStore, type Store } from './rate-store.ts'
 
 type BudgetName = 'read' | 'write' | 'page'
 
@@ -18,21 +18,19 @@ export type RateLimiter = {
    * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
    */
   spend(caller: Caller, name: 'read' | 'write'): Promise<RateHeaders>
-  close(): Promise<void>
 }
 
 type RateLimiterOptions = { rates: Omit<Rates, 'pages'>; db: Database; report: (message: string) => void }
 
 /** Makes the limiter of a service. Returns undefined if no rate is configured; then nothing is counted. */
-export async function createRateLimiter({ rates, db, report }: RateLimiterOptions): Promise<RateLimiter | undefined> {
+export function createRateLimiter({ rates, db, report }: RateLimiterOptions): RateLimiter | undefined {
   if (!rates.read && !rates.write) return undefined
-  const store = await openStore(rates.store, db)
+  const store = rates.store === 'memory' ? memoryStore : postgresqlStore(db)
   const limit = (name: 'read' | 'write', budget: Budget | undefined) =>
     budget && createLimit(name, budget, store, report)
   const limits = { read: limit('read', rates.read), write: limit('write', rates.write) }
   return {
     spend: async (caller, name) => (await limits[name]?.(keyOf(caller))) ?? {},
-    close: () => store.close(),
   }
 }
 
@@ -41,13 +39,8 @@ export async function createRateLimiter({ rates, db, report }: RateLimiterOption
  * `Retry-After` if the budget is used up. It counts in this process, so that a page costs no statement for its limit.
  */
 export function createPageLimiter(budget: Budget): (address: string) => Promise<RateHeaders> {
-  const spend = createLimit('page', budget, memoryStore(), () => {})
+  const spend = createLimit('page', budget, memoryStore, () => {})
   return address => spend(networkOf(address))
-}
-
-function openStore(store: string, db: Database): Store | Promise<Store> {
-  if (store === 'memory') return memoryStore()
-  return store === 'postgresql' ? postgresqlStore(db) : redisStore(store)
 }
 
 const keys = new WeakMap<Caller, string>()
@@ -65,7 +58,7 @@ function keyOf(caller: Caller): string {
 }
 
 function createLimit(name: BudgetName, budget: Budget, store: Store, report: RateLimiterOptions['report']) {
-  const counter = withFallback(store.counter(name, budget), memoryStore().counter(name, budget), report)
+  const counter = withFallback(store(name, budget), memoryStore(name, budget), report)
   const policy = `"${name}";q=${budget.perSecond};w=1${budget.burst > 0 ? `;kith-burst=${budget.burst}` : ''}`
   const headersOf = ({ remainingPoints, msBeforeNext }: RateLimiterRes): RateHeaders => ({
     'RateLimit-Policy': policy,

@@ -11,7 +11,6 @@ import { rememberNamesSql } from '../../entities/write/store-sql.ts'
 import { insertFollowerSql, insertPausedFollowersSql } from '../../followers/sql.ts'
 import { keepUnsealedLeaves } from '../../ledger/seal.ts'
 import { followerName as ledgerFollower } from '../../ledger/sql.ts'
-import { followerName as observedFollower } from '../../observed/sql.ts'
 import type { Author } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { followerName as webhookFollower } from '../../webhooks/sql.ts'
@@ -154,15 +153,14 @@ export function addCount(removed: RemovedRows, table: string, count: number): vo
 }
 
 /**
- * Keeps other erasures of the organization from changing rows of the log at the same time, and the followers that have read answers, changes and rows from storing anything of them after the erasure: the ledger would store
- * a salt, a webhook the response of a receiver, the segments a member, the search the words, and the counts of observed keys a key
- * that nobody else has.
+ * Keeps other erasures of the organization from changing rows of the log at the same time, and the followers that have read answers,
+ * changes and rows from storing anything of them after the erasure: the ledger would store a salt, a webhook the response of a
+ * receiver, the segments a member, and the search the words.
  */
 export async function lockFollowers(tx: Transaction, organization_id: number, hasPeople: boolean): Promise<void> {
   if (hasPeople) await tx.query(insertFollowerSql, [organization_id, ledgerFollower])
-  const onDemand = [observedFollower, searchFollowerName]
-  await tx.query(insertPausedFollowersSql, [organization_id, onDemand])
-  const names = [...onDemand, webhookFollower, ...(hasPeople ? [ledgerFollower, segmentsFollowerName] : [])]
+  await tx.query(insertPausedFollowersSql, [organization_id, [searchFollowerName]])
+  const names = [searchFollowerName, webhookFollower, ...(hasPeople ? [ledgerFollower, segmentsFollowerName] : [])]
   await tx.query(lockFollowersSql, [organization_id, names])
 }
 

@@ -12,7 +12,6 @@ const deleteBy = (name: string, table: string, column: string): Statement =>
 
 export const deleteOwnLinksSql = deleteBy('delete_own_links', 'links', 'source_id')
 export const deleteAliasesSql = deleteBy('delete_aliases_of', 'aliases', 'person_id')
-export const deleteObservedKeysSql = deleteBy('delete_observed_keys_of', 'observed_keys', 'entity_id')
 export const deleteAnswersSql = deleteBy('delete_answers', 'consent_history', 'person_id')
 export const deleteMembershipsSql = deleteBy('delete_memberships', 'segment_members', 'person_id')
 

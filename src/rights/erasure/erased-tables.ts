@@ -7,7 +7,6 @@ import {
   deleteAnswersSql,
   deleteLinksToSql,
   deleteMembershipsSql,
-  deleteObservedKeysSql,
   deleteOwnLinksSql,
   deleteResponsesSql,
   deleteToldSql,
@@ -61,12 +60,6 @@ export const erasedTables: readonly ErasedTable[] = [
     statement: blankMergesSql,
     of: 'people',
     why: 'To undo a merge, its row has the values that it moved. The ids stay, so that everybody sees that it was.',
-  },
-  {
-    table: 'observed_keys',
-    statement: deleteObservedKeysSql,
-    of: 'entities',
-    why: 'A key that only one entity has written may say something about it.',
   },
   {
     table: 'ledger_entries',
