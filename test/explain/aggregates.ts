@@ -94,8 +94,8 @@ export function testAggregates(world: World): void {
   describe('the statements of observed keys', () => {
     it('read a portion of the entities of one stack', async () => {
       const values = [world.shop.id, 0, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 1_000, ['number'], 10_001, 3]
-      // Each of the people has four values.
-      await expectReads(world.service.db, countObservedSql, values, 5_010)
+      // Each of the people has six values.
+      await expectReads(world.service.db, countObservedSql, values, 7_010)
     })
 
     it('read the entities of one stack', async () => {

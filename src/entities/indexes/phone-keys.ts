@@ -30,6 +30,8 @@ export async function computePhoneKeys(
   organization_id: number,
   { signal, peoplePerStep: limit = peoplePerStep }: { signal?: Signal | undefined; peoplePerStep?: number } = {},
 ): Promise<number> {
+  const [due] = await db.query<{ after_id: string }>(readPhoneKeysSql, [organization_id])
+  if (!due) return 0
   let people = 0
   while (!signal?.aborted) {
     const scanned = await computeStep(db, organization_id, limit)
