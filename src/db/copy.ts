@@ -79,8 +79,19 @@ export type CopyInto = Readonly<{ name: string; table: string; columns: readonly
 export const copyInto = (name: string, table: string, columns: readonly string[]): CopyInto =>
   Object.freeze({ name, table, columns })
 
-/** The line of a row in the text format of COPY. An object or array is printed as JSON. */
-const lineOf = (row: Row, columns: readonly string[]) => columns.map(column => fieldOf(row[column])).join('\t')
+/** The lines of rows in the text format of COPY. An object or array is printed as JSON. */
+function linesOf(rows: readonly Row[], columns: readonly string[]): string {
+  let lines = ''
+  for (const row of rows) {
+    let separator = ''
+    for (const column of columns) {
+      lines += separator + fieldOf(row[column])
+      separator = '\t'
+    }
+    lines += '\n'
+  }
+  return lines
+}
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -108,7 +119,7 @@ class CopyFrom extends pg.Query {
     this.submit = connection => {
       connection.query(text)
       const sending = connection as Sending
-      sending.sendCopyFromChunk(Buffer.from(rows.map(row => `${lineOf(row, columns)}\n`).join('')))
+      sending.sendCopyFromChunk(Buffer.from(linesOf(rows, columns)))
       sending.endCopyFrom()
     }
   }

@@ -10,8 +10,10 @@ export function perDatabase<T, Rest extends unknown[]>(
   const states = new WeakMap<Database, { state: T }>()
   return (db, ...rest) => {
     const root = rootOf(db)
-    const known = states.get(root) ?? { state: create(root, ...rest) }
-    states.set(root, known)
-    return known.state
+    const known = states.get(root)
+    if (known) return known.state
+    const state = create(root, ...rest)
+    states.set(root, { state })
+    return state
   }
 }

@@ -51,7 +51,7 @@ export async function upsertEntity(kind: EntityKind, call: Call<UpsertBody>): Pr
   if (external_id === undefined && !match) throw new Fault(requiredRefusal())
   const address = external_id === undefined ? null : { external_id }
   const stack_id = await kind.stackOf(call)
-  const target = { operation: 'upsert', stack_id, address, represent: true, ...(match && { match }) } as const
+  const target = { operation: 'upsert', stack_id, address, represent: true, match } as const
   if (call.isDryRun) return respondDryRun(kind, { ...call, body }, target)
   return writeOne(kind, { ...call, body }, target, done =>
     done.result === 'created' ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 },
@@ -142,17 +142,25 @@ function resultOf({ status, headers, data }: Response, { representation }: Done)
   return isWhole(representation!) ? responseOf(representation, status, headers) : undefined
 }
 
-function writeOf(kind: EntityKind, call: Call<EntityBody>, { represent, ...target }: WriteTarget): Write {
+function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Write {
+  const { references, erased, handling, actor, request_id } = requestOf(call)
   return newWrite({
-    ...target,
-    ...requestOf(call),
-    // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
-    represent: represent && (call.keyed || call.db.outer ? 'whole' : true),
+    operation: target.operation,
+    stack_id: target.stack_id,
+    address: target.address,
     body: call.body,
     boundFrom: call.boundFrom,
     if_match: call.preferences.if_match,
+    match: target.match,
+    references,
+    erased,
+    handling,
     mayRead: call.caller.scopes.has(kind.reads),
+    // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
+    represent: target.represent && (call.keyed || call.db.outer ? 'whole' : true),
     bytes: call.bytes,
+    actor,
+    request_id,
   })
 }
 

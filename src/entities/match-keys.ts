@@ -81,8 +81,10 @@ export function matchKeys(fields: Partial<KeyFields>, country: string | null): M
 export function changedMatchKeys(row: Profile, columns: Columns, country: string | null): Partial<MatchKeys> {
   let keys = noKeys
   for (const key of keyNames)
-    if (fieldsByKey[key].some(field => columns[field] !== undefined))
-      keys = { ...keys, [key]: keyOf[key]({ ...row, ...columns }, country) }
+    if (fieldsByKey[key].some(field => columns[field] !== undefined)) {
+      const fields = fieldsByKey[key].map(field => [field, columns[field] === undefined ? row[field] : columns[field]])
+      keys = { ...keys, [key]: keyOf[key](Object.fromEntries(fields), country) }
+    }
   return keys
 }
 

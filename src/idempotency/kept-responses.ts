@@ -1,6 +1,6 @@
 import type { Transaction } from '../db/db.ts'
 import { createRefusal, type Refusal } from '../errors.ts'
-import { forgetExpiredKeysSql, keepResponsesSql, readKeysSql } from './sql.ts'
+import { forgetExpiredKeysSql, insertKeys, readKeysSql } from './sql.ts'
 
 /** The retention of a key and its response. */
 const retentionMs = 24 * 60 * 60 * 1_000
@@ -74,6 +74,17 @@ export function keepResponses(
   const expired = kept.map(({ id }) => id).filter(id => keys.get(id)?.expired)
   return [
     ...(expired.length > 0 ? [tx.query(forgetExpiredKeysSql, [organization_id, expired, expiredBefore()])] : []),
-    tx.query(keepResponsesSql, [organization_id, JSON.stringify(kept), at]),
+    tx.append(
+      insertKeys,
+      kept.map(({ id, request_sha256, status, headers, body }) => ({
+        organization_id,
+        id: `\\x${id}`,
+        request_sha256: `\\x${request_sha256}`,
+        at,
+        status,
+        headers,
+        body,
+      })),
+    ),
   ]
 }

@@ -1,3 +1,4 @@
+import { copyInto } from '../db/copy.ts'
 import { statement } from '../db/db.ts'
 
 /**
@@ -42,15 +43,10 @@ export const forgetExpiredKeysSql = statement(
    where organization_id = $1 and at < $3 and id = any(select decode(v, 'hex') from unnest($2::text[]) v)`,
 )
 
-/** $2: [{id, request_sha256, status, headers, body}] with digests in hexadecimal, $3: the time. Fails if a key is stored already. */
-export const keepResponsesSql = statement(
-  'keep_responses',
-  `insert into idempotency_keys (organization_id, id, request_sha256, at, status, headers, body)
-   select h.organization_id, decode(v.id, 'hex'), decode(v.request_sha256, 'hex'), $3, v.status, v.headers, v.body
-   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(id text, request_sha256 text, status smallint,
-     headers jsonb, body text)
-   where h.organization_id = $1`,
-)
+/** Appends responses to keys that are free. Fails if one is stored already. */
+export const insertKeys = copyInto('insert_keys', 'idempotency_keys', [
+  ...['organization_id', 'id', 'request_sha256', 'at', 'status', 'headers', 'body'],
+])
 
 /** $1: the time before which keys have expired. The organizations that have any, found in the index of each. */
 export const listOrganizationsWithExpiredKeysSql = statement(

@@ -229,6 +229,7 @@ function invisibleFaults(
   aliases: readonly string[],
   { missing }: Pick<AttributeChange, 'missing'>,
 ): Detail[] {
+  if (!external_id && aliases.length === 0 && missing.length === 0) return noFaults
   const own = [external_id ?? [], aliases].flat().map(name => ({ path: pointer('external_id'), name }))
   const linked = missing.map(({ name, pointer: path }) => ({ path, name: name.external_id }))
   return [...own, ...linked].flatMap(({ path, name }) => {

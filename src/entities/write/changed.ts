@@ -7,7 +7,6 @@ import { newEntityId } from '../identifiers.ts'
 import { fieldsByKey, matchKeys } from '../match-keys.ts'
 import type { Loaded } from './loaded.ts'
 import {
-  addressReference,
   type Item,
   type Name,
   nameKey,
@@ -48,7 +47,7 @@ export class Changed {
   }
 
   /** Whether an item, loaded when round `since` was the current one, names something that has changed since. */
-  concerns({ write, plan, match }: Item, loaded: Loaded, since: number): boolean {
+  concerns({ write, plan, match, key: addressKey }: Item, loaded: Loaded, since: number): boolean {
     if (this.#last < since) return false
     if (this.#barrier >= since || write.operation === 'restore') return true
     // A response shows the names of the entities that it links to.
@@ -58,10 +57,9 @@ export class Changed {
     if (write.keyed && has(write.keyed.id)) return true
     if (match && [...match.tried, ...match.others].some(({ kind, key }) => has(`${kind}\n${key}`))) return true
     if (plan.claims?.some(({ key }) => has(key))) return true
-    const address = addressReference(write)
-    if (address) {
-      if (has(referenceKey(address))) return true
-      const id = loaded.ids.get(referenceKey(address))
+    if (addressKey !== undefined) {
+      if (has(addressKey)) return true
+      const id = loaded.ids.get(addressKey)
       if (id !== undefined && has(id)) return true
       const links = id === undefined ? undefined : loaded.links.get(id)
       if (links && requiredLinkAttributes(write, plan, this.#definitions).some(each => links.get(each)?.some(isMoved)))

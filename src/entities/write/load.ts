@@ -110,7 +110,10 @@ async function readAddressed(
   if (addressed.length === 0) return []
   const { stack_id } = addressed[0]!.write
   const mayHaveAliases = has_aliases && addressed.some(({ write }) => write.stack_id === peopleStackId)
-  if (!mayHaveAliases && addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
+  if (
+    !mayHaveAliases &&
+    addressed.every(({ write }) => 'external_id' in write.address! && write.stack_id === stack_id)
+  ) {
     const names = new Set(addressed.map(({ write }) => (write.address as { external_id: string }).external_id))
     return tx.query<StoredRow>(readNamedSql, [organization_id, stack_id, [...names].join('\n')])
   }
@@ -126,8 +129,9 @@ async function readLastVersions(
   items: Item[],
 ): Promise<Loaded['lastVersionOf']> {
   const names = new Map<string, Name>()
-  for (const { write, plan, name } of items) {
-    if (name !== undefined && canCreate(write)) names.set(name, addressedName(write)!)
+  for (const { write, plan, key } of items) {
+    const name = canCreate(write) ? addressedName(write) : undefined
+    if (name) names.set(key!, name)
     const newName = newNameOf(write) ?? aliasOf(write)
     if (newName) names.set(nameKey(newName), newName)
     for (const { references } of plan.links.values())

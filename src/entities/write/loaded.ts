@@ -3,7 +3,7 @@ import type { StoredKeys } from '../../idempotency/kept-responses.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
 import type { Links, StoredRow, Target } from '../entity-row.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
-import { addressReference, type Item, type Name, referenceKey } from './plan.ts'
+import type { Item, Name } from './plan.ts'
 import type { Holders } from './unique.ts'
 
 /** The stored entities, links, versions and keys that items name. */
@@ -34,7 +34,7 @@ export type Loaded = {
 }
 
 /** The row that an item addresses. */
-export function rowOf({ rows, ids }: Pick<Loaded, 'rows' | 'ids'>, { write }: Item): StoredRow | undefined {
-  const reference = addressReference(write)
-  return reference && rows.get(ids.get(referenceKey(reference)) ?? '')
+export function rowOf({ rows, ids }: Pick<Loaded, 'rows' | 'ids'>, { key }: Item): StoredRow | undefined {
+  const id = key === undefined ? undefined : ids.get(key)
+  return id === undefined ? undefined : rows.get(id)
 }

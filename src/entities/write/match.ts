@@ -4,7 +4,7 @@ import { notANumber } from '../../phone-numbers.ts'
 import type { Target } from '../entity-row.ts'
 import type { EntityBody, MatchKind } from '../write-request.ts'
 import { findMatchesSql } from './load-sql.ts'
-import type { Item, MatchPlan } from './plan.ts'
+import { addressKey, type Item, type MatchPlan } from './plan.ts'
 
 /**
  * Returns what a request wants people to be recognized by, or undefined if it is their external identifier alone. Throws a Fault of
@@ -120,9 +120,10 @@ function addressTo(given: Item, match: Match | undefined, found: readonly Match[
   if (match.kind === 'external_id') return item
   const { external_id, ...body } = write.body
   const addressed = { ...write, address: { id: match.id } }
-  if (external_id && match.external_id === null) return { ...item, name: undefined, write: addressed }
+  const key = addressKey(addressed)
+  if (external_id && match.external_id === null) return { ...item, key, write: addressed }
   const isOther = external_id && external_id !== match.external_id
-  return { ...item, name: undefined, write: { ...addressed, body, ...(isOther && { alias: external_id }) } }
+  return { ...item, key, write: { ...addressed, body, ...(isOther && { alias: external_id }) } }
 }
 
 /** A body without the fields of these kinds. */

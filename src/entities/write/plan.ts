@@ -73,13 +73,13 @@ const targetKindOf = (stack_id: number): TargetKind => (stack_id === peopleStack
 const storedId = (stack_id: number, id: string) => (stack_id === peopleStackId ? id.toLowerCase() : uuidOfRecord(id))
 
 /**
- * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
+ * One planned write. `index` is its position in the array; `key` is the {@link referenceKey} of its address, if it has one.
  */
 export type Item = {
   index: number
   write: Write
   plan: Plan
-  name: string | undefined
+  key: string | undefined
   /** How the write recognizes its person, if it has a `match`. */
   match?: MatchPlan | undefined
 }
@@ -93,14 +93,24 @@ export async function planItems(
   const times = new Map<string, PatternTime>()
   const items: Item[] = []
   for (const { write, index } of writes) {
-    if (items.length > 0) await yieldIfDue()
-    const name = addressedName(write)
-    const plan = planWrite(write, definitions, linksLimit, times)
-    const item: Item = { write, index, plan, name: name && nameKey(name) }
-    if (write.match) item.match = planMatch(write.match, write.body, definitions.default_country)
-    items.push(item)
+    const turn = items.length > 0 ? yieldIfDue() : undefined
+    if (turn) await turn
+    items.push(planItem(write, index, definitions, linksLimit, times))
   }
   return items
+}
+
+/** Plans the write at a position of an array. */
+export function planItem(
+  write: Write,
+  index: number,
+  definitions: Definitions,
+  linksLimit: number,
+  times?: Map<string, PatternTime>,
+): Item {
+  const plan = planWrite(write, definitions, linksLimit, times)
+  const match = write.match && planMatch(write.match, write.body, definitions.default_country)
+  return { write, index, plan, key: addressKey(write), match }
 }
 
 /**
@@ -269,13 +279,17 @@ function timeOf(request_id: string, times: Map<string, PatternTime>): PatternTim
  * Returns the ids of the relationship attributes whose stored links the decision needs: those of the written keys, or
  * all if the write clears the rest.
  */
-export function requiredLinkAttributes(write: Write, plan: Plan, definitions: Definitions): number[] {
+export function requiredLinkAttributes(write: Write, plan: Plan, definitions: Definitions): readonly number[] {
   const relationships = definitions.relationships.get(write.stack_id)
-  if (!relationships) return []
+  if (!relationships) return noAttributes
   const all = plan.clearsRest || write.operation === 'delete' || isRetry(write, definitions)
-  const keys = all ? relationships.keys() : [...plan.links.keys(), ...plan.plain.keys()]
-  return [...keys].flatMap(key => (relationships.get(key) ?? []).map(attribute => attribute.id))
+  const required: number[] = []
+  for (const keys of all ? [relationships] : [plan.links, plan.plain])
+    for (const key of keys.keys()) for (const { id } of relationships.get(key) ?? []) required.push(id)
+  return required
 }
+
+const noAttributes: readonly number[] = []
 
 /** Whether a creation may be the retry of a stored event. It is then compared with all stored fields. */
 export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions): boolean {
@@ -288,9 +302,11 @@ export function addressedName({ address, stack_id }: Write): Name | undefined {
   return address && 'external_id' in address ? { stack_id, external_id: address.external_id } : undefined
 }
 
-/** The entity that a write is addressed to. Undefined if it has no address. */
-export const addressReference = ({ address, stack_id }: Write): Reference | undefined =>
-  address ? { stack_id, ...address } : undefined
+/** The {@link referenceKey} of the entity that a write is addressed to. Undefined if it has no address. */
+export function addressKey({ address, stack_id }: Write): string | undefined {
+  if (!address) return undefined
+  return 'id' in address ? `${stack_id}\n\n${address.id}` : `${stack_id}\n${address.external_id}`
+}
 
 /** The new name in a rename. A create has none: its external identifier is its address. */
 export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {

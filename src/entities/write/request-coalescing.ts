@@ -3,10 +3,11 @@ import type { Database } from '../../db/db.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { isUnavailable } from '../../db/pg-errors.ts'
 import type { Work } from '../../observer.ts'
+import { cachedDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from '../read/entity-reader.ts'
 import type { Address, KeyedOutcome, Write } from '../write-request.ts'
-import type { Item } from './plan.ts'
+import { type Item, planItem } from './plan.ts'
 import { planWrites, runSet, type SetOptions, type WriteOptions } from './run.ts'
 import type { Planned, WriteLimits } from './write.ts'
 
@@ -68,7 +69,8 @@ export async function writeQueued(
   write: Write,
   options: WriteOptions,
 ): Promise<CompletedOutcome> {
-  const planned = await planWrites(db, organization_id, [write], options)
+  const definitions = await cachedDefinitions(db, organization_id, options.signal)
+  const planned = { items: [planItem(write, 0, definitions, options.limits.links)], definitions }
   const outcome = (await writeStretch(db, planned, options)).get(0)!
   if ('error' in outcome) throw outcome.error
   return outcome

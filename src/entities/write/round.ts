@@ -62,7 +62,8 @@ export async function decideRound(
   const accepted: Accepted[] = []
   for (const item of loaded.items) {
     if (changed.concerns(item, loaded, since)) break
-    if (decisions.size > 0) await yieldIfDue()
+    const turn = decisions.size > 0 ? yieldIfDue() : undefined
+    if (turn) await turn
     const { write, plan } = item
     const row = rowOf(loaded, item)
     const decideItem = (): RoundDecision => {

@@ -6,7 +6,7 @@ import { retryConflicts } from '../../db/retry-policy.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
 import { Fault, type Refusal } from '../../errors.ts'
 import { FairPool } from '../../fair-pool.ts'
-import { cachedDefinitions, definitionsAt } from '../../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, definitionsAt } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import { countGrowth } from '../indexes/statistics.ts'
 import { type Done, type KeyedOutcome, type Outcome, unkeyed, type Write } from '../write-request.ts'
@@ -41,13 +41,10 @@ export async function planWrites(
  * that fails for a reason that nobody foresaw runs once more in halves, so that one odd value never fails its neighbours.
  */
 export async function runSet(db: Database, planned: Planned, options: SetOptions): Promise<Map<number, KeyedOutcome>> {
-  const outcomes = new Map<number, KeyedOutcome>()
-  for (let rest = planned; rest.items.length > 0; ) {
-    const ran = await runTransaction(db, rest, options)
-    for (const [index, outcome] of ran.outcomes) outcomes.set(index, outcome)
-    if (options.mayGoOn) break
-    rest = { items: rest.items.filter(({ index }) => !outcomes.has(index)), definitions: ran.definitions }
-  }
+  const { outcomes, definitions } = await runTransaction(db, planned, options)
+  if (options.mayGoOn || outcomes.size === planned.items.length) return outcomes
+  const items = planned.items.filter(({ index }) => !outcomes.has(index))
+  for (const each of await runSet(db, { items, definitions }, options)) outcomes.set(...each)
   return outcomes
 }
 
@@ -55,7 +52,7 @@ async function runTransaction(
   db: Database,
   planned: Planned,
   options: SetOptions,
-): Promise<Planned & { outcomes: Map<number, KeyedOutcome> }> {
+): Promise<{ outcomes: Map<number, KeyedOutcome>; definitions: Definitions }> {
   const { limits, signal, mayGoOn } = options
   const { items, definitions } = planned
   const { organization_id } = definitions
@@ -68,15 +65,15 @@ async function runTransaction(
     // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
     if (written.definitions !== definitions)
       await definitionsAt(db, organization_id, written.definitions.version, signal).catch(() => {})
-    return { ...written, items }
+    return written
   } catch (error) {
     if (items.length === 1 || signal?.aborted || isUnavailable(error))
-      return { items, definitions, outcomes: new Map(items.map(({ index }) => [index, { error }])) }
+      return { definitions, outcomes: new Map(items.map(({ index }) => [index, { error }])) }
     const middle = Math.ceil(items.length / 2)
     const outcomes = new Map<number, KeyedOutcome>()
     for (const half of [items.slice(0, middle), items.slice(middle)])
       for (const each of await runSet(db, { items: half, definitions }, { limits, signal })) outcomes.set(...each)
-    return { items, definitions, outcomes }
+    return { definitions, outcomes }
   }
 }
 

@@ -114,20 +114,28 @@ function loggedOf({ author, stack_id, change }: Accepted, sequence: number, roun
   const { definitions, at, placeholders } = round
   const { organization_id } = definitions
   const links = linksOf(change, placeholders)
-  const [before, after] = sides.map(side => withoutLinks(change, side, links))
   return {
-    ...{ organization_id, sequence, at, subject: 'entity', stack_id, entity_id: id, operation, version },
-    ...{ before, after, actor, request_id, links },
+    organization_id,
+    sequence,
+    at,
+    subject: 'entity',
+    stack_id,
+    entity_id: id,
+    operation,
+    version,
+    before: withoutLinks(change, 'before', links),
+    after: withoutLinks(change, 'after', links),
+    actor,
+    request_id,
+    links,
   }
 }
-
-const sides = ['before', 'after'] as const
 
 /**
  * The values of a change without those of relationships: names change, so the log has the ids of the targets. A relationship of which nothing
  * shows stays, as null.
  */
-function withoutLinks(change: Change, side: (typeof sides)[number], links: LoggedLinks | undefined) {
+function withoutLinks(change: Change, side: 'before' | 'after', links: LoggedLinks | undefined) {
   const values = change[side]
   if (!values?.attribute_values || !links) return values
   const isNamed = ({ attribute }: Change['relinked'][number]) => {

@@ -11,9 +11,8 @@ import type { Admission } from '../pipeline/exchange.ts'
 import type { Connection } from '../server/connection.ts'
 import { clientAddress, type Gate } from '../server/server.ts'
 import { isAtLimit } from './connection-limits.ts'
-import { createLoadShedder } from './load-shedder.ts'
+import { createLoadShedder, prepareRefusal } from './load-shedder.ts'
 import { createOverload, type Overload, type Reason, tickMs } from './overload.ts'
-import { prepareRefusal } from './refusal-response.ts'
 import { draining, overloaded, tooManyPipelined } from './refusals.ts'
 
 type GateOptions = {
@@ -41,8 +40,7 @@ const maxAwaitedBodies = 4_096
  * Probes and preflights are always answered. A balancer removes a process that refuses its probes, and both cost as
  * little as a refusal.
  */
-const isProbe = ({ method }: IncomingMessage, url: string) =>
-  method === 'OPTIONS' || /^\/(healthz|readyz)([?#]|$)/.test(url)
+const isProbe = (url: string) => /^\/(healthz|readyz)([?#]|$)/.test(url)
 
 /** Why the gate refuses a request, and the response. `closing` closes the connection after it. */
 type Refused = { reason: Reason | 'connection' | 'draining'; send: ReturnType<typeof prepareRefusal>; closing: boolean }
@@ -69,10 +67,11 @@ export function createGate(options: GateOptions): Gate {
 
   function decide(connection: Connection, request: IncomingMessage, url: string): Admission | Refused {
     if (isAtLimit(connection)) return pastLimit
-    if (isProbe(request, url)) return uncounted
+    const isBelowV1 = isVersioned(url)
+    if (request.method === 'OPTIONS' || (!isBelowV1 && isProbe(url))) return uncounted
     if (connection.pendingRefusals > 0) return pastRefusal
-    if (connection.isRefusedByDrain && isVersioned(url)) return pastDrain
-    const admitted = isVersioned(url) ? admitVersioned(connection, request) : admitUnversioned(request)
+    if (connection.isRefusedByDrain && isBelowV1) return pastDrain
+    const admitted = isBelowV1 ? admitVersioned(connection, request) : admitUnversioned(request)
     if (typeof admitted !== 'string') return admitted
     return { reason: admitted, send: sendOverloaded, closing: admitted === 'connections' }
   }

@@ -1,50 +1,47 @@
 import { createRefusal, Fault } from '../../errors.ts'
-import { Cancellation, type Signal } from '../../signal.ts'
+import { Cancellation } from '../../signal.ts'
 
 /**
- * The time of a request, including the wait for a database connection. `end` must be called when the request is over.
+ * The time of a request, including the wait for a database connection. When it passes, the signal aborts with a Fault of 504, and then
+ * `onExpired` is called. `end` must be called when the request is over.
  */
-export type Deadline = {
-  readonly signal: Signal
-  end(): void
+export class Deadline {
+  readonly signal: Cancellation = new Cancellation()
+  readonly #onExpired: (fault: Fault) => void
+  #limitMs: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(limitMs: number, onExpired: (fault: Fault) => void = () => {}) {
+    this.#onExpired = onExpired
+    this.#limitMs = limitMs
+    this.#start()
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
   /** Starts the time anew, with another limit. */
-  restart(limitMs: number): void
-  /** Runs work under the request's deadline or, if that has ended, under a deadline of its own. */
-  within<T>(work: () => Promise<T>): Promise<T>
-  cancel(reason: Error): void
-}
+  restart(limitMs: number): void {
+    clearTimeout(this.#timer)
+    this.#limitMs = limitMs
+    this.#start()
+  }
 
-/**
- * Starts the deadline of a request. When it passes, the signal aborts with a Fault of 504, and then `onExpired` is
- * called.
- */
-export function startDeadline(limitMs: number, onExpired: (fault: Fault) => void = () => {}): Deadline {
-  const signal = new Cancellation()
-  let requestMs = limitMs
-  const expire = () => {
-    const fault = buildTimeoutFault(requestMs)
-    signal.abort(fault)
-    onExpired(fault)
+  /** Runs work under the request's deadline or, if that has ended, under a deadline of its own. */
+  async within<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#timer) return work()
+    this.#start()
+    return work().finally(() => this.end())
   }
-  let timer: NodeJS.Timeout | undefined = setTimeout(expire, requestMs)
-  const end = () => {
-    clearTimeout(timer)
-    timer = undefined
-  }
-  return {
-    signal,
-    end,
-    restart: limitMs => {
-      clearTimeout(timer)
-      requestMs = limitMs
-      timer = setTimeout(expire, requestMs)
-    },
-    within: async work => {
-      if (timer) return work()
-      timer = setTimeout(expire, requestMs)
-      return work().finally(end)
-    },
-    cancel: reason => signal.abort(reason),
+
+  #start() {
+    this.#timer = setTimeout(() => {
+      const fault = buildTimeoutFault(this.#limitMs)
+      this.signal.abort(fault)
+      this.#onExpired(fault)
+    }, this.#limitMs)
   }
 }
 

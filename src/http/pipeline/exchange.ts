@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorCode, Fault, Refusal } from '../../errors.ts'
 import { hasBody, incompleteBody, readBody, throwIfTooLarge } from '../input/body.ts'
 import type { Connection } from '../server/connection.ts'
-import { type Deadline, startDeadline } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 import { failure } from './reply.ts'
 import type { Route } from './route.ts'
 import { sendStream } from './streams.ts'
@@ -82,8 +82,9 @@ export class Exchange {
   refused: ErrorCode | undefined
   /** When the request began to wait for events; undefined for a request that does not follow. */
   followsSinceMs: number | undefined
-  /** The handler's work; set when the complete request has arrived. */
-  work: Promise<unknown> | undefined
+  /** How far it is: its work begins when the complete request has arrived, and ends when it is answered. */
+  #state: 'arriving' | 'working' | 'done' = 'arriving'
+  #afterWork: (() => void) | undefined
   /** Whether its endpoint only reads. It is then cancelled if its client disconnects. */
   isRead = false
 
@@ -101,7 +102,7 @@ export class Exchange {
     this.#enter = options.admission.enter
     this.#leave = options.admission.leave
     const firstMs = this.#enter ? Math.min(bodyMs, options.requestMs) : options.requestMs
-    this.deadline = startDeadline(firstMs, fault => this.#expire(fault))
+    this.deadline = new Deadline(firstMs, fault => this.#expire(fault))
   }
 
   header(name: string, value: string): void {
@@ -169,25 +170,44 @@ export class Exchange {
     if (headers.expect !== undefined && httpVersion === '1.1' && hasBody(this.request)) this.response.writeContinue()
   }
 
-  /** Reads the whole body. Returns undefined if the request has none. Throws a Fault of 413 if it is larger than `maxBytes`. */
-  async readBody(maxBytes: number): Promise<Buffer | undefined> {
-    if (!hasBody(this.request)) return undefined
+  /** Reads the whole body of a request that has one. Throws a Fault of 413 if it is larger than `maxBytes`. */
+  readBody(maxBytes: number): Promise<Buffer> {
     throwIfTooLarge(this.request, maxBytes)
     this.requestBody()
     return readBody(this.request, maxBytes)
   }
 
+  get isWorking(): boolean {
+    return this.#state === 'working'
+  }
+
   /**
-   * Counts the request in, if the gate has left that until its body is complete. Throws the gate's Fault of 503 if there is no
-   * room, and that of its deadline. A request whose connection has closed would never be counted out.
+   * Begins the work. Counts the request in, if the gate has left that until its body is complete. Throws the gate's Fault of 503 if there is
+   * no room, and that of its deadline. A request whose connection has closed would never be counted out.
    */
   enter(): void {
     this.deadline.signal.throwIfAborted()
-    if (!this.#enter) return
+    if (this.#enter) this.#enterLate(this.#enter)
+    this.#state = 'working'
+  }
+
+  #enterLate(enter: () => Leave) {
     if (this.connection.socket.destroyed) throw incompleteBody
     this.#leave = undefined
-    this.#leave = this.#enter()
+    this.#leave = enter()
     this.deadline.restart(this.#requestMs - (performance.now() - this.startedMs))
+  }
+
+  /** Must be called once, when the request is answered and its work has ended. */
+  endWork(): void {
+    this.#state = 'done'
+    this.#afterWork?.()
+  }
+
+  /** Calls `work` when the work has ended: at once, unless it is under way. */
+  afterWork(work: () => void): void {
+    if (this.isWorking) this.#afterWork = work
+    else work()
   }
 
   /** Counts the request out of those under way, once: when it ends, or when it begins to wait for events. */
@@ -197,7 +217,7 @@ export class Exchange {
   }
 
   #expire({ refusal }: Fault): void {
-    if (this.work) return
+    if (this.#state !== 'arriving') return
     // The body has not arrived completely. No other code checks the deadline while kith waits for it.
     this.header('Connection', 'close')
     this.refuse(refusal)

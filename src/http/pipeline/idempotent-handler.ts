@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Database } from '../../db/db.ts'
 import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
 import type { StoredResponse } from '../../idempotency/kept-responses.ts'
@@ -95,7 +95,9 @@ function readKey(key: string | string[]): string {
 
 /** The SHA-256 of the parts and the source. JSON has no NUL, so the boundary between the two is unambiguous. */
 function digest(parts: unknown[], source: Buffer | string = ''): Buffer {
-  return createHash('sha256').update(JSON.stringify(parts)).update('\0').update(source).digest()
+  const text = `${JSON.stringify(parts)}\0`
+  const hashed = typeof source === 'string' ? text + source : Buffer.concat([Buffer.from(text), source])
+  return hash('sha256', hashed, 'buffer')
 }
 
 /** The preferences that change the result of this endpoint. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** The state of a client's connection. */
@@ -50,4 +50,34 @@ const connectionKey = Symbol('connection')
 export function connectionOf(socket: Socket & { [connectionKey]?: Connection }): Connection {
   socket[connectionKey] ??= new Connection(socket)
   return socket[connectionKey]
+}
+
+type ParsedSocket = Socket & { parser?: { onIncoming?: unknown } | null }
+
+/** Returns an error code to Node's parser, which then stops at its current position. */
+const stop = () => -1
+
+/**
+ * Makes a connection start no further request, and stops its parser. Pending responses are still sent, and the last one
+ * must end the connection. Otherwise the parser makes 3,000 requests and responses of a 64 kB chunk before any of them is
+ * checked. A thousand connections do so in one event-loop turn, which frees none of them. A pause of the socket takes
+ * effect only with the next chunk.
+ *
+ * Node does not document that the parser calls `onIncoming`. If it does not, requests are made and then ignored.
+ */
+export function stopRequests(connection: Connection): void {
+  connection.isClosing = true
+  const { parser }: ParsedSocket = connection.socket
+  if (typeof parser?.onIncoming === 'function') parser.onIncoming = stop
+}
+
+/**
+ * Closes a connection after the response to a request with `Upgrade`. kith answers that request like any other (RFC
+ * 9110, 7.8). But Node drops the bytes behind it in the same chunk and reads the next chunk as the start of a request,
+ * so it would run a body as a request.
+ */
+export function closeAfterUpgrade(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
+  if (request.headers.upgrade === undefined) return
+  response.setHeader('Connection', 'close')
+  stopRequests(connection)
 }

@@ -1,9 +1,8 @@
 import type { Server as HttpServer } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { type Connection, connectionOf } from './connection.ts'
+import { type Connection, connectionOf, stopRequests } from './connection.ts'
 import type { Drain, DrainableServer } from './drain.ts'
-import { stopRequests } from './stop-parser.ts'
 
 /** An idle connection is ended after this time without a byte. Before that, its client may be about to use it. */
 const idleMs = 1_000

@@ -10,13 +10,12 @@ import { mayEndConnection } from '../overload/connection-limits.ts'
 import { draining } from '../overload/refusals.ts'
 import { type Admission, Exchange } from '../pipeline/exchange.ts'
 import { failure } from '../pipeline/reply.ts'
-import { type Connection, connectionOf } from './connection.ts'
+import { type Connection, closeAfterUpgrade, connectionOf } from './connection.ts'
 import type { Drain, DrainableServer, DrainTimes } from './drain.ts'
 import { type Listening, listen } from './listening.ts'
 import { trackConnections } from './open-connections.ts'
 import { securityHeaders } from './security-headers.ts'
 import { readTls } from './tls.ts'
-import { closeAfterUpgrade } from './upgrade.ts'
 
 // An import of node:http reads its properties, and that of WebSocket loads undici: 0.055 s of processor time.
 const { createServer: createHttpServer } = process.getBuiltinModule('node:http')

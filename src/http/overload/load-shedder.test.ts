@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createBatchScheduler } from './batch-scheduler.ts'
+import { createBatchScheduler } from './load-shedder.ts'
 
 it('runs items in order, in each event-loop turn a few of them or an eighth', async () => {
   const arrivals = fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 20 })

@@ -7,8 +7,7 @@ import { loadConfig } from '../../config.ts'
 import { isExternalId, isObjectId, isUuid } from '../../formats.ts'
 import { compile } from '../input/validate.ts'
 import type { ParameterKind, Route } from './route.ts'
-import { pathsOf } from './route-precedence.ts'
-import { createRouter } from './router.ts'
+import { createRouter, pathsOf } from './router.ts'
 import type { RowEndpoint } from './row-endpoint.ts'
 
 const table = routeTable({ config: loadConfig({}) })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chooseMediaType } from './media-type.ts'
+import { chooseMediaType } from './preferences.ts'
 
 const offered = ['application/x-ndjson', 'text/event-stream']
 

@@ -1,0 +1,157 @@
+import type { Caller } from '../../auth/caller.ts'
+import type { Config } from '../../config.ts'
+import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '../input/bind.ts'
+import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/dry-run.ts'
+import { chooseMediaType, readPreferences } from '../input/preferences.ts'
+import { authenticate } from './authenticate.ts'
+import type { Exchange } from './exchange.ts'
+import { explain } from './log.ts'
+import type { BatchCall, Call, Following, FollowingCall, StreamingCall } from './route.ts'
+import type { RowEndpoint } from './row-endpoint.ts'
+import type { RowServices } from './services.ts'
+import { readChunks } from './streams.ts'
+
+/** A call with the raw body or query string that it was bound from. */
+export type BoundCall = Call & { source: Buffer | string }
+
+type Arrived = { exchange: Exchange; caller: Caller; body: Buffer | undefined }
+
+/**
+ * Builds the call of a request from its path, query, headers and body: bound, trimmed and validated. Throws a Fault of 400. Only a large body
+ * takes several turns of the event loop.
+ */
+export function bindCall(
+  services: RowServices,
+  endpoint: RowEndpoint,
+  arrived: Arrived,
+): BoundCall | Promise<BoundCall> {
+  const { url, request } = arrived.exchange
+  const { headers } = request
+  const queryAt = url.indexOf('?')
+  const [path, query] = queryAt === -1 ? [url, ''] : [url.slice(0, queryAt), url.slice(queryAt + 1)]
+  const params = endpoint.readParameters(path)
+  const dryRun = readDryRun(endpoint, query, headers['idempotency-key'] !== undefined)
+  const raw = {
+    contentType: headers['content-type'],
+    body: endpoint.row.body && arrived.body,
+    queryString: dryRun.queryString,
+  }
+  const binding = bindInput(endpoint, raw)
+  const complete = (bound: Bound) => callOf(services, endpoint, arrived, { params, dryRun, bound })
+  return binding instanceof Promise ? binding.then(complete) : complete(binding)
+}
+
+type Read = { params: Record<string, string>; dryRun: DryRunRead; bound: Bound }
+
+function callOf(
+  { config, db, responseMemory }: RowServices,
+  { input, lane, row, dryRun }: RowEndpoint,
+  { exchange, caller }: Arrived,
+  { params, dryRun: { isDryRun, isMember }, bound }: Read,
+): BoundCall {
+  const { deadline, request } = exchange
+  const { headers } = request
+  const organization_id = caller.organization.id
+  if (isMember) bound.value.dry_run = true
+  const preferences = readPreferences(headers['if-match'], headers.prefer as string | undefined)
+  input?.validate(bound.value, bound.boundFrom)
+  if (dryRun.isBodyMember && bound.value.dry_run === true && headers['idempotency-key'] !== undefined)
+    throwKeyedDryRun()
+  return {
+    db: db.shareOf(organization_id, lane),
+    limits: config.limits,
+    caller,
+    params,
+    body: bound.value,
+    boundFrom: bound.boundFrom,
+    source: bound.source,
+    bytes: bound.source.length,
+    preferences,
+    mediaType: row.mediaTypes && chooseMediaType(headers.accept, Object.keys(row.mediaTypes)),
+    isDryRun,
+    isReader: false,
+    written: { sequence: 0 },
+    request_id: exchange.id,
+    localUrl: () => localUrlOf(exchange, config),
+    memory: {
+      tryTake: bytes => responseMemory.tryTake(organization_id, bytes),
+      take: bytes => responseMemory.take(organization_id, deadline.signal, bytes),
+    },
+    within: work => deadline.within(work),
+    signal: deadline.signal,
+  }
+}
+
+function bindInput({ input, row }: RowEndpoint, raw: RawInput): Bound | Promise<Bound> {
+  if (!input || (!row.body && raw.queryString === '')) return { value: {}, boundFrom: 'query', source: '' }
+  return isLarge(raw) ? bindLarge(raw, input, input.limits) : bind(raw, input, input.limits)
+}
+
+type DryRunRead = { isDryRun: boolean; isMember?: boolean; queryString: string }
+
+/**
+ * Reads `dry_run` of the query of a write. `isMember` says that it belongs to the body. A write never ignores the parameter: this throws a
+ * Fault of 400 if the row has no dry run, or if the request has an Idempotency-Key.
+ */
+function readDryRun({ isWrite, dryRun }: RowEndpoint, query: string, isKeyed: boolean): DryRunRead {
+  const { isAnswered, isBodyMember, isQueryMember } = dryRun
+  if (query === '' || !isWrite || isQueryMember) return { isDryRun: false, queryString: query }
+  const { isDryRun, queryString } = takeDryRun(query)
+  if (isDryRun && !isAnswered && !isBodyMember)
+    throwInvalidDryRun('this endpoint has no dry run. Nothing was written; send the request without the parameter')
+  if (isDryRun && isKeyed) throwKeyedDryRun()
+  return isBodyMember ? { isDryRun: false, isMember: isDryRun, queryString: query } : { isDryRun, queryString }
+}
+
+function localUrlOf({ request: { socket } }: Exchange, { tls }: Config): string {
+  const { localAddress = '0.0.0.0', localPort = 0 } = socket
+  // An IPv6 socket shows the address of an IPv4 client as an IPv4-mapped one.
+  const address = localAddress.replace(/^::ffff:(?=.*\.)/, '')
+  return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${localPort}`
+}
+
+/** A call with the parts of every kind of row. A handler uses those of its own. */
+type FullCall = BatchCall & StreamingCall & FollowingCall
+
+/** Adds the parts of a call that the kind of its row has: elements of a batch, lines of a stream, or events to wait for. */
+export function completeCall(
+  services: RowServices,
+  { row, checkItem }: RowEndpoint,
+  exchange: Exchange,
+  call: Call,
+): FullCall {
+  if (row.item) return { ...call, checkItem: (value: unknown) => checkItem!(value, call.boundFrom) } as FullCall
+  if (!row.line && !row.follows) return call as FullCall
+  const { drain, logger, config } = services
+  const stream = {
+    explain: (error: unknown) => explain(exchange, error, logger),
+    draining: () => !drain.isAccepting(),
+  }
+  if (!row.line) return { ...call, ...stream, following: followingOf(services, exchange) } as FullCall
+  const check = (value: unknown) => checkItem!(value, 'body')
+  return {
+    ...call,
+    ...stream,
+    chunks: readChunks(exchange.request, config.limits.requestMs),
+    checkLine: (line: Buffer) => {
+      const parsed = parseLine(line, config.limits)
+      return parsed instanceof Promise ? parsed.then(check) : check(parsed)
+    },
+  } as unknown as FullCall
+}
+
+function followingOf(services: RowServices, exchange: Exchange): Following {
+  const { request, response, deadline } = exchange
+  return {
+    lastEventId: request.headers['last-event-id'] as string | undefined,
+    begin: () => {
+      exchange.followsSinceMs = performance.now()
+      deadline.end()
+      exchange.leave()
+      // Node sets the timeout of an idle connection again after the response.
+      request.socket.setTimeout(0)
+    },
+    authenticate: () => authenticate(services, exchange),
+    disconnect: () => void response.destroy(),
+  }
+}
