@@ -1,4 +1,12 @@
 import fc from 'fast-check'
+import examples from 'libphonenumber-js/examples.mobile.json'
+import {
+  type CountryCode,
+  getCountries,
+  getCountryCallingCode,
+  getExampleNumber,
+  parsePhoneNumberFromString,
+} from 'libphonenumber-js/max'
 import { expect, it } from 'vitest'
 import { createPhoneSplitter } from '../cli/import/phone.ts'
 import { mobileKey, readPhone } from './phone-numbers.ts'
@@ -56,5 +64,46 @@ it('splits a cell of a file into what the service reads as the same number, with
       expect(mobileKey(mobile_prefix, mobile_number, null)).toBe(read.extension === null ? read.e164 : null)
     }),
     { numRuns: 2_000 },
+  )
+})
+
+/** Numbers near those of a country: with a digit more, less or changed, a prefix in front, and in groups. */
+const nearExample = fc
+  .record({
+    country: fc.constantFrom(...getCountries()),
+    edits: fc.array(fc.record({ at: fc.nat(14), drop: fc.nat(1), digits: fc.stringMatching(/^\d{0,2}$/) }), {
+      maxLength: 3,
+    }),
+    isPrefixed: fc.boolean(),
+    start: fc.constantFrom('', '', '0', '8', '1', 'calling code'),
+    group: fc.constantFrom('', '', ' ', '-', '.', ') ', ' ('),
+  })
+  .map(({ country, edits, isPrefixed, start, group }) => {
+    const callingCode = getCountryCallingCode(country)
+    let national: string = getExampleNumber(country as CountryCode, examples)!.nationalNumber
+    for (const { at, drop, digits } of edits) national = national.slice(0, at) + digits + national.slice(at + drop)
+    national = (start === 'calling code' ? callingCode : start) + national
+    const text = group === '' ? national : `${national.slice(0, 3)}${group}${national.slice(3)}`
+    return isPrefixed ? { text, prefix: callingCode } : { text: `+${callingCode}${text}`, prefix: undefined }
+  })
+
+it('reads every number as the parser of numbering plans does, also those that it reads without it', () => {
+  fc.assert(
+    fc.property(nearExample, ({ text, prefix }) => {
+      const isNational = prefix !== undefined && !text.startsWith('00')
+      const parsed = isNational
+        ? parsePhoneNumberFromString(text, { extract: false, defaultCallingCode: prefix })
+        : parsePhoneNumberFromString(text.replace(/^00/, '+'), { extract: false })
+      const expected = parsed?.isPossible()
+        ? {
+            e164: parsed.number,
+            callingCode: parsed.countryCallingCode,
+            national: parsed.nationalNumber,
+            extension: null,
+          }
+        : undefined
+      expect(readPhone(text, { prefix })).toEqual(expected)
+    }),
+    { numRuns: 5_000 },
   )
 })
