@@ -1,3 +1,4 @@
+import { copyInto } from '../../db/copy.ts'
 import { statement } from '../../db/db.ts'
 
 /** $2: [{index_id, value, entity_id}]. */
@@ -21,6 +22,9 @@ export const insertKeysSql = statement(
    where h.organization_id = $1
    on conflict do nothing`,
 )
+
+/** Appends keys of new entities, which have none. A COPY takes half of the time of the INSERT, which looks for each key. */
+export const appendKeys = copyInto('append_index_keys', 'terms', ['organization_id', 'index_id', 'value', 'entity_id'])
 
 /** Returns the indexes whose backfill is not complete. */
 export const readUnfilledSql = statement(
