@@ -8,6 +8,7 @@ import { dryRun, planWrites } from '../entities/write/run.ts'
 import type { Planned } from '../entities/write/write.ts'
 import {
   type EntityBody,
+  type Given,
   type MatchKind,
   newWrite,
   type Outcome,
@@ -59,21 +60,27 @@ type LineResult = { refused?: RefusedLine; isWarned?: boolean }
 /** The results of the first lines of a set. `failure` ended the import, so nobody knows what became of the others. */
 type SetResult = { results: LineResult[]; failure?: { error: unknown } }
 
-type Counts = { received: number } & Record<ImportOutcome, number>
+type OutcomeCounts = Record<ImportOutcome, number>
+type Counts = { received: number } & OutcomeCounts
 
-/** Counts the outcome of a line. `sequence` is a number of the change log up to which it includes the line. */
-type CountOutcome = (outcome: ImportOutcome, sequence?: number) => unknown
+const importOutcomes = ['created', 'updated', 'unchanged', 'failed'] as const satisfies readonly ImportOutcome[]
+const zeroCounts: OutcomeCounts = { created: 0, updated: 0, unchanged: 0, failed: 0 }
+
+/** Counts the lines of a set by outcome. `sequence` is a number of the change log up to which it includes them. */
+type CountLines = (counts: OutcomeCounts, sequence: number) => void
 
 /** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
 export async function importEntities(kind: EntityKind, call: StreamingCall<ImportQuery>): Promise<StreamResult> {
   const stack_id = await kind.stackOf(call)
   const match = matchOf(call.body)
   const mayRead = call.caller.scopes.has(kind.reads)
-  const readEntry = (line: Line) => entryOf(call, { stack_id, mayRead, ...(match && { match }) }, line)
+  const target = targetOf(call, { stack_id, mayRead, ...(match && { match }) })
+  const readEntry = (line: Line) => entryOf(call, target, line)
   const metricKind = kind.noun === 'person' ? 'people' : 'records'
   // A dry run stores nothing, so the metrics do not count it.
-  const countInMetrics: CountOutcome = outcome =>
-    call.body.dry_run || call.db.observer?.imported(metricKind, outcome, 1)
+  const countInMetrics = (outcome: ImportOutcome, lines: number) => {
+    if (lines > 0 && !call.body.dry_run) call.db.observer?.imported(metricKind, outcome, lines)
+  }
   const release =
     imports(call.db).tryTake(call.caller.organization.id) ??
     throwBusy(`The organization already runs ${maxImports} imports.`)
@@ -92,18 +99,20 @@ const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 
 async function* answerLines(
   call: StreamingCall<ImportQuery>,
-  readEntry: (line: Line) => Promise<Entry>,
-  countInMetrics: CountOutcome,
+  readEntry: ReadEntry,
+  countInMetrics: (outcome: ImportOutcome, lines: number) => void,
   { end, release }: { end: EndImport; release: () => void },
 ): AsyncGenerator<string> {
-  const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
+  const counts: Counts = { received: 0, ...zeroCounts }
   let newest = 0
   let warnings = 0
-  const count: CountOutcome = (outcome, sequence = 0) => {
+  const count: CountLines = (ofSet, sequence) => {
     newest = Math.max(newest, sequence)
-    counts.received += 1
-    counts[outcome] += 1
-    countInMetrics(outcome)
+    for (const outcome of importOutcomes) {
+      counts.received += ofSet[outcome]
+      counts[outcome] += ofSet[outcome]
+      countInMetrics(outcome, ofSet[outcome])
+    }
   }
   const heartbeat = { lastAtMs: performance.now(), intervalMs: progressMs }
   const turns = new Turns()
@@ -179,56 +188,70 @@ const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
 
 const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
 
-async function* entriesOf(
-  call: StreamingCall<ImportQuery>,
-  readEntry: (line: Line) => Promise<Entry>,
-): AsyncGenerator<Entry[]> {
+type ReadEntry = (line: Line) => Entry | Promise<Entry>
+
+async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: ReadEntry): AsyncGenerator<Entry[]> {
   for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) {
     const entries: Entry[] = []
     for (const line of lines) {
-      await yieldIfDue()
-      entries.push(await readEntry(line))
+      const due = yieldIfDue()
+      if (due) await due
+      const entry = readEntry(line)
+      entries.push(entry instanceof Promise ? await entry : entry)
     }
     yield entries
   }
 }
 
-/** The part of a write that all lines of an import have in common. */
-type ImportTarget = Pick<Write, 'stack_id' | 'match' | 'mayRead'>
+/** The parts of a write that all lines of an import have in common. */
+type ImportTarget = Omit<Given, 'address' | 'body'>
 
-async function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, { number, text }: Line): Promise<Entry> {
+function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'match' | 'mayRead'>): ImportTarget {
+  const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
+  return {
+    ...target,
+    ...requestOf({ ...call, preferences: { ...call.preferences, erased } }),
+    operation: 'import',
+    create_only,
+    ...(consents && { consents }),
+    ...(lists === 'add' && { lists }),
+  }
+}
+
+/** Reads a line at once, but a long one over several turns of the event loop. */
+function entryOf(
+  call: StreamingCall<ImportQuery>,
+  target: ImportTarget,
+  { number, text }: Line,
+): Entry | Promise<Entry> {
   if (!text) {
     const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
   }
   const bytes = text.length
-  try {
-    const line = (await call.checkLine(text)) as EntityBody & { match?: readonly MatchKind[] }
-    if (line.match === undefined) return { number, bytes, write: writeOf(call, target, line, bytes) }
-    const { match: kinds, ...body } = line
-    const { match: _, ...others } = target
-    const match = readMatch(kinds)
-    return { number, bytes, write: writeOf(call, { ...others, ...(match && { match }) }, body, bytes) }
-  } catch (error) {
+  const accept = (body: EntityBody): Entry => ({ number, bytes, write: writeOf(target, body, bytes) })
+  const refuse = (error: unknown): Entry => {
     if (!(error instanceof Fault)) throw error
     return { number, bytes, refusal: error.refusal }
   }
+  try {
+    const line = call.checkLine(text)
+    return line instanceof Promise ? line.then(accept).catch(refuse) : accept(line)
+  } catch (error) {
+    return refuse(error)
+  }
 }
 
-function writeOf(call: Call<ImportQuery>, target: ImportTarget, body: EntityBody, bytes: number): Write {
-  const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
-  const { external_id } = body
-  return newWrite({
-    ...target,
-    ...requestOf({ ...call, preferences: { ...call.preferences, erased } }),
-    operation: 'import',
-    address: external_id ? { external_id } : null,
-    body,
-    create_only,
-    ...(consents && { consents }),
-    ...(lists === 'add' && { lists }),
-    bytes,
-  })
+type ImportLine = EntityBody & { match?: readonly MatchKind[] }
+
+function writeOf(target: ImportTarget, line: ImportLine, bytes: number): Write {
+  const { external_id } = line
+  const address = external_id ? { external_id } : null
+  if (line.match === undefined) return newWrite({ ...target, address, body: line, bytes })
+  const { match: kinds, ...body } = line
+  const { match: _, ...others } = target
+  const match = readMatch(kinds)
+  return newWrite({ ...others, ...(match && { match }), address, body, bytes })
 }
 
 /** Returns a function that takes the results of lines in their order, and returns a Fault at the last of `max` refused lines in a row. */
@@ -252,7 +275,7 @@ async function writeSet(
   call: StreamingCall<ImportQuery>,
   set: Entry[],
   turns: Turns,
-  count: CountOutcome,
+  count: CountLines,
 ): Promise<SetResult> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes: Outcomes = new Map()
@@ -261,22 +284,29 @@ async function writeSet(
     error => ({ error: error as unknown }),
   )
   const results: LineResult[] = []
+  const counts = { ...zeroCounts }
+  let newest = 0
   let next = 0
-  for (const { number, ...entry } of set) {
+  for (const entry of set) {
     const outcome = 'write' in entry ? outcomes.get(next++) : entry
     if (!outcome || (failure && 'error' in outcome)) break
     if ('done' in outcome) {
       const { result, sequence, warnings } = outcome.done
-      count(result as Exclude<ImportOutcome, 'failed'>, sequence)
-      results.push({ isWarned: warnings !== undefined })
+      counts[result as ImportOutcome] += 1
+      newest = Math.max(newest, sequence)
+      results.push(warnings ? warned : stored)
     } else {
-      count('failed')
+      counts.failed += 1
       const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
-      results.push({ refused: { number, refusal } })
+      results.push({ refused: { number: entry.number, refusal } })
     }
   }
+  count(counts, newest)
   return { results, ...(failure && { failure }) }
 }
+
+const stored: LineResult = {}
+const warned: LineResult = { isWarned: true }
 
 /** The outcomes of writes, by their index. */
 type Outcomes = Map<number, Outcome>
