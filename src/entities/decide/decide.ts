@@ -229,15 +229,19 @@ function invisibleFaults(
   aliases: readonly string[],
   { missing }: Pick<AttributeChange, 'missing'>,
 ): Detail[] {
-  if (!external_id && aliases.length === 0 && missing.length === 0) return noFaults
-  const own = [external_id ?? [], aliases].flat().map(name => ({ path: pointer('external_id'), name }))
-  const linked = missing.map(({ name, pointer: path }) => ({ path, name: name.external_id }))
-  return [...own, ...linked].flatMap(({ path, name }) => {
+  const faults: Detail[] = []
+  const check = (path: string, name: string) => {
     const found = findInvisible(name)
-    const message = `contains the invisible character ${found}. Send the identifier without it`
-    return found === undefined ? [] : [{ path, message }]
-  })
+    if (found === undefined) return
+    faults.push({ path, message: `contains the invisible character ${found}. Send the identifier without it` })
+  }
+  if (external_id != null) check(externalIdPath, external_id)
+  for (const alias of aliases) check(externalIdPath, alias)
+  for (const { name, pointer: path } of missing) check(path, name.external_id)
+  return faults
 }
+
+const externalIdPath = pointer('external_id')
 
 /** An entity that takes a name continues the versions of the last entity of that name, so an If-Match for the old one fails. */
 function versionBefore(
