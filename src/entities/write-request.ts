@@ -64,8 +64,7 @@ export type Write = {
   bytes: number
 } & Author
 
-/** What a write must have, and what it may have. */
-export type Given = Pick<Write, 'operation' | 'stack_id' | 'address' | 'body'> & Author & Partial<Write>
+type Given = Pick<Write, 'operation' | 'stack_id' | 'address' | 'body'> & Author & Partial<Write>
 
 /** A write, by default without conditions and preferences. Each has all members in one order, which takes 5 µs less than to spread them. */
 export const newWrite = (given: Given): Write => ({

@@ -8,7 +8,6 @@ import { dryRun, planWrites } from '../entities/write/run.ts'
 import type { Planned } from '../entities/write/write.ts'
 import {
   type EntityBody,
-  type Given,
   type MatchKind,
   newWrite,
   type Outcome,
@@ -203,27 +202,23 @@ async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: ReadEntry
   }
 }
 
-/** The parts of a write that all lines of an import have in common. */
-type ImportTarget = Omit<Given, 'address' | 'body'>
-
-function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'match' | 'mayRead'>): ImportTarget {
+/** What the writes of all lines of an import have in common. */
+function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'match' | 'mayRead'>): Write {
   const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
-  return {
+  return newWrite({
     ...target,
     ...requestOf({ ...call, preferences: { ...call.preferences, erased } }),
     operation: 'import',
+    address: null,
+    body: {},
     create_only,
     ...(consents && { consents }),
     ...(lists === 'add' && { lists }),
-  }
+  })
 }
 
 /** Reads a line at once, but a long one over several turns of the event loop. */
-function entryOf(
-  call: StreamingCall<ImportQuery>,
-  target: ImportTarget,
-  { number, text }: Line,
-): Entry | Promise<Entry> {
+function entryOf(call: StreamingCall<ImportQuery>, target: Write, { number, text }: Line): Entry | Promise<Entry> {
   if (!text) {
     const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
@@ -244,14 +239,14 @@ function entryOf(
 
 type ImportLine = EntityBody & { match?: readonly MatchKind[] }
 
-function writeOf(target: ImportTarget, line: ImportLine, bytes: number): Write {
+function writeOf(target: Write, line: ImportLine, bytes: number): Write {
   const { external_id } = line
   const address = external_id ? { external_id } : null
-  if (line.match === undefined) return newWrite({ ...target, address, body: line, bytes })
+  if (line.match === undefined) return { ...target, address, body: line, bytes }
   const { match: kinds, ...body } = line
   const { match: _, ...others } = target
   const match = readMatch(kinds)
-  return newWrite({ ...others, ...(match && { match }), address, body, bytes })
+  return { ...others, ...(match && { match }), address, body, bytes }
 }
 
 /** Returns a function that takes the results of lines in their order, and returns a Fault at the last of `max` refused lines in a row. */

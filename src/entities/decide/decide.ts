@@ -196,6 +196,8 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   if (row && !isEffective && aliases.length === 0) return { unchanged: row }
   if (!row?.active) columns.active = true
   const version = versionBefore(row, write, columns, aliases, lastVersionOf) + 1
+  columns.version = version
+  const { before, after } = describeChange(row, columns, attributes, consents)
   return {
     change: {
       ...attributes,
@@ -203,9 +205,10 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
       id,
       external_id: columns.external_id === undefined ? (row?.external_id ?? null) : columns.external_id,
       version,
-      columns: { ...columns, version },
+      columns,
       answers,
-      ...describeChange(row, columns, attributes, consents),
+      before,
+      after,
       ...(aliases.length > 0 && { aliases }),
       ...(warnings.length > 0 && { warnings }),
     },
@@ -218,7 +221,7 @@ const noWarnings: Detail[] = []
 /** Warns of a number that the change gives and that is none with its prefix: nobody can be written to by it, or recognized. */
 function phoneWarnings(row: EntityRow | undefined, columns: Columns, country: string | null): Detail[] {
   if (phoneColumns.every(column => columns[column] === undefined)) return noWarnings
-  const { mobile_prefix, mobile_number } = { ...row, ...columns }
+  const { mobile_prefix = row?.mobile_prefix, mobile_number = row?.mobile_number } = columns
   if (!mobile_number || readPhone(mobile_number, { prefix: mobile_prefix, country })) return noWarnings
   return [{ path: pointer('mobile_number'), message: notANumber }]
 }

@@ -5,7 +5,7 @@ import { type Definitions, peopleStackId } from '../../organizations/definitions
 import { lockHead } from '../../organizations/head.ts'
 import type { Change } from '../decide/decide.ts'
 import { type StoredRow, shownTargets, writtenIdOf } from '../entity-row.ts'
-import { changedMatchKeys, matchKeys } from '../match-keys.ts'
+import { changedMatchKeys, type MatchKeys, matchKeys } from '../match-keys.ts'
 import { basisInterval, storeBasesSql } from '../past/past-state-sql.ts'
 import { storeAliases } from './aliases.ts'
 import { type Accepted, type DecidedRound, idOf } from './round.ts'
@@ -50,14 +50,30 @@ const returnsRow = (operation: Change['operation']) => operation === 'restore' |
 /** Insert stage: inserts creates, placeholders, and entities that come back, which have the time of their creation. */
 function storeEntities(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
   const { organization_id } = definitions
-  const rows = accepted
-    .filter(({ change }) => insertsRow(change))
-    .map(({ stack_id, change: { id, columns, set, created_at = at } }) => ({
-      ...{ organization_id, stack_id, id, answers: {}, ...columns, attributes: set, created_at, updated_at: at },
-      ...(stack_id === peopleStackId && matchKeys(columns, definitions.default_country)),
-    }))
+  const rows: Record<string, unknown>[] = []
+  for (const { stack_id, change } of accepted) {
+    if (!insertsRow(change)) continue
+    const { id, columns, set, created_at = at } = change
+    const keys = stack_id === peopleStackId ? matchKeys(columns, definitions.default_country) : noKeys
+    const { email_key, mobile_key, name_key } = keys
+    rows.push({
+      ...columns,
+      organization_id,
+      stack_id,
+      id,
+      answers: columns.answers ?? {},
+      attributes: set,
+      created_at,
+      updated_at: at,
+      email_key,
+      mobile_key,
+      name_key,
+    })
+  }
   return rows.length === 0 ? [] : [tx.append(insertEntities, rows)]
 }
+
+const noKeys: Partial<MatchKeys> = {}
 
 /** Apply stage: updates and deletes rows, advances the head to the number of the last change, and appends the log. */
 function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promise<unknown>[] {
