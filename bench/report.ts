@@ -5,7 +5,7 @@ import type { Options } from './options.ts'
 import type { Figures, Measured } from './run.ts'
 
 const print = (line = '') => process.stdout.write(`${line}\n`)
-const integer = (value: number) => Math.round(value).toLocaleString('en')
+const integer = (value: number) => (Number.isNaN(value) ? '–' : Math.round(value).toLocaleString('en'))
 const ms = (value: number) => (Number.isNaN(value) ? '–' : value.toFixed(2))
 const times = (value: number) => value.toFixed(2)
 
@@ -39,7 +39,7 @@ export function printHead({ people, rounds, seconds, workers, against }: Options
   print(['', '', 'rate/s', 'p50 ms', 'p99 ms', 'alone', 'p99', 'Node', 'PG', 'MB'].map(pad).join(' '))
 }
 
-const widths = [12, 10, 9, 8, 8, 8, 8, 8, 8, 6]
+const widths = [14, 10, 9, 8, 8, 8, 8, 8, 8, 6]
 const pad = (text: string, column: number) =>
   column < 2 ? text.padEnd(widths[column]!) : text.padStart(widths[column]!)
 

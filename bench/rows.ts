@@ -1,5 +1,5 @@
 import { formatLine, randomOf, word } from './population.ts'
-import { type BenchRequest, importPeople } from './requests.ts'
+import { ask, type BenchRequest, importLines, importPeople } from './requests.ts'
 import type { Side } from './side.ts'
 
 /** A row of the benchmark. */
@@ -14,6 +14,8 @@ export type Row = {
   | {
       /** Returns a function that makes the next request of a load. */
       requests(side: Side): () => BenchRequest
+      /** Work that is repeated meanwhile. Then only the times of the requests are measured, at 100 a second. */
+      beside?(side: Side): () => Promise<unknown>
     }
   | {
       /** Prepares work outside of the measurement. The work returns the number of items that it did. */
@@ -51,6 +53,9 @@ async function addPeople(side: Side, count: number): Promise<string[]> {
   )
   return names
 }
+
+const newLines = (side: Side, count: number) =>
+  Array.from({ length: count }, (_, n) => formatLine(side.uniqueName(), n))
 
 /** Work that asks one request for each of so many new people, over so many connections. */
 const onNewPeople =
@@ -197,16 +202,49 @@ export const rows: readonly Row[] = [
     name: 'import',
     title: 'import of new people, for each line',
     prepare: async side => {
-      const lines = Array.from({ length: 10_000 }, (_, n) => formatLine(side.uniqueName(), n))
+      const lines = newLines(side, 10_000)
       return () => importPeople(side, lines, 'created')
     },
+  },
+  {
+    group: 'core',
+    name: 'import-again',
+    title: 'import of the same people again, for each line',
+    prepare: async side => {
+      const lines = newLines(side, 10_000)
+      await importPeople(side, lines, 'created')
+      return () => importPeople(side, lines, 'unchanged')
+    },
+  },
+  {
+    group: 'core',
+    name: 'import-orders',
+    title: 'import of orders, five to a customer who comes later, for each line',
+    prepare: async side => {
+      const stack = side.uniqueName().replace('-', '_')
+      await ask(side, post('/v1/schema/stacks', { key: stack, kind: 'item' }))
+      await ask(side, post('/v1/schema/attributes', { key: 'customer', owner: stack, type: 'person' }))
+      const customers = Array.from({ length: 2_000 }, () => side.uniqueName())
+      const lines = Array.from({ length: 10_000 }, (_, n) => {
+        const attribute_values = { customer: randomOf(customers), total: n, note: 'n'.repeat(60) }
+        return `${JSON.stringify({ external_id: side.uniqueName(), attribute_values })}\n`
+      })
+      return () => importLines(side, `/v1/stacks/${stack}/import`, lines, 'created')
+    },
+  },
+  {
+    group: 'core',
+    name: 'patch-beside',
+    title: 'PATCH a random person while an import of new people runs',
+    requests: side => () => patch(`/v1/people/${side.randomPerson()}`, patchBody()),
+    beside: side => () => importPeople(side, newLines(side, 10_000), 'created'),
   },
   {
     group: 'core',
     name: 'import-match',
     title: 'import of new people with match=email, for each line',
     prepare: async side => {
-      const lines = Array.from({ length: 10_000 }, (_, n) => formatLine(side.uniqueName(), n))
+      const lines = newLines(side, 10_000)
       return () => importPeople(side, lines, 'created', '?match=email')
     },
   },

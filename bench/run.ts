@@ -115,8 +115,9 @@ async function unlessMissing(work: () => Promise<Figures>): Promise<Figures | un
 }
 
 async function measureSide(row: Row, side: Side, options: Options): Promise<Figures> {
-  return 'prepare' in row
-    ? measureWork(side, await row.prepare(side))
+  if ('prepare' in row) return measureWork(side, await row.prepare(side))
+  return row.beside
+    ? measureBeside(side, row.requests(side), row.beside(side), options)
     : measureRequests(side, row.requests(side), options)
 }
 
@@ -177,6 +178,33 @@ async function measureRequests(side: Side, next: () => BenchRequest, options: Op
     aloneP50Ms: alone.p50Ms,
     aloneP99Ms: alone.p99Ms,
   }
+}
+
+/** The requests a second that are sent beside other work. */
+const rateBeside = 100
+
+/** Measures the times of requests while work is repeated. */
+async function measureBeside(
+  side: Side,
+  next: () => BenchRequest,
+  work: () => Promise<unknown>,
+  { seconds }: Options,
+): Promise<Figures> {
+  await ask(side, next())
+  let isOver = false
+  const repeat = async () => {
+    while (!isOver) await work()
+  }
+  const repeating = repeat()
+  // It is awaited at the end, perhaps after it fails.
+  repeating.catch(() => {})
+  const load = await loadAtRate(side, { next, perSecond: rateBeside, seconds }).finally(() => {
+    isOver = true
+  })
+  await repeating
+  const none = Number.NaN
+  const { p50Ms, p99Ms } = load
+  return { rate: none, p50Ms, p99Ms, aloneP50Ms: none, aloneP99Ms: none, nodeUs: none, postgresUs: none, peakMb: none }
 }
 
 async function measureStatement(sql: string, side: Side, { seconds }: Options): Promise<Figures> {
