@@ -28,11 +28,9 @@ export async function readRelatedPage(
   const start = startOf(position)
   const isAfter = (id: Fragment) => (isAscending ? sql`${id} > ${start}::uuid` : sql`${id} < ${start}::uuid`)
   const linked = linkedIds(query, shown, { order, isAfter, limit: sizeToRead(position) })
-  const tables = sql`matching as materialized (${linked})`
   const counting = isCounted ? countMembers(countLinks(query, shown), shown.organization) : sql``
-  const { text, values } = shown.render(
-    shown.page(tables, sql`${shown.schemaVersion} as schema_version${counting}`, order),
-  )
+  const page = shown.page(shown.ofMatching, sql`${shown.schemaVersion} as schema_version${counting}`, order)
+  const { text, values } = shown.render(sql`with matching as materialized (${linked}) ${page}`)
   type Row = { rows: string | null; schema_version: number } & Partial<Count>
   const [row] = (await db.query<Row>(shape(text), values, signal)) as [Row]
   return {

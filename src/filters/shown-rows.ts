@@ -14,8 +14,10 @@ export type ShownRows = {
   /** The text of a row x, or its id if it is too large. */
   shown: Fragment
   schemaVersion: Fragment
-  /** The statement of a page whose ids are in the table `matching`, with more members of its row. */
-  page: (tables: Fragment, members: Fragment, order: Fragment) => Fragment
+  /** The rows of the page whose ids are in the table `matching`. */
+  ofMatching: Fragment
+  /** The statement of a page of rows x of `id` and `row`, with more members of its row. */
+  page: (rows: Fragment, members: Fragment, order: Fragment) => Fragment
   /** Renders a statement that shows rows. */
   render: (statement: Fragment) => Rendered
   /** Renders a statement that shows none. */
@@ -37,13 +39,11 @@ export function shownRows(definitions: Definitions, stack_id: number, position: 
     own,
     row,
     shown,
-    page: (tables, members, order) => sql`with ${tables}
-      select string_agg(${shown}, E'\\n' order by x.id ${order}) as rows, count(*)::integer as found, ${members}
-      from (
-        select e.id, e.row from matching m cross join lateral (
-          select e.id, ${row} from entities e where ${own} and e.id = m.id offset 0
-        ) e
-      ) x`,
+    ofMatching: sql`(select e.id, e.row from matching m cross join lateral (
+        select e.id, ${row} from entities e where ${own} and e.id = m.id offset 0
+      ) e)`,
+    page: (rows, members, order) => sql`
+      select string_agg(${shown}, E'\\n' order by x.id ${order}) as rows, count(*)::integer as found, ${members} from ${rows} x`,
     schemaVersion: sql`(select h.schema_version from change_heads h where h.organization_id = ${organization})`,
     render: statement => render(statement, [...leading, ...parameters]),
     renderPlain: statement => render(statement, [organization]),
