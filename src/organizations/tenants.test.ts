@@ -92,6 +92,7 @@ const crossTenantStatements = [
   'read_webhook_states',
   'list_failing_webhooks',
   'list_failing_followers',
+  'read_index_sample',
   'list_organizations_with_unfinished_erasures',
   'list_unfinished_merges',
   'count_ledger_entries',

@@ -33,11 +33,11 @@ export async function computePhoneKeys(
   const [due] = await db.query<{ after_id: string }>(readPhoneKeysSql, [organization_id])
   if (!due) return 0
   let people = 0
-  while (!signal?.aborted) {
-    const scanned = await computeStep(db, organization_id, limit)
+  let scanned: number | undefined
+  do {
+    scanned = await computeStep(db, organization_id, limit)
     people += scanned ?? 0
-    if (scanned === undefined || scanned < limit) break
-  }
+  } while (scanned === limit && !signal?.aborted)
   return people
 }
 
