@@ -1,6 +1,6 @@
-import { type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
+import { type Route, route } from '../route/route.ts'
 import { sessionList } from '../sessions/schema.ts'
 import { listSessions, revokeSession } from '../sessions/sessions.ts'
 import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'

@@ -1,8 +1,9 @@
 import type { Limits } from '../config.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import {
   attributeToJson,
   createAttribute,

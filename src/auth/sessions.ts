@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
+import type { Caller } from '../route/caller.ts'
 import { organizationKeyOf, readSession } from '../sessions/sessions.ts'
-import type { Caller } from './caller.ts'
 import { createLoginThrottle, throwThrottled } from './login-throttle.ts'
 import { cacheTimes, type Organizations } from './organizations.ts'
 import { createTtlCache } from './ttl-cache.ts'

@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts'
+import { type Operation, operationFacts, type Subject } from '../organizations/logged-changes.ts'
 import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
 import {
@@ -11,7 +12,6 @@ import {
   readLinkNames,
   recordIdOf,
 } from './link-names.ts'
-import { type Operation, operationFacts, type Subject } from './schema.ts'
 
 /** A change as it is matched and sent. `stack_id` is 0 for people and null for definitions. */
 export type LoggedChange = {

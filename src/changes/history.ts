@@ -1,5 +1,7 @@
 import { refuse } from '../errors.ts'
-import type { Call, HandlerResult, ParameterKind, Route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
+import type { ParameterKind, Route } from '../route/route.ts'
 import { requireScope } from '../scopes.ts'
 import { type ChangePage, parseChanges, readNamed } from './change-json.ts'
 import { defaultLimit, type HistoryQuery } from './schema.ts'

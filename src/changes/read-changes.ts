@@ -3,9 +3,9 @@ import { perDatabase } from '../db/per-database.ts'
 import { createRefusal, Fault, type Refusal, refuse } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
 import { FairPool } from '../fair-pool.ts'
+import type { Operation } from '../organizations/logged-changes.ts'
 import type { Signal } from '../signal.ts'
 import { type ChangePage, type LoggedChange, parseChanges, type ReadChanges, readNamed } from './change-json.ts'
-import type { Operation } from './schema.ts'
 import { filterValuesOf, type Selection, segmentValuesOf } from './selection.ts'
 import {
   findFirstBearerSql,

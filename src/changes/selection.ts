@@ -1,11 +1,12 @@
 import type { Database } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
+import { type Operation, type Subject, subjects } from '../organizations/logged-changes.ts'
+import type { Call } from '../route/call.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import type { LoggedChange } from './change-json.ts'
 import type { LinksForm } from './link-names.ts'
-import { type ChangesQuery, type Operation, type Subject, subjects } from './schema.ts'
+import type { ChangesQuery } from './schema.ts'
 import { findStacksSql } from './sql.ts'
 
 /** The scope that reads each subject. */

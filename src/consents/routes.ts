@@ -1,7 +1,7 @@
-import { type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
+import { type Route, route } from '../route/route.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
 import {
   type ConsentTextBody,

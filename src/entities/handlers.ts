@@ -1,6 +1,7 @@
 import { entityTag } from '../entity-tag.ts'
 import { createRefusal, Fault, pointer, refuse, warningHeader } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type AsOfQuery, readAsOf } from './past/as-of.ts'

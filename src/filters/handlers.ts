@@ -8,7 +8,6 @@ import { type Count, findEntity, type Position, type PositionToRead } from '../e
 import { projectionOf, wholeById, withLinksById } from '../entities/read/projection.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
   currentDefinitions,
   type Definitions,
@@ -16,6 +15,8 @@ import {
   peopleKey,
   peopleStackId,
 } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../scopes.ts'
 import { decodeCursor, encodeCursor, type PageOrder } from './cursor.ts'
 import { includer } from './include.ts'

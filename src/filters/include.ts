@@ -1,12 +1,12 @@
 import { type Included, type Relationship, readIncluded } from '../entities/read/included.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
 import {
   cachedDefinitions,
   currentDefinitions,
   type Definitions,
   isRelationship,
 } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
 import { requireScope } from '../scopes.ts'
 import { readScopeOf } from './scopes.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { announceCommit } from '../changes/commit-events.ts'
+import { announceCommit } from '../db/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 import { beginFollowerSql, readPositionSql } from './sql.ts'

@@ -1,5 +1,6 @@
 import type { Transaction } from '../db/db.ts'
 import { createRefusal, type Refusal } from '../errors.ts'
+import type { RequestKey, StoredResponse } from '../route/call.ts'
 import { forgetExpiredKeysSql, insertKeys, readKeysSql } from './sql.ts'
 
 /** The retention of a key and its response. */
@@ -7,12 +8,6 @@ const retentionMs = 24 * 60 * 60 * 1_000
 
 /** The time before which the keys have expired. */
 export const expiredBefore = (nowMs = Date.now()): string => new Date(nowMs - retentionMs).toISOString()
-
-/** A stored response. `body` is JSON text, of the data or of the refusal. */
-export type StoredResponse = { status: number; headers: Record<string, string>; body: string }
-
-/** The digests of a key with its caller and of the request, in hexadecimal. */
-export type RequestKey = { id: string; request_sha256: string }
 
 /** The key of a write. `batch_id` is the key of the batch that it is part of. */
 export type WriteKey = RequestKey & { batch_id?: string }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
-import type { StoredResponse } from './kept-responses.ts'
+import type { StoredResponse } from '../route/call.ts'
 import { keyedTransaction } from './keyed-transaction.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>

@@ -1,12 +1,13 @@
-import { announceCommit } from '../changes/commit-events.ts'
+import { announceCommit } from '../db/commit-events.ts'
 import { awaitPipelined, type Database, statement, type Transaction } from '../db/db.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { Fault, refuse } from '../errors.ts'
 import { FairPool } from '../fair-pool.ts'
+import type { StoredResponse } from '../route/call.ts'
 import type { Signal } from '../signal.ts'
-import { expiredBefore, otherRequestRefusal, type StoredResponse } from './kept-responses.ts'
+import { expiredBefore, otherRequestRefusal } from './kept-responses.ts'
 import { claimKeySql, readKeySql, storeResponseSql } from './sql.ts'
 
 /** A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the request's content. */

@@ -3,9 +3,10 @@ import { answerPage } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/read/entity-reader.ts'
 import { findEntity, type Position } from '../entities/read/pagination.ts'
 import { createValueRefusal, Fault, pointer, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import { mobileKey, notANumber } from '../phone-numbers.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { LookupBody } from './lookup-schema.ts'
 
 /** The maximum number of people that a look-up returns. */

@@ -7,10 +7,11 @@ import { countFirstAlias, insertAliases } from '../entities/write/aliases.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import type { Author } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import {
   checkVersion,
   fieldChanges,

@@ -10,9 +10,10 @@ import { checkReturn, readKept } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import type { Author } from '../organizations/change-organization.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import {
   checkVersion,
   fieldChanges,

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import { refuse } from '../errors.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import { proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
 import {
   checkpointText,

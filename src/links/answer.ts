@@ -3,8 +3,8 @@ import { writeQueued } from '../entities/write/request-coalescing.ts'
 import { newWrite } from '../entities/write-request.ts'
 import { Fault, refuse } from '../errors.ts'
 import { isIpAddress } from '../formats.ts'
-import type { PageCall } from '../http/pipeline/route.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import type { PageCall } from '../route/page.ts'
 import { type OpenLink, reopen } from './open-link.ts'
 
 /** The actor that the change log and the consent history name for the changes of a page. */

@@ -1,6 +1,7 @@
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { Scope } from '../scopes.ts'
 import { type ObservedKey, type ObservedQuery, observedTypes } from './schema.ts'
 import { countObservedSql } from './sql.ts'

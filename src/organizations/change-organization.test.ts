@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { readFeed } from '../../test/support/changes.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
-import { onCommit } from '../changes/commit-events.ts'
+import { onCommit } from '../db/commit-events.ts'
 import { statement } from '../db/db.ts'
 import {
   type ChangeCall,

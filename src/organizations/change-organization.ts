@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { announceCommit } from '../changes/commit-events.ts'
-import type { Operation, Subject } from '../changes/schema.ts'
+import { announceCommit } from '../db/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
@@ -8,6 +7,7 @@ import type { Signal } from '../signal.ts'
 import { cachedDefinitions, type Definitions } from './definitions.ts'
 import { appendDefinitionChangesSql, numberChangesSql, numberDefinitionChangesSql } from './definitions-sql.ts'
 import { type Head, lockHead, standingDefinitions } from './head.ts'
+import type { Operation, Subject } from './logged-changes.ts'
 
 /** The author of a change, as the change log and the consent history name them. */
 export type Author = { actor: string; request_id: string }

@@ -1,4 +1,4 @@
-import { type Route, route } from '../http/pipeline/route.ts'
+import { type Route, route } from '../route/route.ts'
 import { definitionCallOf, definitionWrite } from './change-definitions.ts'
 import { describeOrganization } from './organizations.ts'
 import { organization } from './schema.ts'

@@ -1,6 +1,7 @@
 import { attributeToJson } from '../attributes/attributes.ts'
 import { definitionsWithProgress } from '../attributes/indexing.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import { stackToJson } from '../stacks/stacks.ts'
 import { schema } from './schema.ts'
 import { answerViolations } from './violations.ts'

@@ -9,7 +9,6 @@ import { claimOf, findHolders } from '../entities/write/unique.ts'
 import { pointer, refuse } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
 import { isObjectId, isUuid } from '../formats.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
   type Attribute,
   currentDefinitions,
@@ -18,6 +17,8 @@ import {
   isRelationship,
   peopleStackId,
 } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../scopes.ts'
 import {
   defaultViolations,

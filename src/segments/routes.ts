@@ -4,10 +4,11 @@ import type { EntitySchemas } from '../filters/endpoints.ts'
 import { filterEntities } from '../filters/handlers.ts'
 import { throwIfOverFilterLimits } from '../filters/limits-in-text.ts'
 import { answerSchema } from '../filters/schema.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { definitionCallOf, definitionWrite, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import {
   newSegment,
   type SegmentBody,

@@ -1,7 +1,7 @@
-import { type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
+import { type Route, route } from '../route/route.ts'
 import { newStack, type StackBody, type StackPatch, stackPatch, stack as stackSchema } from './schema.ts'
 import { createStack, findStack, patchStack, stackToJson } from './stacks.ts'
 

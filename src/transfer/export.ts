@@ -7,9 +7,10 @@ import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { startOf } from '../entities/read/pagination.ts'
 import { wholeById } from '../entities/read/projection.ts'
 import { copyAllSql, readInOrderSql, waitForReaderSql } from '../entities/read/read-sql.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { Signal } from '../signal.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */

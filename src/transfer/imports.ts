@@ -1,7 +1,8 @@
 import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { createRefusal, Fault } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { ImportsQuery } from './imports-schema.ts'
 import { beginImportSql, endImportSql, listImportsSql } from './sql.ts'
 

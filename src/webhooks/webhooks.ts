@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Database, Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
 import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
@@ -9,6 +8,7 @@ import {
   type Locked,
   ownAuthor,
 } from '../organizations/change-organization.ts'
+import type { Call } from '../route/call.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'

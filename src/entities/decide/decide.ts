@@ -1,9 +1,9 @@
-import type { Operation } from '../../changes/schema.ts'
 import { type Answer, currentAnswers } from '../../consents/answers.ts'
 import { buildOtherVersionRefusal, meetsIfMatch } from '../../entity-tag.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { findInvisible } from '../../invisible-characters.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import type { Operation } from '../../organizations/logged-changes.ts'
 import { notANumber, readPhone } from '../../phone-numbers.ts'
 import { phoneColumns, plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
 import {

@@ -1,5 +1,4 @@
 import type { Database } from '../../db/db.ts'
-import type { Call } from '../../http/pipeline/route.ts'
 import {
   type Attribute,
   cachedDefinitions,
@@ -8,6 +7,7 @@ import {
   isRelationship,
   peopleStackId,
 } from '../../organizations/definitions.ts'
+import type { Call } from '../../route/call.ts'
 import type { Signal } from '../../signal.ts'
 import {
   fillLabel,

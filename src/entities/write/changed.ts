@@ -1,5 +1,5 @@
-import type { StoredResponse } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import type { StoredResponse } from '../../route/call.ts'
 import { type Change, type Decision, idOfDecision } from '../decide/decide.ts'
 import { erasableValues } from '../decide/erasable-values.ts'
 import type { EntityRow } from '../entity-row.ts'

@@ -1,4 +1,4 @@
-import { announceCommit } from '../../changes/commit-events.ts'
+import { announceCommit } from '../../db/commit-events.ts'
 import type { Database } from '../../db/db.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { isConflict, isUnavailable } from '../../db/pg-errors.ts'

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Database } from '../../db/db.ts'
 import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
-import type { StoredResponse } from '../../idempotency/kept-responses.ts'
 import { keyedTransaction } from '../../idempotency/keyed-transaction.ts'
+import type { StoredResponse } from '../../route/call.ts'
+import { type Call, type Keyed, sequenceHeader, type Written } from '../../route/call.ts'
+import type { HandlerResult } from '../../route/result.ts'
+import type { Route } from '../../route/route.ts'
 import { refusalOf } from './reply.ts'
-import { type Call, type HandlerResult, type Keyed, type Route, sequenceHeader, type Written } from './route.ts'
 
 const maxKeyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }

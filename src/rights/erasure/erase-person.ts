@@ -3,12 +3,12 @@ import { recordIdOf } from '../../entities/identifiers.ts'
 import { insertTombstonesSql } from '../../entities/write/store-sql.ts'
 import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../entity-tag.ts'
 import { Fault } from '../../errors.ts'
-import type { Written } from '../../http/pipeline/route.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
 import { readLedgerSigner } from '../../ledger/keys.ts'
 import { readOrigin } from '../../ledger/ledger.ts'
 import { type Author, changeOrganization } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
+import type { Written } from '../../route/call.ts'
 import type { Signal } from '../../signal.ts'
 import {
   addCount,

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
-import type { Database } from '../db/db.ts'
-import { perDatabase } from '../db/per-database.ts'
+import type { Database } from './db.ts'
+import { perDatabase } from './per-database.ts'
 
 const events = perDatabase(() => new EventEmitter<{ commit: [organizationId: number] }>().setMaxListeners(0))
 
