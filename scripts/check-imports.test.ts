@@ -19,6 +19,7 @@ describe('an import that the rules allow', () => {
     ['src/entities/read-sql.ts', '../profile-fields.ts'],
     ['src/consents/contactable-sql.ts', '../changes/people-sql.ts'],
     ['src/entities/plan.ts', '../errors.ts'],
+    ['src/entities/write/load.ts', '../past/past-state.ts'],
     ['src/http/pipeline/pipeline.ts', '../../auth/verify.ts'],
     ['src/auth/verify.ts', '../organizations/organizations.ts'],
     ['src/db/embedded.ts', './embedded/cluster.ts'],
@@ -58,6 +59,7 @@ describe('an import against the rules', () => {
     ['src/people/people.ts', '../../test/support/app.ts', 'src/ does not import test/support/app.ts'],
     ['examples/people.ts', '../src/errors.ts', 'examples/ does not import src/errors.ts'],
     ['client/src/entities.ts', '../../src/people/schema.ts', 'client/ does not import src/people/schema.ts'],
+    ['src/entities/past/as-of.ts', '../write/load-sql.ts', 'entities/past/ does not import entities/write/'],
     ['src/webhooks/webhooks.ts', '../organizations/head.ts', 'change an organization by it'],
     ['cli/main.ts', '../test/support/app.ts', 'cli/ does not import test/support/app.ts'],
   ])('is reported: %s → %s', (path, specifier, message) => {

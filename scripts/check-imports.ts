@@ -30,6 +30,9 @@ const technicalModules: Record<string, string[]> = {
 /** The technical modules that every module with a noun may import. */
 const below = ['route', 'db']
 
+/** The folders of entities/, in columns of the same meaning. Files beside the folders may import any, and be imported by any. */
+const entityColumns = [['write'], ['past', 'read'], ['indexes']]
+
 /** The top-level folders and the folders that each may import. A folder that is not listed may import any. */
 const areas: Record<string, string[]> = {
   src: ['src', 'client'],
@@ -123,12 +126,23 @@ const rules: ImportRule[] = [
       !(to.role === 'sql' && to.module === from.module),
   },
   {
+    message: (from, to) => `entities/${folderOf(from)}/ does not import entities/${folderOf(to)}/`,
+    isBroken: (from, to) => {
+      if (from.module !== 'entities' || to.module !== 'entities') return false
+      const [own, other] = [from, to].map(file => entityColumns.findIndex(each => each.includes(folderOf(file)!)))
+      return folderOf(from) !== folderOf(to) && own! >= 0 && other! >= 0 && other! <= own!
+    },
+  },
+  {
     message: (from, to) =>
       `${from.module}/ does not import ${to.module}/: it imports ${listed(reachable(from.module!))}`,
     isBroken: (from, to) =>
       inModule(from) && inModule(to) && from.module !== to.module && !reachable(from.module!).includes(to.module!),
   },
 ]
+
+/** The folder of a file within its module. */
+const folderOf = ({ path }: File): string | undefined => path.split('/').slice(2, -1)[0]
 
 function listed(folders: string[]): string {
   return folders.length === 0 ? 'no module' : folders.map(folder => `${folder}/`).join(', ')

@@ -79,8 +79,8 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       operationId: 'listAttributes',
       summary: 'List the attributes',
       answer: listSchema(attributeSchema),
-      handle: async ({ db, caller, signal }) => {
-        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const definitions = await definitionsWithProgress(context, signal)
         const items = definitions.attributes.map(attribute => attributeToJson(attribute, definitions))
         return { status: 200, data: { items } }
       },
@@ -91,8 +91,8 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       scope: 'schema:read',
       operationId: 'getAttribute',
       summary: 'Read an attribute',
-      handle: async ({ db, caller, params, signal }) => {
-        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
+      handle: async ({ context, params, signal }) => {
+        const definitions = await definitionsWithProgress(context, signal)
         return { status: 200, data: attributeToJson(findAttribute(definitions, Number(params.id)), definitions) }
       },
     }),

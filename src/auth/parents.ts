@@ -1,4 +1,5 @@
 import { organizationOf } from '../actor-names.ts'
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { isUuid } from '../formats.ts'
 import type { Caller, Credential } from '../route/caller.ts'
@@ -39,7 +40,7 @@ export function createParents(db: Database, nowMs: () => number): Parents {
   const sessions = createTtlCache(
     (key, signal) => {
       const [organization_id, session_id] = key.split(' ')
-      return exists(readLiveSession(db, Number(organization_id), session_id!, signal))
+      return exists(readLiveSession(contextOf(db, Number(organization_id)), session_id!, signal))
     },
     { nowMs, ...cacheTimes },
   )

@@ -1,4 +1,5 @@
 import type { Limits } from '../config.ts'
+import { contextOf } from '../db/context.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
@@ -170,7 +171,7 @@ export async function relatedEntities(
 ): Promise<HandlerResult> {
   const { db, caller, signal, body } = call
   const organization_id = caller.organization.id
-  const definitions = await currentDefinitions(db, organization_id, signal)
+  const definitions = await currentDefinitions(contextOf(db, organization_id), signal)
   const stack_id = targetOf(body.target, definitions)
   const position = positionFrom(body, body.sorting_type, stack_id, call.limits)
   requireScope(caller, readScopeOf(stack_id))

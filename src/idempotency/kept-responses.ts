@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/db.ts'
+import type { Within } from '../db/context.ts'
 import { createRefusal, type Refusal } from '../errors.ts'
 import type { RequestKey, StoredResponse } from '../route/call.ts'
 import { forgetExpiredKeysSql, insertKeys, readKeysSql } from './sql.ts'
@@ -18,11 +18,7 @@ export type StoredKey = RequestKey & StoredResponse & { expired: boolean }
 export type StoredKeys = ReadonlyMap<string, StoredKey>
 
 /** Reads what is stored under the keys and those of their batches. The transaction has locked the head, so no other one of kith stores a response meanwhile. */
-export async function readKeys(
-  tx: Transaction,
-  organization_id: number,
-  keys: readonly WriteKey[],
-): Promise<StoredKeys> {
+export async function readKeys({ tx, organization_id }: Within, keys: readonly WriteKey[]): Promise<StoredKeys> {
   if (keys.length === 0) return noKeys
   const ids = new Set(keys.flatMap(({ id, batch_id }) => (batch_id === undefined ? id : [id, batch_id])))
   const stored = await tx.query<StoredKey>(readKeysSql, [organization_id, [...ids], expiredBefore()])
@@ -55,8 +51,7 @@ export const otherRequestRefusal: Refusal = createRefusal(
 
 /** Stores responses under their keys, and the keys of their batches. Returns a promise for each statement. */
 export function keepResponses(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   responses: readonly (WriteKey & StoredResponse)[],
   { keys, at }: { keys: StoredKeys; at: string },
 ): Promise<unknown>[] {

@@ -44,8 +44,7 @@ export function recordRoutes({ limits }: Config, schemas: EntitySchemas): Route[
 }
 
 /** The id of the stack in the path. A stack is never deleted and its key and kind never change, so a cached one is sufficient. */
-async function stackOf({ db, caller, params, signal }: Call): Promise<number> {
-  const { id } = caller.organization
-  const known = (await cachedDefinitions(db, id, signal)).stacks.find(stack => stack.key === params.stack_key)
-  return known?.id ?? findStack(await currentDefinitions(db, id, signal), params.stack_key!).id
+async function stackOf({ context, params, signal }: Call): Promise<number> {
+  const known = (await cachedDefinitions(context, signal)).stacks.find(stack => stack.key === params.stack_key)
+  return known?.id ?? findStack(await currentDefinitions(context, signal), params.stack_key!).id
 }

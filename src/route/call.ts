@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import type { Context } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Refusal } from '../errors.ts'
@@ -30,9 +31,8 @@ export type Written = { sequence: number; changes?: readonly object[] }
 /** The header of a write's response with the number of the change log that includes it, see {@link Written}. */
 export const sequenceHeader = 'X-Kith-Sequence'
 
-/** The argument of a handler: everything that the pipeline has established about a request. */
-export type Call<Body = unknown> = {
-  db: Database
+/** A request, as the pipeline has read and checked it. */
+export type Input<Body = unknown> = {
   limits: Config['limits']
   caller: Caller
   /** Path parameters by name, percent-decoded once and checked. */
@@ -47,8 +47,6 @@ export type Call<Body = unknown> = {
   mediaType: string | undefined
   /** Whether the query has `dry_run=true`. Only true on rows with `dryRun`. */
   isDryRun: boolean
-  /** Whether `db` is a standby, which may be older than the primary. */
-  isReader: boolean
   written: Written
   /** Only on a row that keeps its responses itself, for a request with an Idempotency-Key. */
   keyed?: Keyed
@@ -66,6 +64,15 @@ export type Call<Body = unknown> = {
   within: <T>(work: () => Promise<T>) => Promise<T>
   /** Aborts at the deadline. Running statements are then cancelled on the server. */
   signal: Signal
+}
+
+/** The argument of a handler: the request, and its organization with the connections of the row's lane. */
+export type Call<Body = unknown> = Input<Body> & {
+  context: Context
+  /** The connections of `context`. */
+  db: Database
+  /** Whether they lead to a standby, which may be older than the primary. */
+  isReader: boolean
 }
 
 /** A stored response. `body` is JSON text, of the data or of the refusal. */

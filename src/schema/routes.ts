@@ -18,8 +18,8 @@ export function schemaRoutes(): Route[] {
       summary: 'Read all definitions of the organization',
       tag: 'Schema',
       answer: schema,
-      handle: async ({ db, caller, signal }) => {
-        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const definitions = await definitionsWithProgress(context, signal)
         const stacks = definitions.stacks.map(stackToJson)
         const attributes = definitions.attributes.map(attribute => attributeToJson(attribute, definitions))
         return { status: 200, data: { stacks, attributes, consent_types: definitions.consent_types } }

@@ -87,11 +87,11 @@ export async function deleteSegment(call: DefinitionCall, key: string): Promise<
  * them under `handling=strict`. A filter that is invalid has none: its write is refused.
  */
 export async function findWarnings(
-  { db, caller, signal, preferences }: Call<unknown>,
+  { context, db, signal, preferences }: Call<unknown>,
   key: string,
   filter: unknown,
 ): Promise<Detail[]> {
-  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const definitions = await currentDefinitions(context, signal)
   const parsed = parseIfValid(() => parseFilter(filter, definitions, peopleStackId, { ofSegment: key }))
   if (!parsed) return []
   const isStrict = preferences.handling === 'strict'

@@ -36,8 +36,8 @@ export function stackRoutes(): Route[] {
       operationId: 'listStacks',
       summary: 'List the stacks',
       answer: listSchema(stackSchema),
-      handle: async ({ db, caller, signal }) => {
-        const { stacks } = await currentDefinitions(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const { stacks } = await currentDefinitions(context, signal)
         return { status: 200, data: { items: stacks.map(stackToJson) } }
       },
     }),
@@ -47,8 +47,8 @@ export function stackRoutes(): Route[] {
       scope: 'schema:read',
       operationId: 'getStack',
       summary: 'Read a stack',
-      handle: async ({ db, caller, params, signal }) => {
-        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+      handle: async ({ context, params, signal }) => {
+        const definitions = await currentDefinitions(context, signal)
         return { status: 200, data: stackToJson(findStack(definitions, params.stack_key!)) }
       },
     }),

@@ -1,4 +1,5 @@
-import { awaitPipelined, type Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
+import { awaitPipelined } from '../db/db.ts'
 import type { Snapshot } from '../db/snapshot.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { RowPrinter } from '../entities/read/composite-row-parser.ts'
@@ -20,15 +21,15 @@ export type ExportBody = { after_id?: string; links?: 'id' }
 
 /** Streams all entities of a stack as lines, in order of their ids, as they were at one moment. */
 export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): Promise<HandlerResult> {
-  const { db, caller, body, signal } = call
+  const { context, body, signal } = call
   const stack_id = await kind.stackOf(call)
   const after_id = startOf({
     direction: 'asc',
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
-  const { snapshot, close } = await openExportedSnapshot(db, caller.organization.id)
+  const { snapshot, close } = await openExportedSnapshot(context.db, context.organization_id)
   try {
-    const definitions = await definitionsOf(db, snapshot, caller.organization.id, signal)
+    const definitions = await definitionsOf(context, snapshot, signal)
     const isById = body.links === 'id'
     return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, signal }) }
   } catch (error) {
@@ -38,14 +39,9 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
 }
 
 /** The definitions, no older than the snapshot. */
-export async function definitionsOf(
-  db: Database,
-  snapshot: Snapshot,
-  organization_id: number,
-  signal: Signal,
-): Promise<Definitions> {
-  const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
-  return definitionsAt(db, organization_id, head!.schema_version, signal)
+export async function definitionsOf(context: Context, snapshot: Snapshot, signal: Signal): Promise<Definitions> {
+  const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [context.organization_id])
+  return definitionsAt(context, head!.schema_version, signal)
 }
 
 type Export = {

@@ -86,9 +86,9 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       operationId: 'listWebhooks',
       summary: 'List the webhooks',
       answer: webhookList,
-      handle: async ({ db, caller, signal }) => ({
+      handle: async ({ context, signal }) => ({
         status: 200,
-        data: { items: await listWebhooks(db, caller.organization.id, signal) },
+        data: { items: await listWebhooks(context, signal) },
       }),
     }),
     route({
@@ -100,7 +100,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       answer: webhook,
       handle: async call => ({
         status: 200,
-        data: await findWebhook(call.db, call.caller.organization.id, idOf(call), call.signal),
+        data: await findWebhook(call.context, idOf(call), call.signal),
       }),
     }),
     definitionWrite<WebhookPatch>({
@@ -210,7 +210,7 @@ function actionRoutes(webhookAllow: readonly string[], webhookCallOf: (call: Cal
       answer: deliveryPage,
       handle: async call => ({
         status: 200,
-        data: await listDeliveries(call.db, call.caller.organization.id, idOf(call as Call), call.body, call.signal),
+        data: await listDeliveries(call.context, idOf(call as Call), call.body, call.signal),
       }),
     }),
   ]

@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts'
+import { contextOf } from '../../db/context.ts'
 import type { BatchCall, Call, Following, FollowingCall, StreamingCall } from '../../route/call.ts'
 import type { Caller } from '../../route/caller.ts'
 import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '../input/bind.ts'
@@ -57,8 +58,10 @@ function callOf(
   input?.validate(bound.value, bound.boundFrom)
   if (dryRun.isBodyMember && bound.value.dry_run === true && headers['idempotency-key'] !== undefined)
     throwKeyedDryRun()
+  const share = db.shareOf(organization_id, lane)
   return {
-    db: db.shareOf(organization_id, lane),
+    context: contextOf(share, organization_id),
+    db: share,
     limits: config.limits,
     caller,
     params,

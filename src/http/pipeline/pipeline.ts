@@ -1,4 +1,5 @@
 import type { Limits } from '../../config.ts'
+import { contextOf } from '../../db/context.ts'
 import { refuse } from '../../errors.ts'
 import { type Call, sequenceHeader } from '../../route/call.ts'
 import type { Caller } from '../../route/caller.ts'
@@ -108,9 +109,10 @@ function handle(
   if (isWrite || (header === undefined && reads.isPlain({ prefersReader }))) return run(call)
   const { id: organization_id } = call.caller.organization
   const sequence = header === undefined ? undefined : readIfSequence(header)
-  return reads.run({ organization_id, sequence, prefersReader, signal: call.signal }, (db, isReader) =>
-    run({ ...call, db: db.shareOf(organization_id, lane), isReader }),
-  )
+  return reads.run({ organization_id, sequence, prefersReader, signal: call.signal }, (pool, isReader) => {
+    const db = pool.shareOf(organization_id, lane)
+    return run({ ...call, context: contextOf(db, organization_id), db, isReader })
+  })
 }
 
 /** Refuses a write to a process that only reads, before it reaches the database. */

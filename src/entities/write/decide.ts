@@ -16,8 +16,6 @@ import {
   type Target,
 } from '../entity-row.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
-import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from '../write/plan.ts'
-import { claimsOf, type Holders, takenRefusal } from '../write/unique.ts'
 import { canCreate, isCompleting, type Write } from '../write-request.ts'
 import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
 import {
@@ -27,6 +25,8 @@ import {
   fillAttributes,
   type Resolve,
 } from './decide-attributes.ts'
+import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from './plan.ts'
+import { claimsOf, type Holders, takenRefusal } from './unique.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
 export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }
