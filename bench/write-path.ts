@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type * as Config from '../src/config.ts'
+import type * as Contexts from '../src/db/context.ts'
 import type * as Databases from '../src/db/db.ts'
 import { urlOfDatabase } from '../src/db/embedded.ts'
 import type * as Migrations from '../src/db/migrate.ts'
@@ -27,6 +28,8 @@ async function openPath(postgres: BenchPostgres, name: string, folder: string): 
   const { migrate } = await load<typeof Migrations>('db/migrate.ts')
   const { writeArray } = await load<typeof Queue>('entities/write/request-coalescing.ts')
   const { createOrganization } = await load<typeof Organizations>('organizations/organizations.ts')
+  // Revisions before decision 71 take the database and the number.
+  const contexts = await load<typeof Contexts>('db/context.ts').catch(() => undefined)
   const { limits } = (await load<typeof Config>('config.ts')).loadConfig({})
   await postgres.createDatabase(name)
   const url = urlOfDatabase(postgres.url, name)
@@ -34,13 +37,14 @@ async function openPath(postgres: BenchPostgres, name: string, folder: string): 
   // With one connection, one process of PostgreSQL does all the work of a side.
   const db = openDatabase(url, { connections: 1, statementTimeoutMs: 60_000 } as Parameters<typeof openDatabase>[1])
   const { id } = await createOrganization(db, 'bench')
+  const reached = (contexts ? [contexts.contextOf(db, id)] : [db, id]) as unknown as [Contexts.Context]
   const [backend] = await db.query<{ pid: number }>(statement('', 'select pg_backend_pid() as pid'), [])
   return {
     backend: backend!.pid,
     nodeUs: [],
     close: () => db.close(),
     write: async writes => {
-      const failed = (await writeArray(db, id, writes, { limits })).find(outcome => !('done' in outcome))
+      const failed = (await writeArray(...reached, writes, { limits })).find(outcome => !('done' in outcome))
       if (failed) throw new Error(`${name}: ${JSON.stringify(failed)}`)
     },
   }

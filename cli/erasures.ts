@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { contextOf } from '../src/db/context.ts'
 import { type CertificateContent, CertificateError, verifyCertificate } from '../src/ledger/certificate.ts'
 import { applyErasures } from '../src/rights/erasure/apply-erasures.ts'
 import type { ErasureRow } from '../src/rights/erasure/erase-person.ts'
@@ -70,7 +71,8 @@ function applyCommand(environment: NodeJS.ProcessEnv): Command {
       const certificates = await parseCertificates(text, organization.key)
       const people = `the people of ${certificates.length} certificates, and those whom ${organization.key} knows as erased`
       await confirm(options, `Erase again ${people}? It cannot be undone.`)
-      const context = { db, organization, originName: config.ledgerOrigin }
+      const { id, key: organization_key } = organization
+      const context = { ...contextOf(db, id), organization_key, originName: config.ledgerOrigin }
       const value = await applyErasures(context, certificates)
       const lines = value.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
       const messages = [`Erased ${value.length} ${value.length === 1 ? 'person' : 'people'} again.`]

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type Change, type ChangeStream, isKithError } from '../client/index.ts'
-import { operations, subjects } from '../src/changes/schema.ts'
+import { operations, subjects } from '../src/organizations/logged-changes.ts'
 import { newPlainCommand, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'

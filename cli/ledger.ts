@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { loadConfig } from '../src/config.ts'
+import { contextOf } from '../src/db/context.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
 import { type AuditResult, auditLedger, readKeptCheckpoint } from '../src/ledger/audit.ts'
 import { listLedgerKeys, rotateLedgerKey } from '../src/ledger/keys.ts'
@@ -37,7 +38,7 @@ function checkpointCommand(environment: NodeJS.ProcessEnv): Command {
   return addOrg(command).action((options: OrgOptions) =>
     withSession(environment, async ({ config, db }) => {
       const { id } = await requireOrganization(db, options.org)
-      const { checkpoint, size } = await readLedger(db, id, config.ledgerOrigin)
+      const { checkpoint, size } = await readLedger(contextOf(db, id), config.ledgerOrigin)
       printResult(options, { value: { checkpoint, size }, lines: [checkpoint.trimEnd()] })
     }),
   )
@@ -95,7 +96,7 @@ async function verify(
     size = all
   }
   try {
-    return await auditLedger(db, id, { since, concurrency: connections, onProgress })
+    return await auditLedger(contextOf(db, id), { since, concurrency: connections, onProgress })
   } finally {
     progress.end()
   }
@@ -119,7 +120,7 @@ function keysCommand(environment: NodeJS.ProcessEnv): Command {
   return addOrg(command).action((options: OrgOptions & FormatOption) =>
     withSession(environment, async ({ config, db }) => {
       const { id } = await requireOrganization(db, options.org)
-      const keys = await readVerifierKeys(db, id, config.ledgerOrigin)
+      const keys = await readVerifierKeys(contextOf(db, id), config.ledgerOrigin)
       await printRows(formatOf(options), [{ name: 'key', isWhole: true }, 'created_at', 'retired_at'], keys)
     }),
   )

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { renewLogId } from '../src/changes/log-id.ts'
+import { contextOf } from '../src/db/context.ts'
 import type { Database } from '../src/db/db.ts'
 import { listOrganizations, type Organization } from '../src/organizations/organizations.ts'
 import { newPlainCommand, UsageError } from './command.ts'
@@ -28,7 +29,7 @@ function renewCommand(environment: NodeJS.ProcessEnv): Command {
       return withSession(environment, async ({ db }) => {
         const renewed = []
         for (const { id, key } of await organizationsOf(db, options))
-          renewed.push({ organization: key, ...(await renewLogId(db, id)) })
+          renewed.push({ organization: key, ...(await renewLogId(contextOf(db, id))) })
         await printRows(formatOf(options), ['organization', 'log_id', 'head'], renewed)
       })
     })

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { defaultLimits } from '../src/config.ts'
+import { contextOf } from '../src/db/context.ts'
 import type { Database } from '../src/db/db.ts'
 import { deleteOrganization, requireDeletable } from '../src/organizations/deletion.ts'
 import {
@@ -75,7 +76,7 @@ function deleteCommand(environment: NodeJS.ProcessEnv): Command {
 async function contentsOf(db: Database, key: string): Promise<string[]> {
   const organization = await findOrganization(db, key)
   if (!organization) return []
-  const { counts } = await describeOrganization(db, organization.id, defaultLimits)
+  const { counts } = await describeOrganization(contextOf(db, organization.id), defaultLimits)
   return [
     `The organization ${key} was created at ${organization.created_at}. It has:`,
     ...Object.entries(counts).map(([name, count]) => `  ${formatCount(count).padStart(12)} ${name.replace('_', ' ')}`),

@@ -8,23 +8,30 @@ const columns = [
   ['filters', 'search', 'transfer'],
   ['entities'],
   ['relationships', 'consents', 'observed'],
-  ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions', 'idempotency'],
-  ['organizations'],
-  ['followers'],
+  ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions'],
   ['changes'],
+  ['organizations'],
+  ['followers', 'idempotency'],
 ]
 
 /** The technical modules, which own no noun, and the modules that each may import. */
 const technicalModules: Record<string, string[]> = {
-  http: ['auth', 'sessions', 'idempotency', 'readers', 'db'],
-  auth: ['sessions', 'organizations', 'changes', 'db'],
-  readers: ['db'],
+  http: ['auth', 'sessions', 'idempotency', 'readers', 'route', 'db'],
+  auth: ['sessions', 'organizations', 'route', 'db'],
+  readers: ['route', 'db'],
+  route: ['db'],
   db: [],
-  access: ['http', 'auth', 'sessions', 'organizations', 'db'],
-  operations: ['http', 'auth', 'entities', 'organizations', 'webhooks', 'followers', 'instruments', 'db'],
-  openapi: ['http'],
-  instruments: ['http', 'db'],
+  access: ['auth', 'sessions', 'organizations', 'route', 'db'],
+  operations: ['http', 'auth', 'entities', 'organizations', 'webhooks', 'followers', 'instruments', 'route', 'db'],
+  openapi: ['http', 'route'],
+  instruments: ['http', 'route', 'db'],
 }
+
+/** The technical modules that every module with a noun may import. */
+const below = ['route', 'db']
+
+/** The folders of entities/, in columns of the same meaning. Files beside the folders may import any, and be imported by any. */
+const entityColumns = [['write'], ['past', 'read'], ['indexes']]
 
 /** The top-level folders and the folders that each may import. A folder that is not listed may import any. */
 const areas: Record<string, string[]> = {
@@ -48,9 +55,6 @@ const sharedWithTransfer = ['src/formats.ts', 'src/instant.ts', 'src/scalars.ts'
 /** The files of the client that the service imports: the formats that both read. They use nothing of Node and no package. */
 const sharedWithService = ['distinct-members', 'ledger-text', 'ledger-proof'].map(name => `client/src/${name}.ts`)
 
-/** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
-const routeTable = 'src/http/pipeline/route.ts'
-
 /** The lock of the head of an organization, and the only files that take it: every change of an organization has their shape. */
 const headLock = 'src/organizations/head.ts'
 const lockingFiles = /^src\/(organizations\/change-organization|entities\/write\/\w+)\.ts$/
@@ -66,11 +70,10 @@ type File = { path: string; area: string; module: string | undefined; role: 'rou
 
 type ImportRule = {
   message: (from: File, to: File) => string
-  isBroken: (from: File, to: File, typeOnly: boolean) => boolean
+  isBroken: (from: File, to: File) => boolean
 }
 
 const inModule = (file: File) => file.module !== undefined
-const hasNoun = (file: File) => inModule(file) && technicalModules[file.module!] === undefined
 const isEntryPoint = (file: File) => entryPoints.includes(file.path)
 
 /** The import rules. Only the first broken rule of an import is reported. Tests may import any file. */
@@ -123,22 +126,23 @@ const rules: ImportRule[] = [
       !(to.role === 'sql' && to.module === from.module),
   },
   {
-    message: (_, to) =>
-      `from http/ a module imports only types of route.ts, and its routes also the values of route.ts, not ${to.path}`,
-    isBroken: (from, to, typeOnly) =>
-      hasNoun(from) && to.module === 'http' && !(to.path === routeTable && (typeOnly || from.role === 'routes')),
+    message: (from, to) => `entities/${folderOf(from)}/ does not import entities/${folderOf(to)}/`,
+    isBroken: (from, to) => {
+      if (from.module !== 'entities' || to.module !== 'entities') return false
+      const [own, other] = [from, to].map(file => entityColumns.findIndex(each => each.includes(folderOf(file)!)))
+      return folderOf(from) !== folderOf(to) && own! >= 0 && other! >= 0 && other! <= own!
+    },
   },
   {
     message: (from, to) =>
       `${from.module}/ does not import ${to.module}/: it imports ${listed(reachable(from.module!))}`,
     isBroken: (from, to) =>
-      inModule(from) &&
-      inModule(to) &&
-      from.module !== to.module &&
-      !(hasNoun(from) && to.module === 'http') &&
-      !reachable(from.module!).includes(to.module!),
+      inModule(from) && inModule(to) && from.module !== to.module && !reachable(from.module!).includes(to.module!),
   },
 ]
+
+/** The folder of a file within its module. */
+const folderOf = ({ path }: File): string | undefined => path.split('/').slice(2, -1)[0]
 
 function listed(folders: string[]): string {
   return folders.length === 0 ? 'no module' : folders.map(folder => `${folder}/`).join(', ')
@@ -147,7 +151,7 @@ function listed(folders: string[]): string {
 /** The other modules that a module may import. */
 function reachable(module: string): string[] {
   const column = columns.findIndex(modules => modules.includes(module))
-  return technicalModules[module] ?? [...columns.slice(column + 1).flat(), 'db']
+  return technicalModules[module] ?? [...columns.slice(column + 1).flat(), ...below]
 }
 
 function fileOf(path: string): File {
@@ -168,7 +172,7 @@ export function checkImports(sources: Source[]): Violation[] {
   ].sort((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1))
 }
 
-type Import = { line: number; target: string; typeOnly: boolean }
+type Import = { line: number; target: string }
 
 /** The files that a file imports, with type imports, re-exports and `import()`, without packages. */
 function importsOf(source: Source): Import[] {
@@ -177,18 +181,17 @@ function importsOf(source: Source): Import[] {
   visit(source, node => {
     const literal = importing.test(node.type) ? (node.source as (Node & { value: unknown }) | null) : null
     if (typeof literal?.value !== 'string' || !literal.value.startsWith('.')) return
-    const typeOnly = node.type === 'TSImportType' || [node.importKind, node.exportKind].includes('type')
     const target = posix.join(posix.dirname(source.path), literal.value)
-    found.push({ line: lineOf(source.text, literal.start), target, typeOnly })
+    found.push({ line: lineOf(source.text, literal.start), target })
   })
   return found
 }
 
 function checkRules(from: File, imports: Import[]): Violation[] {
   if (from.role === 'test') return []
-  return imports.flatMap(({ line, target, typeOnly }) => {
+  return imports.flatMap(({ line, target }) => {
     const to = fileOf(target)
-    const rule = rules.find(({ isBroken }) => isBroken(from, to, typeOnly))
+    const rule = rules.find(({ isBroken }) => isBroken(from, to))
     return rule ? [{ path: from.path, line, message: rule.message(from, to) }] : []
   })
 }

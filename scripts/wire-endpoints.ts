@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox'
 import { routeTable } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
-import { type ParameterKind, type Repetition, type Route, repetitionOf } from '../src/http/pipeline/route.ts'
 import { healthRows } from '../src/http/routes/health.ts'
 import { Type } from '../src/json-schema.ts'
+import { type ParameterKind, type Repetition, type Route, repetitionOf } from '../src/route/route.ts'
 
 type TypeOf = (schema: TSchema, indent: string) => string
 type Members = Record<string, string | false | undefined>

@@ -1,5 +1,4 @@
 import { attributeRules, attributeTypes, operandKind, ruleNames, typesText } from '../src/attribute-rules.ts'
-import { operationFacts, operations, subjects } from '../src/changes/schema.ts'
 import { channelTable } from '../src/channels.ts'
 import { defaultLimits } from '../src/config.ts'
 import { methods } from '../src/consents/evidence.ts'
@@ -7,6 +6,7 @@ import { batchBody } from '../src/entities/batch.ts'
 import { filterLimits } from '../src/filters/grammar.ts'
 import { maxFields } from '../src/filters/schema.ts'
 import { declaredTypes } from '../src/observed/schema.ts'
+import { operationFacts, operations, subjects } from '../src/organizations/logged-changes.ts'
 import { pageLanguages } from '../src/organizations/settings-schema.ts'
 import {
   flagFields,
@@ -47,7 +47,7 @@ const tables: Record<string, string[][]> = {
     description,
   ]),
   'src/attribute-rules.ts': ruleNames.map(name => [`\`${name}\``, typesText(name), attributeRules[name].description]),
-  'src/changes/schema.ts': operations.map(operation => {
+  'src/organizations/logged-changes.ts': operations.map(operation => {
     const { event, description } = operationFacts[operation]
     return [`\`${operation}\``, `\`${event}\``, description]
   }),

@@ -59,7 +59,7 @@ function addRule() {
 /** An attribute that is archived is not updated, but archived. */
 function addEvent() {
   copy.edit(
-    'src/changes/schema.ts',
+    'src/organizations/logged-changes.ts',
     '  merge: {',
     "  archive: { event: 'archived', description: 'It is out of use.' },\n  merge: {",
   )

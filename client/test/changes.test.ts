@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { renewLogId } from '../../src/changes/log-id.ts'
+import { contextOf } from '../../src/db/context.ts'
 import { breakingProxy } from '../../test/support/command.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
@@ -119,7 +120,7 @@ describe('client.changes.follow', () => {
     const ended = take(following, start + 2).catch(error => error)
     await client.people.create({ external_id: 'ada' })
     await expect.poll(() => following.logId).toBeDefined()
-    await renewLogId(service.db, organization.id)
+    await renewLogId(contextOf(service.db, organization.id))
     expect(await ended).toMatchObject({ status: 410, message: expect.stringContaining('another numbering') })
     const logId = following.logId
     const later = await take(client.changes.follow({ after: 0, logId }), 1).catch(error => error)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { subjects } from '../../src/changes/schema.ts'
+import { subjects } from '../../src/organizations/logged-changes.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { retryWaitsMs } from '../../src/webhooks/schedule.ts'
 import type { Sender } from '../../src/webhooks/send.ts'

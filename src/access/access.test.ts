@@ -4,6 +4,7 @@ import { sendAsPage } from '../../test/support/browser-session.ts'
 import { type Organization, startService, useOwnService } from '../../test/support/service.ts'
 import { rotateKeys } from '../auth/keys.ts'
 import { issueToken as makeToken } from '../auth/token.ts'
+import { contextOf } from '../db/context.ts'
 import { endSession, startSession } from '../sessions/sessions.ts'
 
 const service = useOwnService()
@@ -226,7 +227,7 @@ describe('a token that a token, a client or a session makes', () => {
     const grandchild = await mint(child, { ...expiry, expires_in: 60 })
     expect(await statusOf(grandchild)).toBeLessThan(300)
     expect((await service.sender(child)('POST', '/v1/tokens', { ...expiry, expires_in: 7_200 })).status).toBe(400)
-    await endSession(service.db, id, session.id)
+    await endSession(contextOf(service.db, id), session.id)
     const fresh = await startService({}, service.databaseUrl)
     try {
       for (const ended of [child, grandchild])

@@ -1,5 +1,5 @@
-import type { Caller } from '../auth/caller.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
+import type { Caller } from '../route/caller.ts'
 import type { Scope } from '../scopes.ts'
 
 /** Throws a Fault of 400 that names each scope of the body that the caller does not have. */

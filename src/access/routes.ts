@@ -1,6 +1,6 @@
-import { type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
+import { type Route, route } from '../route/route.ts'
 import { sessionList } from '../sessions/schema.ts'
 import { listSessions, revokeSession } from '../sessions/sessions.ts'
 import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'
@@ -125,8 +125,8 @@ function sessionRoutes(): Route[] {
       summary: 'List the sessions of the console',
       description: 'The sessions that have not ended, newest first, at most 1,000.',
       answer: sessionList,
-      handle: async ({ db, caller, signal }) => {
-        const items = await listSessions(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const items = await listSessions(context, signal)
         return { status: 200, data: { items } }
       },
     }),
@@ -140,8 +140,8 @@ function sessionRoutes(): Route[] {
       summary: 'End a session of the console',
       description: 'Its cookie is refused within ten seconds.',
       answer: Type.Literal(true),
-      handle: async ({ db, caller, params, signal }) => {
-        await revokeSession(db, caller.organization.id, params.session_id!, signal)
+      handle: async ({ context, params, signal }) => {
+        await revokeSession(context, params.session_id!, signal)
         return { status: 200, data: true }
       },
     }),

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { actorNameMessage, organizationOf } from '../actor-names.ts'
-import type { Credential } from '../auth/caller.ts'
 import { isSubject } from '../auth/claims.ts'
 import { issueToken } from '../auth/token.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
 import { withUnseen } from '../invisible-characters.ts'
+import type { Call } from '../route/call.ts'
+import type { Credential } from '../route/caller.ts'
 import { requireGrantable } from './grantable-scopes.ts'
 import type { ApiTokenBody, ApiTokenShape } from './schema.ts'
 

@@ -61,7 +61,7 @@ type Declaration = { body: AttributeBody; path: string }
 type AttributesWithDefinitions = { attributes: Attribute[]; definitions: Definitions }
 
 async function declare(call: DefinitionCall, declarations: readonly Declaration[]): Promise<AttributesWithDefinitions> {
-  const known = await cachedDefinitions(call.db, call.organization_id, call.signal)
+  const known = await cachedDefinitions(call, call.signal)
   throwIfLimitReached('attributes', known, call.limits, declarations.length)
   await checkForms(declarations)
   let firstId = 0

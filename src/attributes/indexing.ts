@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../db/db.ts'
+import type { Context, Reading } from '../db/context.ts'
 import {
   type Attribute,
   type AttributeIndex,
@@ -29,15 +29,11 @@ export function indexState({ indexed, index }: Attribute) {
 }
 
 /** The current definitions, with the progress of indexes that are filling, which has no version. */
-export async function definitionsWithProgress(
-  db: Database,
-  organization_id: number,
-  signal?: Signal,
-): Promise<Definitions> {
-  const definitions = await currentDefinitions(db, organization_id, signal)
+export async function definitionsWithProgress(context: Context, signal?: Signal): Promise<Definitions> {
+  const definitions = await currentDefinitions(context, signal)
   const filling = definitions.attributes.flatMap(({ index }) => (index && !index.ready ? [index.id] : []))
   if (filling.length === 0) return definitions
-  const progress = await readProgress(db, organization_id, filling, signal)
+  const progress = await readProgress(context, filling, signal)
   const attributes = definitions.attributes.map(attribute => {
     const { index } = attribute
     const read = index && !index.ready ? progress.get(index.id) : undefined
@@ -50,8 +46,7 @@ type Progress = Pick<AttributeIndex, 'indexed' | 'total'>
 
 /** Reads how far the fills of indexes are, by index. An index whose fill has not begun is absent. */
 export async function readProgress(
-  db: Pick<Database | Transaction, 'query'>,
-  organization_id: number,
+  { db, organization_id }: Reading,
   ids: number[],
   signal?: Signal,
 ): Promise<ReadonlyMap<number, Progress>> {

@@ -1,8 +1,9 @@
 import type { Limits } from '../config.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import {
   attributeToJson,
   createAttribute,
@@ -78,8 +79,8 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       operationId: 'listAttributes',
       summary: 'List the attributes',
       answer: listSchema(attributeSchema),
-      handle: async ({ db, caller, signal }) => {
-        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const definitions = await definitionsWithProgress(context, signal)
         const items = definitions.attributes.map(attribute => attributeToJson(attribute, definitions))
         return { status: 200, data: { items } }
       },
@@ -90,8 +91,8 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       scope: 'schema:read',
       operationId: 'getAttribute',
       summary: 'Read an attribute',
-      handle: async ({ db, caller, params, signal }) => {
-        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
+      handle: async ({ context, params, signal }) => {
+        const definitions = await definitionsWithProgress(context, signal)
         return { status: 200, data: attributeToJson(findAttribute(definitions, Number(params.id)), definitions) }
       },
     }),

@@ -1,3 +1,4 @@
+import type { Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
@@ -31,11 +32,12 @@ export async function checkUnique(
 ): Promise<boolean> {
   const current = index?.id === index_id ? index : undefined
   if (!current?.ready) {
-    const mayHaveValues = await findKeysToIndex(tx, organization_id, owner_stack_id, [key])
+    const mayHaveValues = await findKeysToIndex({ tx, organization_id }, owner_stack_id, [key])
     if (mayHaveValues.size === 0) return true
     if (isReactivated) throwNotReactivated()
     if (!current) throwNotReady([{ path: pointer('unique'), message: needsIndex }])
-    const { indexed, total } = (await readProgress(tx, organization_id, [current.id])).get(current.id) ?? current
+    const { indexed, total } =
+      (await readProgress({ db: tx, organization_id }, [current.id])).get(current.id) ?? current
     throwNotReady([
       { path: pointer('unique'), message: `needs the index, which has ${indexed} of about ${total} entities yet` },
     ])
@@ -63,7 +65,7 @@ export async function checkNewUnique(
   const details: Detail[] = []
   for (const [owner_stack_id, ofOwner] of Map.groupBy(attributes, attribute => attribute.owner_stack_id)) {
     const keys = ofOwner.map(({ key }) => key)
-    const toIndex = await findKeysToIndex(tx, organization_id, owner_stack_id, keys)
+    const toIndex = await findKeysToIndex({ tx, organization_id }, owner_stack_id, keys)
     for (const { key, path } of ofOwner)
       if (toIndex.has(key)) details.push({ path: `${path}${pointer('unique')}`, message: needsIndex })
   }
@@ -74,8 +76,7 @@ const needsIndex = 'needs an index of the stored values first: send `indexed: tr
 
 /** The keys that entities carry, or all of them if the stack is too large to search. */
 async function findKeysToIndex(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   owner_stack_id: number,
   keys: string[],
 ): Promise<ReadonlySet<string>> {

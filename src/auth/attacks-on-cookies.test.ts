@@ -5,7 +5,7 @@ import { exchange, parseResponse } from '../../test/support/process.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { routeTable } from '../app.ts'
-import type { ParameterKind } from '../http/pipeline/route.ts'
+import type { ParameterKind } from '../route/route.ts'
 
 // Behind a proxy, each attempt can come from an address of its own.
 const service = useOwnService({ KITH_BEHIND_PROXY: '1' })

@@ -5,7 +5,7 @@ import { exchange, parseResponse } from '../../test/support/process.ts'
 import { isWhole, someRuns } from '../../test/support/runs.ts'
 import { allScopes, useOwnService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
-import type { ParameterKind } from '../http/pipeline/route.ts'
+import type { ParameterKind } from '../route/route.ts'
 import { scopes } from '../scopes.ts'
 
 const service = useOwnService({ AUTH_SECRET: sharedSecret })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { authenticate, invalidToken, now, signOwn, signShared, useGate, validClaims } from '../../test/support/gate.ts'
 import { statement } from '../db/db.ts'
 import { createOrganization, findOrganization } from '../organizations/organizations.ts'
-import type { Caller } from './caller.ts'
+import type { Caller } from '../route/caller.ts'
 
 const gate = useGate()
 const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...validClaims, ...claims })

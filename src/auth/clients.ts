@@ -4,9 +4,9 @@ import type { Database } from '../db/db.ts'
 import { Fault, refuse } from '../errors.ts'
 import { withUnseen } from '../invisible-characters.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
+import type { Caller } from '../route/caller.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
-import type { Caller } from './caller.ts'
 import {
   findClientSql,
   insertClientSql,

@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts'
 import { findOrganization, findOrganizations } from '../organizations/organizations.ts'
-import type { Caller } from './caller.ts'
+import type { Caller } from '../route/caller.ts'
 import { createTtlCache, type TtlCache } from './ttl-cache.ts'
 
 /** A token is accepted for at most `maxAgeMs` after its organization is deleted or its client is revoked. */

@@ -1,9 +1,10 @@
 import { organizationOf } from '../actor-names.ts'
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { isUuid } from '../formats.ts'
+import type { Caller, Credential } from '../route/caller.ts'
 import { readLiveSession } from '../sessions/sessions.ts'
 import type { Signal } from '../signal.ts'
-import type { Caller, Credential } from './caller.ts'
 import { cacheTimes } from './organizations.ts'
 import { findClientsSql, readClientSql } from './sql.ts'
 import { createTtlCache } from './ttl-cache.ts'
@@ -39,7 +40,7 @@ export function createParents(db: Database, nowMs: () => number): Parents {
   const sessions = createTtlCache(
     (key, signal) => {
       const [organization_id, session_id] = key.split(' ')
-      return exists(readLiveSession(db, Number(organization_id), session_id!, signal))
+      return exists(readLiveSession(contextOf(db, Number(organization_id)), session_id!, signal))
     },
     { nowMs, ...cacheTimes },
   )

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { useGate } from '../../test/support/gate.ts'
+import { contextOf } from '../db/context.ts'
 import { statement } from '../db/db.ts'
 import { Fault } from '../errors.ts'
 import { createOrganization } from '../organizations/organizations.ts'
@@ -58,7 +59,7 @@ describe('a session', () => {
   it('is refused after its end: at once where it is not cached, within ten seconds where it is', async () => {
     const authenticator = gate.open({})
     expect(await present(started.token, authenticator)).toEqual(accepted())
-    await revokeSession(gate.db, organization.id, started.session.id)
+    await revokeSession(contextOf(gate.db, organization.id), started.session.id)
     expect(await present(started.token, gate.open({}))).toBe(401)
     gate.nowMs += 5_000
     expect(await present(started.token, authenticator)).toEqual(accepted())
@@ -67,14 +68,14 @@ describe('a session', () => {
 
   it('is refused ten seconds after its end even if it was not used in between', async () => {
     expect(await present()).toEqual(accepted())
-    await revokeSession(gate.db, organization.id, started.session.id)
+    await revokeSession(contextOf(gate.db, organization.id), started.session.id)
     gate.nowMs += 10_000
     expect(await present()).toBe(401)
   })
 
   it('is refused at once by the process that ended it', async () => {
     expect(await present()).toEqual(accepted())
-    await revokeSession(gate.db, organization.id, started.session.id)
+    await revokeSession(contextOf(gate.db, organization.id), started.session.id)
     gate.authenticator.sessions.forget(started.session.id)
     expect(await present()).toBe(401)
   })

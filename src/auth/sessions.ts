@@ -1,7 +1,8 @@
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
+import type { Caller } from '../route/caller.ts'
 import { organizationKeyOf, readSession } from '../sessions/sessions.ts'
-import type { Caller } from './caller.ts'
 import { createLoginThrottle, throwThrottled } from './login-throttle.ts'
 import { cacheTimes, type Organizations } from './organizations.ts'
 import { createTtlCache } from './ttl-cache.ts'
@@ -29,7 +30,7 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
   const cache = createTtlCache<CachedSession>(
     async token => {
       const organization = await organizations.find(organizationKeyOf(token)!)
-      const found = organization && (await readSession(db, organization.id, token))
+      const found = organization && (await readSession(contextOf(db, organization.id), token))
       if (!found) return undefined
       const { id, name, scopes, expires_at } = found.session
       const expiresAtMs = Date.parse(expires_at)

@@ -1,4 +1,5 @@
-import type { Database } from '../db/db.ts'
+import type { Reading } from '../db/context.ts'
+import { type Operation, operationFacts, type Subject } from '../organizations/logged-changes.ts'
 import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
 import {
@@ -11,7 +12,6 @@ import {
   readLinkNames,
   recordIdOf,
 } from './link-names.ts'
-import { type Operation, operationFacts, type Subject } from './schema.ts'
 
 /** A change as it is matched and sent. `stack_id` is 0 for people and null for definitions. */
 export type LoggedChange = {
@@ -59,14 +59,13 @@ export type ReadChanges = { changes: ReadChange[]; names: LinkNames }
 
 /** Splits the lines of a statement of sql.ts, and reads the names of their links. */
 export async function readNamed(
-  reader: Pick<Database, 'query'>,
-  organization_id: number,
+  reading: Reading,
   page: ChangePage,
-  reading: { form?: LinksForm; signal?: Signal | undefined } = {},
+  options: { form?: LinksForm; signal?: Signal | undefined } = {},
 ): Promise<ReadChanges> {
   const changes = page.lines?.split('\n').map(readLine) ?? []
   const links = changes.flatMap(change => (change.links ? [change.links] : []))
-  return { changes, names: await readLinkNames(reader, organization_id, links, reading) }
+  return { changes, names: await readLinkNames(reading, links, options) }
 }
 
 function readLine(line: string): ReadChange {

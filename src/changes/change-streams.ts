@@ -1,8 +1,8 @@
-import type { Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { type Detail, refuse } from '../errors.ts'
 import { FairPool, type Release } from '../fair-pool.ts'
-import type { FollowingCall } from '../http/pipeline/route.ts'
+import type { FollowingCall } from '../route/call.ts'
 import type { Head } from './read-changes.ts'
 import type { ChangesQuery } from './schema.ts'
 import type { Selection } from './selection.ts'
@@ -24,7 +24,7 @@ const streams = perDatabase((_, max: number) => new FairPool({ share: max }))
  * Counts a request of an organization that waits for changes or streams them. Throws a Fault of 503 if the organization
  * has `max` of them in this process. The function that it returns counts the request out.
  */
-export const takeStream = (db: Database, organization_id: number, max: number): Release =>
+export const takeStream = ({ db, organization_id }: Context, max: number): Release =>
   streams(db, max).tryTake(organization_id) ??
   refuse(
     'operation_failed',

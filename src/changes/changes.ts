@@ -1,5 +1,5 @@
 import { NotArrived, refuse, warningHeader } from '../errors.ts'
-import type { HandlerResult } from '../http/pipeline/route.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { jsonOfEvent } from './change-json.ts'
 import { type FeedCall, type StreamStart, takeStream } from './change-streams.ts'
 import { streamEvents } from './event-stream.ts'
@@ -69,16 +69,15 @@ async function beginStream(
   findSegments: FindSegments,
   { after: given, path }: { after: number | undefined; path: string },
 ): Promise<StreamStart> {
-  const { db, caller, body, limits, signal } = call
-  const { organization } = caller
-  const release = takeStream(db, organization.id, limits.changeStreams)
+  const { context, body, limits, signal } = call
+  const release = takeStream(context, limits.changeStreams)
   call.following.begin()
   try {
     return await call.within(async () => {
       const selection = await selectionOf(call, findSegments)
       const warnings = warningsOf(call, selection)
       const after = startOf(selection, given, path)
-      const head = await readHead(db, organization.id, selection, signal)
+      const head = await readHead(context, selection, signal)
       throwIfGone(call, head, { after, path, log_id: body.log_id })
       return { selection, warnings, after, head, release }
     })
@@ -159,7 +158,7 @@ async function answerPage(call: FeedCall, selection: Selection): Promise<Handler
  * is what was read up to, so the next page goes on after changes that do not match.
  */
 async function readPage(
-  { db, caller, body, limits, signal }: FeedCall,
+  { context, body, limits, signal }: FeedCall,
   selection: Selection,
   after: number,
 ): Promise<FeedPage> {
@@ -170,7 +169,7 @@ async function readPage(
   let bytes = 0
   for (;;) {
     const request = { after: last, selection, limit: limit - items.length, maxBytes: maxPageBytes - bytes }
-    const range = await readRange(db, caller.organization.id, request, signal)
+    const range = await readRange(context, request, signal)
     for (const { json } of range.changes) {
       items.push(json)
       bytes += json.length
@@ -184,9 +183,9 @@ async function readPage(
 
 /** Waits until a change matches, at most until `untilMs`. */
 async function waitForPage(call: FeedCall, selection: Selection, page: FeedPage, untilMs: number): Promise<FeedPage> {
-  const { db, caller, limits, body } = call
-  const release = takeStream(db, caller.organization.id, limits.changeStreams)
-  const subscriber = followLog(db, caller.organization.id, page, call, selection)
+  const { context, limits, body } = call
+  const release = takeStream(context, limits.changeStreams)
+  const subscriber = followLog(context, page, call, selection)
   call.following.begin()
   let { last, head } = page
   try {

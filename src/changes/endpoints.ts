@@ -1,4 +1,5 @@
-import type { Call, Route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { answerHistory, type HistoryKind } from './history.ts'
 import { type HistoryQuery, historyPage, historyQuery } from './schema.ts'
 

@@ -19,8 +19,8 @@ export async function* streamEvents(
   call: FeedCall,
   { selection, after, head, release }: StreamStart,
 ): AsyncGenerator<Buffer> {
-  const { db, caller, signal, within } = call
-  const subscriber = followLog(db, caller.organization.id, head, call, selection)
+  const { context, signal, within } = call
+  const subscriber = followLog(context, head, call, selection)
   let last = after
   let commentDueMs = performance.now() + commentMs
   try {
@@ -30,7 +30,7 @@ export async function* streamEvents(
       if (next === 'over') return
       if (next === 'behind') {
         const request = { after: last, selection, ...portionSize }
-        const range = await within(() => readRange(db, caller.organization.id, request, signal))
+        const range = await within(() => readRange(context, request, signal))
         last = range.last
         if (range.changes.length > 0) yield Buffer.from(range.changes.map(eventOf).join(''))
       } else if (next === 'due') last = subscriber.position

@@ -5,6 +5,7 @@ import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { startService, useService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
+import { contextOf } from '../db/context.ts'
 import { renewLogId } from './log-id.ts'
 import { countSubscribers } from './log-tail.ts'
 
@@ -379,7 +380,7 @@ describe('a position in another numbering', () => {
     const { log_id } = await read()
     expect(await read(`log_id=${log_id}`)).toMatchObject({ log_id })
     expect(await read(`log_id=${log_id.toUpperCase()}`)).toMatchObject({ log_id })
-    const renewed = await renewLogId(service.db, shop.id)
+    const renewed = await renewLogId(contextOf(service.db, shop.id))
     expect(renewed.head).toBe(start)
     for (const Accept of types)
       expect(await refusalOf(`/v1/changes?after=0&log_id=${log_id}`, send, { Accept })).toEqual([
@@ -393,13 +394,13 @@ describe('a position in another numbering', () => {
   it('ends a wait that was under way', async () => {
     const waiting = read('wait=20')
     await expect.poll(() => followersOf(shop.id)).toBe(1)
-    await renewLogId(service.db, shop.id)
+    await renewLogId(contextOf(service.db, shop.id))
     expect(await waiting).toMatchObject({ items: [], last: start })
   })
 })
 
 /** The number of requests that wait for changes of an organization. */
-const followersOf = (organization_id: number) => countSubscribers(service.db, organization_id)
+const followersOf = (organization_id: number) => countSubscribers(contextOf(service.db, organization_id))
 
 describe('a wait', () => {
   it('ends with the first change that matches', async () => {

@@ -1,5 +1,7 @@
 import { refuse } from '../errors.ts'
-import type { Call, HandlerResult, ParameterKind, Route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
+import type { ParameterKind, Route } from '../route/route.ts'
 import { requireScope } from '../scopes.ts'
 import { type ChangePage, parseChanges, readNamed } from './change-json.ts'
 import { defaultLimit, type HistoryQuery } from './schema.ts'
@@ -24,15 +26,16 @@ const noVersion = 2_147_483_647
 
 /** Answers with the changes of one person or record, newest first. */
 export async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>): Promise<HandlerResult> {
-  const { db, caller, body, signal } = call
+  const { context, caller, body, signal } = call
+  const { db, organization_id } = context
   requireScope(caller, 'changes:read')
   const stack_id = await kind.stackOf(call as Call)
   const id = await findId(kind, call, stack_id)
   const { before_version = noVersion, limit = defaultLimit } = body
-  const values = [caller.organization.id, id, stack_id, before_version, limit + 1, maxPageBytes]
+  const values = [organization_id, id, stack_id, before_version, limit + 1, maxPageBytes]
   const [row] = await db.query<ChangePage & { found: boolean }>(readHistorySql, values, signal)
   if (!row!.found) throwNotFound(kind)
-  const changes = parseChanges(await readNamed(db, caller.organization.id, row!, { signal }))
+  const changes = parseChanges(await readNamed(context, row!, { signal }))
   const items = changes.slice(0, limit).map(({ json }) => json)
   return { status: 200, json: `{"items":[${items.join()}],"has_more":${items.length < row!.matched}}` }
 }
@@ -40,12 +43,12 @@ export async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>)
 /** The internal identifier. Throws a Fault of 404 if no entity has the external identifier. */
 async function findId(
   kind: HistoryKind,
-  { db, caller, params, signal }: Call<HistoryQuery>,
+  { context: { db, organization_id }, params, signal }: Call<HistoryQuery>,
   stack_id: number,
 ): Promise<string> {
   const internal = params[kind.identifier.name]
   if (internal !== undefined) return kind.identifier.toUuid(internal)
-  const values = [caller.organization.id, stack_id, params.external_id]
+  const values = [organization_id, stack_id, params.external_id]
   const [entity] = await db.query<{ id: string | null }>(findEntitySql, values, signal)
   return entity?.id ?? throwNotFound(kind)
 }

@@ -15,10 +15,10 @@ export async function* streamLines(
   call: FeedCall,
   { selection, after, head: { head: until, log_id }, release }: StreamStart,
 ): AsyncGenerator<Buffer> {
-  const { db, caller, signal, within } = call
+  const { context, signal, within } = call
   const read = (position: number): Promise<LineRange> => {
     const request = { after: position, until, selection, ...partSize }
-    const reading = within(() => readLines(db, caller.organization.id, request, signal))
+    const reading = within(() => readLines(context, request, signal))
     // If the client disconnects, the part that is read ahead fails without a reader.
     reading.catch(() => {})
     return reading

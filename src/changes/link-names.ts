@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts'
+import type { Reading } from '../db/context.ts'
 import type { Signal } from '../signal.ts'
 import type { ChangesQuery } from './schema.ts'
 import { readLinkNamesSql } from './sql.ts'
@@ -28,8 +28,7 @@ export type LinksForm = ChangesQuery['links']
 
 /** Reads what the targets of the links are called now, unless they are shown by their ids. Sends no statement if there are no links. */
 export async function readLinkNames(
-  reader: Pick<Database, 'query'>,
-  organization_id: number,
+  { db: reader, organization_id }: Reading,
   links: readonly LoggedLinks[],
   { form, signal }: { form?: LinksForm; signal?: Signal | undefined } = {},
 ): Promise<LinkNames> {

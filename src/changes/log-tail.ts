@@ -1,9 +1,10 @@
+import { onCommit } from '../db/commit-events.ts'
+import { type Context, contextOf } from '../db/context.ts'
 import { type Database, dataKeyOf } from '../db/db.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { Fault } from '../errors.ts'
 import { FairPool } from '../fair-pool.ts'
-import type { FollowingCall } from '../http/pipeline/route.ts'
-import { onCommit } from './commit-events.ts'
+import type { FollowingCall } from '../route/call.ts'
 import { KeptChanges, type Part } from './kept-changes.ts'
 import { type Head, readRange } from './read-changes.ts'
 import { logKeyOf, maySee, type Selection, widestOf } from './selection.ts'
@@ -291,7 +292,7 @@ class FollowedLog {
     try {
       const request = { after, selection, ...readSize }
       const { head, log_id, last, changes } = await reads(this.#db).run(this.organization_id, undefined, () =>
-        readRange(this.#db, this.organization_id, request),
+        readRange(contextOf(this.#db, this.organization_id), request),
       )
       if (this.#isRenumbered({ head, log_id }, after)) this.finish()
       // A request may have begun in the meantime: at a later position, which moves the end, or with another selection.
@@ -435,8 +436,7 @@ const tails = perDatabase(db => new LogTail(db))
 
 /** Follows an organization's log. `head` is the one that the request has read. */
 export function followLog(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   head: Head,
   call: TailCall,
   selection: Selection,
@@ -445,5 +445,5 @@ export function followLog(
 }
 
 /** The number of requests that follow an organization's log. */
-export const countSubscribers = (db: Database, organization_id: number): number =>
+export const countSubscribers = ({ db, organization_id }: Context): number =>
   tails(db).countSubscribers(organization_id)

@@ -1,11 +1,11 @@
-import type { Database, Transaction } from '../db/db.ts'
+import type { Context, Reading } from '../db/context.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { createRefusal, Fault, type Refusal, refuse } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
 import { FairPool } from '../fair-pool.ts'
+import type { Operation } from '../organizations/logged-changes.ts'
 import type { Signal } from '../signal.ts'
 import { type ChangePage, type LoggedChange, parseChanges, type ReadChanges, readNamed } from './change-json.ts'
-import type { Operation } from './schema.ts'
 import { filterValuesOf, type Selection, segmentValuesOf } from './selection.ts'
 import {
   findFirstBearerSql,
@@ -54,24 +54,19 @@ export type RangeRequest = {
 }
 
 /** Reads the next range of a log: up to a limit of changes, of bytes or of scanned changes. */
-export async function readRange(
-  db: Database,
-  organization_id: number,
-  request: RangeRequest,
-  signal?: Signal,
-): Promise<ChangeRange> {
-  const { read, ...range } = await readLines(db, organization_id, request, signal)
+export async function readRange(context: Context, request: RangeRequest, signal?: Signal): Promise<ChangeRange> {
+  const { read, ...range } = await readLines(context, request, signal)
   await yieldIfDue()
   return { ...range, changes: parseChanges(read) }
 }
 
 /** As {@link readRange}, without parsing the changes. */
 export async function readLines(
-  db: Database,
-  organization_id: number,
+  context: Context,
   { after, until = Number.MAX_SAFE_INTEGER, selection, limit, maxBytes }: RangeRequest,
   signal?: Signal,
 ): Promise<LineRange> {
+  const { db, organization_id } = context
   const index = indexOf(selection)
   const statement =
     index === 'segments'
@@ -91,7 +86,7 @@ export async function readLines(
       signal,
     )
     const page = row ?? throwMissing()
-    return { page, read: await readNamed(db, organization_id, page, { form: selection.links, signal }) }
+    return { page, read: await readNamed(context, page, { form: selection.links, signal }) }
   })
   const { head, log_id, newest, matched, count, last, cut, since } = page
   if (selection.segments && since !== selection.segments.since) throw new Fault(computingRefusal())
@@ -120,19 +115,14 @@ const isRare = (operation: Operation) => operation !== 'create' && operation !==
  * Reads the changes with these numbers, in their order, until their sizes add up to the limit. Returns at least one if there is
  * one.
  */
-export async function readChangesOf(
-  db: Database,
-  organization_id: number,
-  sequences: number[],
-  maxBytes: number,
-): Promise<LoggedChange[]> {
+export async function readChangesOf(context: Context, sequences: number[], maxBytes: number): Promise<LoggedChange[]> {
+  const { db, organization_id } = context
   const [page] = await db.query<ChangePage>(readChangesOfSql, [organization_id, sequences, maxBytes])
-  return parseChanges(await readNamed(db, organization_id, page!))
+  return parseChanges(await readNamed(context, page!))
 }
 
 export async function readHead(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   { segments }: Pick<Selection, 'segments'>,
   signal?: Signal,
 ): Promise<Head> {
@@ -143,11 +133,7 @@ export async function readHead(
 }
 
 /** Reads the highest number of a change whose time is not after `at`, RFC 3339 in UTC. Returns 0 if there is none. */
-export async function readSequenceAt(
-  reader: Pick<Transaction, 'query'>,
-  organization_id: number,
-  at: string,
-): Promise<number> {
+export async function readSequenceAt({ db: reader, organization_id }: Reading, at: string): Promise<number> {
   const [found] = await reader.query<{ sequence: number }>(readSequenceAtSql, [organization_id, at])
   return found?.sequence ?? 0
 }
@@ -163,8 +149,7 @@ const throwMissing = () => refuse('unauthorized', 'The organization of the token
 
 /** The person whose log begins the past of an alias, before any merge. Undefined if the name is no alias. */
 export async function findFirstBearer(
-  reader: Pick<Transaction, 'query'>,
-  organization_id: number,
+  { db: reader, organization_id }: Reading,
   alias: string,
 ): Promise<string | undefined> {
   const [first] = await reader.query<{ id: string }>(findFirstBearerSql, [organization_id, alias])

@@ -1,11 +1,12 @@
-import type { Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
 import { pointer, refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
+import { type Operation, type Subject, subjects } from '../organizations/logged-changes.ts'
+import type { Call } from '../route/call.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import type { LoggedChange } from './change-json.ts'
 import type { LinksForm } from './link-names.ts'
-import { type ChangesQuery, type Operation, type Subject, subjects } from './schema.ts'
+import type { ChangesQuery } from './schema.ts'
 import { findStacksSql } from './sql.ts'
 
 /** The scope that reads each subject. */
@@ -41,7 +42,7 @@ export type SelectedSegments = { ids: readonly number[]; since: number }
 
 /** Finds the segments with these keys, and the scopes that read their filters. Throws 400 for an unknown key. */
 export type FindSegments = (
-  call: Pick<Call, 'db' | 'caller' | 'signal'>,
+  call: Pick<Call, 'context' | 'signal'>,
   keys: readonly string[],
 ) => Promise<SelectedSegments & { scopes: readonly Scope[] }>
 
@@ -52,14 +53,14 @@ type Caller = Call['caller']
  * subject or a segment without its scope, 400 for an unknown stack or segment.
  */
 export async function selectionOf(
-  { db, caller, signal, body }: Pick<Call<ChangesQuery>, 'db' | 'caller' | 'signal' | 'body'>,
+  { context, caller, signal, body }: Pick<Call<ChangesQuery>, 'context' | 'caller' | 'signal' | 'body'>,
   findSegments: FindSegments,
 ): Promise<Selection> {
   const { subject, stack, operation, segment, links } = body
   const named = subject ?? (stack ? (['record'] as const) : undefined)
   for (const name of named ?? []) requireScope(caller, readScopes[name])
   const visible = subjects.filter(name => (named ? named.includes(name) : caller.scopes.has(readScopes[name])))
-  const found = segment && (await findSegments({ db, caller, signal }, segment))
+  const found = segment && (await findSegments({ context, signal }, segment))
   for (const scope of found?.scopes ?? [])
     requireScope(caller, scope, ', which reads what the filter of the segment tests')
   // When the clock moves people, the log has a change of the segment. The feed shows it without schema:read: it tells only of people.
@@ -67,7 +68,7 @@ export async function selectionOf(
   const selection = {
     // Only records have a stack.
     subjects: stack ? shown.filter(name => name === 'record') : shown,
-    stack_ids: stack ? await findStackIds(db, caller.organization.id, stack, signal) : null,
+    stack_ids: stack ? await findStackIds(context, stack, signal) : null,
     operations: operation ?? null,
     segments: found ? { ids: found.ids, since: found.since } : null,
     links,
@@ -79,7 +80,7 @@ export async function selectionOf(
   return { ...selection, scopes, key: JSON.stringify(selection) }
 }
 
-async function findStackIds(db: Database, organization_id: number, keys: string[], signal: Signal): Promise<number[]> {
+async function findStackIds({ db, organization_id }: Context, keys: string[], signal: Signal): Promise<number[]> {
   const found = await db.query<{ id: number; key: string }>(findStacksSql, [organization_id, keys], signal)
   const known = new Set(found.map(({ key }) => key))
   const unknown = keys.findIndex(key => !known.has(key))

@@ -15,11 +15,12 @@ import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { allScopes, type Service, startService, useOwnService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
 import { names, write, writeAll } from '../../test/support/writes.ts'
-import type { Caller } from '../auth/caller.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
 import { listKeys, revokeKey, rotateKeys } from '../auth/keys.ts'
 import { issueToken } from '../auth/token.ts'
+import { contextOf } from '../db/context.ts'
 import { openDatabase } from '../db/db.ts'
+import type { Caller } from '../route/caller.ts'
 import { renewLogId } from './log-id.ts'
 import { countSubscribers } from './log-tail.ts'
 
@@ -52,7 +53,7 @@ afterAll(() => quietStream?.close())
 const sequences = (items: WireChange[]) => items.map(({ sequence }) => sequence)
 const create = (external_id: string, body = {}) => send('POST', '/v1/people', { external_id, ...body })
 const open = (query = '', headers = {}) => openEvents(service, shop.token, query, headers)
-const followers = () => countSubscribers(service.db, shop.id)
+const followers = () => countSubscribers(contextOf(service.db, shop.id))
 const importPeople = (count: number) =>
   importLines(shop, '/v1/people/import', linesFrom(names('p', count).map(external_id => ({ external_id }))))
 
@@ -186,7 +187,7 @@ describe('a stream of events', () => {
   it('ends when the log gets another log_id', async () => {
     const stream = await open(`after=${start}`)
     await stream.nextBlock()
-    await renewLogId(service.db, shop.id)
+    await renewLogId(contextOf(service.db, shop.id))
     expect(await stream.next()).toBeUndefined()
   })
 
@@ -235,7 +236,7 @@ describe('a limit of streams', () => {
       for (let count = 1; count <= 8; count += 1) {
         streams.push(await openEvents(crowded, token, `after=${start}`))
         waiting.push(readFeed({ send: crowded.sender(token) }, `after=${start}&wait=20`))
-        await expect.poll(() => countSubscribers(crowded.db, shop.id)).toBe(2 * count)
+        await expect.poll(() => countSubscribers(contextOf(crowded.db, shop.id))).toBe(2 * count)
       }
       expect((await crowded.sender(token)('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
       for (const page of await Promise.all(waiting)) expect(sequences(page.items)).toEqual([start + 1])
@@ -261,7 +262,7 @@ describe('a limit of streams', () => {
         expect(sequences(await takeEvents(stream, start + 1))).toEqual([start + 1])
         stream.close()
       }
-      await expect.poll(() => countSubscribers(crowded.db, shop.id)).toBe(0)
+      await expect.poll(() => countSubscribers(contextOf(crowded.db, shop.id))).toBe(0)
     } finally {
       await crowded.stop()
     }
@@ -396,7 +397,7 @@ describe('a client that does not read', { timeout: 120_000 }, () => {
         if (seen.at(-1) === `${start + 100}`) break
       }
       expect(seen).toEqual(numbersTo(start + 100, start + 1).map(String))
-      await expect.poll(() => countSubscribers(patient.db, shop.id)).toBe(0)
+      await expect.poll(() => countSubscribers(contextOf(patient.db, shop.id))).toBe(0)
     } finally {
       await patient.stop()
     }
@@ -407,7 +408,7 @@ describe('a client that does not read', { timeout: 120_000 }, () => {
     try {
       const response = await openUnread(impatient, await impatient.tokenFor(shop.key))
       for (const external_id of names('p', 100)) await create(external_id, large())
-      await expect.poll(() => countSubscribers(impatient.db, shop.id), { timeout: 30_000 }).toBe(0)
+      await expect.poll(() => countSubscribers(contextOf(impatient.db, shop.id)), { timeout: 30_000 }).toBe(0)
       await expect(text(response)).rejects.toThrow()
     } finally {
       await impatient.stop()

@@ -50,7 +50,7 @@ export async function createConsentType(call: DefinitionCall, body: ConsentTypeB
       ...removeOtherMarks(type, consent_types, at),
       {
         ...change,
-        store: (version, tx, organization_id) =>
+        store: (version, { tx, organization_id }) =>
           tx.query(insertConsentTypeSql, [organization_id, ...valuesOf(type, at), version]),
       },
     ]
@@ -128,7 +128,7 @@ function changesOf(type: ConsentType, next: ConsentType, at: string): Definition
       id,
       operation: 'update',
       ...changed,
-      store: (version, tx, organization_id) =>
+      store: (version, { tx, organization_id }) =>
         tx.query(updateConsentTypeSql, [organization_id, ...valuesOf(next, at), version]),
     },
   ]

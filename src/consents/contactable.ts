@@ -1,15 +1,17 @@
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
-import type { Operation } from '../changes/schema.ts'
 import { channelTable } from '../channels.ts'
+import type { Reading } from '../db/context.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { pastTimeOf } from '../instant.ts'
 import { listToJson } from '../list-json.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
+import type { Operation } from '../organizations/logged-changes.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { personOf } from '../person-addresses.ts'
 import { mobileKey } from '../phone-numbers.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
 import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
@@ -123,14 +125,13 @@ type PastFactsRow = {
 
 /** Decides as at a time, RFC 3339 in UTC: by the person, the consent type and the answers that kith had then. */
 async function decideAt(
-  { db, caller, params, body: { consent_type_id, channel }, signal }: Call<ContactableBody>,
+  { context, params, body: { consent_type_id, channel }, signal }: Call<ContactableBody>,
   at: string,
 ): Promise<ContactDecision & { sequence: number }> {
-  const organization_id = caller.organization.id
-  const reader: Parameters<typeof readSequenceAt>[0] = {
-    query: (statement, values) => db.query(statement, values, signal),
-  }
-  const sequence = await readSequenceAt(reader, organization_id, at)
+  const { db, organization_id } = context
+  const reader: Reading['db'] = { query: (statement, values) => db.query(statement, values, signal) }
+  const reading: Reading = { db: reader, organization_id }
+  const sequence = await readSequenceAt(reading, at)
   const readFacts = async (by: 'id' | 'external_id', identifier: string) => {
     const values = [organization_id, identifier, consent_type_id, channel, sequence, channelTable[channel].address]
     const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
@@ -138,18 +139,17 @@ async function decideAt(
   }
   const { by, identifier } = personOf(params)
   let row = await readFacts(by, identifier)
-  const first =
-    row.operation === null && by === 'external_id' && (await findFirstBearer(reader, organization_id, identifier))
+  const first = row.operation === null && by === 'external_id' && (await findFirstBearer(reading, identifier))
   if (first) row = await readFacts('id', first)
   while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
   const { operation, gone_sequence, gone_at, is_blanked, prefix } = row
   const isGone = operation === 'delete' || operation === 'erase'
   // The log of an erased person has no values.
   if (operation === null || operation === 'merge' || (operation !== 'erase' && is_blanked)) return throwNoPerson()
-  const current = await currentDefinitions(db, organization_id, signal)
+  const current = await currentDefinitions(context, signal)
   const address =
     channelTable[channel].key === 'mobile_key' ? mobileKey(prefix, row.address, current.default_country) : row.address
-  const later = await readDefinitionChanges(reader, organization_id, sequence)
+  const later = await readDefinitionChanges(reading, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
   const purpose = consent_types.find(type => type.id === consent_type_id)
   if (!purpose) throwWrong('/consent_type_id', 'was not a consent type of the organization at that time')

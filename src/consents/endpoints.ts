@@ -1,5 +1,6 @@
-import type { Call, Route } from '../http/pipeline/route.ts'
 import { type PersonAddress, personAddresses } from '../person-addresses.ts'
+import type { Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { answerContactable, answerContactableMany } from './contactable.ts'
 import { answerConsentHistory } from './history.ts'
 import {

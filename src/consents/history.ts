@@ -1,6 +1,7 @@
 import { refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { personOf } from '../person-addresses.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
 import { readConsentHistory } from './recorded-answers-sql.ts'
 import { type ConsentHistoryQuery, defaultHistoryLimit } from './schema.ts'

@@ -1,7 +1,7 @@
-import { type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
+import { type Route, route } from '../route/route.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
 import {
   type ConsentTextBody,
@@ -56,8 +56,8 @@ function typeRoutes(): Route[] {
       operationId: 'listConsentTypes',
       summary: 'List the consent types',
       answer: listSchema(consent_type),
-      handle: async ({ db, caller, signal }) => {
-        const { consent_types } = await currentDefinitions(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const { consent_types } = await currentDefinitions(context, signal)
         return { status: 200, data: { items: consent_types } }
       },
     }),
@@ -67,8 +67,8 @@ function typeRoutes(): Route[] {
       scope: 'schema:read',
       operationId: 'getConsentType',
       summary: 'Read a consent type',
-      handle: async ({ db, caller, params, signal }) => {
-        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+      handle: async ({ context, params, signal }) => {
+        const definitions = await currentDefinitions(context, signal)
         return { status: 200, data: findConsentType(definitions, Number(params.id)) }
       },
     }),
@@ -114,9 +114,9 @@ function textRoutes(): Route[] {
       operationId: 'getConsentText',
       summary: 'Read a text of a consent type',
       answer: consentText,
-      handle: async ({ db, caller, params, signal }) => ({
+      handle: async ({ context, params, signal }) => ({
         status: 200,
-        data: await findConsentText(db, caller.organization.id, Number(params.id), Number(params.version), signal),
+        data: await findConsentText(context, Number(params.id), Number(params.version), signal),
       }),
     }),
     route<TextsQuery>({
@@ -127,9 +127,9 @@ function textRoutes(): Route[] {
       summary: 'List the texts of a consent type',
       query: textsQuery,
       answer: textPage,
-      handle: async ({ db, caller, params, body, signal }) => ({
+      handle: async ({ context, params, body, signal }) => ({
         status: 200,
-        data: await listConsentTexts(db, caller.organization.id, Number(params.id), body, signal),
+        data: await listConsentTexts(context, Number(params.id), body, signal),
       }),
     }),
   ]
@@ -149,8 +149,8 @@ const statisticsRoute = (): Route =>
     body: statisticsBody,
     answer: consentStatistics,
     prefersReader: true,
-    handle: async ({ db, caller, body, signal }) => ({
+    handle: async ({ context, body, signal }) => ({
       status: 200,
-      data: await readConsentStatistics(db, caller.organization.id, body, signal),
+      data: await readConsentStatistics(context, body, signal),
     }),
   })

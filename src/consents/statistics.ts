@@ -1,5 +1,5 @@
 import { type Channel, channels } from '../channels.ts'
-import type { Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import { instantOf } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
@@ -28,8 +28,7 @@ const defaultIntervals = 30
  * that are out of order, too many intervals, and a question that the organization does not have.
  */
 export async function readConsentStatistics(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   body: ConsentStatisticsBody,
   signal: Signal,
 ): Promise<ConsentStatisticsShape> {

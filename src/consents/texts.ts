@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { awaitPipelined, type Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
+import { awaitPipelined } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import { changeDefinitions, type DefinitionCall, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
@@ -47,26 +48,25 @@ const isWebAddress = (text: string) => /^https?:$/.test(URL.parse(text)?.protoco
 
 /** Reads one version. Throws a Fault of 404. */
 export async function findConsentText(
-  db: Database,
-  organization_id: number,
+  context: Context,
   id: number,
   version: number,
   signal: Signal,
 ): Promise<ConsentText> {
-  const { items } = await listConsentTexts(db, organization_id, id, { after: version - 1, limit: 1 }, signal)
+  const { items } = await listConsentTexts(context, id, { after: version - 1, limit: 1 }, signal)
   const [text] = items
   return text?.version === version ? text : refuse('not_found', 'There is no such text.')
 }
 
 /** Lists the texts of a consent type in order of version. Throws a Fault of 404. */
 export async function listConsentTexts(
-  db: Database,
-  organization_id: number,
+  context: Context,
   id: number,
   { after = 0, limit = defaultLimit }: TextsQuery,
   signal: Signal,
 ): Promise<{ items: ConsentText[]; has_more: boolean }> {
-  findConsentType(await currentDefinitions(db, organization_id, signal), id)
+  const { db, organization_id } = context
+  findConsentType(await currentDefinitions(context, signal), id)
   const texts = await db.query<ConsentText>(readConsentTextsSql, [organization_id, id, after, limit + 1], signal)
   return { items: texts.slice(0, limit), has_more: texts.length > limit }
 }

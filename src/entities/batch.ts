@@ -4,10 +4,11 @@ import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
-import type { BatchCall, Call, HandlerResult, Keyed } from '../http/pipeline/route.ts'
-import { otherRequestRefusal, type StoredResponse } from '../idempotency/kept-responses.ts'
+import { otherRequestRefusal } from '../idempotency/kept-responses.ts'
 import { Type } from '../json-schema.ts'
 import { listToJson } from '../list-json.ts'
+import type { BatchCall, Call, Keyed, StoredResponse } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { readMatch } from './write/match.ts'
@@ -85,12 +86,12 @@ const maxDryRunLength = 16 * 1_048_576
 
 /** Tells what the operations would do. */
 async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchItem[]): Promise<HandlerResult> {
-  const { db, caller, signal, memory } = call
+  const { context, caller, signal, memory } = call
   const release = await memory.take(maxDryRunLength)
   try {
     const { writes, nextRefusal } = call.body.atomic ? beforeRefusal(items) : { writes: writesOf(items) }
     const options = { limits: call.limits, signal, maxLength: maxDryRunLength }
-    const { outcomes: written, isTooLarge } = await dryRun(db, caller.organization.id, writes, options)
+    const { outcomes: written, isTooLarge } = await dryRun(context, writes, options)
     const outcomes = call.body.atomic ? allDone(written, nextRefusal) : merge(items, written)
     if (isTooLarge) refuse('invalid_parameter', tooLargeMessage)
     const resultItems = await listToJson(outcomes, (outcome, index) => {
@@ -177,10 +178,10 @@ function writeFrom(
 
 const writesOf = (items: BatchItem[]) => items.flatMap(item => ('write' in item ? [item.write] : []))
 
-async function runEach({ db, caller, limits, signal, keyed }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
+async function runEach({ context, limits, signal, keyed }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
   const writes = writesOf(items)
   if (keyed && writes.length > 0) keepOutcomes(writes, keyed)
-  const answered = await writeArray(db, caller.organization.id, writes, { limits, signal })
+  const answered = await writeArray(context, writes, { limits, signal })
   if (answered.some(outcome => 'refusal' in outcome && outcome.refusal === otherRequestRefusal))
     throw new Fault(otherRequestRefusal)
   const written = answered.map(outcome => ('replayed' in outcome ? readOutcome(outcome.replayed) : outcome))
@@ -229,10 +230,10 @@ function beforeRefusal(items: BatchItem[]): { writes: Write[]; nextRefusal?: Ref
   return { writes: writesOf(items.slice(0, refused)), nextRefusal: (items[refused] as { refusal: Refusal }).refusal }
 }
 
-async function runAtomic({ db, caller, limits, signal }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
+async function runAtomic({ context, limits, signal }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
   const { writes, nextRefusal } = beforeRefusal(items)
-  const planned = await planWrites(db, caller.organization.id, writes, { limits, signal })
-  const written = await writeAtomically(db, planned, { limits, signal }, nextRefusal).catch(throwAtOperation)
+  const planned = await planWrites(context, writes, { limits, signal })
+  const written = await writeAtomically(context, planned, { limits, signal }, nextRefusal).catch(throwAtOperation)
   return { outcomes: written.map(done => ({ done })), isReplayed: false }
 }
 

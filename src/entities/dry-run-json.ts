@@ -1,4 +1,4 @@
-import type { Call } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
 import type { EntityKind } from './entity-kind.ts'
 import type { Done } from './write-request.ts'
 

@@ -4,7 +4,7 @@ import { readFeed, type WireChange } from '../../test/support/changes.ts'
 import { dryRunOf, findDryRunMismatch, type WireDryRun } from '../../test/support/dry-runs.ts'
 import { type Reply, useService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
-import { onCommit } from '../changes/commit-events.ts'
+import { onCommit } from '../db/commit-events.ts'
 
 const service = useService()
 const shop = useShop(service, 'referrer', 'friends', 'employer')

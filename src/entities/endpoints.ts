@@ -1,7 +1,8 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
-import type { BatchCall, Call, Route } from '../http/pipeline/route.ts'
 import { nullable, Type } from '../json-schema.ts'
+import type { BatchCall, Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { type Batch, batchBody, batchEntities } from './batch.ts'
 import type { EntityKind } from './entity-kind.ts'
 import {

@@ -1,6 +1,7 @@
 import { entityTag } from '../entity-tag.ts'
 import { createRefusal, Fault, pointer, refuse, warningHeader } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type AsOfQuery, readAsOf } from './past/as-of.ts'
@@ -113,7 +114,7 @@ async function writeOne(
   target: WriteTarget,
   responseTo: (done: Done) => Response,
 ): Promise<HandlerResult> {
-  const { db, keyed } = call
+  const { context, keyed } = call
   const write = writeOf(kind, call, target)
   const doneOf = (outcome: Decided): Done => {
     if ('refusal' in outcome) throw new Fault(outcome.refusal)
@@ -126,7 +127,7 @@ async function writeOne(
     write.keyed = { ...keyed.key, responseTo: outcome => keyed.toKept(() => respond(doneOf(outcome))!) }
     keyed.hasBegun = true
   }
-  const outcome = await writeQueued(db, call.caller.organization.id, write, call)
+  const outcome = await writeQueued(context, write, call)
   if ('replayed' in outcome) return keyed!.replay(outcome.replayed)
   const done = doneOf(outcome)
   return respond(done) ?? respondLargeWritten(kind, call, { stack_id: write.stack_id, done, ...headOf(done) })
@@ -166,11 +167,11 @@ function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget):
 
 /** Responds with what the write would do. Throws its refusal as a Fault, or its error. */
 async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Promise<HandlerResult> {
-  const { db, caller, limits, signal, memory } = call
+  const { context, caller, limits, signal, memory } = call
   const write = writeOf(kind, call, { ...target, represent: false })
   const release = await memory.take(reservedBytes)
   try {
-    const { outcomes } = await dryRun(db, caller.organization.id, [write], { limits, signal })
+    const { outcomes } = await dryRun(context, [write], { limits, signal })
     const outcome = outcomes[0]!
     if ('error' in outcome) throw outcome.error
     if ('refusal' in outcome) throw new Fault(outcome.refusal)
@@ -182,13 +183,13 @@ async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: W
 }
 
 export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promise<HandlerResult> {
-  const { db, caller, signal, body } = call
+  const { context, signal, body } = call
   const stack_id = await kind.stackOf(call)
   const address = addressOf(call, kind)
   if (body.at !== undefined || body.version !== undefined)
     return (await respondAsOf(call, stack_id, address)) ?? refuse('not_found', `There was no such ${kind.noun}.`)
   const isById = body.links === 'id'
-  const entity = await readQueued(db, caller.organization.id, stack_id, { address, isById }, signal)
+  const entity = await readQueued(context, stack_id, { address, isById }, signal)
   const form = { by: 'id' in address ? 'id' : 'external_id', isById } as const
   const response =
     entity &&
@@ -249,7 +250,7 @@ async function respondAsOf(
 
 /** Reads an entity that is too large for a batch. Returns undefined if it was deleted in between. */
 async function respondLarge(
-  { db, caller, memory, signal }: Call,
+  { context: { db, organization_id }, memory, signal }: Call,
   stack_id: number,
   form: Pick<Identifiers, 'by'> & ReadForm,
   { identifier }: SerializedEntity,
@@ -258,7 +259,7 @@ async function respondLarge(
   const release = await memory.take(reservedBytes)
   try {
     const identifiers = [identifier]
-    const [entity] = await readSerialized(db, caller.organization.id, stack_id, { ...form, identifiers }, signal)
+    const [entity] = await readSerialized(db, organization_id, stack_id, { ...form, identifiers }, signal)
     if (entity) return { ...responseOf(entity as Whole, status, headers), release }
   } catch (error) {
     release()

@@ -1,5 +1,6 @@
 import type { EntityKind } from '../entities/entity-kind.ts'
-import type { Call, Route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { aggregateEntities } from './aggregate.ts'
 import { type AggregateBody, aggregateAnswer, aggregateBody, aggregateLine } from './aggregate-schema.ts'
 import { streamAggregate } from './aggregate-stream.ts'

@@ -1,4 +1,5 @@
 import type { Limits } from '../config.ts'
+import { contextOf } from '../db/context.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
@@ -8,7 +9,6 @@ import { type Count, findEntity, type Position, type PositionToRead } from '../e
 import { projectionOf, wholeById, withLinksById } from '../entities/read/projection.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
   currentDefinitions,
   type Definitions,
@@ -16,6 +16,8 @@ import {
   peopleKey,
   peopleStackId,
 } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../scopes.ts'
 import { decodeCursor, encodeCursor, type PageOrder } from './cursor.ts'
 import { includer } from './include.ts'
@@ -169,7 +171,7 @@ export async function relatedEntities(
 ): Promise<HandlerResult> {
   const { db, caller, signal, body } = call
   const organization_id = caller.organization.id
-  const definitions = await currentDefinitions(db, organization_id, signal)
+  const definitions = await currentDefinitions(contextOf(db, organization_id), signal)
   const stack_id = targetOf(body.target, definitions)
   const position = positionFrom(body, body.sorting_type, stack_id, call.limits)
   requireScope(caller, readScopeOf(stack_id))

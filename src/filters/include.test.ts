@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { insertPeople, personIdSql } from '../../test/support/many-people.ts'
 import { useService } from '../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../test/support/shop.ts'
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { maxIncluded, readIncluded } from '../entities/read/included.ts'
 import { readIncludedSql } from '../entities/read/included-sql.ts'
@@ -102,7 +103,7 @@ describe('include', () => {
   })
 
   it('runs one statement for all items and keys, and reads a shared target once', async () => {
-    const definitions = await currentDefinitions(service.db, organization.id)
+    const definitions = await currentDefinitions(contextOf(service.db, organization.id))
     const relationships = definitions.attributes
       .filter(isRelationship)
       .filter(({ owner_stack_id }) => owner_stack_id === 0)
@@ -236,7 +237,7 @@ describe('the bounds of include', () => {
     const refused = await own.send('POST', '/v1/people/filter', { filter: { external_id: 'p1' }, include: ['friends'] })
     expect([refused.status, refused.body.details!.map(({ path }) => path)]).toEqual([400, ['/include']])
     // All targets have 30 MB.
-    const [relationship] = (await currentDefinitions(service.db, own.id)).attributes
+    const [relationship] = (await currentDefinitions(contextOf(service.db, own.id))).attributes
     const [source] = await service.sql<{ id: string }>(
       `select id from entities where organization_id = $1 and external_id = 'p1'`,
       [own.id],

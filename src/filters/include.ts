@@ -1,12 +1,13 @@
+import { contextOf } from '../db/context.ts'
 import { type Included, type Relationship, readIncluded } from '../entities/read/included.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
 import {
   cachedDefinitions,
   currentDefinitions,
   type Definitions,
   isRelationship,
 } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
 import { requireScope } from '../scopes.ts'
 import { readScopeOf } from './scopes.ts'
 
@@ -26,9 +27,9 @@ export async function includer(
     for (const { target_stack_id } of relationships) requireScope(caller, readScopeOf(target_stack_id))
     return { relationships, version: definitions.version }
   }
-  const cached = await cachedDefinitions(db, organization_id, signal)
+  const cached = await cachedDefinitions(contextOf(db, organization_id), signal)
   const isKnown = relationshipsOf(keys, cached, stack_id).details.length === 0
-  let resolved = resolve(isKnown ? cached : await currentDefinitions(db, organization_id, signal))
+  let resolved = resolve(isKnown ? cached : await currentDefinitions(contextOf(db, organization_id), signal))
   return async ids => {
     for (;;) {
       const { relationships } = resolved

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Reply, useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
+import { contextOf } from '../db/context.ts'
 import { reloadDefinitions } from '../organizations/definitions.ts'
 import { findUnusedKeys } from './undeclared-keys.ts'
 
@@ -140,7 +141,7 @@ describe('an undeclared key', () => {
   })
 
   it('causes no warning once an entity written by another process carries it', async () => {
-    const definitions = await reloadDefinitions(service.db, organization.id)
+    const definitions = await reloadDefinitions(contextOf(service.db, organization.id))
     const key = { stack_id: 0, key: 'mood', path: '' }
     // A second handle remembers its own results, as a second process does.
     const other = { ...service.db }
@@ -166,7 +167,7 @@ describe('an undeclared key', () => {
   })
 
   it('causes no warning if the search takes too long', async () => {
-    const definitions = await reloadDefinitions(service.db, organization.id)
+    const definitions = await reloadDefinitions(contextOf(service.db, organization.id))
     const keys = ['mood', 'weather'].map(key => ({ stack_id: 0, key, path: '' }))
     const holder = await service.db.connect()
     try {

@@ -1,3 +1,4 @@
+import { contextOf } from '../db/context.ts'
 import { awaitPipelined, type Database, type Statement, shape, statement } from '../db/db.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
@@ -52,9 +53,9 @@ export async function underDefinitions<T>(
   read: (reading: Reading) => Promise<T>,
 ): Promise<T> {
   const { signal, stack_id: stackId, filter: value, boundFrom = 'body' } = request
-  let definitions = await cachedDefinitions(db, organization_id, signal)
+  let definitions = await cachedDefinitions(contextOf(db, organization_id), signal)
   const attempt = async (previousError?: unknown) => {
-    if (previousError) definitions = await reloadDefinitions(db, organization_id, signal)
+    if (previousError) definitions = await reloadDefinitions(contextOf(db, organization_id), signal)
     try {
       return await read(new Reading(db, definitions, request))
     } catch (error) {

@@ -1,3 +1,4 @@
+import { contextOf } from '../db/context.ts'
 import { type Database, shape } from '../db/db.ts'
 import type { RowsOfPage } from '../entities/read/entity-reader.ts'
 import { type Count, type PositionToRead, sizeToRead, startOf } from '../entities/read/pagination.ts'
@@ -36,7 +37,7 @@ export async function readRelatedPage(
   return {
     rows: row.rows ?? '',
     counted: countOf(row),
-    definitions: await definitionsAt(db, organization_id, row.schema_version, signal),
+    definitions: await definitionsAt(contextOf(db, organization_id), row.schema_version, signal),
   }
 }
 

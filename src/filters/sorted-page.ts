@@ -1,3 +1,4 @@
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { beginSortIndex } from '../entities/indexes/sort-index.ts'
 import { compareByCodePoint, noValueTerm, sortTermOf } from '../entities/indexes/sort-terms.ts'
@@ -50,7 +51,7 @@ export async function readSortedPage(
   const { stack_id } = selection
   const sort = await reading.check(() => parseSort(body, definitions, stack_id))
   const index = definitions.sort_indexes.get(stack_id)?.get(sort.name)
-  if (!index) await beginSortIndex({ db, organization_id: definitions.organization_id }, stack_id, sort.name, signal)
+  if (!index) await beginSortIndex(contextOf(db, definitions.organization_id), stack_id, sort.name, signal)
   const pages = buildPages(reading, sort, index, selection)
   const counted = await pages.countLinked?.()
   const keys = (await readFewKeys(pages)) ?? (index?.ready ? undefined : await readAllKeys(pages))

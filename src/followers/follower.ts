@@ -1,3 +1,4 @@
+import type { Context } from '../db/context.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 
@@ -27,9 +28,7 @@ export type Follower = {
 export type News = { organization_id: number; id: number; after: number; head: number; is_due: boolean }
 
 /** The work of one follower in one organization, under a lease. */
-export type Task = {
-  db: Database
-  organization_id: number
+export type Task = Context & {
   id: number
   after: number
   head: number

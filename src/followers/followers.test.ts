@@ -4,7 +4,8 @@ import { follow, throwReported } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
-import { announceCommit } from '../changes/commit-events.ts'
+import { announceCommit } from '../db/commit-events.ts'
+import { contextOf } from '../db/context.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
 import type { Follower, Task } from './follower.ts'
 import { createFollowers, listFailingFollowers, readFollowerLag } from './followers.ts'
@@ -332,7 +333,7 @@ describe('a commit of the process', () => {
     const following = createFollowers(service.db, [follower], { report: ignore, tickMs: 1_000_000 })
     following.start()
     await person(organization, 'a')
-    announceCommit(service.db, organization.id)
+    announceCommit(contextOf(service.db, organization.id))
     expect(await worked).toBe(1)
     await following.stop()
   })
@@ -350,12 +351,12 @@ describe('a commit of the process', () => {
     })
     const write = async (name: string) => {
       await person(organization, name)
-      announceCommit(service.db, organization.id)
+      announceCommit(contextOf(service.db, organization.id))
     }
     await follow(service.db, [makeFollower(toHead)])
     const following = createFollowers(service.db, [follower], { report: ignore, tickMs: 1_000_000 })
     following.start()
-    announceCommit(service.db, organization.id)
+    announceCommit(contextOf(service.db, organization.id))
     await write('a')
     await worked
     expect(heads).toEqual([1, 2, 3])

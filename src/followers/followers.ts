@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { onCommit } from '../changes/commit-events.ts'
+import { onCommit } from '../db/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import type { Follower, News } from './follower.ts'
 import { Looks } from './looks.ts'

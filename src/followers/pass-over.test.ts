@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { follow, throwReported } from '../../test/support/followers.ts'
 import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
-import { announceCommit } from '../changes/commit-events.ts'
+import { announceCommit } from '../db/commit-events.ts'
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { ledgerFollower } from '../ledger/seal.ts'
 import { retentionFollower } from '../rights/retention.ts'
@@ -314,7 +315,7 @@ describe('a look after commits', () => {
     const following = createFollowers(db, [follower], { report: throwReported, tickMs: 1_000_000 })
     following.start()
     await service.sql('update change_heads set sequence = sequence + 1')
-    for (const each of [organization, ...others]) announceCommit(db, each.id)
+    for (const each of [organization, ...others]) announceCommit(contextOf(db, each.id))
     const ids = [organization, ...others].map(({ id }) => id)
     await expect.poll(() => passed).toEqual([expect.arrayContaining(ids)])
     // A second one repeats it, if this takes longer than a second.

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { describeFault } from '../describe-fault.ts'
 import { FairPool } from '../fair-pool.ts'
@@ -160,8 +161,7 @@ export class Tasks {
       if (rows.length === 0) throw new LeaseLost(`another process follows the log as ${found.name}`)
     }
     return {
-      db: limitConnections(this.#db, this.#connections, found.organization_id),
-      organization_id: found.organization_id,
+      ...contextOf(limitConnections(this.#db, this.#connections, found.organization_id), found.organization_id),
       id: found.id,
       after: claim.sequence,
       head: claim.head,

@@ -1,3 +1,4 @@
+import { type Context, contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 import { expiredBefore } from './kept-responses.ts'
@@ -10,11 +11,12 @@ export async function forgetKeys(db: Database, { signal }: { signal?: Signal } =
   const before = expiredBefore()
   let forgotten = 0
   const organizations = await db.query<{ organization_id: number }>(listOrganizationsWithExpiredKeysSql, [before])
-  for (const { organization_id } of organizations) forgotten += await forgetKeysOf(db, organization_id, before, signal)
+  for (const { organization_id } of organizations)
+    forgotten += await forgetKeysOf(contextOf(db, organization_id), before, signal)
   return forgotten
 }
 
-async function forgetKeysOf(db: Database, organization_id: number, before: string, signal?: Signal): Promise<number> {
+async function forgetKeysOf({ db, organization_id }: Context, before: string, signal?: Signal): Promise<number> {
   let forgotten = 0
   while (!signal?.aborted) {
     const [{ gone } = { gone: 0 }] = await db.query<{ gone: number }>(forgetKeysSql, [

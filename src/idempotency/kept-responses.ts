@@ -1,5 +1,6 @@
-import type { Transaction } from '../db/db.ts'
+import type { Within } from '../db/context.ts'
 import { createRefusal, type Refusal } from '../errors.ts'
+import type { RequestKey, StoredResponse } from '../route/call.ts'
 import { forgetExpiredKeysSql, insertKeys, readKeysSql } from './sql.ts'
 
 /** The retention of a key and its response. */
@@ -7,12 +8,6 @@ const retentionMs = 24 * 60 * 60 * 1_000
 
 /** The time before which the keys have expired. */
 export const expiredBefore = (nowMs = Date.now()): string => new Date(nowMs - retentionMs).toISOString()
-
-/** A stored response. `body` is JSON text, of the data or of the refusal. */
-export type StoredResponse = { status: number; headers: Record<string, string>; body: string }
-
-/** The digests of a key with its caller and of the request, in hexadecimal. */
-export type RequestKey = { id: string; request_sha256: string }
 
 /** The key of a write. `batch_id` is the key of the batch that it is part of. */
 export type WriteKey = RequestKey & { batch_id?: string }
@@ -23,11 +18,7 @@ export type StoredKey = RequestKey & StoredResponse & { expired: boolean }
 export type StoredKeys = ReadonlyMap<string, StoredKey>
 
 /** Reads what is stored under the keys and those of their batches. The transaction has locked the head, so no other one of kith stores a response meanwhile. */
-export async function readKeys(
-  tx: Transaction,
-  organization_id: number,
-  keys: readonly WriteKey[],
-): Promise<StoredKeys> {
+export async function readKeys({ tx, organization_id }: Within, keys: readonly WriteKey[]): Promise<StoredKeys> {
   if (keys.length === 0) return noKeys
   const ids = new Set(keys.flatMap(({ id, batch_id }) => (batch_id === undefined ? id : [id, batch_id])))
   const stored = await tx.query<StoredKey>(readKeysSql, [organization_id, [...ids], expiredBefore()])
@@ -60,8 +51,7 @@ export const otherRequestRefusal: Refusal = createRefusal(
 
 /** Stores responses under their keys, and the keys of their batches. Returns a promise for each statement. */
 export function keepResponses(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   responses: readonly (WriteKey & StoredResponse)[],
   { keys, at }: { keys: StoredKeys; at: string },
 ): Promise<unknown>[] {

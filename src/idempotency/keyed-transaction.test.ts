@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
+import { contextOf } from '../db/context.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
-import type { StoredResponse } from './kept-responses.ts'
+import type { StoredResponse } from '../route/call.ts'
 import { keyedTransaction } from './keyed-transaction.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -31,9 +32,9 @@ const response: StoredResponse = { status: 200, headers: {}, body: 'true' }
 const never = new AbortController().signal
 const run = (number: number, work: (db: Database) => Promise<StoredResponse>, signal = never) =>
   keyedTransaction(
-    db,
-    { organization_id: 1, id: Buffer.alloc(32, number), request_sha256: Buffer.alloc(32, 7) },
-    work,
+    contextOf(db, 1),
+    { id: Buffer.alloc(32, number), request_sha256: Buffer.alloc(32, 7) },
+    within => work(within.db),
     signal,
   )
 const addOne = (to: Database, id: number, options = {}) => to.transaction(tx => tx.query(add, [id]), options)

@@ -1,16 +1,18 @@
-import { announceCommit } from '../changes/commit-events.ts'
+import { announceCommit } from '../db/commit-events.ts'
+import { type Context, contextOf, type Within } from '../db/context.ts'
 import { awaitPipelined, type Database, statement, type Transaction } from '../db/db.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { Fault, refuse } from '../errors.ts'
 import { FairPool } from '../fair-pool.ts'
+import type { StoredResponse } from '../route/call.ts'
 import type { Signal } from '../signal.ts'
-import { expiredBefore, otherRequestRefusal, type StoredResponse } from './kept-responses.ts'
+import { expiredBefore, otherRequestRefusal } from './kept-responses.ts'
 import { claimKeySql, readKeySql, storeResponseSql } from './sql.ts'
 
 /** A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the request's content. */
-export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256: Buffer }
+export type KeyedRequest = { id: Buffer; request_sha256: Buffer }
 
 /**
  * The maximum number of concurrent transactions with a key per organization. Each holds a connection, on which it may wait for a
@@ -34,17 +36,18 @@ const undoWorkSql = statement('', 'rollback to savepoint work')
  * key's first request is running, 422 if the first request differed.
  */
 export async function keyedTransaction(
-  db: Database,
+  context: Context,
   request: KeyedRequest,
-  work: (db: Database) => Promise<StoredResponse>,
+  work: (context: Context) => Promise<StoredResponse>,
   signal: Signal,
 ): Promise<{ response: StoredResponse; replayed: boolean }> {
-  const { organization_id, id } = request
+  const { db, organization_id } = context
+  const { id } = request
   const run = async (tx: Transaction) => {
-    const stored = await claim(tx, request)
+    const stored = await claim({ tx, organization_id }, request)
     if (stored) return { response: stored, replayed: true }
     await awaitPipelined([tx.query(waitForLocksSql, []), tx.query(beginWorkSql, [])])
-    const response = await workWithin(db, tx, work)
+    const response = await workWithin(context, tx, work)
     const { status, headers, body } = response
     const values = [organization_id, id, status, JSON.stringify(headers), body]
     const undoing = status >= 400 ? [tx.query(undoWorkSql, [])] : []
@@ -54,15 +57,15 @@ export async function keyedTransaction(
   const transact = () => db.transaction(run, { signal, lockTimeoutMs: claimTimeoutMs })
   const attempt = () => keyedWrites(db).run(organization_id, signal, transact)
   const result = await retryConflicts(attempt, isConflict, signal)
-  if (!result.replayed) announceCommit(db, organization_id)
+  if (!result.replayed) announceCommit(context)
   return result
 }
 
 /** Runs the work on a database whose transactions are all `tx`. The first statement that fails fails the transaction. */
 async function workWithin(
-  db: Database,
+  { db, organization_id }: Context,
   tx: Transaction,
-  work: (db: Database) => Promise<StoredResponse>,
+  work: (context: Context) => Promise<StoredResponse>,
 ): Promise<StoredResponse> {
   let failure: unknown
   const noteFailure = (error: unknown) => {
@@ -72,14 +75,15 @@ async function workWithin(
   const query: Transaction['query'] = (statement, values) => tx.query(statement, values).catch(noteFailure) as never
   const append: Transaction['append'] = (into, rows) => tx.append(into, rows).catch(noteFailure)
   const nothing = async () => {}
-  const response = await work({
+  const within: Database = {
     outer: db,
     observer: db.observer,
     connect: db.connect,
     close: nothing,
     query,
     transaction: part => part({ query, append, commit: nothing, rollback: nothing }),
-  }).catch(error => {
+  }
+  const response = await work(contextOf(within, organization_id)).catch(error => {
     // Work that runs again in the failed transaction fails for that reason.
     throw error instanceof Fault && !isConflict(failure) ? error : (failure ?? error)
   })
@@ -91,8 +95,8 @@ type StoredKey = StoredResponse & { request_sha256: Buffer }
 
 /** Claims the key, or reads its stored response. */
 async function claim(
-  tx: Transaction,
-  { organization_id, id, request_sha256 }: KeyedRequest,
+  { tx, organization_id }: Within,
+  { id, request_sha256 }: KeyedRequest,
 ): Promise<StoredResponse | undefined> {
   const now = Date.now()
   const claiming = [organization_id, id, request_sha256, new Date(now).toISOString(), expiredBefore(now)]

@@ -1,4 +1,5 @@
-import type { Call, Route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { answerDuplicates } from './duplicates.ts'
 import { type DuplicatesBody, duplicatesBody, duplicatesPage } from './duplicates-schema.ts'
 

@@ -1,16 +1,18 @@
+import type { Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
-import type { Change } from '../entities/decide/decide.ts'
 import type { EntityRow, Links, StoredRow, Target } from '../entities/entity-row.ts'
 import { readSerializedWithin } from '../entities/read/entity-reader.ts'
 import { unlimitedRowBytes } from '../entities/read/pagination.ts'
+import type { Change } from '../entities/write/decide.ts'
 import { type LinkRow, linksBySource } from '../entities/write/load.ts'
 import { readLinksSql, readRowsSql } from '../entities/write/load-sql.ts'
 import type { Address } from '../entities/write-request.ts'
 import { buildOtherVersionRefusal, meetsIfMatch } from '../entity-tag.ts'
 import { createValueRefusal, Fault, pointer } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { changeOrganization } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { continueLeading, leadFirstLinks, type MovedLinks } from './lead-links.ts'
 import { findPeopleSql } from './merge-sql.ts'
 
@@ -29,16 +31,15 @@ export async function runIdentityWrite(
   call: Call<IdentityBody>,
   work: (tx: Transaction, definitions: Definitions) => Promise<IdentityResult>,
 ): Promise<HandlerResult> {
-  const { db, caller, body, signal, memory, written, request_id } = call
+  const { context, caller, body, signal, memory, written, request_id } = call
   const { dry_run = false } = body
-  const context = { db, organization_id: caller.organization.id }
   const endMs = performance.now() + maxMs
   const release = await memory.take(reservedBytes)
   try {
     const change = { actor: caller.subject, request_id, signal, isDryRun: dry_run, written }
-    const result = await changeOrganization(context, change, async ({ tx, definitions }) => {
-      const { moved, sequence, ...result } = await work(tx, definitions)
-      const completed = await leadFirstLinks(tx, context.organization_id, result.merge_id, moved)
+    const result = await changeOrganization(context, change, async locked => {
+      const { moved, sequence, ...result } = await work(locked.tx, locked.definitions)
+      const completed = await leadFirstLinks(locked, result.merge_id, moved)
       return { sequence, result: { ...result, completed } }
     })
     const { entities, version, merge_id, ...members } = result
@@ -89,8 +90,7 @@ export function fromOf({ from, from_id }: IdentityBody): { address: Address; pat
 
 /** Finds whom addresses lead to, in their order; undefined for nobody. */
 export async function findPeople(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   addresses: readonly Address[],
 ): Promise<(Target | undefined)[]> {
   const asked = JSON.stringify(addresses.map((address, position) => ({ position, ...address })))

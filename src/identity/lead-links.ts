@@ -1,4 +1,5 @@
-import type { Database, Transaction } from '../db/db.ts'
+import { type Context, contextOf, type Within } from '../db/context.ts'
+import type { Database } from '../db/db.ts'
 import { changeOrganization, ownAuthor } from '../organizations/change-organization.ts'
 import type { Signal } from '../signal.ts'
 import { leadLinksSql, listUnfinishedMergesSql, readMovingSql, storeMovingSql } from './merge-sql.ts'
@@ -13,13 +14,9 @@ export type MovedLinks = { people: readonly string[]; from: string }
  * Leads the first set of links to people elsewhere, in the transaction of the merge or its undoing. Returns whether no other link is left.
  * Otherwise {@link continueLeading} goes on.
  */
-export async function leadFirstLinks(
-  tx: Transaction,
-  organization_id: number,
-  merge_id: number,
-  moved: MovedLinks,
-): Promise<boolean> {
-  if (await leadSet(tx, organization_id, moved)) return true
+export async function leadFirstLinks(within: Within, merge_id: number, moved: MovedLinks): Promise<boolean> {
+  const { tx, organization_id } = within
+  if (await leadSet(within, moved)) return true
   await tx.query(storeMovingSql, [organization_id, merge_id, moved.people])
   return false
 }
@@ -29,15 +26,16 @@ export async function leadFirstLinks(
  * `endMs`. Returns whether no link is left.
  */
 export async function continueLeading(
-  context: { db: Database; organization_id: number },
+  context: Context,
   merge_id: number,
   { endMs = Number.POSITIVE_INFINITY, signal }: { endMs?: number; signal?: Signal | undefined } = {},
 ): Promise<boolean> {
   const { organization_id } = context
   for (;;) {
-    const isComplete = await changeOrganization(context, ownAuthor(), async ({ tx }) => {
+    const isComplete = await changeOrganization(context, ownAuthor(), async locked => {
+      const { tx } = locked
       const [moved] = await tx.query<MovedLinks>(readMovingSql, [organization_id, merge_id])
-      const result = moved === undefined || (await leadSet(tx, organization_id, moved))
+      const result = moved === undefined || (await leadSet(locked, moved))
       const statements = moved && result ? [tx.query(storeMovingSql, [organization_id, merge_id, null])] : []
       return { statements, changes: [], result }
     })
@@ -50,11 +48,11 @@ export async function continueLeading(
 export async function completeMerges(db: Database, { signal }: { signal?: Signal } = {}): Promise<void> {
   const merges = await db.query<{ organization_id: number; merge_id: number }>(listUnfinishedMergesSql, [])
   for (const { organization_id, merge_id } of merges)
-    if (!signal?.aborted) await continueLeading({ db, organization_id }, merge_id, { signal })
+    if (!signal?.aborted) await continueLeading(contextOf(db, organization_id), merge_id, { signal })
 }
 
 /** Returns whether no link is left. */
-async function leadSet(tx: Transaction, organization_id: number, { people, from }: MovedLinks): Promise<boolean> {
+async function leadSet({ tx, organization_id }: Within, { people, from }: MovedLinks): Promise<boolean> {
   const [led] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, people, from, listsPerSet])
   return led!.count < listsPerSet
 }

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { pageSchema } from '../entities/schema.ts'
-import type { Call, Route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { lookUpPeople } from './lookup.ts'
 import { type LookupBody, lookupBody } from './lookup-schema.ts'
 

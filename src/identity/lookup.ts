@@ -3,9 +3,10 @@ import { answerPage } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/read/entity-reader.ts'
 import { findEntity, type Position } from '../entities/read/pagination.ts'
 import { createValueRefusal, Fault, pointer, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import { mobileKey, notANumber } from '../phone-numbers.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { LookupBody } from './lookup-schema.ts'
 
 /** The maximum number of people that a look-up returns. */
@@ -15,8 +16,8 @@ type Sought = { kind: 'email' | 'mobile' | 'external_id'; key: string }
 
 /** Returns the people who have an email, a phone or an external identifier, in order of id. */
 export async function lookUpPeople(call: Call<LookupBody>): Promise<HandlerResult> {
-  const { db, caller, signal } = call
-  const { default_country } = await currentDefinitions(db, caller.organization.id, signal)
+  const { context, db, caller, signal } = call
+  const { default_country } = await currentDefinitions(context, signal)
   const sought = soughtIn(call.body, default_country)
   const position: Position = { direction: 'asc', size: maxPeople }
   return answerPage(call, { stack_id: peopleStackId, position }, part => {
@@ -44,13 +45,13 @@ function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBo
 
 /** A page of at most one person. */
 async function readByName(
-  { db, caller, signal }: Call<LookupBody>,
+  { context, signal }: Call<LookupBody>,
   external_id: string,
   { after_id }: Position,
 ): Promise<RowsOfPage> {
-  const organization_id = caller.organization.id
+  const { db, organization_id } = context
   const id = after_id ? undefined : await findEntity(db, organization_id, peopleStackId, { external_id }, signal)
-  if (id === undefined) return { rows: '', definitions: await currentDefinitions(db, organization_id, signal) }
+  if (id === undefined) return { rows: '', definitions: await currentDefinitions(context, signal) }
   const { rows, definitions } = await readPortion(
     db,
     organization_id,

@@ -1,8 +1,8 @@
 import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import { type Answers, compareAnswers, questionsOf, type StandingAnswer, summaryFlag } from '../consents/answers.ts'
-import type { ConsentChange } from '../entities/decide/decide-answers.ts'
 import type { Columns, EntityRow } from '../entities/entity-row.ts'
+import type { ConsentChange } from '../entities/write/decide-answers.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 
 /** The number of the change of the last answer of a person to a question, by {@link answerKey}, that was not superseded. */

@@ -1,16 +1,18 @@
 import { type AnswerChoice, answerChangesToJson } from '../consents/answer-changes.ts'
 import { type Answers, type Question, questionsOf } from '../consents/answers.ts'
+import type { Within } from '../db/context.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
-import { buildDeletion, buildFill, type Change } from '../entities/decide/decide.ts'
 import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
 import { countFirstAlias, insertAliases } from '../entities/write/aliases.ts'
+import { buildDeletion, buildFill, type Change } from '../entities/write/decide.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import type { Author } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import {
   checkVersion,
   fieldChanges,
@@ -57,7 +59,7 @@ async function merge(
   checkVersion(survivor.row, call)
   throwIfPlaceholder(survivor.row, '')
   throwIfPlaceholder(other.row, asked.path)
-  const sequenceOf = await readSequences(tx, organization_id, givers(survivor.row, other.row))
+  const sequenceOf = await readSequences({ tx, organization_id }, givers(survivor.row, other.row))
   const plan = planMerge(survivor, other, definitions, call.limits.links, sequenceOf)
   if (plan.faults.length > 0)
     refuse('invalid_parameter', 'The person would have too many links.', { details: plan.faults })
@@ -81,7 +83,7 @@ async function merge(
     other.row,
     definitions.default_country,
   )
-  await countFirstAlias(tx, organization_id)
+  await countFirstAlias({ tx, organization_id })
   const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
     organization_id,
     other.row.id,
@@ -102,7 +104,7 @@ async function merge(
   const { external_id } = other.row
   if (external_id !== null)
     await awaitPipelined(
-      insertAliases(tx, organization_id, [{ external_id, person_id: survivor.row.id, merge_id }], at),
+      insertAliases({ tx, organization_id }, [{ external_id, person_id: survivor.row.id, merge_id }], at),
     )
   const [person] = await readJson(tx, definitions, [survivor.row.id])
   return {
@@ -129,7 +131,7 @@ async function merge(
 async function readBoth(tx: Transaction, definitions: Definitions, { survivor, from, path }: Asked) {
   const { organization_id } = definitions
   const addresses = [survivor, from]
-  const [into, other] = await findPeople(tx, organization_id, addresses)
+  const [into, other] = await findPeople({ tx, organization_id }, addresses)
   if (!into) refuse('not_found', 'There is no such person.')
   if (!other) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
   if (into.id === other.id) throw new Fault(createValueRefusal(path, 'leads to the same person. Name another one.'))
@@ -175,14 +177,13 @@ async function undoOf(
     flags: { email_consent: survivor.row.email_consent, sms_consent: survivor.row.sms_consent },
     aliases,
     merges,
-    answers: await takenAnswers(tx, organization_id, plan.answers, change?.version),
+    answers: await takenAnswers({ tx, organization_id }, plan.answers, change?.version),
   }
 }
 
 /** The answers that count as the survivor's from a version on, with the versions at which they were given. */
 export async function takenAnswers(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   choices: readonly AnswerChoice[],
   since: number | undefined,
 ): Promise<TakenAnswer[]> {
@@ -213,11 +214,7 @@ const givers = (one: StoredRow, other: StoredRow): Giver[] =>
 export const giverOf = (answers: Answers, key: string, id: string): string => answers[key]!.person_id ?? id
 
 /** Reads the numbers of the changes by which people gave their answers. Issues no statement for none. */
-export async function readSequences(
-  tx: Transaction,
-  organization_id: number,
-  asked: readonly Giver[],
-): Promise<SequenceOf> {
+export async function readSequences({ tx, organization_id }: Within, asked: readonly Giver[]): Promise<SequenceOf> {
   if (asked.length === 0) return () => undefined
   const questions = asked.map(({ person_id, key }, position) => ({ position, person_id, ...questionsOf([key])[0] }))
   const rows = await tx.query<AnswerVersion>(readAnswerVersionsSql, [organization_id, JSON.stringify(questions)])

@@ -1,7 +1,5 @@
 import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
-import type { Fill } from '../entities/decide/decide.ts'
-import { type LinkedKey, linkedByKey } from '../entities/decide/decide-attributes.ts'
 import {
   type Columns,
   type CurrentState,
@@ -10,6 +8,8 @@ import {
   type Target,
   writtenIdOf,
 } from '../entities/entity-row.ts'
+import type { Fill } from '../entities/write/decide.ts'
+import { type LinkedKey, linkedByKey } from '../entities/write/decide-attributes.ts'
 import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags } from '../profile-fields.ts'

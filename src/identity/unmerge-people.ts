@@ -1,18 +1,21 @@
 import { channels, channelTable } from '../channels.ts'
 import { answerChangesToJson } from '../consents/answer-changes.ts'
+import type { Within } from '../db/context.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
-import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
+import { readBearersWithAliasesSql, readTargetsSql } from '../entities/bearers-sql.ts'
 import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
 import { readLastChange } from '../entities/past/past-state.ts'
-import { readBearersWithAliasesSql, readNamesLeftSql, readTargetsSql } from '../entities/write/load-sql.ts'
+import { buildFill, buildRestore, type Change } from '../entities/write/decide.ts'
+import { readNamesLeftSql } from '../entities/write/load-sql.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
 import { checkReturn, readKept } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import type { Author } from '../organizations/change-organization.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import {
   checkVersion,
   fieldChanges,
@@ -64,7 +67,7 @@ async function unmerge(
   const author: Author = { actor: call.caller.subject, request_id: call.request_id }
   const { survivor, merge } = await readMerge(tx, definitions, asked)
   checkVersion(survivor.row, call)
-  const returning = await readReturning(tx, organization_id, merge)
+  const returning = await readReturning({ tx, organization_id }, merge)
   const facts = await readFacts(tx, definitions, survivor, merge, returning)
   const plan = planUnmerge(survivor, merge.undo, facts, definitions)
   const filled = buildFill(survivor, plan.fill, definitions, call.limits)
@@ -75,7 +78,7 @@ async function unmerge(
 
   await checkReturn(tx, definitions, returned, call.preferences.erased)
 
-  const identifiers = await returnIdentifiers(tx, organization_id, merge)
+  const identifiers = await returnIdentifiers({ tx, organization_id }, merge)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
@@ -109,17 +112,16 @@ const countLinks = ({ other }: Undo) => Object.values(other.links).reduce((sum, 
 /** Finds the merge and the survivor. Throws a Fault of 404 or 409. */
 async function readMerge(tx: Transaction, definitions: Definitions, asked: Asked) {
   const { organization_id } = definitions
-  const [found] = await findPeople(tx, organization_id, [asked.survivor])
+  const [found] = await findPeople({ tx, organization_id }, [asked.survivor])
   if (!found) refuse('not_found', 'There is no such person.')
-  const merge = await findMerge(tx, organization_id, asked, found)
+  const merge = await findMerge({ tx, organization_id }, asked, found)
   const [survivor] = await readPeople(tx, definitions, [found.id])
   return { survivor: survivor as Person, merge }
 }
 
 /** Throws a Fault of 404 or 409. */
 async function findMerge(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   { from, path }: Asked,
   survivor: Target,
 ): Promise<StandingMerge> {
@@ -139,7 +141,7 @@ const conflict = (path: string, message: string) =>
   )
 
 /** The merged person, and those who were merged into it: they lead to it again. */
-async function readReturning(tx: Transaction, organization_id: number, merge: StandingMerge): Promise<string[]> {
+async function readReturning({ tx, organization_id }: Within, merge: StandingMerge): Promise<string[]> {
   const rows = await tx.query<{ merged_id: string }>(readMergedIdsSql, [organization_id, merge.undo.merges])
   return [merge.merged_id, ...rows.map(({ merged_id }) => merged_id)]
 }
@@ -165,7 +167,7 @@ async function readFacts(
         ]),
     tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
     readTargets(tx, definitions, merge, returning),
-    readSequences(tx, organization_id, remainingGivers(merge, remaining)),
+    readSequences({ tx, organization_id }, remainingGivers(merge, remaining)),
   ])
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
@@ -241,7 +243,7 @@ async function buildReturn(
   { merge: { merged_id, undo }, survivor, facts: { resolve }, path }: Return,
 ): Promise<Change> {
   const entity = { stack_id: peopleStackId, id: merged_id }
-  const last = (await readLastChange(tx, organization_id, entity))!
+  const last = (await readLastChange({ db: tx, organization_id }, entity))!
   const { columns, answers, attributes } = undo.other
   const { external_id } = columns
   let version = Math.max(last.version, survivor.row.version)
@@ -277,7 +279,7 @@ async function throwIfTaken(
 ): Promise<void> {
   const claims = claimsOf(unique.get(peopleStackId), set)
   if (claims.length === 0) return
-  const holders = await findHolders(tx, organization_id, claims)
+  const holders = await findHolders({ db: tx, organization_id }, claims)
   const refusal = takenRefusal(claims, id, { stack_id: peopleStackId, mayRead }, holders)
   if (!refusal) return
   const details = refusal.details.map(detail => ({ path, message: `The value at ${detail.path} ${detail.message}` }))
@@ -285,11 +287,7 @@ async function throwIfTaken(
 }
 
 /** Gives the aliases and the people who were merged into the person back to it. Returns what leads to it again, with its own name, email and phone. */
-async function returnIdentifiers(
-  tx: Transaction,
-  organization_id: number,
-  merge: StandingMerge,
-): Promise<LeadingIdentifiers> {
+async function returnIdentifiers({ tx, organization_id }: Within, merge: StandingMerge): Promise<LeadingIdentifiers> {
   const { external_id } = merge.undo.other.columns
   const names = typeof external_id === 'string' ? [external_id] : []
   const [returned] = await tx.query<Record<keyof LeadingIdentifiers, string[]>>(returnIdentifiersSql, [
@@ -329,7 +327,7 @@ async function endMerge(
     [returned.version, change?.version ?? null],
   ]
   await tx.query(numberMergeSql, [organization_id, merge.id, ...made])
-  const taken = await takenAnswers(tx, organization_id, plan.answers, change?.version)
+  const taken = await takenAnswers({ tx, organization_id }, plan.answers, change?.version)
   const updated = facts.remaining.flatMap(({ id, merged_id, undo }) => {
     const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))
     const added = taken.filter(answer =>

@@ -11,10 +11,10 @@ import {
   type StandingAnswer,
 } from '../consents/answers.ts'
 import type { Evidence } from '../consents/evidence.ts'
-import type { Fill } from '../entities/decide/decide.ts'
-import { linkedByKey } from '../entities/decide/decide-attributes.ts'
-import { jsonEqual } from '../entities/decide/json-equal.ts'
 import { type Columns, type CurrentState, type EntityRow, type Target, writtenIdOf } from '../entities/entity-row.ts'
+import type { Fill } from '../entities/write/decide.ts'
+import { linkedByKey } from '../entities/write/decide-attributes.ts'
+import { jsonEqual } from '../entities/write/json-equal.ts'
 import { pointer } from '../errors.ts'
 import { type Definitions, isRelationship } from '../organizations/definitions.ts'
 import type { LinkFill } from './merge.ts'

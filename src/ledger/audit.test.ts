@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { renewLogId } from '../changes/log-id.ts'
+import { contextOf } from '../db/context.ts'
 import { type AuditResult, auditLedger, readKeptCheckpoint } from './audit.ts'
 
 const service = useService()
@@ -33,7 +34,7 @@ async function makeLedger(count: number): Promise<Organization> {
   return shop
 }
 
-const audit = ({ id }: Organization, options = {}) => auditLedger(service.db, id, options)
+const audit = ({ id }: Organization, options = {}) => auditLedger(contextOf(service.db, id), options)
 const messagesOf = ({ findings }: AuditResult) => findings.map(({ message }) => message)
 const checkpointOf = async ({ send }: Organization) =>
   (await send('GET', '/v1/ledger/checkpoint')).body.data.toString() as string
@@ -280,14 +281,16 @@ it('hashes every kind of text as the entries were sealed', async () => {
   const statements: string[] = []
   const { query } = service.db
   const result = await auditLedger(
-    {
-      ...service.db,
-      query: (statement, values, signal) => {
-        statements.push(statement.name)
-        return query(statement, values, signal) as never
+    contextOf(
+      {
+        ...service.db,
+        query: (statement, values, signal) => {
+          statements.push(statement.name)
+          return query(statement, values, signal) as never
+        },
       },
-    },
-    shop.id,
+      shop.id,
+    ),
   )
   expect(result).toMatchObject({ size: 40, findings: [] })
   // No entry was suspect, so PostgreSQL has printed all of them as the sealing did.
@@ -336,7 +339,7 @@ describe('a checkpoint that was kept elsewhere', () => {
   it('stays valid after the log got a new id', async () => {
     const shop = await makeLedger(2)
     const note = await checkpointOf(shop)
-    await renewLogId(service.db, shop.id)
+    await renewLogId(contextOf(service.db, shop.id))
     await answer(shop, 1)
     await sealLedgers(service)
     expect(await audit(shop, { since: await since(shop, note) })).toMatchObject({ findings: [], size: 6 })

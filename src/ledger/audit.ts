@@ -6,6 +6,7 @@ import {
   verifyNote,
 } from '../../client/src/ledger-proof.ts'
 import { FormatError } from '../../client/src/ledger-text.ts'
+import type { Context } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import {
   auditPartSql,
@@ -85,12 +86,8 @@ async function readCheckpoint(note: string, keys: LedgerKey[]): Promise<Checkpoi
 }
 
 /** Recomputes the ledger of an organization from its answers, and names what was changed. It needs little memory at any size. */
-export async function auditLedger(
-  db: Database,
-  organization_id: number,
-  options: AuditOptions = {},
-): Promise<AuditResult> {
-  return new Audit(db, organization_id, options).run()
+export async function auditLedger(context: Context, options: AuditOptions = {}): Promise<AuditResult> {
+  return new Audit(context, options).run()
 }
 
 type State = {
@@ -108,8 +105,7 @@ type PartRange = { from: number; to: number; first: number; end: number }
 class TooManyFindings extends Error {}
 
 class Audit {
-  readonly #db: Database
-  readonly #organizationId: number
+  readonly #context: Context
   readonly #options: AuditOptions
   readonly #findings: Finding[] = []
   readonly #faultyEntries = new Set<number>()
@@ -121,15 +117,14 @@ class Audit {
   /** The answers of the changes up to the position. */
   #answers = 0
 
-  constructor(db: Database, organizationId: number, options: AuditOptions) {
-    this.#db = db
-    this.#organizationId = organizationId
+  constructor(context: Context, options: AuditOptions) {
+    this.#context = context
     this.#options = options
   }
 
   async run(): Promise<AuditResult> {
-    const [state] = await this.#db.query<State>(beginAuditSql, [this.#organizationId])
-    if (!state) throw new Error(`there is no organization ${this.#organizationId}`)
+    const [state] = await this.#context.db.query<State>(beginAuditSql, [this.#context.organization_id])
+    if (!state) throw new Error(`there is no organization ${this.#context.organization_id}`)
     this.#state = state
     let hasMore = false
     let waiting = 0
@@ -193,8 +188,8 @@ class Audit {
   async #ranges(): Promise<PartRange[]> {
     const { size, position } = this.#state
     const starts = Array.from({ length: Math.ceil(size / entriesPerPart) }, (_, part) => part * entriesPerPart)
-    const rows = await this.#db.query<{ index: number; sequence: number }>(readBoundariesSql, [
-      this.#organizationId,
+    const rows = await this.#context.db.query<{ index: number; sequence: number }>(readBoundariesSql, [
+      this.#context.organization_id,
       starts.slice(1),
     ])
     const sequences = new Map(rows.map(({ index, sequence }) => [index, sequence]))
@@ -209,8 +204,8 @@ class Audit {
   }
 
   async #readPart({ from, to, first, end }: PartRange): Promise<Part> {
-    const values = [this.#organizationId, from, to, first, end, this.#state.organization]
-    const [part] = await this.#db.query<Part>(auditPartSql, values)
+    const values = [this.#context.organization_id, from, to, first, end, this.#state.organization]
+    const [part] = await this.#context.db.query<Part>(auditPartSql, values)
     return part!
   }
 
@@ -247,13 +242,13 @@ class Audit {
   }
 
   #readEntries(indexes: number[]): Promise<StoredEntry[]> {
-    return this.#db.query<StoredEntry>(readEntriesSql, [this.#organizationId, indexes])
+    return this.#context.db.query<StoredEntry>(readEntriesSql, [this.#context.organization_id, indexes])
   }
 
   async #readTiles(ids: TileId[]): Promise<Map<string, Buffer>> {
     if (ids.length === 0) return new Map()
-    const values = [this.#organizationId, ids.map(({ level }) => level), ids.map(({ index }) => index)]
-    const rows = await this.#db.query<TileId & { data: Buffer }>(readTilesSql, values)
+    const values = [this.#context.organization_id, ids.map(({ level }) => level), ids.map(({ index }) => index)]
+    const rows = await this.#context.db.query<TileId & { data: Buffer }>(readTilesSql, values)
     return new Map(rows.map(row => [keyOfTile(row), row.data]))
   }
 
@@ -338,7 +333,7 @@ class Audit {
 
   /** The data of a leaf that follow from the answer and the salt. Empty without a salt, undefined without an answer. */
   async #expectedData({ sequence, consent_type_id, channel, salt }: StoredEntry): Promise<Buffer | undefined> {
-    const answers = await readAnswersOf(this.#db, this.#organizationId, sequence)
+    const answers = await readAnswersOf(this.#context, sequence)
     const answer = answers.find(each => each.consent_type_id === consent_type_id && each.channel === channel)
     if (!answer) return undefined
     return salt === null ? Buffer.alloc(0) : leafData(salt, entryOf(this.#state.organization, answer))
@@ -405,7 +400,7 @@ class Audit {
     const { size, organization } = this.#state
     const say = (message: string) => this.#report({ kind: 'checkpoint', message })
     try {
-      const checkpoint = await readCheckpoint(note, await listLedgerKeys(this.#db))
+      const checkpoint = await readCheckpoint(note, await listLedgerKeys(this.#context.db))
       if (organizationOf(checkpoint.origin) !== organization)
         say(`The stored checkpoint belongs to another ledger, ${checkpoint.origin}.`)
       else if (checkpoint.size !== size) say(`The stored checkpoint has ${checkpoint.size} entries, not ${size}.`)
@@ -420,10 +415,10 @@ class Audit {
   /** Counts the answers that wait to be sealed, and reports those that belong to no change. */
   async #countWaiting(): Promise<number> {
     const { position } = this.#state
-    const id = this.#organizationId
-    const [all] = await this.#db.query<{ answers: number; head: number }>(countAnswersSql, [id])
+    const id = this.#context.organization_id
+    const [all] = await this.#context.db.query<{ answers: number; head: number }>(countAnswersSql, [id])
     const { answers, head } = all!
-    const [later] = await this.#db.query<{ answers: number }>(countAnswersOfChangesSql, [id, position, head])
+    const [later] = await this.#context.db.query<{ answers: number }>(countAnswersOfChangesSql, [id, position, head])
     const waiting = later!.answers
     const strays = answers - waiting - this.#answers
     if (strays > 0)

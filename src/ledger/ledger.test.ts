@@ -8,6 +8,7 @@ import { type Organization, useService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { formatTilePath } from '../../test/support/tile-paths.ts'
 import { renewLogId } from '../changes/log-id.ts'
+import { contextOf } from '../db/context.ts'
 import { rotateLedgerKey } from './keys.ts'
 
 const service = useService()
@@ -212,7 +213,7 @@ it('goes on under a new origin after the log got a new id', async () => {
   await answer(shop, 2)
   await sealLedgers(service)
   const before = await readCheckpoint(shop)
-  const { log_id } = await renewLogId(service.db, shop.id)
+  const { log_id } = await renewLogId(contextOf(service.db, shop.id))
   await answer(shop, 1)
   await sealLedgers(service)
   const after = await readCheckpoint(shop)

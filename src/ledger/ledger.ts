@@ -1,4 +1,5 @@
 import type { Channel } from '../channels.ts'
+import type { Context } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
@@ -36,12 +37,7 @@ export type StoredEntry = {
 }
 
 /** The origin of a ledger's checkpoints, which is also the name of its keys: `<name>/<organization>/<log_id>`. */
-export async function readOrigin(
-  db: Database,
-  organization_id: number,
-  name: string,
-  signal?: Signal,
-): Promise<string> {
+export async function readOrigin({ db, organization_id }: Context, name: string, signal?: Signal): Promise<string> {
   const [row] = await db.query<{ organization: string; log_id: string }>(readLogNameSql, [organization_id], signal)
   if (!row) throw new Error(`there is no organization ${organization_id}`)
   return `${name}/${row.organization}/${row.log_id}`
@@ -53,18 +49,11 @@ export function signCheckpoint(origin: string, tree: GrowingTree, { privateKey }
 }
 
 /** Reads the sealed state. That of a ledger without entries is signed when it is read. `name` begins the origin. */
-export async function readLedger(
-  db: Database,
-  organization_id: number,
-  name: string,
-  signal?: Signal,
-): Promise<Ledger> {
-  const stored = await readStoredLedger(db, organization_id, signal)
+export async function readLedger(context: Context, name: string, signal?: Signal): Promise<Ledger> {
+  const { db } = context
+  const stored = await readStoredLedger(context, signal)
   if (stored) return stored
-  const [origin, signer] = await Promise.all([
-    readOrigin(db, organization_id, name, signal),
-    readLedgerSigner(db, signal),
-  ])
+  const [origin, signer] = await Promise.all([readOrigin(context, name, signal), readLedgerSigner(db, signal)])
   return {
     size: 0,
     edge: Buffer.alloc(0),
@@ -74,11 +63,7 @@ export async function readLedger(
 }
 
 /** Reads the sealed state; undefined if nothing is sealed yet. */
-export async function readStoredLedger(
-  db: Database,
-  organization_id: number,
-  signal?: Signal,
-): Promise<Ledger | undefined> {
+export async function readStoredLedger({ db, organization_id }: Context, signal?: Signal): Promise<Ledger | undefined> {
   const [ledger] = await db.query<Ledger>(readLedgerSql, [organization_id], signal)
   return ledger
 }
@@ -91,12 +76,12 @@ export async function countEntries(db: Database): Promise<number> {
 
 /** The keys of a ledger as note keys, `name+hash+base64`, newest first. */
 export async function readVerifierKeys(
-  db: Database,
-  organization_id: number,
+  context: Context,
   name: string,
   signal?: Signal,
 ): Promise<{ key: string; created_at: string; retired_at: string | null }[]> {
-  const [origin, keys] = await Promise.all([readOrigin(db, organization_id, name, signal), listLedgerKeys(db, signal)])
+  const { db } = context
+  const [origin, keys] = await Promise.all([readOrigin(context, name, signal), listLedgerKeys(db, signal)])
   return keys.map(({ publicKey, created_at, retired_at }) => ({
     key: formatVerifierKey(origin, publicKey),
     created_at,
@@ -106,8 +91,7 @@ export async function readVerifierKeys(
 
 /** Finds the entry of an answer; undefined while it is not sealed. */
 export async function findEntry(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   { sequence, consent_type_id, channel }: Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>,
   signal?: Signal,
 ): Promise<StoredEntry | undefined> {
@@ -118,8 +102,7 @@ export async function findEntry(
 
 /** Reads tiles of a sealed state, by {@link keyOfTile}: the stored full ones, and the partial ones of its edge. */
 async function readTiles(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   ledger: Ledger,
   ids: TileId[],
   signal?: Signal,
@@ -136,12 +119,11 @@ async function readTiles(
 }
 
 async function hashRanges(
-  db: Database,
-  organization_id: number,
+  context: Context,
   { ledger, ranges }: { ledger: Ledger; ranges: LeafRange[] },
   signal?: Signal,
 ): Promise<Buffer[]> {
-  const tiles = await readTiles(db, organization_id, ledger, tilesOf(ranges), signal)
+  const tiles = await readTiles(context, ledger, tilesOf(ranges), signal)
   return ranges.map(range => rangeHash(range, tiles))
 }
 
@@ -151,14 +133,13 @@ const rootOf = (roots: Buffer[]) => roots[0] ?? new GrowingTree().root()
 
 /** Proves that the entry `index` is in the tree of `size` entries: the leaf's hash, the proof and the root hash. */
 export async function proveInclusion(
-  db: Database,
-  organization_id: number,
+  context: Context,
   { ledger, index, size = ledger.size }: { ledger: Ledger; index: number; size?: number },
   signal?: Signal,
 ): Promise<{ leafHash: Buffer; hashes: Buffer[]; rootHash: Buffer }> {
   const path = inclusionRanges(index, size)
   const ranges = [{ from: index, to: index + 1 }, ...path]
-  const [leafHash, ...hashes] = await hashRanges(db, organization_id, { ledger, ranges }, signal)
+  const [leafHash, ...hashes] = await hashRanges(context, { ledger, ranges }, signal)
   // The path leads to the root. To hash the whole tree from its tiles takes as long as the proof.
   const rootHash = hashes.reduce(
     (node, hash, position) => (path[position]!.from > index ? nodeOf(node, hash) : nodeOf(hash, node)),
@@ -169,13 +150,12 @@ export async function proveInclusion(
 
 /** Proves that the tree of `newSize` entries begins with the tree of `oldSize`: the proof and both root hashes. */
 export async function proveConsistency(
-  db: Database,
-  organization_id: number,
+  context: Context,
   { ledger, oldSize, newSize }: { ledger: Ledger; oldSize: number; newSize: number },
   signal?: Signal,
 ): Promise<{ hashes: Buffer[]; oldRootHash: Buffer; newRootHash: Buffer }> {
   const parts = [rootRange(oldSize), rootRange(newSize), consistencyRanges(oldSize, newSize)]
-  const found = await hashRanges(db, organization_id, { ledger, ranges: parts.flat() }, signal)
+  const found = await hashRanges(context, { ledger, ranges: parts.flat() }, signal)
   const [old, next, hashes] = parts.map(part => found.splice(0, part.length))
   return { hashes: hashes!, oldRootHash: rootOf(old!), newRootHash: rootOf(next!) }
 }
@@ -184,20 +164,15 @@ const outside = (message: string): never =>
   refuse('not_found', `The ledger has no such tile: ${message}.`, { details: [{ path: '/tile', message }] })
 
 /** Reads a tile, or a bundle of entries, as tlog-tiles defines them. Throws a Fault of 404 for one beyond the ledger. */
-export async function readTile(
-  db: Database,
-  organization_id: number,
-  name: TileName,
-  signal?: Signal,
-): Promise<Buffer> {
-  const ledger = (await readStoredLedger(db, organization_id, signal)) ?? { size: 0, edge: Buffer.alloc(0) }
+export async function readTile(context: Context, name: TileName, signal?: Signal): Promise<Buffer> {
+  const ledger = (await readStoredLedger(context, signal)) ?? { size: 0, edge: Buffer.alloc(0) }
   const level = name.level === 'entries' ? 0 : name.level
   const available = Math.floor(ledger.size / tileWidth ** level) - name.index * tileWidth
   if (available <= 0) outside(`the ledger has ${ledger.size} entries`)
   if (name.width > available) outside(`it is ${available} wide`)
-  if (name.level === 'entries') return readBundle(db, organization_id, name, signal)
+  if (name.level === 'entries') return readBundle(context, name, signal)
   const id = { level, index: name.index }
-  const tiles = await readTiles(db, organization_id, ledger as Ledger, [id], signal)
+  const tiles = await readTiles(context, ledger as Ledger, [id], signal)
   const data = tiles.get(keyOfTile(id))
   if (!data) throw new Error(`the tile ${keyOfTile(id)} is not stored`)
   return data.subarray(0, name.width * hashBytes)
@@ -206,7 +181,7 @@ export async function readTile(
 const lengthBytes = 2
 
 /** The data of the leaves, each after its length. */
-async function readBundle(db: Database, organization_id: number, { index, width }: TileName, signal?: Signal) {
+async function readBundle({ db, organization_id }: Context, { index, width }: TileName, signal?: Signal) {
   const from = index * tileWidth
   const values = [organization_id, from, from + width]
   const [row] = await db.query<{ leaves: Buffer | null }>(readLeavesSql, values, signal)

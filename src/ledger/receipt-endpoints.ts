@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
-import type { Call, Route } from '../http/pipeline/route.ts'
 import { personAddresses } from '../person-addresses.ts'
+import type { Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { answerReceipt } from './receipts.ts'
 import { consentReceipt, type ReceiptQuery, receiptQuery } from './schema.ts'
 

@@ -1,11 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import { findPersonSql } from '../changes/people-sql.ts'
 import { type Channel, channels, isChannel } from '../channels.ts'
-import type { Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
 import { refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { personOf } from '../person-addresses.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { Signal } from '../signal.ts'
 import { buildReceipt, type ReceiptNames } from './build-receipt.ts'
 import { type LedgerEntry, leafData } from './entry.ts'
@@ -25,21 +26,21 @@ type ReceiptCall = Call<ReceiptQuery>
 
 /** Answers with the receipt of an answer. `originName` begins the origin of the ledger. Throws a Fault of 400, 404, 410 or 503. */
 export async function answerReceipt(originName: string, call: ReceiptCall): Promise<HandlerResult> {
-  const { db, caller, params, body, signal } = call
-  const { organization } = caller
+  const { context, caller, params, body, signal } = call
+  const { db, organization_id } = context
   const consent_type_id = Number(params.consent_type_id)
   const channel = channelOf(params.channel!)
   const person_id = await findPerson(call)
-  const values = [organization.id, person_id, consent_type_id, channel, body.sequence ?? null]
+  const values = [organization_id, person_id, consent_type_id, channel, body.sequence ?? null]
   const [found] = await db.query<{ sequence: number }>(findAnswerSql, values, signal)
   if (!found) throwNoAnswer(body)
   const { sequence } = found
-  const sealed = await waitForEntry(db, organization.id, { sequence, consent_type_id, channel }, signal)
-  const answers = await readAnswersOf(db, organization.id, sequence)
+  const sealed = await waitForEntry(context, { sequence, consent_type_id, channel }, signal)
+  const answers = await readAnswersOf(context, sequence)
   const answer = answers.find(given => given.consent_type_id === consent_type_id && given.channel === channel)
   if (!answer) throwNoAnswer(body)
-  const entry = entryOf(organization.key, answer)
-  const data = await issueReceipt(db, { organization_id: organization.id, originName, entry, sealed }, signal)
+  const entry = entryOf(caller.organization.key, answer)
+  const data = await issueReceipt(context, { originName, entry, sealed }, signal)
   return { status: 200, data }
 }
 
@@ -49,10 +50,10 @@ function channelOf(text: string): Channel {
   return refuse('invalid_parameter', 'The request has invalid values. See details.', { details })
 }
 
-async function findPerson({ db, caller, params, signal }: ReceiptCall): Promise<string> {
+async function findPerson({ context: { db, organization_id }, params, signal }: ReceiptCall): Promise<string> {
   const { by, identifier } = personOf(params)
   if (by === 'id') return identifier.toLowerCase()
-  const [person] = await db.query<{ id: string | null }>(findPersonSql, [caller.organization.id, identifier], signal)
+  const [person] = await db.query<{ id: string | null }>(findPersonSql, [organization_id, identifier], signal)
   return person!.id ?? refuse('not_found', 'There is no such person.')
 }
 
@@ -65,13 +66,12 @@ function throwNoAnswer({ sequence }: ReceiptQuery): never {
 
 /** Waits until an answer is sealed. Throws a Fault of 503 if it takes too long. */
 async function waitForEntry(
-  db: Database,
-  organization_id: number,
+  context: Context,
   answer: Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>,
   signal: Signal,
 ): Promise<StoredEntry> {
   for (let waitedMs = 0; ; waitedMs += pollMs) {
-    const entry = await findEntry(db, organization_id, answer, signal)
+    const entry = await findEntry(context, answer, signal)
     if (entry) return entry
     if (waitedMs >= maxWaitMs)
       refuse('operation_failed', 'The answer is stored, but not yet sealed in the ledger. Retry after 1 second.', {
@@ -82,11 +82,11 @@ async function waitForEntry(
   }
 }
 
-type SealedAnswer = { organization_id: number; originName: string; entry: LedgerEntry; sealed: StoredEntry }
+type SealedAnswer = { originName: string; entry: LedgerEntry; sealed: StoredEntry }
 
 async function issueReceipt(
-  db: Database,
-  { organization_id, originName, entry, sealed }: SealedAnswer,
+  context: Context,
+  { originName, entry, sealed }: SealedAnswer,
   signal: Signal,
 ): Promise<Receipt> {
   const { index, salt, hash } = sealed
@@ -105,12 +105,12 @@ async function issueReceipt(
         'difference with kith ledger verify.',
     )
   const [names, origin, signer, ledger] = await Promise.all([
-    readNames(db, organization_id, entry, signal),
-    readOrigin(db, organization_id, originName, signal),
-    readLedgerSigner(db, signal),
-    readStoredLedger(db, organization_id, signal),
+    readNames(context, entry, signal),
+    readOrigin(context, originName, signal),
+    readLedgerSigner(context.db, signal),
+    readStoredLedger(context, signal),
   ])
-  const { hashes } = await proveInclusion(db, organization_id, { ledger: ledger!, index }, signal)
+  const { hashes } = await proveInclusion(context, { ledger: ledger!, index }, signal)
   // The stored checkpoint may be older than the key. The current key signs the same tree, so that one key verifies all.
   const checkpoint = signCheckpoint(origin, new GrowingTree(ledger!.size, ledger!.edge), signer)
   const proof = { index, hashes, checkpoint }
@@ -118,12 +118,12 @@ async function issueReceipt(
 }
 
 async function readNames(
-  db: Database,
-  organization_id: number,
+  context: Context,
   { consent_type_id, text_version }: LedgerEntry,
   signal: Signal,
 ): Promise<ReceiptNames> {
-  const { consent_types } = await currentDefinitions(db, organization_id, signal)
+  const { db, organization_id } = context
+  const { consent_types } = await currentDefinitions(context, signal)
   const consent_type = consent_types.find(({ id }) => id === consent_type_id)!
   if (text_version === undefined) return { consent_type, text: null }
   const values = [organization_id, consent_type_id, text_version]

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import { refuse } from '../errors.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import { proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
 import {
   checkpointText,
@@ -28,8 +29,7 @@ const printHashes = (hashes: Buffer[]) => hashes.map(hash => hash.toString('base
 /** The route table of the ledger. `ledgerOrigin` begins the origin of each ledger. */
 export function ledgerRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
   const shared = { method: 'GET', scope: 'consents:read', tag: 'Ledger' } as const
-  const readSealed = ({ db, caller, signal }: Call<unknown>) =>
-    readLedger(db, caller.organization.id, ledgerOrigin, signal)
+  const readSealed = ({ context, signal }: Call<unknown>) => readLedger(context, ledgerOrigin, signal)
   return [
     route({
       ...shared,
@@ -58,11 +58,11 @@ export function ledgerRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Ro
         'so tiles tell nothing about anybody.',
       answer: tileBytes,
       answerType: bytesType,
-      handle: async ({ db, caller, params, signal }) => {
+      handle: async ({ context, params, signal }) => {
         const name =
           parseTilePath(params.tile!) ??
           throwInvalid('/tile', 'must be a tile such as 0/x001/234, entries/000 or 1/000.p/17')
-        const body = await readTile(db, caller.organization.id, name, signal)
+        const body = await readTile(context, name, signal)
         return { status: 200, headers: immutable, body, contentType: bytesType }
       },
     }),
@@ -73,9 +73,9 @@ export function ledgerRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Ro
       summary: 'List the keys of the ledger',
       description: 'The note keys that verify checkpoints: the one that signs now, and all earlier ones.',
       answer: ledgerKeys,
-      handle: async ({ db, caller, signal }) => ({
+      handle: async ({ context, signal }) => ({
         status: 200,
-        data: { keys: await readVerifierKeys(db, caller.organization.id, ledgerOrigin, signal) },
+        data: { keys: await readVerifierKeys(context, ledgerOrigin, signal) },
       }),
     }),
     route<SizeQuery>({
@@ -92,8 +92,7 @@ export function ledgerRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Ro
         const size = call.body.size ?? ledger.size
         throwIfBeyond('/size', size, ledger.size)
         if (index >= size) throwNotIncluded(size)
-        const { db, caller, signal } = call
-        const proof = await proveInclusion(db, caller.organization.id, { ledger, index, size }, signal)
+        const proof = await proveInclusion(call.context, { ledger, index, size }, call.signal)
         const [leaf_hash, root_hash] = printHashes([proof.leafHash, proof.rootHash])
         return { status: 200, data: { index, size, leaf_hash, hashes: printHashes(proof.hashes), root_hash } }
       },
@@ -113,8 +112,7 @@ export function ledgerRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Ro
         const size = call.body.size ?? ledger.size
         throwIfBeyond('/size', size, ledger.size)
         throwIfBeyond('/old_size', oldSize, size)
-        const { db, caller, signal } = call
-        const proof = await proveConsistency(db, caller.organization.id, { ledger, oldSize, newSize: size }, signal)
+        const proof = await proveConsistency(call.context, { ledger, oldSize, newSize: size }, call.signal)
         const [old_root_hash, root_hash] = printHashes([proof.oldRootHash, proof.newRootHash])
         const hashes = printHashes(proof.hashes)
         return { status: 200, data: { old_size: oldSize, size, old_root_hash, hashes, root_hash } }

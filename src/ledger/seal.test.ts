@@ -3,6 +3,7 @@ import { parseCheckpoint, parseNote } from '../../client/src/ledger-proof.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
+import { contextOf } from '../db/context.ts'
 import { type Database, openDatabase, statement, type Transaction } from '../db/db.ts'
 import type { Follower } from '../followers/follower.ts'
 import { createFollowers, listFailingFollowers } from '../followers/followers.ts'
@@ -68,7 +69,7 @@ describe('sealing', () => {
     expect(sequences).toEqual(sequences.toSorted((a, b) => a - b))
     expect(new Set(sequences)).toEqual(new Set([2, 4, 5]))
     expect(new Set(entries.map(({ salt }) => salt.toString('hex'))).size).toBe(entries.length)
-    expect(await auditLedger(service.db, other.id)).toMatchObject({ findings: [], waiting: 0 })
+    expect(await auditLedger(contextOf(service.db, other.id))).toMatchObject({ findings: [], waiting: 0 })
   })
 
   it('changes nothing without new answers', async () => {
@@ -93,7 +94,7 @@ describe('sealing', () => {
     expect(sizes.at(-1)).toBe(5_000)
     expect(sizes.length).toBeGreaterThan(2)
     expect(sizes.map((size, n) => size - (sizes[n - 1] ?? 0)).every(count => count > 0 && count <= 2_000)).toBe(true)
-    expect(await auditLedger(service.db, other.id)).toMatchObject({ size: 5_000, findings: [] })
+    expect(await auditLedger(contextOf(service.db, other.id))).toMatchObject({ size: 5_000, findings: [] })
   })
 
   it('seals an organization with nothing but silent people without a ledger', async () => {
@@ -208,7 +209,7 @@ describe('a process that dies while it seals', () => {
         const { old_root_hash } = (await other.send('GET', `/v1/ledger/consistency/${size}`)).body.data
         expect(old_root_hash).toBe(Buffer.from(rootHash).toString('base64'))
       }
-      expect(await auditLedger(service.db, other.id)).toMatchObject({ findings: [], size: 305, waiting: 0 })
+      expect(await auditLedger(contextOf(service.db, other.id))).toMatchObject({ findings: [], size: 305, waiting: 0 })
       expect(await rowOf(other)).toMatchObject({ failures: 0 })
     },
   )
@@ -234,7 +235,7 @@ describe('two processes', () => {
     expect(stolen).toBe(true)
     expect(reported).toEqual([])
     expect((await checkpointOf(other)).size).toBe(100)
-    expect(await auditLedger(service.db, other.id)).toMatchObject({ findings: [], size: 100, waiting: 0 })
+    expect(await auditLedger(contextOf(service.db, other.id))).toMatchObject({ findings: [], size: 100, waiting: 0 })
   })
 
   it('seal together what many writers answer, each answer once', async () => {
@@ -253,7 +254,7 @@ describe('two processes', () => {
       await expect.poll(async () => (await checkpointOf(other)).size, { timeout: 20_000, interval: 100 }).toBe(120)
     for (const following of followings) await following.stop()
     for (const { id } of others)
-      expect(await auditLedger(service.db, id)).toMatchObject({ findings: [], size: 120, waiting: 0 })
+      expect(await auditLedger(contextOf(service.db, id))).toMatchObject({ findings: [], size: 120, waiting: 0 })
   })
 
   it('never write a checkpoint over one of another size', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
+import type { Context, Within } from '../db/context.ts'
+import { awaitPipelined, type Database } from '../db/db.ts'
 import type { Follower, News, Progress, Task } from '../followers/follower.ts'
 import { buildEntry, type LedgerEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
@@ -133,7 +134,7 @@ async function readAnswers<Row extends Place>(
 }
 
 /** Reads the answers of one change. */
-export async function readAnswersOf(db: Database, organization_id: number, sequence: number): Promise<Answer[]> {
+export async function readAnswersOf({ db, organization_id }: Context, sequence: number): Promise<Answer[]> {
   const read = (limit: number) => db.query<Answer>(readAnswersSql, [organization_id, sequence - 1, sequence, limit])
   return (await readAnswers(sequence, read)).answers
 }
@@ -142,7 +143,7 @@ export async function readAnswersOf(db: Database, organization_id: number, seque
  * Keeps the leaves of the answers of people that are not sealed yet, so that an erasure takes none out of the ledger. Their salts are
  * forgotten at once. The follower of the ledger is locked.
  */
-export async function keepUnsealedLeaves(tx: Transaction, organization_id: number, people: string[]): Promise<void> {
+export async function keepUnsealedLeaves({ tx, organization_id }: Within, people: string[]): Promise<void> {
   const answers = await tx.query<Answer>(readUnsealedOfSql, [organization_id, people])
   if (answers.length === 0) return
   const [name] = await tx.query<{ organization: string }>(readLogNameSql, [organization_id])
@@ -159,11 +160,8 @@ const placeColumns = (answers: Place[]) =>
 
 type Sealing = { origin: string; organization: string; tree: GrowingTree }
 
-async function beginSealing({ db, organization_id }: Task, { originName }: SealingOptions): Promise<Sealing> {
-  const [origin, ledger] = await Promise.all([
-    readOrigin(db, organization_id, originName),
-    readStoredLedger(db, organization_id),
-  ])
+async function beginSealing(task: Task, { originName }: SealingOptions): Promise<Sealing> {
+  const [origin, ledger] = await Promise.all([readOrigin(task, originName), readStoredLedger(task)])
   return { origin, organization: origin.split('/').at(-2)!, tree: new GrowingTree(ledger?.size, ledger?.edge) }
 }
 

@@ -1,10 +1,11 @@
 import type { ConsentAssignment } from '../consents/answers.ts'
+import { contextOf } from '../db/context.ts'
 import { writeQueued } from '../entities/write/request-coalescing.ts'
 import { newWrite } from '../entities/write-request.ts'
 import { Fault, refuse } from '../errors.ts'
 import { isIpAddress } from '../formats.ts'
-import type { PageCall } from '../http/pipeline/route.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import type { PageCall } from '../route/page.ts'
 import { type OpenLink, reopen } from './open-link.ts'
 
 /** The actor that the change log and the consent history name for the changes of a page. */
@@ -59,10 +60,14 @@ async function writeOnce({ db, limits, signal, ...call }: PageCall, { link, pers
     actor,
     request_id: call.request_id,
   })
-  const outcome = await writeQueued(db.shareOf(link.organization_id, 'writes'), link.organization_id, write, {
-    limits,
-    signal,
-  })
+  const outcome = await writeQueued(
+    contextOf(db.shareOf(link.organization_id, 'writes'), link.organization_id),
+    write,
+    {
+      limits,
+      signal,
+    },
+  )
   return 'refusal' in outcome ? outcome.refusal : undefined
 }
 

@@ -1,6 +1,6 @@
 import type { Channel } from '../channels.ts'
 import { refuse } from '../errors.ts'
-import type { PageCall } from '../http/pipeline/route.ts'
+import type { PageCall } from '../route/page.ts'
 import { type Html, html } from './html.ts'
 import type { ChoiceWithText, OpenLink } from './open-link.ts'
 import { sealForm, unsealForm } from './token.ts'

@@ -1,5 +1,5 @@
-import type { HtmlPage } from '../http/pipeline/route.ts'
 import type { PageLanguage, SettingsShape } from '../organizations/settings-schema.ts'
+import type { HtmlPage } from '../route/page.ts'
 import { contrastOf, textColorOn } from './colors.ts'
 import { type Html, html } from './html.ts'
 import type { Words } from './words.ts'

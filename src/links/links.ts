@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import type { Channel } from '../channels.ts'
 import type { Config } from '../config.ts'
-import type { Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
 import { refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { personOf } from '../person-addresses.ts'
+import type { Call } from '../route/call.ts'
 import type { Signal } from '../signal.ts'
 import type { LinkedPerson } from './open-link.ts'
 import { type ConsentLinks, type ConsentLinksBody, defaultLifetimes } from './schema.ts'
@@ -21,17 +21,14 @@ type Settings = Pick<Config, 'publicUrl' | 'behindProxy'>
 
 /** Makes the links of a person. Throws a Fault of 404 or 400, or of 500 if kith does not know its own address. */
 export async function createConsentLinks(call: Call<ConsentLinksBody>, config: Settings): Promise<ConsentLinks> {
-  const { db, caller, body, signal } = call
-  const organization_id = caller.organization.id
+  const { context, body, signal } = call
+  const { organization_id } = context
   const base = baseUrlOf(call, config)
-  const [person, { consent_types }] = await Promise.all([
-    readPerson(call),
-    currentDefinitions(db, organization_id, signal),
-  ])
+  const [person, { consent_types }] = await Promise.all([readPerson(call), currentDefinitions(context, signal)])
   if (!person) return refuse('not_found', 'There is no such person.')
   const { consent_type_id, channel, expires_in } = body
   const type = consent_type_id === undefined ? undefined : findAnswerable(consent_types, consent_type_id, channel)
-  const key = await readOrCreateKey(db, organization_id, signal)
+  const key = await readOrCreateKey(context, signal)
   const urlOf = (kind: LinkKind) => {
     const expiresAt = Math.floor(Date.now() / 1_000) + (expires_in ?? defaultLifetimes[kind])
     const isBound = kind !== 'preferences'
@@ -63,9 +60,13 @@ function baseUrlOf({ localUrl }: Call, { publicUrl, behindProxy }: Settings): st
   )
 }
 
-async function readPerson({ db, caller, params, signal }: Call): Promise<LinkedPerson | undefined> {
+async function readPerson({
+  context: { db, organization_id },
+  params,
+  signal,
+}: Call): Promise<LinkedPerson | undefined> {
   const { by, identifier } = personOf(params)
-  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql[by], [caller.organization.id, identifier], signal)
+  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql[by], [organization_id, identifier], signal)
   return person
 }
 
@@ -87,7 +88,7 @@ function needsConfirmation(type: ConsentType, channel: Channel, { answers }: Lin
 }
 
 /** The key that signs new links. The first link of an organization creates it. */
-async function readOrCreateKey(db: Database, organization_id: number, signal: Signal): Promise<LinkKey> {
+async function readOrCreateKey({ db, organization_id }: Context, signal: Signal): Promise<LinkKey> {
   const [key] = await db.query<LinkKey>(readNewestLinkKeySql, [organization_id], signal)
   if (key) return key
   await db.query(insertFirstLinkKeySql, [organization_id, randomBytes(32)], signal)

@@ -1,11 +1,12 @@
 import type { Channel } from '../channels.ts'
 import { type Answers, answerKey } from '../consents/answers.ts'
+import { type Context, contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
-import type { PageCall } from '../http/pipeline/route.ts'
 import { type ConsentType, currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { readSettings } from '../organizations/settings.ts'
 import type { SettingsShape } from '../organizations/settings-schema.ts'
+import type { PageCall } from '../route/page.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
 import type { Frame } from './layout.ts'
 import { readLinkedPersonSql, readLinkKeySql, readNewestTextVersionsSql, readTextsSql } from './sql.ts'
@@ -66,12 +67,12 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   const [key] = await db.query<LinkKey>(readLinkKeySql, [organization_id, keyId], signal)
   if (!key || !isSignedBy(token, key)) return throwInvalid()
   if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
-  const reader = db.shareOf(organization_id, 'reads')
+  const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
   const [person, definitions, settings, versions] = await Promise.all([
-    readPerson(reader, organization_id, person_id, signal),
-    currentDefinitions(reader, organization_id, signal),
-    readSettings(reader, organization_id, signal),
-    reader.query<TextVersion>(readNewestTextVersionsSql, [organization_id], signal),
+    readPerson(context, person_id, signal),
+    currentDefinitions(context, signal),
+    readSettings(context, signal),
+    context.db.query<TextVersion>(readNewestTextVersionsSql, [organization_id], signal),
   ])
   if (!person) return throwExpired()
   const language = choosePageLanguage(person.language, acceptLanguage, settings.language)
@@ -80,8 +81,7 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
 }
 
 async function readPerson(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   person_id: string,
   signal: PageCall['signal'],
 ): Promise<LinkedPerson | undefined> {
@@ -92,10 +92,10 @@ async function readPerson(
 /** Reads the person and the definitions again, after a write or after one that met another. */
 export async function reopen({ db, signal }: PageCall, open: OpenLink): Promise<OpenLink> {
   const { organization_id, person_id } = open.link
-  const reader = db.shareOf(organization_id, 'reads')
+  const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
   const [person, definitions] = await Promise.all([
-    readPerson(reader, organization_id, person_id, signal),
-    currentDefinitions(reader, organization_id, signal),
+    readPerson(context, person_id, signal),
+    currentDefinitions(context, signal),
   ])
   return person ? { ...open, person, definitions } : throwExpired()
 }

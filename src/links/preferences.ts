@@ -1,4 +1,4 @@
-import type { HtmlPage, PageCall } from '../http/pipeline/route.ts'
+import type { HtmlPage, PageCall } from '../route/page.ts'
 import { type PageAnswer, writeAnswers } from './answer.ts'
 import { readForm, readShown, type ShownChoice, shownField } from './form.ts'
 import { type Html, html } from './html.ts'

@@ -1,5 +1,5 @@
 import type { Refusal } from '../errors.ts'
-import type { HtmlPage, PageCall } from '../http/pipeline/route.ts'
+import type { HtmlPage, PageCall } from '../route/page.ts'
 import { html } from './html.ts'
 import { choosePageLanguage } from './languages.ts'
 import { layOut } from './layout.ts'

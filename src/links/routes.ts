@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
-import { type PageRoute, type Route, route } from '../http/pipeline/route.ts'
 import { personAddresses } from '../person-addresses.ts'
+import type { PageRoute } from '../route/page.ts'
+import { type Route, route } from '../route/route.ts'
 import { confirm, showConfirmation } from './confirm.ts'
 import { createConsentLinks, paths } from './links.ts'
 import { savePreferences, showPreferences } from './preferences.ts'

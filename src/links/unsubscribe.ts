@@ -1,5 +1,5 @@
 import { refuse } from '../errors.ts'
-import type { HtmlPage, PageCall } from '../http/pipeline/route.ts'
+import type { HtmlPage, PageCall } from '../route/page.ts'
 import { writeAnswers } from './answer.ts'
 import { isOneClick } from './form.ts'
 import { html } from './html.ts'

@@ -24,7 +24,7 @@ export async function declareObserved(
   const { owner, key, type, cardinality = 'one' } = declaration
   const reason = undeclarable(key)
   if (reason) throwInvalidField('/key', reason)
-  const definitions = await currentDefinitions(db, organization_id, signal)
+  const definitions = await currentDefinitions(call, signal)
   const stack_id = stackIdOf(definitions, owner)
   if (definitions.declared.get(stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')
   if (dry_run) await createAttribute({ ...call, isDryRun: true }, declaration)

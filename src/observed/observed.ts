@@ -1,6 +1,7 @@
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { Scope } from '../scopes.ts'
 import { type ObservedKey, type ObservedQuery, observedTypes } from './schema.ts'
 import { countObservedSql } from './sql.ts'
@@ -47,13 +48,14 @@ export const mayRead = (scopes: ReadonlySet<Scope>, stack_id: number): boolean =
  * or of all entities as a stream. Throws a Fault of 400.
  */
 export async function answerObserved(call: Call<ObservedQuery>): Promise<HandlerResult> {
-  const { db, caller, body, signal } = call
-  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const { context, caller, body, signal } = call
+  const { db, organization_id } = context
+  const definitions = await currentDefinitions(context, signal)
   const stack_id = stackIdOf(definitions, body.owner ?? peopleKey)
   const declared = [...(definitions.declared.get(stack_id)?.keys() ?? [])]
   const examples = mayRead(caller.scopes, stack_id) ? maxExamples : 0
   const readPortion = async (before: string) => {
-    const values = [caller.organization.id, stack_id, before, portionSize, declared, maxKeys + 1, examples]
+    const values = [organization_id, stack_id, before, portionSize, declared, maxKeys + 1, examples]
     return (await db.query<Portion>(countObservedSql, values, signal))[0]!
   }
   const untilMs = performance.now() + sample.ms

@@ -1,5 +1,5 @@
-import { type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf } from '../organizations/change-definitions.ts'
+import { type Route, route } from '../route/route.ts'
 import { declareObserved } from './declare.ts'
 import { answerObserved } from './observed.ts'
 import {

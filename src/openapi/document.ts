@@ -1,4 +1,4 @@
-import type { OpenRoute, Route } from '../http/pipeline/route.ts'
+import type { OpenRoute, Route } from '../route/route.ts'
 import { headers, openOperationOf, operationOf } from './operation.ts'
 import { createErrorResponses } from './refusals.ts'
 import { createShapes, type JsonSchema } from './shapes.ts'

@@ -1,13 +1,7 @@
 import type { TSchema } from 'typebox'
 import { channels } from '../channels.ts'
-import {
-  dryRunSupport,
-  honorsIdempotencyKey,
-  type OpenRoute,
-  type ParameterKind,
-  type Route,
-} from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
+import { dryRunSupport, honorsIdempotencyKey, type OpenRoute, type ParameterKind, type Route } from '../route/route.ts'
 import { isWriting } from '../scopes.ts'
 import { successEnvelope } from './envelopes.ts'
 import { ifMatchPattern, pathExternalId } from './patterns.ts'

@@ -1,5 +1,5 @@
-import { type Route, route } from '../http/pipeline/route.ts'
 import type { Services } from '../http/pipeline/services.ts'
+import { type Route, route } from '../route/route.ts'
 import { createDoctor, type Doctor } from './doctor-report.ts'
 import { createMetricsReader, type MetricsReader } from './metrics-report.ts'
 import { doctorReport, operationsMetrics } from './schema.ts'

@@ -1,7 +1,10 @@
 import type { Limits } from '../config.ts'
-import type { Database, Transaction } from '../db/db.ts'
+import type { Context, Within } from '../db/context.ts'
+import type { Transaction } from '../db/db.ts'
 import { refuse } from '../errors.ts'
-import type { Call, HandlerResult, Route, route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
+import type { Route, route } from '../route/route.ts'
 import { type ChangeCall, changeOrganization, type DefinitionDiff } from './change-organization.ts'
 import { definitionDryRun } from './definition-schema.ts'
 import { type Definitions, definitionsKeeper, readDefinitions } from './definitions.ts'
@@ -12,18 +15,18 @@ import { type Definitions, definitionsKeeper, readDefinitions } from './definiti
  */
 export type DefinitionChange = DefinitionDiff & {
   subject: 'stack' | 'attribute' | 'consent_type' | 'segment'
-  store?(version: number, tx: Transaction, organization_id: number): Promise<unknown>
+  store?(version: number, within: Within): Promise<unknown>
 }
 
 const limitNames = { stacks: 'stacks', attributes: 'attributes', consent_types: 'consentTypes' } as const
 type DefinitionLimits = Pick<Limits, (typeof limitNames)[keyof typeof limitNames]>
 
 /** A request that changes definitions, settings or webhooks. */
-export type DefinitionCall = ChangeCall & { db: Database; organization_id: number; limits: DefinitionLimits }
+export type DefinitionCall = Context & ChangeCall & { limits: DefinitionLimits }
 
-export function definitionCallOf({ db, caller, request_id, limits, signal, isDryRun, written }: Call): DefinitionCall {
-  const { organization, subject: actor } = caller
-  return { db, organization_id: organization.id, actor, request_id, limits, signal, isDryRun, written }
+export function definitionCallOf({ context, caller, ...call }: Call): DefinitionCall {
+  const { request_id, limits, signal, isDryRun, written } = call
+  return { ...context, actor: caller.subject, request_id, limits, signal, isDryRun, written }
 }
 
 /** Defines the row of a write whose dry run responds with the entries that the log would get. */
@@ -53,17 +56,20 @@ export async function changeDefinitions(
   call: DefinitionCall,
   decide: (definitions: Definitions, at: string, tx: Transaction) => DefinitionChange[] | Promise<DefinitionChange[]>,
 ): Promise<Definitions> {
-  const { organization_id } = call
-  const keep = definitionsKeeper(call.db)
-  const definitions = await changeOrganization<Definitions>(call, call, async ({ tx, definitions: current, at }) => {
-    const changes = await decide(current, at, tx)
-    if (changes.length === 0) return { changes, result: current }
-    const statements = changes.flatMap(
-      ({ store }, index) => store?.(current.version + 1 + index, tx, organization_id) ?? [],
-    )
-    const result = () => readDefinitions(tx, organization_id, current)
-    return { statements, changes, changesDefinitions: true, result }
-  })
+  const keep = definitionsKeeper(call)
+  const definitions = await changeOrganization<Definitions>(
+    call,
+    call,
+    async ({ tx, organization_id, definitions: current, at }) => {
+      const changes = await decide(current, at, tx)
+      if (changes.length === 0) return { changes, result: current }
+      const statements = changes.flatMap(
+        ({ store }, index) => store?.(current.version + 1 + index, { tx, organization_id }) ?? [],
+      )
+      const result = () => readDefinitions({ db: tx, organization_id }, current)
+      return { statements, changes, changesDefinitions: true, result }
+    },
+  )
   return call.isDryRun ? definitions : keep(definitions)
 }
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { readFeed } from '../../test/support/changes.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
-import { onCommit } from '../changes/commit-events.ts'
+import { onCommit } from '../db/commit-events.ts'
+import { contextOf } from '../db/context.ts'
 import { statement } from '../db/db.ts'
 import {
   type ChangeCall,
@@ -34,7 +35,7 @@ const name = async () => {
 const feed = async () => (await readFeed(shop)).items.map(({ sequence, actor }) => [sequence, actor])
 
 function change<Result>(work: (locked: Locked) => Promise<Changed<Result>>, call: Partial<ChangeCall> = {}) {
-  return changeOrganization({ db: service.db, organization_id: shop.id }, { ...author, ...call }, work)
+  return changeOrganization(contextOf(service.db, shop.id), { ...author, ...call }, work)
 }
 
 async function countingCommits<Result>(run: () => Promise<Result>): Promise<{ result: Result; commits: number }> {

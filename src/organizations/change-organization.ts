@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { announceCommit } from '../changes/commit-events.ts'
-import type { Operation, Subject } from '../changes/schema.ts'
-import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
+import { announceCommit } from '../db/commit-events.ts'
+import type { Context, Within } from '../db/context.ts'
+import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import type { Signal } from '../signal.ts'
 import { cachedDefinitions, type Definitions } from './definitions.ts'
 import { appendDefinitionChangesSql, numberChangesSql, numberDefinitionChangesSql } from './definitions-sql.ts'
 import { type Head, lockHead, standingDefinitions } from './head.ts'
+import type { Operation, Subject } from './logged-changes.ts'
 
 /** The author of a change, as the change log and the consent history name them. */
 export type Author = { actor: string; request_id: string }
@@ -46,7 +47,7 @@ export type ChangeCall = Author & {
 }
 
 /** What the work finds: nobody else changes the organization until the transaction ends. */
-export type Locked = { tx: Transaction; head: Head; definitions: Definitions; at: string }
+export type Locked = Within & { head: Head; definitions: Definitions; at: string }
 
 /** What the work has decided. */
 export type Changed<Result> = {
@@ -68,22 +69,23 @@ export type Changed<Result> = {
  * `work` throws, and then nothing is stored.
  */
 export async function changeOrganization<Result>(
-  { db, organization_id }: { db: Database; organization_id: number },
+  context: Context,
   call: ChangeCall,
   work: (locked: Locked) => Promise<Changed<Result>>,
 ): Promise<Result> {
   const { actor, request_id, signal, isDryRun = false, written, lockTimeoutMs } = call
-  const cached = await cachedDefinitions(db, organization_id, signal)
+  const { db, organization_id } = context
+  const cached = await cachedDefinitions(context, signal)
   const transact = () =>
     db.transaction(
       async tx => {
-        const head = await lockHead(tx, organization_id)
+        const head = await lockHead({ tx, organization_id })
         const at = new Date().toISOString()
         const definitions = await standingDefinitions(tx, head, cached)
-        const changed = await work({ tx, head, definitions, at })
+        const changed = await work({ tx, organization_id, head, definitions, at })
         const { statements = [], changes = [], changesDefinitions = false, result } = changed
-        const context = { organization_id, at, actor, request_id, changesDefinitions }
-        const storing = [...statements, ...(changes.length > 0 ? appendChanges(tx, context, changes) : [])]
+        const entry = { organization_id, at, actor, request_id, changesDefinitions }
+        const storing = [...statements, ...(changes.length > 0 ? appendChanges(tx, entry, changes) : [])]
         const isRead = typeof result === 'function'
         const reading = isRead ? (result as () => Promise<Result>)() : result
         const ending = isDryRun ? tx.rollback : tx.commit
@@ -102,7 +104,7 @@ export async function changeOrganization<Result>(
   }
   const sequence = changed.sequence ?? (changes && head.sequence + changes.length)
   if (written && sequence !== undefined) written.sequence = sequence
-  if (changes?.length !== 0) announceCommit(db, organization_id)
+  if (changes?.length !== 0) announceCommit(context)
   return result
 }
 

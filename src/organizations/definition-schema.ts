@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
-import { type Subject, subjects } from '../changes/schema.ts'
 import { nullable, Type } from '../json-schema.ts'
 import { type DefinitionSubject, definitionOperations } from './change-organization.ts'
+import { type Subject, subjects } from './logged-changes.ts'
 
 /** The keys of stacks, attributes and consent types. */
 export const definitionKey = Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' })

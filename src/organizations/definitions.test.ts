@@ -75,7 +75,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
   fc.constant('fill' as const),
 )
 
-const read = ({ id }: Shop, base?: Definitions) => readDefinitions(service.db, id, base)
+const read = ({ id }: Shop, base?: Definitions) => readDefinitions({ db: service.db, organization_id: id }, base)
 
 it('the definitions that a process has, with what changed since, are those of the database', async () => {
   await fc.assert(

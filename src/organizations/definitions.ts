@@ -1,6 +1,6 @@
 import type { AttributeRules, AttributeType } from '../attribute-rules.ts'
 import type { Channel } from '../channels.ts'
-import { type Database, dataKeyOf, type Row, type Statement } from '../db/db.ts'
+import { type Context, contextOf, perOrganizationData, type Reading } from '../db/context.ts'
 import type { Signal } from '../signal.ts'
 import { readDefinitionsSql, readSchemaVersionSql } from './definitions-sql.ts'
 
@@ -210,81 +210,68 @@ function getOrInsert<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   return created
 }
 
-// A process caches one snapshot per database and organization. Its version tells whether it is current.
-const snapshots = new WeakMap<object, Map<number, Definitions>>()
-
-const snapshotOf = (dataKey: object, organization_id: number) => snapshots.get(dataKey)?.get(organization_id)
+/** The snapshot of an organization, as the process has read it. Its version tells whether it is current. */
+const snapshots = perOrganizationData((): { definitions?: Definitions } => ({}))
 
 /**
  * The cached snapshot, which is read on first use. It may be older than the database; callers compare versions if that
  * matters. Inside a transaction, the snapshot of the outer database is also used. A snapshot that is read inside a
  * transaction is cached only for it, because the transaction may never commit.
  */
-export async function cachedDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
-  const cached = findCached(db, organization_id)
-  db.observer?.cache('definitions', cached !== undefined)
-  return cached ?? reloadDefinitions(db, organization_id, signal)
+export async function cachedDefinitions(context: Context, signal?: Signal): Promise<Definitions> {
+  const cached = findCached(context)
+  context.db.observer?.cache('definitions', cached !== undefined)
+  return cached ?? reloadDefinitions(context, signal)
 }
 
-const findCached = (db: Database, organization_id: number) =>
-  snapshotOf(dataKeyOf(db), organization_id) ?? (db.outer && snapshotOf(dataKeyOf(db.outer), organization_id))
+function findCached(context: Context): Definitions | undefined {
+  const { db, organization_id } = context
+  const { definitions } = snapshots(context)
+  return definitions ?? (db.outer && snapshots(contextOf(db.outer, organization_id)).definitions)
+}
 
 /** A snapshot of `version` or later. A row that was read together with a version is displayed with it. */
-export async function definitionsAt(
-  db: Database,
-  organization_id: number,
-  version: number,
-  signal?: Signal,
-): Promise<Definitions> {
-  const cached = await cachedDefinitions(db, organization_id, signal)
-  return cached.version >= version ? cached : reloadDefinitions(db, organization_id, signal)
+export async function definitionsAt(context: Context, version: number, signal?: Signal): Promise<Definitions> {
+  const cached = await cachedDefinitions(context, signal)
+  return cached.version >= version ? cached : reloadDefinitions(context, signal)
 }
 
 /** The current snapshot of the database. Costs one small query, and a second one if the cached snapshot is older. */
-export async function currentDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
+export async function currentDefinitions(context: Context, signal?: Signal): Promise<Definitions> {
+  const { db, organization_id } = context
   const [head] = await db.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id], signal)
-  return definitionsAt(db, organization_id, head?.schema_version ?? 0, signal)
+  return definitionsAt(context, head?.schema_version ?? 0, signal)
 }
 
 /**
  * Reads what changed in the database since the cached snapshot, and caches the result, unless a newer one was cached meanwhile. Throws
  * an Error for an unknown organization.
  */
-export async function reloadDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
-  const keep = definitionsKeeper(db)
-  return keep(await readDefinitions(db, organization_id, findCached(db, organization_id), signal))
+export async function reloadDefinitions(context: Context, signal?: Signal): Promise<Definitions> {
+  const keep = definitionsKeeper(context)
+  return keep(await readDefinitions(context, findCached(context), signal))
 }
 
 /**
  * Returns a function that caches a snapshot, unless a newer one is cached, and returns the newest. Take it before the read of the
  * snapshot: after a switch of the server, the snapshot is not that of the new one.
  */
-export function definitionsKeeper(db: Database): (read: Definitions) => Definitions {
-  const dataKey = dataKeyOf(db)
+export function definitionsKeeper(context: Context): (read: Definitions) => Definitions {
+  const snapshot = snapshots(context)
   return read => {
-    const cached = snapshotOf(dataKey, read.organization_id)
-    if (cached && cached.version > read.version) return cached
-    const ofDatabase = snapshots.get(dataKey) ?? new Map<number, Definitions>()
-    snapshots.set(dataKey, ofDatabase.set(read.organization_id, read))
+    if (snapshot.definitions && snapshot.definitions.version > read.version) return snapshot.definitions
+    snapshot.definitions = read
     return read
   }
 }
 
-type Reader = { query<R extends Row>(statement: Statement, values: unknown[], signal?: Signal): Promise<R[]> }
-
 /** Reads what changed since `base`, or all without it, as the reader sees it. Throws an Error for an unknown organization. */
-export async function readDefinitions(
-  reader: Reader,
-  organization_id: number,
-  base?: Definitions,
-  signal?: Signal,
-): Promise<Definitions> {
+export async function readDefinitions(reading: Reading, base?: Definitions, signal?: Signal): Promise<Definitions> {
+  const { db: reader, organization_id } = reading
   const [rows] = await reader.query<DefinitionRows>(readDefinitionsSql, [organization_id, base?.version ?? 0], signal)
   if (!rows) throw new Error(`organization ${organization_id} has no row in change_heads`)
   if (rows.version === base?.version) return base
   // A snapshot of another timeline may have versions that this database does not have.
   const isOlder = base !== undefined && rows.version < base.version
-  return isOlder
-    ? readDefinitions(reader, organization_id, undefined, signal)
-    : buildDefinitions(organization_id, rows, base)
+  return isOlder ? readDefinitions(reading, undefined, signal) : buildDefinitions(organization_id, rows, base)
 }

@@ -1,3 +1,4 @@
+import type { Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
 import { type Definitions, readDefinitions } from './definitions.ts'
 import { lockHeadSql } from './definitions-sql.ts'
@@ -9,7 +10,7 @@ export type Head = { schema_version: number; sequence: number }
  * Locks the head of an organization. It is the first statement of every transaction that changes anything of the organization. Whoever
  * holds the lock is the only writer, in any process, so what the statements after it read stands until the transaction ends.
  */
-export async function lockHead(tx: Transaction, organization_id: number): Promise<Head> {
+export async function lockHead({ tx, organization_id }: Within): Promise<Head> {
   const [head] = await tx.query<Head>(lockHeadSql, [organization_id])
   if (!head) throw new Error(`organization ${organization_id} has no row in change_heads`)
   return head
@@ -17,5 +18,7 @@ export async function lockHead(tx: Transaction, organization_id: number): Promis
 
 /** The definitions under the lock of the head: `cached`, or with what has changed since. */
 export async function standingDefinitions(tx: Transaction, head: Head, cached: Definitions): Promise<Definitions> {
-  return head.schema_version === cached.version ? cached : readDefinitions(tx, cached.organization_id, cached)
+  return head.schema_version === cached.version
+    ? cached
+    : readDefinitions({ db: tx, organization_id: cached.organization_id }, cached)
 }

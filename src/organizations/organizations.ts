@@ -1,5 +1,6 @@
 import { channels } from '../channels.ts'
 import type { Limits } from '../config.ts'
+import type { Context } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
@@ -61,8 +62,7 @@ type OrganizationRow = Pick<OrganizationShape, 'key' | 'created_at' | 'schema_ve
 
 /** The organization as its clients see it. Throws where it was deleted meanwhile. */
 export async function describeOrganization(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   limits: Limits,
   signal?: Signal,
 ): Promise<OrganizationShape> {

@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/db.ts'
+import type { Reading } from '../db/context.ts'
 import { buildDefinitions, type Definitions } from './definitions.ts'
 import { readDefinitionChangesSql } from './past-definitions-sql.ts'
 
@@ -13,8 +13,7 @@ export type LoggedDefinitionChange = {
 
 /** Reads the changes of definitions after the change with this number, the last one first. */
 export function readDefinitionChanges(
-  reader: Pick<Transaction, 'query'>,
-  organization_id: number,
+  { db: reader, organization_id }: Reading,
   sequence: number,
 ): Promise<LoggedDefinitionChange[]> {
   return reader.query<LoggedDefinitionChange>(readDefinitionChangesSql, [organization_id, sequence])

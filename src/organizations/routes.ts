@@ -1,4 +1,4 @@
-import { type Route, route } from '../http/pipeline/route.ts'
+import { type Route, route } from '../route/route.ts'
 import { definitionCallOf, definitionWrite } from './change-definitions.ts'
 import { describeOrganization } from './organizations.ts'
 import { organization } from './schema.ts'
@@ -18,9 +18,9 @@ export function organizationRoutes(): Route[] {
       summary: 'Read the organization, with its counts and limits',
       tag: 'Organization',
       answer: organization,
-      handle: async ({ db, caller, limits, signal }) => ({
+      handle: async ({ context, limits, signal }) => ({
         status: 200,
-        data: await describeOrganization(db, caller.organization.id, limits, signal),
+        data: await describeOrganization(context, limits, signal),
       }),
     }),
     route({
@@ -30,9 +30,9 @@ export function organizationRoutes(): Route[] {
       operationId: 'getSettings',
       summary: 'Read the settings of the pages for people',
       description: 'The pages are those that the links of POST /v1/people/{external_id}/consent-links lead to.',
-      handle: async ({ db, caller, signal }) => ({
+      handle: async ({ context, signal }) => ({
         status: 200,
-        data: await readSettings(db, caller.organization.id, signal),
+        data: await readSettings(context, signal),
       }),
     }),
     definitionWrite<SettingsPatch>({

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../db/db.ts'
+import type { Reading } from '../db/context.ts'
 import { pointer } from '../errors.ts'
 import { isCountry } from '../phone-numbers.ts'
 import type { Signal } from '../signal.ts'
@@ -22,11 +22,7 @@ const unset: SettingsShape = {
 }
 
 /** Reads the settings of an organization. Unset ones are null. */
-export async function readSettings(
-  db: Pick<Database | Transaction, 'query'>,
-  organization_id: number,
-  signal?: Signal,
-): Promise<SettingsShape> {
+export async function readSettings({ db, organization_id }: Reading, signal?: Signal): Promise<SettingsShape> {
   const [stored] = await db.query<SettingsShape>(readSettingsSql, [organization_id], signal)
   return stored ?? unset
 }
@@ -36,7 +32,7 @@ export function patchSettings(call: Omit<DefinitionCall, 'limits'>, patch: Setti
   checkPatch(patch)
   const { organization_id } = call
   return changeOrganization<SettingsShape>(call, call, async ({ tx, at }) => {
-    const { updated_at, ...stored } = await readSettings(tx, organization_id)
+    const { updated_at, ...stored } = await readSettings({ db: tx, organization_id })
     const current = { ...stored, page_texts: mergeTexts(stored.page_texts, {}) }
     const next = { ...current, ...patch, page_texts: mergeTexts(current.page_texts, patch.page_texts) }
     const changed = differences(current, next)

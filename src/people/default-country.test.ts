@@ -3,6 +3,7 @@ import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
+import { contextOf } from '../db/context.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { computePhoneKeys } from '../entities/indexes/phone-keys.ts'
 import { searchFollower } from '../entities/indexes/search-index.ts'
@@ -78,7 +79,7 @@ it('gives the phones of stored people their keys in the background, and tells th
   const head = await shop.head()
   const { version } = await shop.ok('GET', '/v1/people/ada')
   expect(await names({ mobile_number: '3331234567' })).toEqual([])
-  expect(await computePhoneKeys(service.db, shop.id, { peoplePerStep: 2 })).toBe(3)
+  expect(await computePhoneKeys(contextOf(service.db, shop.id), { peoplePerStep: 2 })).toBe(3)
   expect(await names({ mobile_number: '+393331234567' })).toEqual(['ada'])
   expect(await names({ mobile_number: '3331112222' })).toEqual(['cy'])
   expect(await names({ mobile_prefix: '49', mobile_number: '15123456789' })).toEqual(['cy'])
@@ -86,7 +87,7 @@ it('gives the phones of stored people their keys in the background, and tells th
   expect([await shop.head(), (await shop.ok('GET', '/v1/people/ada')).version]).toEqual([head, version])
   const matched = await shop.send('POST', '/v1/people/upsert', { match: ['mobile'], mobile_number: '+393337654321' })
   expect([matched.status, matched.body.data.external_id]).toEqual([200, 'bob'])
-  expect(await computePhoneKeys(service.db, shop.id)).toBe(0)
+  expect(await computePhoneKeys(contextOf(service.db, shop.id))).toBe(0)
   await setCountry(null)
   await backfillIndexes(service.db)
   for (const number of ['3331234567', '3331112222']) expect(await names({ mobile_number: `+39${number}` })).toEqual([])
@@ -100,13 +101,13 @@ it('goes on after an interruption, beside writes under the new country', async (
   const stopping = new AbortController()
   const position = () =>
     service.sql('select phone_keys_after as id from organization_settings where organization_id = $1', [shop.id])
-  const computed = computePhoneKeys(service.db, shop.id, { signal: stopping.signal, peoplePerStep: 2 })
+  const computed = computePhoneKeys(contextOf(service.db, shop.id), { signal: stopping.signal, peoplePerStep: 2 })
   stopping.abort()
   expect(await computed).toBe(2)
   expect(await position()).toEqual([{ id: (await shop.ok('GET', '/v1/people/p1')).id }])
   await shop.ok('PATCH', '/v1/people/p0', { mobile_number: '333 7654321' })
   await shop.ok('PATCH', '/v1/people/p4', { mobile_prefix: '49', mobile_number: '15123456789' })
-  await computePhoneKeys(service.db, shop.id)
+  await computePhoneKeys(contextOf(service.db, shop.id))
   expect(await position()).toEqual([{ id: null }])
   const found = await Promise.all(
     ['3337654321', '3331234561', '3331234563'].map(mobile_number => names({ mobile_number })),

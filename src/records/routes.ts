@@ -4,8 +4,9 @@ import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
-import type { Call, Route } from '../http/pipeline/route.ts'
 import { cachedDefinitions, currentDefinitions } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { searchEndpoints } from '../search/endpoints.ts'
 import { findStack } from '../stacks/stacks.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
@@ -43,8 +44,7 @@ export function recordRoutes({ limits }: Config, schemas: EntitySchemas): Route[
 }
 
 /** The id of the stack in the path. A stack is never deleted and its key and kind never change, so a cached one is sufficient. */
-async function stackOf({ db, caller, params, signal }: Call): Promise<number> {
-  const { id } = caller.organization
-  const known = (await cachedDefinitions(db, id, signal)).stacks.find(stack => stack.key === params.stack_key)
-  return known?.id ?? findStack(await currentDefinitions(db, id, signal), params.stack_key!).id
+async function stackOf({ context, params, signal }: Call): Promise<number> {
+  const known = (await cachedDefinitions(context, signal)).stacks.find(stack => stack.key === params.stack_key)
+  return known?.id ?? findStack(await currentDefinitions(context, signal), params.stack_key!).id
 }

@@ -1,4 +1,4 @@
-import type { Route } from '../http/pipeline/route.ts'
+import type { Route } from '../route/route.ts'
 import { answerDossier } from './dossier.ts'
 import { dossierLine } from './dossier-schema.ts'
 

@@ -81,16 +81,17 @@ const peopleOf = ({ id, merged_ids }: DossierSource) => [id, ...merged_ids]
 
 async function* printAbout(source: DossierSource) {
   const { snapshot, definitions, id, merged_ids, made_by, request_id, name } = source
+  const { organization_id } = definitions
   type About = Record<'organization' | 'at' | 'log_id', string> & { head: number } & Record<
       'display_name' | 'contact_email' | 'privacy_url' | 'operation' | 'external_id',
       string | null
     >
-  const [facts] = await snapshot.query<About>(readAboutSql, [definitions.organization_id, id])
+  const [facts] = await snapshot.query<About>(readAboutSql, [organization_id, id])
   const { organization: key, display_name, contact_email, privacy_url, at, head, log_id } = facts!
   const person = await readPerson(source)
   const state = person?.state ?? (facts!.operation === 'erase' ? 'erased' : 'deleted')
   const external_id = person ? person.external_id : facts!.external_id
-  const other_holders = await readOtherHolders(snapshot, definitions.organization_id, { name, person_id: id })
+  const other_holders = await readOtherHolders({ db: snapshot, organization_id }, { name, person_id: id })
   yield JSON.stringify({
     person: { id, external_id, state, merged_ids },
     organization: { key, display_name, contact_email, privacy_url },
@@ -297,7 +298,9 @@ async function* printChanges(source: DossierSource) {
       const values: unknown[] = [definitions.organization_id, person, peopleStackId, before, rowsPerRead, bytesPerRead]
       const [page]: ChangePage[] = await snapshot.query<ChangePage>(readHistorySql, values)
       const { matched, count } = page!
-      const changes = parseChanges(await readNamed(snapshot, definitions.organization_id, page!))
+      const changes = parseChanges(
+        await readNamed({ db: snapshot, organization_id: definitions.organization_id }, page!),
+      )
       for (const { json } of changes) yield json
       hasMore = matched === rowsPerRead || count < matched
       if (hasMore) before = JSON.parse(changes.at(-1)!.json).version

@@ -2,8 +2,9 @@ import { throwNoPerson } from '../consents/history.ts'
 import type { Snapshot } from '../db/snapshot.ts'
 import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { waitForClientSql } from '../entities/read/read-sql.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { personOf } from '../person-addresses.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { definitionsOf } from '../transfer/export.ts'
@@ -16,13 +17,12 @@ const partCharacters = 64 * 1024
 
 /** Streams everything that is held about one person, from one snapshot. Throws a Fault: 403 without a scope, 404, 503. */
 export async function answerDossier(call: Call): Promise<HandlerResult> {
-  const { db, caller, signal, request_id } = call
+  const { context, caller, signal, request_id } = call
   for (const scope of otherScopes) requireScope(caller, scope)
-  const { snapshot, close } = await openExportedSnapshot(db, caller.organization.id)
+  const { snapshot, close } = await openExportedSnapshot(context.db, context.organization_id)
   try {
-    const { organization } = caller
-    const subject = await findDossierSubject(snapshot, organization.id, call.params)
-    const definitions = await definitionsOf(db, snapshot, organization.id, signal)
+    const subject = await findDossierSubject(snapshot, call)
+    const definitions = await definitionsOf(context, snapshot, signal)
     const asked = { made_by: caller.subject, request_id, name: call.params.external_id }
     const source = { snapshot, definitions, ...subject, ...asked }
     return { status: 200, stream: partsFrom(source, close, signal) }
@@ -32,7 +32,7 @@ export async function answerDossier(call: Call): Promise<HandlerResult> {
   }
 }
 
-async function findDossierSubject(snapshot: Snapshot, organization_id: number, params: Call['params']) {
+async function findDossierSubject(snapshot: Snapshot, { context: { organization_id }, params }: Call) {
   await snapshot.query(waitForClientSql, [])
   const { by, identifier } = personOf(params)
   type Subject = { id: string; merged_ids: string[] }

@@ -7,9 +7,10 @@ import { findCanaries } from '../../test/support/person-canaries.ts'
 import { createLoopbackSender, startReceiver } from '../../test/support/receiver.ts'
 import { type Organization, type Reply, type Service, startService, useOwnService } from '../../test/support/service.ts'
 import { createShop, dataOf, useShop } from '../../test/support/shop.ts'
-import { type Operation, operationFacts } from '../changes/schema.ts'
+import { contextOf } from '../db/context.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
+import { type Operation, operationFacts } from '../organizations/logged-changes.ts'
 import { webhookFollower } from '../webhooks/deliver.ts'
 import { applyErasures } from './erasure/apply-erasures.ts'
 import { retentionFollower } from './retention.ts'
@@ -46,7 +47,7 @@ const count = async (table: string, where = 'true') =>
       [shop.id],
     )
   )[0]!.count
-const audit = async () => (await auditLedger(service.db, shop.id, { since: undefined })).findings
+const audit = async () => (await auditLedger(contextOf(service.db, shop.id), { since: undefined })).findings
 
 let runs = 0
 
@@ -236,7 +237,8 @@ describe('the erasure of a person into whom others were merged', () => {
     await create('eve', { email: 'Home@example.com' })
     await create('bob')
     await erase('ada')
-    const context = { db: service.db, organization: shop, originName: service.config.ledgerOrigin }
+    const reached = contextOf(service.db, shop.id)
+    const context = { ...reached, organization_key: shop.key, originName: service.config.ledgerOrigin }
     expect(await applyErasures(context, [])).toEqual([])
     expect((await get('eve')).status).toBe(200)
     // Somebody brings the email back past the API.

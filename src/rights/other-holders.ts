@@ -1,5 +1,5 @@
 import { findOtherHoldersSql } from '../changes/people-sql.ts'
-import type { Database } from '../db/db.ts'
+import type { Reading } from '../db/context.ts'
 import type { Signal } from '../signal.ts'
 
 /** A response names at most this many. */
@@ -10,8 +10,7 @@ const maxOtherHolders = 100
  * asked for by the internal identifier.
  */
 export async function readOtherHolders(
-  db: Pick<Database, 'query'>,
-  organization_id: number,
+  { db, organization_id }: Reading,
   { name, person_id }: { name: string | undefined; person_id: string },
   signal?: Signal,
 ): Promise<string[]> {

@@ -5,6 +5,7 @@ import { sealLedgers } from '../../test/support/ledger.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
+import { contextOf } from '../db/context.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { retentionFollower } from './retention.ts'
@@ -185,7 +186,7 @@ describe('the retention of the log', () => {
       first_name: 'Augusta',
       version: 3,
     })
-    expect((await auditLedger(service.db, organization.id)).findings).toEqual([])
+    expect((await auditLedger(contextOf(service.db, organization.id))).findings).toEqual([])
     expect((await send('POST', '/v1/people', { external_id: 'bob' })).body.data.version).toBe(3)
   })
 
@@ -194,7 +195,7 @@ describe('the retention of the log', () => {
     await retain(organization, 8, 7)
     await sealLedgers(service)
     expect((await sealedPartOf(organization)).entry).toMatchObject({ person_id: organization.ada, state: true })
-    expect((await auditLedger(service.db, organization.id)).findings).toEqual([])
+    expect((await auditLedger(contextOf(service.db, organization.id))).findings).toEqual([])
   })
 
   it('makes the states 404 that follow from the removed values, and no later ones wrong', async () => {

@@ -75,8 +75,7 @@ async function runSets({ signal }: Task, options: RetentionOptions, runSet: () =
 }
 
 async function eraseExpiredRecords(task: Task, options: RetentionOptions): Promise<void> {
-  const { db, organization_id } = task
-  const { stacks } = await currentDefinitions(db, organization_id)
+  const { stacks } = await currentDefinitions(task)
   for (const { id, retention_days } of stacks)
     if (retention_days !== null) await runSets(task, options, () => eraseSet(task, options, id))
 }
@@ -88,7 +87,7 @@ async function eraseSet(
   stack_id: number,
 ): Promise<'last' | 'more'> {
   const { db, organization_id } = task
-  const definitions = await currentDefinitions(db, organization_id)
+  const definitions = await currentDefinitions(task)
   const retention_days = definitions.stacks.find(({ id }) => id === stack_id)?.retention_days ?? null
   if (retention_days === null) return 'last'
   const beforeMs = nowMs() - retention_days * dayMs

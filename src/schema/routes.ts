@@ -1,6 +1,7 @@
 import { attributeToJson } from '../attributes/attributes.ts'
 import { definitionsWithProgress } from '../attributes/indexing.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import { stackToJson } from '../stacks/stacks.ts'
 import { schema } from './schema.ts'
 import { answerViolations } from './violations.ts'
@@ -17,8 +18,8 @@ export function schemaRoutes(): Route[] {
       summary: 'Read all definitions of the organization',
       tag: 'Schema',
       answer: schema,
-      handle: async ({ db, caller, signal }) => {
-        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const definitions = await definitionsWithProgress(context, signal)
         const stacks = definitions.stacks.map(stackToJson)
         const attributes = definitions.attributes.map(attribute => attributeToJson(attribute, definitions))
         return { status: 200, data: { stacks, attributes, consent_types: definitions.consent_types } }

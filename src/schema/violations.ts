@@ -9,7 +9,6 @@ import { claimOf, findHolders } from '../entities/write/unique.ts'
 import { pointer, refuse } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
 import { isObjectId, isUuid } from '../formats.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
   type Attribute,
   currentDefinitions,
@@ -18,6 +17,8 @@ import {
   isRelationship,
   peopleStackId,
 } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../scopes.ts'
 import {
   defaultViolations,
@@ -44,8 +45,8 @@ type Row = { id: string; external_id: string | null; active: boolean; value: unk
  * while the index of a unique attribute is not ready.
  */
 export async function answerViolations(call: Call<ViolationsQuery>): Promise<HandlerResult> {
-  const { db, caller, body, params, signal } = call
-  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const { context, db, caller, body, params, signal } = call
+  const definitions = await currentDefinitions(context, signal)
   const attribute = withProposedRules(findAttribute(definitions, Number(params.id)), body)
   const isPeople = attribute.owner_stack_id === peopleStackId
   requireScope(caller, isPeople ? 'people:read' : 'records:read')
@@ -144,7 +145,7 @@ async function readHolders(
   const claims = rules.includes('unique')
     ? rows.flatMap(row => claimOf(attribute as IndexedAttribute, row.value) ?? [])
     : []
-  return claims.length === 0 ? undefined : findHolders(db, organization_id, claims)
+  return claims.length === 0 ? undefined : findHolders({ db, organization_id }, claims)
 }
 
 /** The rules of `rules` that a row violates. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { searchFollowerName } from '../entities/indexes/search-index-sql.ts'
 import { refuse } from '../errors.ts'
@@ -18,7 +19,7 @@ const usesIndex = ({ text }: SearchedStack) => text.readings.length > 0
 
 /** Lets kith begin to index the words of an organization, if a search needs them. */
 export async function beginIndexes(db: Database, { organization_id, stacks }: Searched, signal: Signal): Promise<void> {
-  if (stacks.some(usesIndex)) await beginFollower(db, organization_id, searchFollowerName, signal)
+  if (stacks.some(usesIndex)) await beginFollower(contextOf(db, organization_id), searchFollowerName, signal)
 }
 
 export type FoundPage = { places: Place[]; has_more: boolean; sequence: number }

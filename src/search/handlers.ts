@@ -4,8 +4,9 @@ import { type RowsOfPage, readPortion } from '../entities/read/entity-reader.ts'
 import { labeler, withLabels } from '../entities/read/labels.ts'
 import type { Position } from '../entities/read/pagination.ts'
 import { refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { beginIndexes, digestOf, type FoundPage, findPage, parseCursor, printCursor } from './find-page.ts'
 import { defaultSize, type SearchBody } from './schema.ts'
 import { parseSearchText } from './search-text.ts'
@@ -15,10 +16,10 @@ const maxWholeBytes = 1_048_576
 
 /** Returns a page of the entities of a stack that a text finds. Throws a Fault of 400, or of 503 while they are being indexed. */
 export async function searchEntities(call: Call<SearchBody>, stack_id: number): Promise<HandlerResult> {
-  const { db, caller, signal, body } = call
-  const organization_id = caller.organization.id
+  const { context, signal, body } = call
+  const { db, organization_id } = context
   const digest = digestOf([stack_id], body.text)
-  let definitions = await currentDefinitions(db, organization_id, signal)
+  let definitions = await currentDefinitions(context, signal)
   const text = parseSearchText(body.text, stack_id, definitions.default_country)
   const keys = searchedKeys(definitions).get(stack_id) ?? throwUnsearchable(definitions, stack_id)
   const searched = { organization_id, stacks: [{ stack_id, keys, text }] }
@@ -49,11 +50,15 @@ export async function searchEntities(call: Call<SearchBody>, stack_id: number): 
 }
 
 /** Reads the rows of the entities that exist. Past the size of a whole page, it returns ids in place of rows. */
-async function readFound({ db, caller, signal }: Call<SearchBody>, stack_id: number, found: string[]) {
+async function readFound(
+  { context: { db, organization_id }, signal }: Call<SearchBody>,
+  stack_id: number,
+  found: string[],
+) {
   if (found.length === 0) return undefined
   const { rows, definitions } = await readPortion(
     db,
-    caller.organization.id,
+    organization_id,
     stack_id,
     { ids: found, minBytes: maxWholeBytes },
     signal,

@@ -3,8 +3,9 @@ import { printEntity } from '../entities/read/entity-json.ts'
 import { readPortion } from '../entities/read/entity-reader.ts'
 import { labeler } from '../entities/read/labels.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../scopes.ts'
 import {
   beginIndexes,
@@ -29,10 +30,10 @@ const uncountedCharacters = 64 * 1024
  * one of them, and of 400 for an owner that does not exist.
  */
 export async function searchOwners(call: Call<OwnersSearchBody>): Promise<HandlerResult> {
-  const { db, caller, signal, body } = call
+  const { context, db, caller, signal, body } = call
   const { owners = [peopleKey], size = defaultSize } = body
   if (owners.some(owner => owner !== peopleKey)) requireScope(caller, 'records:read', ' that a search of records needs')
-  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const definitions = await currentDefinitions(context, signal)
   const searched = searchedIn(definitions, owners, body.text)
   await beginIndexes(db, searched, signal)
   const digest = digestOf(
@@ -97,13 +98,14 @@ async function readEntities(
   { stacks }: SearchedIndexes,
   places: readonly Place[],
 ): Promise<(place: Place) => string | null | undefined> {
-  const { db, caller, signal, body } = call
+  const { context, signal, body } = call
+  const { db, organization_id } = context
   const entities = new Map<Place, string | null>()
   for (const [stack, found] of Map.groupBy(places, place => place.stack)) {
     const { stack_id } = stacks[stack]!
     const ids = found.map(({ id }) => id)
     const portion = { ids, minBytes: maxPageBytes }
-    const { rows, definitions } = await readPortion(db, caller.organization.id, stack_id, portion, signal)
+    const { rows, definitions } = await readPortion(db, organization_id, stack_id, portion, signal)
     const labels = body.labels ? await labeler(call, { stack_id })(ids) : undefined
     for (const [index, row] of rows.entries()) {
       const json = row === null ? null : printEntity(row, definitions, stack_id)

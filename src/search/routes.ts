@@ -1,5 +1,6 @@
 import type { EntityKind } from '../entities/entity-kind.ts'
-import type { Call, Route } from '../http/pipeline/route.ts'
+import type { Call } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { searchOwners } from './owners.ts'
 import { type OwnersSearchBody, ownersSearchBody, searchHitSchema, searchPageSchema } from './schema.ts'
 

@@ -1,3 +1,4 @@
+import type { Within } from '../db/context.ts'
 import { awaitPipelined, type Statement, type Transaction } from '../db/db.ts'
 import {
   countTypos,
@@ -67,7 +68,7 @@ export async function findPlaces(
   await tx.query(searchAloneSql, [])
   const { organization_id, stacks } = searched
   const known: string[][] = []
-  for (const stack of stacks) known.push(await findByIdentifier(tx, organization_id, stack))
+  for (const stack of stacks) known.push(await findByIdentifier({ tx, organization_id }, stack))
   const isKnown = known.some(ids => ids.length > 0)
   const start = after ?? { rank: ranks.identifier, stack: 0, id: firstId }
   const found = known
@@ -117,11 +118,7 @@ const stages = [
   { name: 'findSimilar', rank: similarRank + 1, lastRank: Infinity },
 ] as const
 
-async function findByIdentifier(
-  tx: Transaction,
-  organization_id: number,
-  { stack_id, text }: SearchedStack,
-): Promise<string[]> {
+async function findByIdentifier({ tx, organization_id }: Within, { stack_id, text }: SearchedStack): Promise<string[]> {
   const values = [organization_id, stack_id, text.external_id, text.email_key, text.mobile_key, maxByIdentifier]
   const rows = await tx.query<{ id: string }>(findByIdentifierSql, values)
   return [...new Set(rows.map(({ id }) => id))].sort()

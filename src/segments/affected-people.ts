@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
 import type { RelationshipLevel } from '../filters/membership.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import {
@@ -47,7 +47,7 @@ const peoplePerPage = 1_000
 const firstId = '00000000-0000-0000-0000-000000000000'
 
 /** Reads the next changes, and the entities that they concern besides their own. */
-export async function readBatch(db: Database, organization_id: number, after: number, head: number): Promise<Batch> {
+export async function readBatch({ db, organization_id }: Context, after: number, head: number): Promise<Batch> {
   const values = [organization_id, after, head, changesPerBatch]
   const changes = await db.query<LoggedChange>(readBatchSql, values)
   const last = changes.length < changesPerBatch ? head : changes.at(-1)!.sequence
@@ -94,19 +94,18 @@ export async function readBatch(db: Database, organization_id: number, after: nu
  * relationships of the filters, their own or those of others. A person may be in several pages.
  */
 export async function* affectedPeople(
-  db: Database,
-  organization_id: number,
+  context: Context,
   batch: Batch,
   levels: readonly RelationshipLevel[],
   sourcesPerRead: number,
 ): AsyncGenerator<Affected[]> {
   const { changed, people } = batch
   yield* inPages([...people].map(id => ({ id, cause: changed.get(id)! })))
-  const former = await readFormerTargets(db, organization_id, batch, levels)
+  const former = await readFormerTargets(context, batch, levels)
   let others: ReadonlyMap<string, number> = changed
   const leadTo = async function* ({ outgoing, incoming }: RelationshipLevel) {
-    yield* readSources(db, organization_id, others, outgoing, sourcesPerRead)
-    yield* readTargets(db, organization_id, others, incoming)
+    yield* readSources(context, others, outgoing, sourcesPerRead)
+    yield* readTargets(context, others, incoming)
     yield* inPages(former.filter(({ attribute_id }) => incoming.has(attribute_id)))
   }
   for (let level = levels.length - 1; level > 0; level -= 1) {
@@ -125,12 +124,12 @@ function* inPages(affected: readonly Affected[]): Generator<Affected[]> {
 
 /** The entities that link to one of the targets, in pages. */
 async function* readSources(
-  db: Database,
-  organization_id: number,
+  context: Context,
   causes: ReadonlyMap<string, number>,
   attributes: ReadonlySet<number>,
   sourcesPerRead: number,
 ): AsyncGenerator<Affected[]> {
+  const { db, organization_id } = context
   if (attributes.size === 0) return
   const attributeIds = [...attributes]
   const targets = [...causes.keys()]
@@ -143,7 +142,7 @@ async function* readSources(
     else
       for (const target of part)
         for (const attribute of attributeIds)
-          for await (const page of readSourcesOf(db, organization_id, target, attribute)) yield page.map(affectedBy)
+          for await (const page of readSourcesOf(context, target, attribute)) yield page.map(affectedBy)
   }
 }
 
@@ -151,8 +150,7 @@ type FormerTarget = Affected & { attribute_id: number }
 
 /** The targets that changed entities no longer link to. A filter follows these links from the target to the entity. */
 async function readFormerTargets(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   { after, last }: Batch,
   levels: readonly RelationshipLevel[],
 ): Promise<FormerTarget[]> {
@@ -163,8 +161,7 @@ async function readFormerTargets(
 
 /** The entities that one of the sources links to, in pages. An entity has at most 1,000 links by an attribute. */
 async function* readTargets(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   causes: ReadonlyMap<string, number>,
   attributes: ReadonlySet<number>,
 ): AsyncGenerator<Affected[]> {
@@ -178,8 +175,7 @@ async function* readTargets(
 }
 
 async function* readSourcesOf(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   target: string,
   attribute: number,
 ): AsyncGenerator<Source[]> {

@@ -6,6 +6,7 @@ import { useOwnService } from '../../test/support/service.ts'
 import { dataOf, useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
 import { countSubscribers } from '../changes/log-tail.ts'
+import { contextOf } from '../db/context.ts'
 
 const service = useOwnService()
 const shop = useShop(service, 'referrer', 'friends', 'employer')
@@ -140,7 +141,7 @@ describe('the feed of a segment', () => {
     const waiting = feed(`segment=english&after=${head}&wait=20`)
     const stream = await openEvents(service, shop.token, 'segment=english')
     const other = await openEvents(service, shop.token, 'segment=english&operation=update')
-    await expect.poll(() => countSubscribers(service.db, shop.id)).toBe(3)
+    await expect.poll(() => countSubscribers(contextOf(service.db, shop.id))).toBe(3)
     await person('bob')
     const ada = await person('ada', english)
     await patch('ada', { language: 'it' })

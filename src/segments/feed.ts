@@ -8,9 +8,9 @@ import { throwIfBroken } from './segments.ts'
 import { readSegmentStartsSql } from './sql.ts'
 
 /** Finds the segments that a feed asks for. Throws a Fault: 400 for an unknown key, 409 for an invalid filter, 503 until it is computed. */
-export const findSegments: FindSegments = async ({ db, caller, signal }, keys) => {
-  const { id: organization_id } = caller.organization
-  const definitions = await currentDefinitions(db, organization_id, signal)
+export const findSegments: FindSegments = async ({ context, signal }, keys) => {
+  const { db, organization_id } = context
+  const definitions = await currentDefinitions(context, signal)
   const found = keys.map(key => definitions.segments.find(segment => segment.key === key))
   const unknown = found.indexOf(undefined)
   if (unknown !== -1)

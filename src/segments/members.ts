@@ -1,3 +1,4 @@
+import type { Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
 import { type Matches, readNextMatches } from '../filters/membership.ts'
 import { deleteMembersSql, insertMembersSql, insertSegmentChangesSql, readMembersBetweenSql } from './sql.ts'
@@ -44,23 +45,19 @@ export async function compareNext(
   return { ...compare(ids, people, members), until }
 }
 
-export async function storeMembers(
-  tx: Transaction,
-  organization_id: number,
-  { entered, left }: Differences,
-): Promise<void> {
+export async function storeMembers({ tx, organization_id }: Within, { entered, left }: Differences): Promise<void> {
   if (entered.length > 0) await tx.query(insertMembersSql, columnsOf(organization_id, entered))
   if (left.length > 0) await tx.query(deleteMembersSql, columnsOf(organization_id, left))
 }
 
 /** Stores who entered and left, and tells of it with the number of the change that `causeOf` returns. */
 export async function tell(
-  tx: Transaction,
-  organization_id: number,
+  within: Within,
   differences: Differences,
   causeOf: (membership: Membership) => number,
 ): Promise<void> {
-  await storeMembers(tx, organization_id, differences)
+  const { tx, organization_id } = within
+  await storeMembers(within, differences)
   const told = [...differences.entered, ...differences.left]
   if (told.length > 0)
     await tx.query(insertSegmentChangesSql, [

@@ -4,10 +4,11 @@ import type { EntitySchemas } from '../filters/endpoints.ts'
 import { filterEntities } from '../filters/handlers.ts'
 import { throwIfOverFilterLimits } from '../filters/limits-in-text.ts'
 import { answerSchema } from '../filters/schema.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { definitionCallOf, definitionWrite, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import {
   newSegment,
   type SegmentBody,
@@ -67,8 +68,8 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       operationId: 'listSegments',
       summary: 'List the segments',
       answer: segmentList,
-      handle: async ({ db, caller, signal }) => {
-        const { segments } = await currentDefinitions(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const { segments } = await currentDefinitions(context, signal)
         return { status: 200, data: { items: segments.map(segmentToJson) } }
       },
     }),
@@ -79,8 +80,8 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       operationId: 'getSegment',
       summary: 'Read a segment',
       answer: segmentSchema,
-      handle: async ({ db, caller, params, signal }) => {
-        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+      handle: async ({ context, params, signal }) => {
+        const definitions = await currentDefinitions(context, signal)
         return { status: 200, data: segmentToJson(findSegment(definitions, params.segment_key!)) }
       },
     }),
@@ -147,8 +148,8 @@ const written = (segment: Segment, warnings: Detail[]) => ({
 })
 
 async function listPeople(call: Call<SegmentPeopleQuery>) {
-  const { db, caller, params, signal, body } = call
-  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const { context, params, signal, body } = call
+  const definitions = await currentDefinitions(context, signal)
   const segment = findSegment(definitions, params.segment_key!)
   throwIfBroken(definitions, segment)
   const { size, after_id, cursor, sort, ...rest } = body

@@ -67,7 +67,7 @@ async function work(task: Task, options: SegmentOptions): Promise<Progress> {
   if (merge) return progress(nowMs() + pauseMs)
   if (!(await followTo(task.head))) return { sequence }
   // The clock also wakes the follower without a change.
-  segments ??= await prepareSegments(task, await currentDefinitions(db, organization_id, signal), nowMs())
+  segments ??= await prepareSegments(task, await currentDefinitions(task, signal), nowMs())
   if (!segments) return { sequence }
   const dueMs = nextTickOf(segments, clockMs)
   if (dueMs === undefined || dueMs > nowMs()) return progress(dueMs)
@@ -88,10 +88,10 @@ async function work(task: Task, options: SegmentOptions): Promise<Progress> {
   /** Follows the log up to a number. Returns false if the signal aborted. */
   async function followTo(head: number): Promise<boolean> {
     while (!signal.aborted && sequence < head) {
-      const batch = await readBatch(db, organization_id, sequence, head)
+      const batch = await readBatch(task, sequence, head)
       // The definitions are at least as new as the batch. So when they change, the members are computed anew before the position passes
       // the change, and every client is before the change from which on the log tells of them.
-      const definitions = await currentDefinitions(db, organization_id, signal)
+      const definitions = await currentDefinitions(task, signal)
       if (segments?.definitions.version !== definitions.version)
         segments = await prepareSegments(task, definitions, nowMs())
       if (!segments) break
@@ -179,7 +179,7 @@ async function computeMembers(
     if (signal.aborted) return false
     after = await update(task, async tx => {
       const { until, ...differences } = await compareNext(tx, conditions, after)
-      await storeMembers(tx, organization_id, differences)
+      await storeMembers({ tx, organization_id }, differences)
       return until
     })
   }
@@ -222,7 +222,7 @@ async function followBatch(
 ): Promise<number> {
   const { db, organization_id, signal, advance } = task
   if (segments.ids.length > 0)
-    for await (const page of affectedPeople(db, organization_id, batch, segments.levels, sourcesPerRead)) {
+    for await (const page of affectedPeople(task, batch, segments.levels, sourcesPerRead)) {
       if (signal.aborted) return task.after
       await update(task, tx => followPage(tx, segments, page))
     }
@@ -247,7 +247,7 @@ async function followPage(tx: Transaction, segments: PreparedSegments, page: Aff
   const isTold = ({ segment_id, person_id }: Membership) => causes.get(person_id)! > (since.get(segment_id) ?? Infinity)
   const { entered, left } = compare(ids, matches, members)
   const differences = { entered: entered.filter(isTold), left: left.filter(isTold) }
-  await tell(tx, organization_id, differences, ({ person_id }) => causes.get(person_id)!)
+  await tell({ tx, organization_id }, differences, ({ person_id }) => causes.get(person_id)!)
 }
 
 /**
@@ -265,7 +265,8 @@ async function followClock(
   if (index === -1 || sequence <= since.get(segment_id)!) return true
   const ofSegment = { definitions, ids: [segment_id], conditions: [conditions[index]!] }
   const { organization_id } = definitions
-  const tellAll = (tx: Transaction, differences: Differences) => tell(tx, organization_id, differences, () => sequence)
+  const tellAll = (tx: Transaction, differences: Differences) =>
+    tell({ tx, organization_id }, differences, () => sequence)
   for (let first = 0; first < (moved?.length ?? 0); first += peoplePerSet) {
     if (task.signal.aborted) return false
     const people = moved!.slice(first, first + peoplePerSet)

@@ -5,7 +5,6 @@ import { throwUnusedKeys, warningOf } from '../filters/handlers.ts'
 import { parseFilter } from '../filters/parse.ts'
 import { namesSegment } from '../filters/segment-names.ts'
 import { defaultSearchMs, findUnusedKeys } from '../filters/undeclared-keys.ts'
-import type { Call } from '../http/pipeline/route.ts'
 import {
   changeDefinitions,
   type DefinitionCall,
@@ -14,6 +13,7 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
 import type { SegmentBody, SegmentPatch } from './schema.ts'
 import { deleteSegmentSql, insertSegmentSql, insertSegmentsPositionSql, updateSegmentSql } from './sql.ts'
 
@@ -87,11 +87,11 @@ export async function deleteSegment(call: DefinitionCall, key: string): Promise<
  * them under `handling=strict`. A filter that is invalid has none: its write is refused.
  */
 export async function findWarnings(
-  { db, caller, signal, preferences }: Call<unknown>,
+  { context, db, signal, preferences }: Call<unknown>,
   key: string,
   filter: unknown,
 ): Promise<Detail[]> {
-  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const definitions = await currentDefinitions(context, signal)
   const parsed = parseIfValid(() => parseFilter(filter, definitions, peopleStackId, { ofSegment: key }))
   if (!parsed) return []
   const isStrict = preferences.handling === 'strict'

@@ -1,5 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { actorNameMessage, isActorName } from '../actor-names.ts'
+import type { Context } from '../db/context.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { createValueRefusal, Fault, refuse } from '../errors.ts'
 import { withUnseen } from '../invisible-characters.ts'
@@ -143,8 +144,7 @@ const sessionOf = ({ scope, ...session }: SessionRow): Session => ({ ...session,
 
 /** Reads the session of a token. `isLive` is false once the session has expired, or it or its client was revoked. */
 export async function readSession(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   token: string,
   signal?: Signal,
 ): Promise<{ session: Session; isLive: boolean } | undefined> {
@@ -160,8 +160,7 @@ export async function readSession(
 
 /** The session with an id, if it is live. */
 export const readLiveSession = (
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   id: string,
   signal?: Signal,
 ): Promise<{ id: string }[]> => db.query<{ id: string }>(readLiveSessionSql, [organization_id, id], signal)
@@ -178,14 +177,14 @@ export type ListedSession = {
 }
 
 /** The live sessions of an organization, newest first, at most 1,000. */
-export async function listSessions(db: Database, organization_id: number, signal?: Signal): Promise<ListedSession[]> {
+export async function listSessions({ db, organization_id }: Context, signal?: Signal): Promise<ListedSession[]> {
   type Row = Omit<ListedSession, 'scopes'> & { scope: string }
   const rows = await db.query<Row>(listSessionsSql, [organization_id, maxListed], signal)
   return rows.map(({ scope, ...session }) => ({ ...session, scopes: splitScopes(scope) }))
 }
 
 /** Ends a session. Other processes refuse it within seconds. Returns false if it has ended before or never existed. */
-export async function endSession(db: Database, organization_id: number, id: string, signal?: Signal): Promise<boolean> {
+export async function endSession({ db, organization_id }: Context, id: string, signal?: Signal): Promise<boolean> {
   return (await db.query(revokeSessionSql, [organization_id, id], signal)).length > 0
 }
 

@@ -1,7 +1,7 @@
-import { type Route, route } from '../http/pipeline/route.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
+import { type Route, route } from '../route/route.ts'
 import { newStack, type StackBody, type StackPatch, stackPatch, stack as stackSchema } from './schema.ts'
 import { createStack, findStack, patchStack, stackToJson } from './stacks.ts'
 
@@ -36,8 +36,8 @@ export function stackRoutes(): Route[] {
       operationId: 'listStacks',
       summary: 'List the stacks',
       answer: listSchema(stackSchema),
-      handle: async ({ db, caller, signal }) => {
-        const { stacks } = await currentDefinitions(db, caller.organization.id, signal)
+      handle: async ({ context, signal }) => {
+        const { stacks } = await currentDefinitions(context, signal)
         return { status: 200, data: { items: stacks.map(stackToJson) } }
       },
     }),
@@ -47,8 +47,8 @@ export function stackRoutes(): Route[] {
       scope: 'schema:read',
       operationId: 'getStack',
       summary: 'Read a stack',
-      handle: async ({ db, caller, params, signal }) => {
-        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+      handle: async ({ context, params, signal }) => {
+        const definitions = await currentDefinitions(context, signal)
         return { status: 200, data: stackToJson(findStack(definitions, params.stack_key!)) }
       },
     }),

@@ -1,5 +1,6 @@
 import type { EntityKind } from '../entities/entity-kind.ts'
-import type { Call, Route, StreamingCall } from '../http/pipeline/route.ts'
+import type { Call, StreamingCall } from '../route/call.ts'
+import type { Route } from '../route/route.ts'
 import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
 import { exportBody, importAnswer, peopleImportQuery, personLine, recordsImportQuery } from './schema.ts'

@@ -1,4 +1,5 @@
-import { awaitPipelined, type Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
+import { awaitPipelined } from '../db/db.ts'
 import type { Snapshot } from '../db/snapshot.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { RowPrinter } from '../entities/read/composite-row-parser.ts'
@@ -7,9 +8,10 @@ import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { startOf } from '../entities/read/pagination.ts'
 import { wholeById } from '../entities/read/projection.ts'
 import { copyAllSql, readInOrderSql, waitForReaderSql } from '../entities/read/read-sql.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { Signal } from '../signal.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
@@ -19,15 +21,15 @@ export type ExportBody = { after_id?: string; links?: 'id' }
 
 /** Streams all entities of a stack as lines, in order of their ids, as they were at one moment. */
 export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): Promise<HandlerResult> {
-  const { db, caller, body, signal } = call
+  const { context, body, signal } = call
   const stack_id = await kind.stackOf(call)
   const after_id = startOf({
     direction: 'asc',
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
-  const { snapshot, close } = await openExportedSnapshot(db, caller.organization.id)
+  const { snapshot, close } = await openExportedSnapshot(context.db, context.organization_id)
   try {
-    const definitions = await definitionsOf(db, snapshot, caller.organization.id, signal)
+    const definitions = await definitionsOf(context, snapshot, signal)
     const isById = body.links === 'id'
     return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, signal }) }
   } catch (error) {
@@ -37,14 +39,9 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
 }
 
 /** The definitions, no older than the snapshot. */
-export async function definitionsOf(
-  db: Database,
-  snapshot: Snapshot,
-  organization_id: number,
-  signal: Signal,
-): Promise<Definitions> {
-  const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
-  return definitionsAt(db, organization_id, head!.schema_version, signal)
+export async function definitionsOf(context: Context, snapshot: Snapshot, signal: Signal): Promise<Definitions> {
+  const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [context.organization_id])
+  return definitionsAt(context, head!.schema_version, signal)
 }
 
 type Export = {

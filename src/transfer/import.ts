@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
@@ -18,8 +18,9 @@ import {
 import { createRefusal, Fault, type Refusal, throwBusy } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
 import { FairPool } from '../fair-pool.ts'
-import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
+import type { Call, StreamingCall } from '../route/call.ts'
+import type { StreamResult } from '../route/result.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
 import { beginImport, type EndImport } from './imports.ts'
@@ -331,13 +332,13 @@ class Turns {
 
 /** Writes items in as many sets as their time takes. Other writes of the organization come in between. */
 async function writeAll(
-  db: Database,
+  context: Context,
   { items, definitions }: Planned,
   options: Parameters<typeof writeStretch>[2],
   outcomes: Outcomes,
 ) {
   for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index)))
-    for (const [index, outcome] of await writeStretch(db, { items: rest, definitions }, options))
+    for (const [index, outcome] of await writeStretch(context, { items: rest, definitions }, options))
       outcomes.set(index, unkeyed(outcome))
 }
 
@@ -346,7 +347,7 @@ async function writeAll(
  * throws.
  */
 async function writeWithin(
-  { db, caller, limits, body }: Call<ImportQuery>,
+  { context, limits, body }: Call<ImportQuery>,
   writes: Write[],
   turns: Turns,
   outcomes: Outcomes,
@@ -361,17 +362,16 @@ async function writeWithin(
     timer = setTimeout(() => controller.abort(late), limits.requestMs)
   }
   const options = { limits, signal, onStart }
-  const { id } = caller.organization
   // Without writes, the lines are refused ones. They are counted after those before them.
-  const planning = writes.length === 0 || body.dry_run ? undefined : planWrites(db, id, writes, options)
+  const planning = writes.length === 0 || body.dry_run ? undefined : planWrites(context, writes, options)
   // The turn awaits it too, but perhaps later than it fails.
   planning?.catch(() => {})
   try {
     await turns.run(async () => {
-      if (planning) await writeAll(db, await planning, options, outcomes)
+      if (planning) await writeAll(context, await planning, options, outcomes)
       else if (writes.length > 0) {
         onStart()
-        const dry = await dryRun(db, id, writes, options)
+        const dry = await dryRun(context, writes, options)
         for (const [index, outcome] of dry.outcomes.entries()) outcomes.set(index, outcome)
       }
       throwIfFailed(outcomes, signal)

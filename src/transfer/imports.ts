@@ -1,7 +1,8 @@
 import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { createRefusal, Fault } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import type { ImportsQuery } from './imports-schema.ts'
 import { beginImportSql, endImportSql, listImportsSql } from './sql.ts'
 
@@ -16,11 +17,11 @@ export type EndImport = (counts: LineCounts, sequence: number) => Promise<void>
  * another import has the id. The result records the end, once.
  */
 export async function beginImport(
-  { db, caller, request_id, signal }: Pick<Call, 'db' | 'caller' | 'request_id' | 'signal'>,
+  { context, caller, request_id, signal }: Pick<Call, 'context' | 'caller' | 'request_id' | 'signal'>,
   stack_id: number,
 ): Promise<EndImport> {
-  const { id } = caller.organization
-  const values = [id, request_id, stack_id, caller.subject, new Date().toISOString()]
+  const { db, organization_id } = context
+  const values = [organization_id, request_id, stack_id, caller.subject, new Date().toISOString()]
   // If the standby does not confirm the record, the lines fail in the same way, and tell the client.
   const begun = await db.query(beginImportSql, values, signal).catch(error => {
     if (error instanceof OutcomeUnknown) return [{}]
@@ -30,7 +31,9 @@ export async function beginImport(
   let ended: Promise<void> | undefined
   return ({ received, created, updated, unchanged, failed }, sequence) => {
     const counts = [received, created, updated, unchanged, failed]
-    ended ??= db.query(endImportSql, [id, request_id, new Date().toISOString(), sequence, ...counts]).then(() => {})
+    ended ??= db
+      .query(endImportSql, [organization_id, request_id, new Date().toISOString(), sequence, ...counts])
+      .then(() => {})
     return ended
   }
 }
@@ -52,11 +55,11 @@ type ImportRow = LineCounts & {
 
 const defaultLimit = 50
 
-export async function listImports({ db, caller, body, signal }: Call<ImportsQuery>): Promise<HandlerResult> {
+export async function listImports({ context, body, signal }: Call<ImportsQuery>): Promise<HandlerResult> {
   const { before = null, limit = defaultLimit } = body
-  const { id } = caller.organization
-  const rows = await db.query<ImportRow>(listImportsSql, [id, before, limit + 1], signal)
-  const definitions = await cachedDefinitions(db, id, signal)
+  const { db, organization_id } = context
+  const rows = await db.query<ImportRow>(listImportsSql, [organization_id, before, limit + 1], signal)
+  const definitions = await cachedDefinitions(context, signal)
   const items = rows
     .slice(0, limit)
     .map(({ id, stack_id, ...row }) => ({ id, owner: ownerOf(definitions, stack_id), ...row }))

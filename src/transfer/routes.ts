@@ -1,4 +1,4 @@
-import { type Route, route } from '../http/pipeline/route.ts'
+import { type Route, route } from '../route/route.ts'
 import { listImports } from './imports.ts'
 import { type ImportsQuery, importPage, importsQuery, type UndoRequest, undoBody, undone } from './imports-schema.ts'
 import { undoImport } from './undo-import.ts'

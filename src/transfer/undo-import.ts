@@ -3,8 +3,9 @@ import { writeArray } from '../entities/write/request-coalescing.ts'
 import { dryRun } from '../entities/write/run.ts'
 import { newWrite, type Outcome, requestOf, type Write } from '../entities/write-request.ts'
 import { refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../scopes.ts'
 import { ownerOf } from './imports.ts'
 import type { Left, UndoRequest } from './imports-schema.ts'
@@ -69,13 +70,13 @@ type ImportedRow = { low: number; sequence: number | null; stack_id: number | nu
 
 /** Takes back the changes of the next entities, and returns the position after them. */
 async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number, undo: Undo): Promise<number> {
-  const { db, signal, body, limits, caller } = call
+  const { context, db, signal, body, limits } = call
   const rows = await db.query<ImportedRow>(readImportedSql, [...key, position, entitiesPerSet], signal)
   const imported = rows.flatMap(({ sequence, stack_id, entity_id }) =>
     sequence === null ? [] : [{ stack_id: stack_id!, id: entity_id! }],
   )
   if (imported.length > 0) {
-    const definitions = await cachedDefinitions(db, key[0], signal)
+    const definitions = await cachedDefinitions(context, signal)
     const planned = await planSet(call, key, imported, definitions)
     const leave = (
       { stack_id, id }: Imported,
@@ -93,8 +94,8 @@ async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number
     const writes = written.map(({ write }) => write)
     const options = { limits, signal }
     const outcomes: Outcome[] = body.dry_run
-      ? (await dryRun(db, caller.organization.id, writes, options)).outcomes
-      : ((await writeArray(db, caller.organization.id, writes, options)) as Outcome[])
+      ? (await dryRun(context, writes, options)).outcomes
+      : ((await writeArray(context, writes, options)) as Outcome[])
     for (const [index, { entity, changes }] of written.entries()) {
       const outcome = outcomes[index]!
       if ('error' in outcome) throw outcome.error

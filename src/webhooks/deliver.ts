@@ -267,7 +267,7 @@ class Delivery {
     const values = [organization_id, id, iso(this.#nowMs()), busy, entitiesPerRead, duePerEntity]
     const rows = new Map((await db.query<DeliveryRow>(readDueSql, values)).map(row => [row.sequence, row]))
     if (rows.size === 0) return []
-    const changes = await readChangesOf(db, organization_id, [...rows.keys()], bytesPerRead)
+    const changes = await readChangesOf(this.#task, [...rows.keys()], bytesPerRead)
     const due = changes.map(change => ({ ...rows.get(change.sequence)!, change, erasure }))
     const lines = [...Map.groupBy(due, ({ entity }) => entity).values()]
     if (lines.length === entitiesPerRead || changes.length < rows.size) this.#hasMore = true
@@ -351,7 +351,7 @@ class Delivery {
     const reason = failed.map(({ outcome }) => disablement(outcome, sinceMs, nowMs)).find(each => each !== undefined)
     if (reason === undefined) return
     this.#isOver = true
-    if (!(await disableWebhook(db, organization_id, id, reason, nowMs))) return
+    if (!(await disableWebhook(this.#task, id, reason, nowMs))) return
     db.observer?.webhookDisabled(reason)
     this.#options.onDisabled?.({ organization_id, id, reason })
   }

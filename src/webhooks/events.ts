@@ -1,8 +1,8 @@
-import { type ChangeEvent, type Operation, operationFacts, operations } from '../changes/schema.ts'
 import { readScopes as subjectScopes } from '../changes/selection.ts'
 import { pointer } from '../errors.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { type ChangeEvent, type Operation, operationFacts, operations } from '../organizations/logged-changes.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 
 /** The subjects of events with the scope that reads them. */

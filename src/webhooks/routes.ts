@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
+import type { Call } from '../route/call.ts'
+import { type Route, route } from '../route/route.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
 import {
   type DeliveriesQuery,
@@ -85,9 +86,9 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       operationId: 'listWebhooks',
       summary: 'List the webhooks',
       answer: webhookList,
-      handle: async ({ db, caller, signal }) => ({
+      handle: async ({ context, signal }) => ({
         status: 200,
-        data: { items: await listWebhooks(db, caller.organization.id, signal) },
+        data: { items: await listWebhooks(context, signal) },
       }),
     }),
     route({
@@ -99,7 +100,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       answer: webhook,
       handle: async call => ({
         status: 200,
-        data: await findWebhook(call.db, call.caller.organization.id, idOf(call), call.signal),
+        data: await findWebhook(call.context, idOf(call), call.signal),
       }),
     }),
     definitionWrite<WebhookPatch>({
@@ -209,7 +210,7 @@ function actionRoutes(webhookAllow: readonly string[], webhookCallOf: (call: Cal
       answer: deliveryPage,
       handle: async call => ({
         status: 200,
-        data: await listDeliveries(call.db, call.caller.organization.id, idOf(call as Call), call.body, call.signal),
+        data: await listDeliveries(call.context, idOf(call as Call), call.body, call.signal),
       }),
     }),
   ]

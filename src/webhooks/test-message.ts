@@ -8,12 +8,9 @@ import { activeSecrets, findWebhook, recordTest, type Secret, type WebhookCall }
 type TestOptions = { id: string; limitMs: number; ranges: readonly string[] }
 
 /** Sends a signed test event once, keeps its outcome and returns it. Throws a Fault of 404. */
-export async function sendTest(
-  { db, organization_id, signal, resolve }: WebhookCall,
-  id: number,
-  { id: messageId, limitMs, ranges }: TestOptions,
-) {
-  await findWebhook(db, organization_id, id, signal)
+export async function sendTest(call: WebhookCall, id: number, { id: messageId, limitMs, ranges }: TestOptions) {
+  const { db, organization_id, signal, resolve } = call
+  await findWebhook(call, id, signal)
   type Row = { url: string; secrets: Secret[]; request_headers: RequestHeaders; log_id: string }
   const [webhook] = await db.query<Row>(readSendingSql, [organization_id, id], signal)
   const { url, secrets, request_headers: headers, log_id } = webhook!
@@ -36,7 +33,7 @@ export async function sendTest(
     const isDelivered = isSuccess(outcome)
     const state = isDelivered ? 'delivered' : 'failed'
     const test = { message_id: message.id, type: 'webhook.test', state, at: timestamp, ...result } as const
-    await recordTest(db, organization_id, id, test)
+    await recordTest(call, id, test)
     return { delivered: isDelivered, ...result }
   } finally {
     signal.removeEventListener('abort', abort)

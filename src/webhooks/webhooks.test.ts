@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Service, startService, useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
+import { contextOf } from '../db/context.ts'
 import { createWebhook } from './webhooks.ts'
 
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
@@ -289,8 +290,7 @@ describe('a URL', () => {
     for (const address of ['127.0.0.1', '::1', '0.0.0.0', '10.0.0.1', '169.254.169.254', '::ffff:10.0.0.1']) {
       const creating = createWebhook(
         {
-          db: service.db,
-          organization_id: organization.id,
+          ...contextOf(service.db, organization.id),
           actor: 'tests',
           request_id: 'tests',
           signal,

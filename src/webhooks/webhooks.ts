@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { Database, Transaction } from '../db/db.ts'
+import type { Context, Reading } from '../db/context.ts'
+import type { Database } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
 import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
@@ -9,6 +9,7 @@ import {
   type Locked,
   ownAuthor,
 } from '../organizations/change-organization.ts'
+import type { Call } from '../route/call.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
@@ -85,7 +86,6 @@ const newSecret = (): Secret => ({ secret: `whsec_${randomBytes(secretBytes).toS
 export const activeSecrets = (secrets: readonly Secret[], nowMs: number): string[] =>
   secrets.filter(({ expires_at }) => expires_at === null || Date.parse(expires_at) > nowMs).map(({ secret }) => secret)
 
-type Reader = Pick<Database | Transaction, 'query'>
 type ReadWebhook = WebhookRow & { position: number; head: number }
 /** A row of {@link readBacklogsSql}: the members of the delivery that holds up the others, or nulls. */
 type BacklogRow = { webhook_id: number; deliveries: number; oldest_at: string | null } & (
@@ -129,8 +129,7 @@ function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): We
 }
 
 async function readBacklogs(
-  db: Reader,
-  organization_id: number,
+  { db, organization_id }: Reading,
   rows: ReadWebhook[],
   signal?: Signal,
 ): Promise<WebhookShape[]> {
@@ -140,20 +139,17 @@ async function readBacklogs(
   return rows.map(row => webhookToJson(row, byId.get(row.id)))
 }
 
-export async function listWebhooks(db: Database, organization_id: number, signal: Signal): Promise<WebhookShape[]> {
+export async function listWebhooks(context: Context, signal: Signal): Promise<WebhookShape[]> {
+  const { db, organization_id } = context
   const rows = await db.query<ReadWebhook>(listWebhooksSql, [organization_id], signal)
-  return readBacklogs(db, organization_id, rows, signal)
+  return readBacklogs(context, rows, signal)
 }
 
 /** Throws a Fault of 404 if the organization has no such webhook. */
-export async function findWebhook(
-  db: Reader,
-  organization_id: number,
-  id: number,
-  signal?: Signal,
-): Promise<WebhookShape> {
+export async function findWebhook(reading: Reading, id: number, signal?: Signal): Promise<WebhookShape> {
+  const { db, organization_id } = reading
   const rows = await db.query<ReadWebhook>(readWebhookSql, [organization_id, id], signal)
-  return (await readBacklogs(db, organization_id, rows, signal))[0] ?? throwNotFound()
+  return (await readBacklogs(reading, rows, signal))[0] ?? throwNotFound()
 }
 
 function throwNotFound(): never {
@@ -233,7 +229,7 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
       // The position is behind the entry of the log.
       result: async () => {
         await tx.query(insertPositionSql, [organization_id, id, !active])
-        return findWebhook(tx, organization_id, id)
+        return findWebhook({ db: tx, organization_id }, id)
       },
     }
   })
@@ -266,7 +262,7 @@ function changeWebhook(
     const [webhook] = await tx.query<ReadWebhook>(readWebhookSql, [organization_id, id])
     const changed = await work(locked, webhook ?? throwNotFound())
     const isDeleted = changed.changes?.[0]?.operation === 'delete'
-    return { ...changed, result: async () => (isDeleted ? undefined : findWebhook(tx, organization_id, id)) }
+    return { ...changed, result: async () => (isDeleted ? undefined : findWebhook({ db: tx, organization_id }, id)) }
   })
 }
 
@@ -277,9 +273,9 @@ export async function patchWebhook(
   patch: WebhookPatch,
   authorize: (events: readonly string[]) => void,
 ): Promise<WebhookShape> {
-  const { db, organization_id, signal } = call
+  const { organization_id, signal } = call
   if (patch.url !== undefined) {
-    await findWebhook(db, organization_id, id, signal)
+    await findWebhook(call, id, signal)
     await checkUrl(patch.url, call)
   }
   const { headers: givenHeaders = {}, ...settings } = patch
@@ -366,18 +362,18 @@ const defaultPage = 50
 const maxTests = 20
 
 /** Keeps a test event and its outcome, which the list of deliveries shows. */
-export async function recordTest(db: Database, organization_id: number, id: number, test: TestDeliveryShape) {
+export async function recordTest({ db, organization_id }: Context, id: number, test: TestDeliveryShape) {
   await db.query(recordTestSql, [organization_id, id, JSON.stringify(test), maxTests])
 }
 
 /** The deliveries of a webhook, newest first, and on the first page its test events. Throws a Fault of 404. */
 export async function listDeliveries(
-  db: Database,
-  organization_id: number,
+  context: Context,
   id: number,
   { status, state, before, limit = defaultPage }: DeliveriesQuery,
   signal: Signal,
 ): Promise<DeliveryPageShape> {
+  const { db, organization_id } = context
   const [webhook] = await db.query(readWebhookSql, [organization_id, id], signal)
   if (!webhook) throwNotFound()
   const selection = [
@@ -390,11 +386,11 @@ export async function listDeliveries(
   const rows = await db.query<DeliveryShape>(listDeliveriesSql, [organization_id, id, ...selection], signal)
   const isWanted = (test: TestDeliveryShape) =>
     [status ?? test.state, state ?? test.state].every(each => each === test.state)
-  const tests = before === undefined ? await readTests(db, organization_id, id, signal) : []
+  const tests = before === undefined ? await readTests(context, id, signal) : []
   return { items: rows.slice(0, limit), has_more: rows.length > limit, tests: tests.filter(isWanted) }
 }
 
-async function readTests(db: Database, organization_id: number, id: number, signal: Signal) {
+async function readTests({ db, organization_id }: Context, id: number, signal: Signal) {
   const [row] = await db.query<{ tests: TestDeliveryShape[] }>(readTestsSql, [organization_id, id], signal)
   return row?.tests ?? []
 }
@@ -404,14 +400,13 @@ async function readTests(db: Database, organization_id: number, id: number, sign
  * active.
  */
 export function disableWebhook(
-  db: Database,
-  organization_id: number,
+  context: Context,
   id: number,
   reason: 'gone' | 'failing',
   nowMs: number,
 ): Promise<boolean> {
   const at = new Date(nowMs).toISOString()
-  return changeOrganization<boolean>({ db, organization_id }, ownAuthor(), async ({ tx }) => {
+  return changeOrganization<boolean>(context, ownAuthor(), async ({ tx, organization_id }) => {
     await tx.query(lockPositionSql, [organization_id, id])
     const rows = await tx.query(disableWebhookSql, [organization_id, id, reason, at])
     if (rows.length === 0) return { changes: [], result: false }

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { verifyReceipt } from '../../client/index.ts'
+import { contextOf } from '../../src/db/context.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
 import { sealLedgers } from '../support/ledger.ts'
@@ -149,7 +150,7 @@ describe('consent lives', () => {
   it('are sealed in the ledger, each answer once, and their receipts prove them', { timeout: 600_000 }, async () => {
     const { organization } = told
     await sealLedgers(service)
-    const { size, findings, waiting } = await auditLedger(service.db, organization.id)
+    const { size, findings, waiting } = await auditLedger(contextOf(service.db, organization.id))
     expect({ size, findings, waiting }).toEqual({ size: answers, findings: [], waiting: 0 })
     let proved = 0
     await inGroups(sample(), async life => {

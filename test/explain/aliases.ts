@@ -2,8 +2,10 @@ import { expect, it } from 'vitest'
 import { findEntitySql, findFirstBearerSql } from '../../src/changes/sql.ts'
 import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
+import { contextOf } from '../../src/db/context.ts'
+import { readBearersWithAliasesSql } from '../../src/entities/bearers-sql.ts'
 import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read/read-sql.ts'
-import { readBearersWithAliasesSql, readRowsWithAliasesSql } from '../../src/entities/write/load-sql.ts'
+import { readRowsWithAliasesSql } from '../../src/entities/write/load-sql.ts'
 import { countFirstAliasSql, deleteAliasesSql, insertAliasesSql } from '../../src/entities/write/store-sql.ts'
 import { readFilteredPage } from '../../src/filters/page.ts'
 import { readLinkedPersonSql } from '../../src/links/sql.ts'
@@ -60,7 +62,7 @@ export function testAliases(world: World): void {
 
   it('reads only a few rows to filter by further identifiers', async () => {
     const { service, merged } = world
-    const definitions = await reloadDefinitions(service.db, merged.id)
+    const definitions = await reloadDefinitions(contextOf(service.db, merged.id))
     expect(definitions.has_aliases).toBe(true)
     for (const filter of [
       { external_id: 'a7' },

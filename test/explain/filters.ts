@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { contextOf } from '../../src/db/context.ts'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import type { Position } from '../../src/entities/read/pagination.ts'
 import { projectionOf } from '../../src/entities/read/projection.ts'
@@ -316,7 +317,7 @@ export function testFilters(world: World): void {
         unfilled.set(field, await sentFor({ sort: { field } }))
       }
       await backfillIndexes(service.db)
-      world.definitions = await reloadDefinitions(service.db, world.shop.id)
+      world.definitions = await reloadDefinitions(contextOf(service.db, world.shop.id))
     }, 120_000)
 
     const expectWalk = (plan: Plan, maxTerms: number) => {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { contextOf } from '../../src/db/context.ts'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { termOf } from '../../src/entities/indexes/index-keys.ts'
 import { beginSortIndex, readySortIndex } from '../../src/entities/indexes/sort-index.ts'
@@ -33,9 +34,9 @@ async function createTenant(name: keyof typeof sizes): Promise<void> {
   )
   // The indexes of empty stacks are ready at once.
   await backfillIndexes(service.db)
-  await beginSortIndex({ db: service.db, organization_id: shop.id }, 0, 'last_name')
+  await beginSortIndex(contextOf(service.db, shop.id), 0, 'last_name')
   await backfillIndexes(service.db)
-  tenants[name] = { shop, ...sizes[name], definitions: await reloadDefinitions(service.db, shop.id) }
+  tenants[name] = { shop, ...sizes[name], definitions: await reloadDefinitions(contextOf(service.db, shop.id)) }
 }
 
 type Part = { from: number; to: number }

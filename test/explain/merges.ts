@@ -1,6 +1,6 @@
 import { it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
-import { readTargetsSql } from '../../src/entities/write/load-sql.ts'
+import { readTargetsSql } from '../../src/entities/bearers-sql.ts'
 import {
   countLinksToSql,
   countListsOfSql,

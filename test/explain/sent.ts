@@ -1,3 +1,4 @@
+import { contextOf } from '../../src/db/context.ts'
 import type { Database, Statement } from '../../src/db/db.ts'
 import { shapePrefix } from '../../src/db/prepared.ts'
 import { reloadDefinitions } from '../../src/organizations/definitions.ts'
@@ -40,7 +41,7 @@ export async function statementsOf(
     )
   }
   // A read under outdated definitions would send its statements again.
-  await reloadDefinitions(db, organization_id)
+  await reloadDefinitions(contextOf(db, organization_id))
   await read({ ...db, root: db, query, transaction })
   return sent
 }

@@ -1,4 +1,5 @@
 import { beforeAll } from 'vitest'
+import { contextOf } from '../../src/db/context.ts'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { termOf } from '../../src/entities/indexes/index-keys.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
@@ -67,7 +68,7 @@ export function useWorld(): World {
     await backfillIndexes(service.db)
     await populate(world)
     await service.sql('vacuum analyze')
-    world.definitions = await reloadDefinitions(service.db, world.shop.id)
+    world.definitions = await reloadDefinitions(contextOf(service.db, world.shop.id))
   }, 300_000)
   return world
 }

@@ -157,12 +157,14 @@ export function testWrites(world: World): void {
       const entity = { stack_id: 0, id }
       const noon = new Date(Date.now() - 43_200_000).toISOString()
       await tx.query(readSequenceAtSql, [shop.id, noon])
-      expect((await readPastChange(tx, shop.id, entity, { version: 1 }))?.operation).toBe('create')
-      await readDefinitionChanges(tx, shop.id, sequence!.sequence)
+      expect((await readPastChange({ db: tx, organization_id: shop.id }, entity, { version: 1 }))?.operation).toBe(
+        'create',
+      )
+      await readDefinitionChanges({ db: tx, organization_id: shop.id }, sequence!.sequence)
       const state = await readPastState(tx, world.definitions, entity, 1)
-      const links = await readPastTargets(tx, shop.id, state!.links, sequence!.sequence)
+      const links = await readPastTargets({ db: tx, organization_id: shop.id }, state!.links, sequence!.sequence)
       expect(links.flatMap(({ targets }) => targets.map(({ external_id }) => external_id))).toHaveLength(4)
-      expect(await readStandingTargets(tx, shop.id, state!.links)).toHaveLength(links.length)
+      expect(await readStandingTargets({ db: tx, organization_id: shop.id }, state!.links)).toHaveLength(links.length)
     })
     // Each halving of the log reads 2 rows, and all of them together.
     const limits: Record<string, number> = { read_sequence_at: 100 }

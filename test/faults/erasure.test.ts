@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { contextOf } from '../../src/db/context.ts'
 import { openDatabase, statement } from '../../src/db/db.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -100,7 +101,7 @@ describe('kith killed while it erases a person', () => {
         if (reply?.status === 200) expect(erased).toEqual(reply.body.data)
         expect(await findCanaries({ sql }, texts)).toEqual([])
         expect((await again('POST', '/v1/people', { external_id: name })).body.reason).toBe('erased')
-        expect((await auditLedger(db, organization_id)).findings, lastErrors(kith)).toEqual([])
+        expect((await auditLedger(contextOf(db, organization_id))).findings, lastErrors(kith)).toEqual([])
       } finally {
         await db.close()
       }

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseCheckpoint, parseVerifierKey, verifyNote } from '../../client/src/ledger-proof.ts'
+import { contextOf } from '../../src/db/context.ts'
 import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -183,7 +184,7 @@ describe('kith killed while it seals consent answers', () => {
       const acknowledged = [...before.acknowledged, ...after.acknowledged]
       const measured = { died_sealing: diedSealing, answers, acknowledged: acknowledged.length, checkpoints: kept.size }
       printRound('kill -9 while sealing', round, measured)
-      const { findings, waiting } = await auditLedger(db, world.organization_id)
+      const { findings, waiting } = await auditLedger(contextOf(db, world.organization_id))
       expect({ findings, waiting }, lastErrors(restarted.kith)).toEqual({ findings: [], waiting: 0 })
       await verifyKept(kept, send)
       const entries = await countEntries(world)

@@ -17,7 +17,9 @@ const underHead = (
 
 /** Stores an alias of a person, as a match by email or phone does. */
 export const giveAlias = (service: Service, { id }: Owner, person_id: string, external_id: string) =>
-  underHead(service, { id }, (tx, at) => insertAliases(tx, id, [{ external_id, person_id, merge_id: null }], at))
+  underHead(service, { id }, (tx, at) =>
+    insertAliases({ tx, organization_id: id }, [{ external_id, person_id, merge_id: null }], at),
+  )
 
 /** Gives an alias to another person. */
 export const moveAlias = (service: Service, { id }: Owner, person_id: string, external_id: string) =>

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type Operation, operationFacts } from '../../src/changes/schema.ts'
+import { type Operation, operationFacts } from '../../src/organizations/logged-changes.ts'
 import type { Organization, Service } from './service.ts'
 
 /** A change as a response shows it. */

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { contextOf } from '../../src/db/context.ts'
 import { readSerialized } from '../../src/entities/read/entity-reader.ts'
 import { currentDefinitions } from '../../src/organizations/definitions.ts'
 import type { Dataset, StoredEntity } from './filter-evaluator.ts'
@@ -132,7 +133,7 @@ export async function createDataset(organization: { send: Send }, seed: number):
 
 /** Reads all entities of an organization, as reads return them. */
 export async function readDataset({ db, sql }: Service, organization_id: number): Promise<Dataset> {
-  const definitions = await currentDefinitions(db, organization_id)
+  const definitions = await currentDefinitions(contextOf(db, organization_id))
   const entities = new Map<string, StoredEntity>()
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
     const selectIds = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'

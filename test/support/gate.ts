@@ -1,12 +1,12 @@
 import { createHmac, type KeyObject, sign, webcrypto } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.ts'
-import type { Caller } from '../../src/auth/caller.ts'
 import { type Keys, loadOrCreateKeys, type SigningKey, takeSigningKey } from '../../src/auth/keys.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/db.ts'
 import { Fault, type Refusal } from '../../src/errors.ts'
 import { ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
+import type { Caller } from '../../src/route/caller.ts'
 import { createTestDatabase } from './database.ts'
 
 export const sharedSecret = 'a shared secret of 32 bytes or more'

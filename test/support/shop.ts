@@ -4,6 +4,7 @@ import { createAttribute } from '../../src/attributes/attributes.ts'
 import type { AttributeBody } from '../../src/attributes/schema.ts'
 import { createConsentType } from '../../src/consents/consent-types.ts'
 import type { ConsentTypeBody } from '../../src/consents/schema.ts'
+import { contextOf } from '../../src/db/context.ts'
 import type { StackBody } from '../../src/stacks/schema.ts'
 import { createStack } from '../../src/stacks/stacks.ts'
 import type { Organization, Reply, Send, Service } from './service.ts'
@@ -92,7 +93,7 @@ function memberOf(client: Client, name: string | symbol): unknown {
  * four requests take 10 ms.
  */
 async function declareInProcess({ db, config }: Service, organization_id: number, definitions: Definition[]) {
-  const author = { db, organization_id, actor: 'tests', request_id: 'tests', limits: config.limits }
+  const author = { ...contextOf(db, organization_id), actor: 'tests', request_id: 'tests', limits: config.limits }
   for (const definition of withStacks(definitions))
     if ('channels' in definition) await createConsentType(author, definition)
     else if ('kind' in definition) await createStack(author, definition)

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { contextOf } from '../../src/db/context.ts'
 import { termOf } from '../../src/entities/indexes/index-keys.ts'
 import { sortFieldOf } from '../../src/entities/indexes/sort-field.ts'
 import { sortTermOf } from '../../src/entities/indexes/sort-terms.ts'
@@ -9,7 +10,7 @@ type StoredEntity = { id: string; stack_id: number; attributes: Record<string, u
 
 /** Expects each sort index of an organization to have exactly one term of each entity of its stack, the one of its stored value. */
 export async function expectSortTerms(service: Pick<Service, 'db' | 'sql'>, organization_id: number): Promise<number> {
-  const definitions = await reloadDefinitions(service.db, organization_id)
+  const definitions = await reloadDefinitions(contextOf(service.db, organization_id))
   const utc = (column: string) =>
     `'${column}', to_char(e.${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
   const entities = await service.sql<{ entity: StoredEntity }>(

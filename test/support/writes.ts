@@ -1,3 +1,4 @@
+import { contextOf } from '../../src/db/context.ts'
 import type { Database, Statement } from '../../src/db/db.ts'
 import { writeArray } from '../../src/entities/write/request-coalescing.ts'
 import { type EntityBody, type Outcome, unkeyed, type Write } from '../../src/entities/write-request.ts'
@@ -84,7 +85,7 @@ export const writeAll = async (
   db: Database,
   organization: Pick<Organization, 'id'>,
   writes: Write[],
-): Promise<Outcome[]> => (await writeArray(db, organization.id, writes, { limits })).map(unkeyed)
+): Promise<Outcome[]> => (await writeArray(contextOf(db, organization.id), writes, { limits })).map(unkeyed)
 
 /** The result of a write: the result, the error code of a refusal, `error`, or `missing`. */
 export const resultOf = (outcome: Outcome | undefined) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { routeTable } from '../../src/app.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
-import type { Route } from '../../src/http/pipeline/route.ts'
+import type { Route } from '../../src/route/route.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { readDigest } from '../hostile/test-tenant.ts'
 import { signIn } from '../support/browser-session.ts'

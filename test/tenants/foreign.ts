@@ -1,4 +1,4 @@
-import type { Route } from '../../src/http/pipeline/route.ts'
+import type { Route } from '../../src/route/route.ts'
 import type { RawRequest } from '../hostile/sender.ts'
 
 /** Two identifiers that the requesting organization does not have. `foreign` belongs to another organization, `unknown` to none. */

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
-import { announceCommit } from '../../src/changes/commit-events.ts'
 import { renewLogId } from '../../src/changes/log-id.ts'
+import { announceCommit } from '../../src/db/commit-events.ts'
+import { contextOf } from '../../src/db/context.ts'
 import { type Statement, statement } from '../../src/db/db.ts'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
@@ -272,8 +273,8 @@ async function useSessions({ id, key, send }: Shop) {
   const { db } = service
   const code = await createSignInCode(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   const { token, session } = (await startSessionWithCode(db, code))!
-  expect(await readSession(db, id, token)).toMatchObject({ isLive: true })
-  expect(await readLiveSession(db, id, session.id)).toHaveLength(1)
+  expect(await readSession(contextOf(db, id), token)).toMatchObject({ isLive: true })
+  expect(await readLiveSession(contextOf(db, id), session.id)).toHaveLength(1)
   const { body } = await expectSuccess(send('GET', '/v1/sessions'))
   expect(body.data.items).toMatchObject([{ id: session.id }])
   await expectSuccess(send('DELETE', `/v1/sessions/${session.id}`))
@@ -632,18 +633,20 @@ async function useLedger(shop: Shop) {
   await followLater(2)
   for (const path of ['checkpoint', 'keys', 'tile/0/000', 'tile/entries/000', 'inclusion/3', 'consistency/3'])
     await ok(path)
-  const { size, findings } = await auditLedger(service.db, shop.id)
+  const { size, findings } = await auditLedger(contextOf(service.db, shop.id))
   expect([size > 300, findings]).toEqual([true, []])
   await readReceipts(shop, 'answered0:0')
   await service.sql('update ledger_entries set salt = null where organization_id = $1 and index = 3', [shop.id])
-  expect((await auditLedger(service.db, shop.id)).findings).toHaveLength(1)
+  expect((await auditLedger(contextOf(service.db, shop.id))).findings).toHaveLength(1)
   const { sequence, consent_type_id, channel } = (
     await service.sql<Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>>(
       'select * from ledger_entries where organization_id = $1 and index = 3',
       [shop.id],
     )
   )[0]!
-  expect(await findEntry(service.db, shop.id, { sequence, consent_type_id, channel })).toMatchObject({ index: 3 })
+  expect(await findEntry(contextOf(service.db, shop.id), { sequence, consent_type_id, channel })).toMatchObject({
+    index: 3,
+  })
 }
 
 /** Makes links with the key that the twin has too, and with a new one, and submits their pages. */
@@ -735,7 +738,7 @@ async function followLog({ id }: Shop) {
     }) as never
   const following = createFollowers(service.db, [follower], { report: () => {}, leaseMs: 3_000, tickMs: 1_000_000 })
   following.start()
-  announceCommit(service.db, id)
+  announceCommit(contextOf(service.db, id))
   await failed
   await following.stop()
   service.db.query = query
@@ -746,7 +749,7 @@ async function useErasures(shop: Shop) {
   const { send, id, key } = shop
   const ok = (method: string, path: string, body?: unknown, headers = {}) =>
     expectSuccess(send(method, path, body, headers))
-  const context = { db: service.db, organization: { id, key }, originName: 'kith' }
+  const context = { ...contextOf(service.db, id), organization_key: key, originName: 'kith' }
   const named = async (external_id: string) => (await ok('GET', `/v1/people/${external_id}`)).body.data.id as string
   const reason = 'Request of the person'
   await ok('POST', '/v1/people/bob/erase', { reason, records: 'linked', dry_run: true })
@@ -778,7 +781,7 @@ async function readLog({ send, id }: Shop, person: string) {
   await ok(`/v1/people/internal/${person}/history`)
   await ok('/v1/stacks/companies/acme/history')
   await readConsents(shop, person)
-  await renewLogId(service.db, id)
+  await renewLogId(contextOf(service.db, id))
 }
 
 /** Reads consent histories and asks for decisions, also about a person who was deleted, and as at a past time. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Service, useOwnService } from '../../../test/support/service.ts'
+import { contextOf } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
 import { reloadDefinitions } from '../../organizations/definitions.ts'
 import { backfillIndexes } from './index-backfill.ts'
@@ -38,7 +39,7 @@ async function terms(organization: Organization): Promise<string[]> {
 
 /** The terms that the stored values require. */
 async function expected({ id }: Organization): Promise<string[]> {
-  const { attributes } = await reloadDefinitions(service.db, id)
+  const { attributes } = await reloadDefinitions(contextOf(service.db, id))
   const rows = await service.sql<{ id: string; attributes: Record<string, unknown> }>(
     'select id, attributes from entities where organization_id = $1 and stack_id = 0',
     [id],

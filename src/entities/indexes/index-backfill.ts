@@ -1,5 +1,7 @@
 import type { AttributeType } from '../../attribute-rules.ts'
+import { type Context, contextOf, perOrganizationData } from '../../db/context.ts'
 import { type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
+import { perDatabase } from '../../db/per-database.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
 import type { Signal } from '../../signal.ts'
@@ -43,25 +45,26 @@ export type BackfillOptions = { signal?: Signal | undefined; entitiesPerBatch?: 
  */
 export async function backfillIndexes(db: Database, options: BackfillOptions = {}): Promise<number> {
   const dataKey = dataKeyOf(db)
+  const filled = filledIndexes(db)
   const [versions] = await db.query<{ digest: string | null }>(digestVersionsSql, [])
-  const completed = completedFills.get(dataKey) ?? { versions: new Map<number, number>(), digest: undefined }
-  completedFills.set(dataKey, completed)
-  if (completed.digest === versions!.digest) return 0
+  if (filled.dataKey === dataKey && filled.digest === versions!.digest) return 0
   let scanned = 0
   let isComplete = true
   for (const { organization_id, schema_version } of await db.query<Version>(readVersionsSql, [])) {
-    if (completed.versions.get(organization_id) === schema_version) continue
+    const context = contextOf(db, organization_id)
+    const completed = completedFills(context)
+    if (completed.version === schema_version) continue
     const unfilled = [
       ...(await db.query<Unfilled>(readUnfilledSql, [organization_id])),
-      ...(await readUnfilledSorts(db, organization_id)),
+      ...(await readUnfilledSorts(context)),
     ]
-    scanned += await computePhoneKeys(db, organization_id, options)
-    for (const index of unfilled) scanned += await fillIndex(db, organization_id, index, options)
-    await removeDropped(db, organization_id, options)
-    if (unfilled.length === 0 && !options.signal?.aborted) completed.versions.set(organization_id, schema_version)
+    scanned += await computePhoneKeys(context, options)
+    for (const index of unfilled) scanned += await fillIndex(context, index, options)
+    await removeDropped(context, options)
+    if (unfilled.length === 0 && !options.signal?.aborted) completed.version = schema_version
     else isComplete = false
   }
-  if (isComplete) completed.digest = versions!.digest
+  if (isComplete) Object.assign(filled, { dataKey, digest: versions!.digest })
   return scanned
 }
 
@@ -69,10 +72,11 @@ type Version = { organization_id: number; schema_version: number }
 
 // After a completed backfill, new work appears only when the definitions change. Idle organizations cost no query, and one statement
 // tells that all are.
-type Completed = { versions: Map<number, number>; digest: string | null | undefined }
-const completedFills = new WeakMap<object, Completed>()
+type Filled = { dataKey?: object; digest?: string | null }
+const filledIndexes = perDatabase((): Filled => ({}))
+const completedFills = perOrganizationData((): { version?: number } => ({}))
 
-async function readUnfilledSorts(db: Database, organization_id: number): Promise<Unfilled[]> {
+async function readUnfilledSorts({ db, organization_id }: Context): Promise<Unfilled[]> {
   type Row = { index_id: number; stack_id: number; field: string; type: AttributeType | null }
   const rows = await db.query<Row>(readUnfilledSortsSql, [organization_id])
   return rows.flatMap(({ field, type, ...index }) => {
@@ -81,30 +85,31 @@ async function readUnfilledSorts(db: Database, organization_id: number): Promise
   })
 }
 
-async function fillIndex(db: Database, organization_id: number, index: Unfilled, options: BackfillOptions) {
+async function fillIndex(context: Context, index: Unfilled, options: BackfillOptions) {
+  const { db, organization_id } = context
   await db.query(analyzeEntitiesSql, [])
   await db.query(beginFillSql, [organization_id, index.index_id, index.stack_id])
   const limit = options.entitiesPerBatch ?? entitiesPerBatch
   let total = 0
   while (!options.signal?.aborted) {
-    const scanned = await fillBatch(db, organization_id, index, limit)
+    const scanned = await fillBatch(context, index, limit)
     if (scanned === undefined) break
     total += scanned
     if (scanned < limit) {
-      await finishFill(db, organization_id, index)
+      await finishFill(context, index)
       break
     }
   }
   return total
 }
 
-async function finishFill(db: Database, organization_id: number, { index_id }: Unfilled) {
-  await db.query(analyzeTermsSql, [])
-  await markReady(db, organization_id, index_id)
+async function finishFill(context: Context, { index_id }: Unfilled) {
+  await context.db.query(analyzeTermsSql, [])
+  await markReady(context, index_id)
 }
 
-function markReady(db: Database, organization_id: number, index_id: number): Promise<void> {
-  return changeOrganization({ db, organization_id }, ownAuthor(), async ({ tx, head }) => ({
+function markReady(context: Context, index_id: number): Promise<void> {
+  return changeOrganization(context, ownAuthor(), async ({ tx, organization_id, head }) => ({
     statements: [tx.query(finishFillSql, [organization_id, index_id, head.schema_version + 1])],
     changes: [],
     result: undefined,
@@ -112,9 +117,9 @@ function markReady(db: Database, organization_id: number, index_id: number): Pro
 }
 
 /** Returns the number of scanned entities. Undefined if the index was dropped or is ready. */
-function fillBatch(db: Database, organization_id: number, index: Unfilled, limit: number): Promise<number | undefined> {
+function fillBatch(context: Context, index: Unfilled, limit: number): Promise<number | undefined> {
   const { index_id } = index
-  return changeOrganization<number | undefined>({ db, organization_id }, ownAuthor(), async ({ tx }) => {
+  return changeOrganization<number | undefined>(context, ownAuthor(), async ({ tx, organization_id }) => {
     const [fill] = await tx.query<{ after_id: string }>(readFillSql, [organization_id, index_id])
     if (!fill) return { changes: [], result: undefined }
     const range = [organization_id, index.stack_id, fill.after_id, limit]
@@ -176,7 +181,7 @@ async function holdSortTerms(
   return { entities, terms } satisfies HeldTerms
 }
 
-async function removeDropped(db: Database, organization_id: number, { signal }: BackfillOptions) {
+async function removeDropped({ db, organization_id }: Context, { signal }: BackfillOptions) {
   for (const { index_id } of await db.query<{ index_id: number }>(readDroppedSql, [organization_id]))
     while (!signal?.aborted) {
       const [deleted] = await db.query<{ count: number }>(deleteTermsSql, [organization_id, index_id, termsPerDelete])

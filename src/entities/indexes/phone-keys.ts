@@ -1,4 +1,5 @@
-import type { Database, Transaction } from '../../db/db.ts'
+import type { Context } from '../../db/context.ts'
+import type { Transaction } from '../../db/db.ts'
 import { yieldIfDue } from '../../event-loop.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
@@ -26,24 +27,24 @@ type Phone = { mobile_prefix: string | null; mobile_number: string | null; mobil
  * setting only. Returns the number of people that it has looked at.
  */
 export async function computePhoneKeys(
-  db: Database,
-  organization_id: number,
+  context: Context,
   { signal, peoplePerStep: limit = peoplePerStep }: { signal?: Signal | undefined; peoplePerStep?: number } = {},
 ): Promise<number> {
+  const { db, organization_id } = context
   const [due] = await db.query<{ after_id: string }>(readPhoneKeysSql, [organization_id])
   if (!due) return 0
   let people = 0
   let scanned: number | undefined
   do {
-    scanned = await computeStep(db, organization_id, limit)
+    scanned = await computeStep(context, limit)
     people += scanned ?? 0
   } while (scanned === limit && !signal?.aborted)
   return people
 }
 
 /** Returns the number of scanned people. Undefined if all keys are those of the setting. */
-const computeStep = (db: Database, organization_id: number, limit: number): Promise<number | undefined> =>
-  changeOrganization<number | undefined>({ db, organization_id }, ownAuthor(), async ({ tx, definitions }) => {
+const computeStep = (context: Context, limit: number): Promise<number | undefined> =>
+  changeOrganization<number | undefined>(context, ownAuthor(), async ({ tx, organization_id, definitions }) => {
     const [position] = await tx.query<{ after_id: string }>(readPhoneKeysSql, [organization_id])
     if (!position) return { changes: [], result: undefined }
     const range = [organization_id, position.after_id, limit]

@@ -1,3 +1,4 @@
+import type { Within } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import type { Follower, Progress, Task } from '../../followers/follower.ts'
 import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
@@ -65,7 +66,7 @@ type SearchIndex = {
 
 async function indexOrganization(task: Task, limit: number): Promise<Progress> {
   const { db, organization_id, head, signal } = task
-  const definitions = await currentDefinitions(db, organization_id, signal)
+  const definitions = await currentDefinitions(task, signal)
   const wanted = searchedKeys(definitions)
   const indexes = await db.query<SearchIndex>(readSearchIndexesSql, [organization_id])
   let sequence = task.after
@@ -138,7 +139,7 @@ async function dropIndex(task: Task, stack_id: number, limit: number) {
     await task.db.transaction(async tx => {
       await task.hold(tx)
       const documents = await tx.query<Document>(listDocumentsSql, [task.organization_id, stack_id, limit])
-      await deleteDocuments(tx, task.organization_id, stack_id, documents)
+      await deleteDocuments({ tx, organization_id: task.organization_id }, stack_id, documents)
       isComplete = documents.length < limit
       if (isComplete) await tx.query(dropSearchIndexSql, [task.organization_id, stack_id])
     })
@@ -226,16 +227,15 @@ async function indexEntities(
     for (const word of new Set(after).difference(new Set(before))) inserted.push({ word, id })
     for (const word of new Set(before).difference(new Set(after))) left.push({ word, id })
   }
-  await storeWords(tx, organization_id, stack_id, stored, inserted)
-  await deleteWords(tx, organization_id, stack_id, left)
-  await deleteDocuments(tx, organization_id, stack_id, deleted)
+  await storeWords({ tx, organization_id }, stack_id, stored, inserted)
+  await deleteWords({ tx, organization_id }, stack_id, left)
+  await deleteDocuments({ tx, organization_id }, stack_id, deleted)
 }
 
 type WordOfEntity = { word: string; id: string }
 
 async function storeWords(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   stack_id: number,
   stored: Document[],
   inserted: WordOfEntity[],
@@ -259,7 +259,7 @@ async function storeWords(
   if (features) await run(insertFeaturesSql, features)
 }
 
-async function deleteWords(tx: Transaction, organization_id: number, stack_id: number, left: WordOfEntity[]) {
+async function deleteWords({ tx, organization_id }: Within, stack_id: number, left: WordOfEntity[]) {
   if (left.length === 0) return
   const lines = [linesOf(left, ({ word }) => word), linesOf(left, ({ id }) => id)]
   await tx.query(deleteWordsSql, [organization_id, stack_id, ...lines])
@@ -267,10 +267,11 @@ async function deleteWords(tx: Transaction, organization_id: number, stack_id: n
   if (features) await tx.query(deleteFeaturesSql, [organization_id, stack_id, features])
 }
 
-async function deleteDocuments(tx: Transaction, organization_id: number, stack_id: number, documents: Document[]) {
+async function deleteDocuments(within: Within, stack_id: number, documents: Document[]) {
+  const { tx, organization_id } = within
   if (documents.length === 0) return
   await tx.query(deleteDocumentsSql, [organization_id, stack_id, documents.map(({ id }) => id)])
-  await deleteWords(tx, organization_id, stack_id, wordsOfDocuments(documents))
+  await deleteWords(within, stack_id, wordsOfDocuments(documents))
 }
 
 const wordsOfDocuments = (documents: readonly Document[]): WordOfEntity[] =>
@@ -325,13 +326,13 @@ function searchWords(source: Source): string[] {
  * documents.
  */
 export async function eraseSearchWords(
-  tx: Transaction,
-  organization_id: number,
+  within: Within,
   entities: readonly { stack_id: number; id: string }[],
 ): Promise<number> {
+  const { tx, organization_id } = within
   const values = [organization_id, entities.map(({ stack_id }) => stack_id), entities.map(({ id }) => id)]
   const erased = await tx.query<Document & { stack_id: number }>(eraseDocumentsSql, values)
   for (const [stack_id, documents] of Map.groupBy(erased, each => each.stack_id))
-    await deleteWords(tx, organization_id, stack_id, wordsOfDocuments(documents))
+    await deleteWords(within, stack_id, wordsOfDocuments(documents))
   return erased.length
 }

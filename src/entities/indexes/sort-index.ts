@@ -1,4 +1,4 @@
-import type { Database } from '../../db/db.ts'
+import type { Context } from '../../db/context.ts'
 import { isLockTimeout } from '../../db/pg-errors.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import type { Definitions, SortIndex } from '../../organizations/definitions.ts'
@@ -19,16 +19,11 @@ const lockTimeoutMs = 250
  * Creates the index that sorts the entities of a stack by a field, if it does not exist and the field's attribute is indexed. From then on,
  * writers maintain it. The background fills it. Creates none while a write holds the organization for long.
  */
-export async function beginSortIndex(
-  { db, organization_id }: { db: Database; organization_id: number },
-  stack_id: number,
-  name: string,
-  signal?: Signal,
-): Promise<void> {
+export async function beginSortIndex(context: Context, stack_id: number, name: string, signal?: Signal): Promise<void> {
   const field = sortFieldOf(name, stack_id)
   const key = field?.kind === 'attribute' ? field.key : null
   const call = { ...ownAuthor(), signal, lockTimeoutMs }
-  await changeOrganization<void>({ db, organization_id }, call, async ({ tx }) => ({
+  await changeOrganization<void>(context, call, async ({ tx, organization_id }) => ({
     statements: [
       tx.query(createSortIndexSql, [organization_id, stack_id, name, key]),
       tx.query(announceSortIndexSql, [organization_id, stack_id, name]),

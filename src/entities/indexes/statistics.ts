@@ -1,3 +1,4 @@
+import { type Context, perOrganization } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
 import { awaitPipelined, rootOf, statement } from '../../db/db.ts'
 import { perDatabase } from '../../db/per-database.ts'
@@ -11,9 +12,12 @@ const analyzeSql = statement('analyze_growth', 'analyze entities, links, terms, 
 const firstGrowth = 64
 const growthFactor = 8
 
-type Growth = { inserted: Map<string, number>; running: Promise<void> | undefined; again: boolean }
+/** The rows that the process has inserted for an organization. */
+const insertedRows = perOrganization(() => ({ entities: 0, links: 0 }))
 
-const growths = perDatabase((): Growth => ({ inserted: new Map(), running: undefined, again: false }))
+type Analysis = { running: Promise<void> | undefined; again: boolean }
+
+const analyses = perDatabase((): Analysis => ({ running: undefined, again: false }))
 
 /**
  * Counts inserted rows and updates PostgreSQL's statistics as an organization grows. Without statistics, the planner
@@ -21,21 +25,14 @@ const growths = perDatabase((): Growth => ({ inserted: new Map(), running: undef
  * relations took more than 10 s before ANALYZE and 5 ms after it. Autovacuum runs once a minute, and late for a new
  * organization in a large table. The function returns at once and reports no errors.
  */
-export function countGrowth(
-  share: Database,
-  organization_id: number,
-  table: 'entities' | 'links',
-  inserted: number,
-): void {
-  // Statistics cover all organizations, so the query does not count against the share of one.
-  const db = rootOf(share)
-  const growth = growths(db)
+export function countGrowth(context: Context, table: 'entities' | 'links', inserted: number): void {
   // Each table is counted separately. With a common count, the first links after 100,000 people went unnoticed, and the
   // planner chose the wrong index for them.
-  const countKey = `${organization_id} ${table}`
-  const before = growth.inserted.get(countKey) ?? 0
-  growth.inserted.set(countKey, before + inserted)
-  if (growthStep(before + inserted) > growthStep(before)) startAnalyzing(db, growth)
+  const rows = insertedRows(context)
+  const before = rows[table]
+  rows[table] += inserted
+  // Statistics cover all organizations, so the query does not count against the share of one.
+  if (growthStep(rows[table]) > growthStep(before)) startAnalyzing(rootOf(context.db))
 }
 
 function growthStep(inserted: number): number {
@@ -43,19 +40,20 @@ function growthStep(inserted: number): number {
 }
 
 /** Runs one ANALYZE at a time. A request during a run starts another one after it. */
-function startAnalyzing(db: Database, growth: Growth) {
-  if (growth.running) {
-    growth.again = true
+function startAnalyzing(db: Database) {
+  const analysis = analyses(db)
+  if (analysis.running) {
+    analysis.again = true
     return
   }
-  growth.running = db
+  analysis.running = db
     .transaction(tx => awaitPipelined([tx.query(sampleLessSql, []), tx.query(analyzeSql, [])]))
     // Statistics are best effort. Other code reports a database that is unavailable or shutting down.
     .catch(() => {})
     .then(() => {
-      growth.running = undefined
-      if (!growth.again) return
-      growth.again = false
-      startAnalyzing(db, growth)
+      analysis.running = undefined
+      if (!analysis.again) return
+      analysis.again = false
+      startAnalyzing(db)
     })
 }

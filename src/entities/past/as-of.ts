@@ -1,26 +1,26 @@
 import type { Static } from 'typebox'
 import { findFirstBearer, readSequenceAt } from '../../changes/read-changes.ts'
 import { effectiveConsents } from '../../consents/answers.ts'
-import type { Database } from '../../db/db.ts'
+import type { Context, Reading } from '../../db/context.ts'
 import { entityTag } from '../../entity-tag.ts'
 import { createValueRefusal, Fault } from '../../errors.ts'
-import type { Call, EnvelopeResult } from '../../http/pipeline/route.ts'
 import { pastTimeOf } from '../../instant.ts'
 import { Type } from '../../json-schema.ts'
 import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../../organizations/past-definitions.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
+import type { Call } from '../../route/call.ts'
+import type { EnvelopeResult } from '../../route/result.ts'
 import { requireScope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
+import { readBearersSql, readBearersWithAliasesSql } from '../bearers-sql.ts'
 import { relationshipValue } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { labels, linksById } from '../schema.ts'
-import { readBearersSql, readBearersWithAliasesSql } from '../write/load-sql.ts'
 import type { Address } from '../write-request.ts'
 import {
   type PastChange,
   type PastState,
-  type Reader,
   readPastChange,
   readPastState,
   readPastTargets,
@@ -59,21 +59,20 @@ export async function readAsOf(
   stack_id: number,
   address: Address,
 ): Promise<EnvelopeResult | undefined> {
-  const { caller, db, signal, body } = call
+  const { context, signal, body } = call
   if (body.labels)
     throw new Fault(createValueRefusal('/labels', 'cannot be given with `at` or `version`: labels are those of today'))
   const time = momentOf(body)
   requireScope(call.caller, 'changes:read')
-  const organization_id = caller.organization.id
-  const reader = readerOf(db, signal)
-  const moment = await findMoment(reader, organization_id, stack_id, address, time)
+  const reading = readingOf(context, signal)
+  const moment = await findMoment(reading, stack_id, address, time)
   if (!moment) return undefined
   const { entity, change, at, sequence } = moment
-  const definitions = await currentDefinitions(db, organization_id, signal)
-  const later = await readDefinitionChanges(reader, organization_id, sequence)
-  const state = await readPastState(reader, definitions, entity, change.version)
+  const definitions = await currentDefinitions(context, signal)
+  const later = await readDefinitionChanges(reading, sequence)
+  const state = await readPastState(reading.db, definitions, entity, change.version)
   if (!state) return undefined
-  const links = await readPastTargets(reader, organization_id, state.links, sequence)
+  const links = await readPastTargets(reading, state.links, sequence)
   const shownLinks = body.links === 'id' ? links.map(withoutNames) : links
   const shown = showEntity(entity, state, shownLinks, change, definitionsAfter(definitions, sequence, later))
   return {
@@ -89,8 +88,9 @@ const withoutNames = ({ attribute, targets }: ShownLinks): ShownLinks => ({
   targets: targets.map(target => ({ ...target, external_id: null })),
 })
 
-const readerOf = (db: Database, signal: Signal): Reader => ({
-  query: (statement, values) => db.query(statement, values, signal),
+const readingOf = ({ db, organization_id }: Context, signal: Signal): Reading => ({
+  db: { query: (statement, values) => db.query(statement, values, signal) },
+  organization_id,
 })
 
 type Time = { version: number } | { at: string }
@@ -105,25 +105,24 @@ function momentOf({ at, version }: AsOfQuery): Time {
 
 /** Finds the change that the state follows from. Returns undefined if the entity did not exist then. */
 async function findMoment(
-  reader: Reader,
-  organization_id: number,
+  reading: Reading,
   stack_id: number,
   address: Address,
   time: Time,
 ): Promise<Moment | undefined> {
   if ('version' in time) {
-    const id = await idOf(reader, organization_id, stack_id, address)
+    const id = await idOf(reading, stack_id, address)
     if (id === undefined) return undefined
     const entity = { stack_id, id }
-    const change = await readPastChange(reader, organization_id, entity, time)
+    const change = await readPastChange(reading, entity, time)
     if (change?.version !== time.version || endsEntity(change)) return undefined
     return { entity, change, at: change.at, sequence: change.sequence }
   }
-  const sequence = await readSequenceAt(reader, organization_id, time.at)
-  let id = await firstIdOf(reader, organization_id, stack_id, address)
+  const sequence = await readSequenceAt(reading, time.at)
+  let id = await firstIdOf(reading, stack_id, address)
   while (id !== undefined) {
     const entity = { stack_id, id }
-    const change = await readPastChange(reader, organization_id, entity, { sequence })
+    const change = await readPastChange(reading, entity, { sequence })
     if (!change) return undefined
     if (!endsEntity(change)) return { entity, change, at: time.at, sequence }
     id = change.merged_into ?? undefined
@@ -133,8 +132,7 @@ async function findMoment(
 
 /** The entity that has the external identifier today, or that it leads to as an alias. */
 async function idOf(
-  reader: Reader,
-  organization_id: number,
+  { db: reader, organization_id }: Reading,
   stack_id: number,
   address: Address,
 ): Promise<string | undefined> {
@@ -145,17 +143,13 @@ async function idOf(
 }
 
 /** As {@link idOf}, but for an alias, the person that it came from. */
-async function firstIdOf(
-  reader: Reader,
-  organization_id: number,
-  stack_id: number,
-  address: Address,
-): Promise<string | undefined> {
+async function firstIdOf(reading: Reading, stack_id: number, address: Address): Promise<string | undefined> {
+  const { db: reader, organization_id } = reading
   if ('id' in address) return address.id
   const names = JSON.stringify([{ stack_id, external_id: address.external_id }])
   const [bearer] = await reader.query<{ id: string }>(readBearersSql, [organization_id, names])
   if (bearer || stack_id !== peopleStackId) return bearer?.id
-  return findFirstBearer(reader, organization_id, address.external_id)
+  return findFirstBearer(reading, address.external_id)
 }
 
 const endsEntity = ({ operation, is_erased }: PastChange) =>

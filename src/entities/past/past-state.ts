@@ -1,12 +1,13 @@
 import type { LoggedLinks } from '../../changes/link-names.ts'
-import type { Operation } from '../../changes/schema.ts'
 import type { Channel } from '../../channels.ts'
 import { type Answers, answerKey } from '../../consents/answers.ts'
 import type { Method } from '../../consents/evidence.ts'
+import type { Reading } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
+import type { Operation } from '../../organizations/logged-changes.ts'
+import { readTargetsSql } from '../bearers-sql.ts'
 import { type Columns, eachOnce, type Target } from '../entity-row.ts'
-import { readTargetsSql } from '../write/load-sql.ts'
 import {
   readBasisSql,
   readLoggedStateSql,
@@ -56,8 +57,7 @@ const maxVersion = 2 ** 31 - 1
 
 /** Reads the last change of an entity up to a version or a number. Returns undefined if there is none. */
 export async function readPastChange(
-  reader: Reader,
-  organization_id: number,
+  { db: reader, organization_id }: Reading,
   { stack_id, id }: Entity,
   until: { version: number } | { sequence: number },
 ): Promise<PastChange | undefined> {
@@ -68,11 +68,8 @@ export async function readPastChange(
 }
 
 /** Reads the last change of an entity. Returns undefined if there is none. */
-export const readLastChange = (
-  reader: Reader,
-  organization_id: number,
-  entity: Entity,
-): Promise<PastChange | undefined> => readPastChange(reader, organization_id, entity, { version: maxVersion })
+export const readLastChange = (reading: Reading, entity: Entity): Promise<PastChange | undefined> =>
+  readPastChange(reading, entity, { version: maxVersion })
 
 /**
  * Reads the state that the entity had at a version, which must exist and not be that of a deletion. Returns undefined
@@ -172,8 +169,7 @@ export type ShownLinks = { attribute: Relationship; targets: Target[] }
 
 /** Reads which targets of the links existed after the change `sequence`, and their names of then. */
 export async function readPastTargets(
-  reader: Reader,
-  organization_id: number,
+  { db: reader, organization_id }: Reading,
   links: readonly PastLinks[],
   sequence: number,
 ): Promise<ShownLinks[]> {
@@ -186,8 +182,7 @@ export async function readPastTargets(
 
 /** Reads where the links lead now: to deleted targets too, but to none that was erased. */
 export function readStandingTargets(
-  reader: Reader,
-  organization_id: number,
+  { db: reader, organization_id }: Reading,
   links: readonly PastLinks[],
 ): Promise<ShownLinks[]> {
   return targetsOf(links, asked => reader.query(readTargetsSql, [organization_id, JSON.stringify(asked)]))

@@ -1,3 +1,4 @@
+import { contextOf } from '../../db/context.ts'
 import type { Database, Transaction } from '../../db/db.ts'
 import { type Definitions, definitionsAt, peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
@@ -44,7 +45,7 @@ export async function readPageOfKey(
 ): Promise<RowsOfPage> {
   const values = [organization_id, key, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
   const [page] = await db.query<WithSchemaVersion & { rows: string | null }>(readPageByKey[kind], values, signal)
-  const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
+  const definitions = await definitionsAt(contextOf(db, organization_id), page!.schema_version, signal)
   return { rows: page!.rows ?? '', definitions }
 }
 
@@ -63,7 +64,7 @@ export async function readPortion(
   const portion = projection
     ? await readProjectedPortion(db, values, projection, signal)
     : await db.query<PortionRow>(readPortionSql, values, signal)
-  const definitions = await definitionsAt(db, organization_id, newestVersion(portion), signal)
+  const definitions = await definitionsAt(contextOf(db, organization_id), newestVersion(portion), signal)
   return { rows: portion.map(({ row }) => row), definitions }
 }
 
@@ -92,7 +93,7 @@ export async function readSerialized(
     if (missing.length > 0)
       rows.push(...(await db.query<SerializedRow>(readPeopleByAnyIdentifier[by], byFurther, signal)))
   }
-  const definitions = await definitionsAt(db, organization_id, newestVersion(rows), signal)
+  const definitions = await definitionsAt(contextOf(db, organization_id), newestVersion(rows), signal)
   return serialize(rows, definitions, stack_id, isById)
 }
 

@@ -1,3 +1,4 @@
+import { contextOf } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
 import { refuse } from '../../errors.ts'
 import { type Attribute, type Definitions, definitionsAt } from '../../organizations/definitions.ts'
@@ -42,7 +43,7 @@ export async function readIncluded(
   const { links, rows, octets, schema_version } = read!
   if (links.length > maxIncluded) throwTooMany(`${maxIncluded.toLocaleString('en')} entities`)
   if (octets > maxIncludedBytes) throwTooMany('8 MiB')
-  const definitions = await definitionsAt(db, organization_id, schema_version, signal)
+  const definitions = await definitionsAt(contextOf(db, organization_id), schema_version, signal)
   const stackOf = stacksOf(relationships, links)
   const targets = printEach(rows ?? '', definitions, stackOf, isById ? wholeById : undefined)
   return { included: includedOf(relationships, ids, links, targets), definitions }

@@ -1,5 +1,5 @@
+import { contextOf } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
-import type { Call } from '../../http/pipeline/route.ts'
 import {
   type Attribute,
   cachedDefinitions,
@@ -8,6 +8,7 @@ import {
   isRelationship,
   peopleStackId,
 } from '../../organizations/definitions.ts'
+import type { Call } from '../../route/call.ts'
 import type { Signal } from '../../signal.ts'
 import {
   fillLabel,
@@ -71,7 +72,7 @@ async function readLabels(
   ids: readonly string[],
   signal: Signal,
 ) {
-  let definitions = await cachedDefinitions(db, organization_id, signal)
+  let definitions = await cachedDefinitions(contextOf(db, organization_id), signal)
   for (;;) {
     const shown = shownRelationships(page, definitions)
     const own = [...shown, ...namedRelationships(page.stack_id, definitions)]
@@ -94,7 +95,7 @@ async function readLabels(
       signal,
     )
     if (read!.schema_version <= definitions.version) return { read: read!, definitions, shown }
-    definitions = await definitionsAt(db, organization_id, read!.schema_version, signal)
+    definitions = await definitionsAt(contextOf(db, organization_id), read!.schema_version, signal)
   }
 }
 

@@ -4,6 +4,7 @@ import { readPageIds } from '../../../test/support/filtered-pages.ts'
 import { someRuns } from '../../../test/support/runs.ts'
 import { useService } from '../../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../../test/support/shop.ts'
+import { contextOf } from '../../db/context.ts'
 import { readFilteredPage } from '../../filters/page.ts'
 import { readRelatedPage } from '../../filters/related-page.ts'
 import { reloadDefinitions } from '../../organizations/definitions.ts'
@@ -114,7 +115,7 @@ it('lists records in order of record_id, which is the cursor', async () => {
 it('returns each related entity once, in both directions, without deleted ones', async () => {
   const { send, id: organization_id } = await createShop(service, 'friends', 'referrer')
   const [friends, referrer] = [1, 2]
-  const definitions = await reloadDefinitions(service.db, organization_id)
+  const definitions = await reloadDefinitions(contextOf(service.db, organization_id))
   const hub = { friends: ['a', 'b', 'c', 'gone', 'hub'], referrer: 'a' }
   const { id } = (await send('POST', '/v1/people', { external_id: 'hub', attribute_values: hub })).body.data
   for (const name of ['a', 'x', 'y'])

@@ -1,3 +1,4 @@
+import type { Within } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { DecidedRound } from './round.ts'
@@ -11,23 +12,16 @@ export type NewAlias = {
 }
 
 /** Inserts aliases. The first alias of an organization increments the version of its definitions. */
-export function insertAliases(
-  tx: Transaction,
-  organization_id: number,
-  aliases: readonly NewAlias[],
-  at: string,
-): Promise<unknown>[] {
+export function insertAliases(within: Within, aliases: readonly NewAlias[], at: string): Promise<unknown>[] {
+  const { tx, organization_id } = within
   if (aliases.length === 0) return []
-  return [
-    countFirstAlias(tx, organization_id),
-    tx.query(insertAliasesSql, [organization_id, JSON.stringify(aliases), at]),
-  ]
+  return [countFirstAlias(within), tx.query(insertAliasesSql, [organization_id, JSON.stringify(aliases), at])]
 }
 
 /**
  * Increments the version of the definitions if the organization has neither an alias nor a merge. Runs before the transaction inserts one.
  */
-export const countFirstAlias = (tx: Transaction, organization_id: number): Promise<unknown> =>
+export const countFirstAlias = ({ tx, organization_id }: Within): Promise<unknown> =>
   tx.query(countFirstAliasSql, [organization_id])
 
 /** Alias stage: stores the new aliases, and deletes those of deleted people and those that their own person took as its external identifier. */
@@ -49,6 +43,6 @@ export function storeAliases(tx: Transaction, { definitions, at, accepted }: Dec
   return [
     ...(ended.length > 0 ? [tx.query(rememberAliasesSql, [organization_id, JSON.stringify(ended)])] : []),
     ...(removed.length > 0 ? [tx.query(deleteAliasesSql, [organization_id, JSON.stringify(removed)])] : []),
-    ...insertAliases(tx, organization_id, added, at),
+    ...insertAliases({ tx, organization_id }, added, at),
   ]
 }

@@ -1,9 +1,10 @@
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { readBearersSql, readBearersWithAliasesSql } from '../bearers-sql.ts'
 import type { EntityRow, Target } from '../entity-row.ts'
 import { type DeletedEntity, readLastChange, readPastState, readStandingTargets } from '../past/past-state.ts'
 import type { Write } from '../write-request.ts'
-import { readBearersSql, readBearersWithAliasesSql, readNamesLeftSql } from './load-sql.ts'
+import { readNamesLeftSql } from './load-sql.ts'
 import type { Loaded } from './loaded.ts'
 import type { Item } from './plan.ts'
 import { readKept } from './tombstones.ts'
@@ -40,7 +41,7 @@ async function readDeletedEntity(
   const { organization_id } = definitions
   const { id } = address as { id: string }
   const entity = { stack_id, id }
-  const deletion = await readLastChange(tx, organization_id, entity)
+  const deletion = await readLastChange({ db: tx, organization_id }, entity)
   // A merged person comes back by an unmerge only, and an erased one not at all.
   if (deletion?.operation !== 'delete') return undefined
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
@@ -48,7 +49,7 @@ async function readDeletedEntity(
   const { links, ...state } = past
   const name = state.columns.external_id ?? null
   const { bearer, lastVersion } = await readName(tx, definitions, stack_id, name)
-  const standing = await readStandingTargets(tx, organization_id, links)
+  const standing = await readStandingTargets({ db: tx, organization_id }, links)
   // A link to itself returns with the entity.
   const itself = (target: Target) => (target.id === id ? { id, external_id: name } : target)
   const change = { operation: 'restore', external_id: name, columns: state.columns, missing: [] }

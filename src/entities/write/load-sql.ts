@@ -1,6 +1,7 @@
 import { peopleWithKey } from '../../changes/people-sql.ts'
 import { statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
+import { byAlias, byMerge } from '../bearers-sql.ts'
 
 // What load.ts reads, under the lock of the head.
 
@@ -55,37 +56,9 @@ export const readNamedSql = statement(
    ) e`,
 )
 
-/**
- * $2: [{stack_id, external_id | id}]. Returns the entities with these names or internal identifiers (`asked_id`), without locks.
- * `current_name` is the external identifier.
- */
-export const readBearersSql = statement(
-  'read_bearers',
-  `select a.stack_id, a.external_id, a.id as asked_id, e.id, e.current_name
-   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid) cross join lateral (
-     (select e.id, e.external_id as current_name from entities e
-     where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0)
-     union all
-     (select e.id, e.external_id from entities e
-     where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.id offset 0)
-   ) e`,
-)
-
 // A person has further identifiers: aliases, which are external identifiers, and the internal identifiers of the people who were
 // merged into it. An external identifier is never both the name of an entity and an alias. Only organizations with an alias or a
 // merge run these statements in place of those of sql.ts, which look up half as much.
-
-/** The person that the alias a.external_id leads to. */
-const byAlias = `(
-       select s.person_id from aliases s
-       where a.stack_id = 0 and s.organization_id = $1 and s.external_id = a.external_id offset 0
-     )`
-
-/** The person that the merged identifier a.id leads to. */
-const byMerge = `(
-       select m.person_id from merges m
-       where a.stack_id = 0 and m.organization_id = $1 and m.merged_id = a.id and m.unmerged_sequence is null offset 0
-     )`
 
 /**
  * As `read_rows`, and finds people by alias and by merged identifier too. Such a row has the identifier that it was found by as
@@ -112,26 +85,6 @@ export const readRowsWithAliasesSql = statement(
    select e.*, w.alias_name, w.alias_id from wanted w cross join lateral (
      select e.ctid, ${readColumns} from entities e
      where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id offset 0
-   ) e`,
-)
-
-/** As `read_bearers`, and finds people by alias and by the internal identifier of a person who was merged into them. */
-export const readBearersWithAliasesSql = statement(
-  'read_bearers_with_aliases',
-  `select a.stack_id, a.external_id, a.id as asked_id, e.id, e.is_alias, e.current_name
-   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid) cross join lateral (
-     (select e.id, false as is_alias, e.external_id as current_name from entities e
-     where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0)
-     union all
-     (select e.id, false, e.external_id from entities e
-     where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.id offset 0)
-     union all
-     (select e.id, true, e.external_id from (
-       select s.person_id from ${byAlias} s union all select m.person_id from ${byMerge} m
-     ) s cross join lateral (
-       select e.id, e.external_id from entities e
-       where e.organization_id = $1 and e.stack_id = 0 and e.id = s.person_id offset 0
-     ) e)
    ) e`,
 )
 
@@ -203,28 +156,6 @@ export const readLinksSql = statement(
      where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = p.id offset 0
    ) t on true
    order by s.source_id, l.attribute_id, l.position`,
-)
-
-/**
- * $2: [{position, stack_id, id}], targets of links that once stood. Returns where such a link leads now: to the survivor of a merged
- * person, also if it is deleted, and nowhere if the target was erased.
- */
-export const readTargetsSql = statement(
-  'read_targets',
-  `select v.position, p.id, e.external_id, e.id is null as is_deleted, nullif(v.id, p.id) as written_id
-   from jsonb_to_recordset($2::text::jsonb) as v(position integer, stack_id integer, id uuid) cross join lateral (
-     select coalesce((
-       select m.person_id from merges m
-       where v.stack_id = 0 and m.organization_id = $1 and m.merged_id = v.id and m.unmerged_sequence is null
-     ), v.id) as id offset 0
-   ) p left join lateral (
-     select e.id, e.external_id from entities e
-     where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = p.id offset 0
-   ) e on true
-   where e.id is not null or 'delete' = (
-     select c.operation from changes c where c.organization_id = $1 and c.entity_id = p.id order by c.version desc limit 1
-   )
-   order by v.position`,
 )
 
 const person = 'e.id, e.external_id'

@@ -1,15 +1,15 @@
 import type { Channel } from '../../channels.ts'
 import { answerKey, hasAnswers, possibleRepeats } from '../../consents/answers.ts'
+import type { Within } from '../../db/context.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import { readKeys } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import type { KnownAnswers } from '../decide/decide-answers.ts'
+import { readBearersSql, readBearersWithAliasesSql } from '../bearers-sql.ts'
 import type { Links, StoredRow, Target } from '../entity-row.ts'
 import { canCreate, timeOfUndated, type Write } from '../write-request.ts'
+import type { KnownAnswers } from './decide-answers.ts'
 import { readDeletedEntities } from './load-deleted.ts'
 import {
-  readBearersSql,
-  readBearersWithAliasesSql,
   readKnownAnswersSql,
   readLinksSql,
   readNamedSql,
@@ -39,16 +39,15 @@ import { claimsOf, findHolders } from './unique.ts'
  * without work issues no statement.
  */
 export async function load(tx: Transaction, definitions: Definitions, unmatched: Item[]): Promise<Loaded> {
-  const { organization_id } = definitions
-  const matched = unmatched.some(({ match }) => match) ? await matchItems(tx, organization_id, unmatched) : undefined
+  const within = { tx, organization_id: definitions.organization_id }
+  const matched = unmatched.some(({ match }) => match) ? await matchItems(within, unmatched) : undefined
   const items = matched?.items ?? unmatched
   const readingRows = readRows(tx, definitions, items)
-  const readingVersions = readLastVersions(tx, organization_id, items)
-  const findingHolders = findHoldersFor(tx, organization_id, items)
+  const readingVersions = readLastVersions(within, items)
+  const findingHolders = findHoldersFor(within, items)
   const readingReferences = readReferences(tx, definitions, items)
   const readingKeys = readKeys(
-    tx,
-    organization_id,
+    within,
     items.flatMap(({ write: { keyed } }) => keyed ?? []),
   )
   await awaitPipelined([readingRows, readingVersions, findingHolders, readingReferences, readingKeys])
@@ -123,11 +122,7 @@ async function readAddressed(
 }
 
 /** Read stage: reads the versions at which the names that entities may take were released. */
-async function readLastVersions(
-  tx: Transaction,
-  organization_id: number,
-  items: Item[],
-): Promise<Loaded['lastVersionOf']> {
+async function readLastVersions({ tx, organization_id }: Within, items: Item[]): Promise<Loaded['lastVersionOf']> {
   const names = new Map<string, Name>()
   for (const { write, plan, key } of items) {
     const name = canCreate(write) ? addressedName(write) : undefined
@@ -249,12 +244,11 @@ export function linksBySource(rows: LinkRow[]): Map<string, Links> {
 
 /** Finds the entities that have the values that items claim. Issues no statement without a claim. */
 function findHoldersFor(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   items: readonly Item[],
 ): Promise<Map<string, readonly Target[]> | undefined> {
   const claims = items.flatMap(({ plan }) => plan.claims ?? [])
-  return claims.length === 0 ? noHolders : findHolders(tx, organization_id, claims)
+  return claims.length === 0 ? noHolders : findHolders({ db: tx, organization_id }, claims)
 }
 
 const noHolders = Promise.resolve(undefined)
@@ -266,5 +260,5 @@ function findHoldersOfDeleted(
   deleted: Loaded['deleted'],
 ): Promise<Map<string, readonly Target[]> | undefined> {
   const claims = [...deleted].flatMap(([{ write }, { attributes }]) => claimsOf(unique.get(write.stack_id), attributes))
-  return claims.length === 0 ? noHolders : findHolders(tx, organization_id, claims)
+  return claims.length === 0 ? noHolders : findHolders({ db: tx, organization_id }, claims)
 }

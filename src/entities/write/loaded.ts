@@ -1,9 +1,9 @@
 import type { Refusal } from '../../errors.ts'
 import type { StoredKeys } from '../../idempotency/kept-responses.ts'
-import type { KnownAnswers } from '../decide/decide-answers.ts'
 import type { Links, StoredRow, Target } from '../entity-row.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
-import type { Item, Name } from './plan.ts'
+import type { KnownAnswers } from './decide-answers.ts'
+import { type Item, type Name, referenceKey } from './plan.ts'
 import type { Holders } from './unique.ts'
 
 /** The stored entities, links, versions and keys that items name. */

@@ -1,4 +1,4 @@
-import type { Transaction } from '../../db/db.ts'
+import type { Within } from '../../db/context.ts'
 import { createRefusal, createValueRefusal, type Detail, Fault, pointer, type Refusal } from '../../errors.ts'
 import { notANumber } from '../../phone-numbers.ts'
 import type { Target } from '../entity-row.ts'
@@ -64,9 +64,9 @@ export type MatchedItems = {
 }
 
 /** Match stage: finds the people whom writes with `match` recognize. Issues no statement for items without `match`. */
-export async function matchItems(tx: Transaction, organization_id: number, items: Item[]): Promise<MatchedItems> {
+export async function matchItems(within: Within, items: Item[]): Promise<MatchedItems> {
   const refused = new Map<Item, Refusal>()
-  const matches = await findMatches(tx, organization_id, items)
+  const matches = await findMatches(within, items)
   const resolved = items.map(item => {
     const recognition = item.match && recognize(item, item.match, matches.get(item) ?? [])
     if (recognition && 'match' in recognition) return addressTo(item, recognition.match, matches.get(item) ?? [])
@@ -76,7 +76,7 @@ export async function matchItems(tx: Transaction, organization_id: number, items
   return { items: resolved, refused }
 }
 
-async function findMatches(tx: Transaction, organization_id: number, items: Item[]) {
+async function findMatches({ tx, organization_id }: Within, items: Item[]) {
   const keys = items.flatMap(({ match }, number) =>
     match
       ? [{ number, ...Object.fromEntries([...match.others, ...match.tried].map(({ kind, key }) => [kind, key])) }]

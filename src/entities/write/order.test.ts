@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { useService } from '../../../test/support/service.ts'
 import { createShop, type Shop } from '../../../test/support/shop.ts'
 import { write } from '../../../test/support/writes.ts'
+import { contextOf } from '../../db/context.ts'
 import { currentDefinitions } from '../../organizations/definitions.ts'
 import { type EntityBody, type Outcome, unkeyed, type Write } from '../write-request.ts'
 import { writeArray } from './request-coalescing.ts'
@@ -45,7 +46,7 @@ async function start(): Promise<Start> {
   await shop.ok('POST', '/v1/people/ada/merge', { from: 'old' })
   await shop.ok('DELETE', '/v1/people/gone')
   await shop.ok('POST', '/v1/people/erased/erase', { reason: 'asked' })
-  await currentDefinitions(service.db, shop.id)
+  await currentDefinitions(contextOf(service.db, shop.id))
   return { shop, ids }
 }
 
@@ -207,7 +208,7 @@ const told = (outcomes: Outcome[]) =>
 async function runOneByOne(steps: Step[], at: Start): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const each of writesOf(steps, at))
-    outcomes.push(...(await writeArray(service.db, at.shop.id, [each], { limits })).map(unkeyed))
+    outcomes.push(...(await writeArray(contextOf(service.db, at.shop.id), [each], { limits })).map(unkeyed))
   return outcomes
 }
 
@@ -217,8 +218,8 @@ async function runInSets(steps: Step[], sizes: number[], at: Start): Promise<Out
   const outcomes: Outcome[] = []
   for (let [first, turn] = [0, 0]; first < writes.length; turn += 1) {
     const set = writes.slice(first, first + sizes[turn % sizes.length]!)
-    const planned = await planWrites(service.db, at.shop.id, set, { limits })
-    const ran = await runSet(service.db, planned, { limits })
+    const planned = await planWrites(contextOf(service.db, at.shop.id), set, { limits })
+    const ran = await runSet(contextOf(service.db, at.shop.id), planned, { limits })
     outcomes.push(...set.map((_, index) => unkeyed(ran.get(index)!)))
     first += set.length
   }
@@ -251,7 +252,7 @@ describe('writes of an organization', () => {
         const send = async (client: number) => {
           const first = clients.slice(0, client).flat().length
           for (const each of writes.slice(first, first + clients[client]!.length))
-            await writeArray(service.db, one.shop.id, [each], { limits })
+            await writeArray(contextOf(service.db, one.shop.id), [each], { limits })
         }
         await Promise.all(clients.map((_, client) => send(client)))
         const logged = await service.sql<{ request_id: string }>(
@@ -260,7 +261,7 @@ describe('writes of an organization', () => {
         )
         const order = [...new Set(logged.map(({ request_id }) => Number(request_id.slice('step '.length))))]
         const again = writesOf(steps, other)
-        for (const index of order) await writeArray(service.db, other.shop.id, [again[index]!], { limits })
+        for (const index of order) await writeArray(contextOf(service.db, other.shop.id), [again[index]!], { limits })
         expect(await readAll(other)).toBe(await readAll(one))
       }),
       { numRuns: Math.ceil(histories / 2) },

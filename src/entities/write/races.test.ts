@@ -160,16 +160,20 @@ describe('concurrent writes', () => {
 
   it('are done even if the definitions that changed cannot be read after them', async () => {
     const organization = await shop()
-    await run(organization, [write('create', 'a')])
-    await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [
-      organization.id,
-    ])
     const { query } = service.db
+    let isLosing = false
     const losing: Database = {
       ...service.db,
       query: (statement, values, signal) =>
-        statement.name === 'read_definitions' ? Promise.reject(new Error('lost')) : query(statement, values, signal),
+        isLosing && statement.name === 'read_definitions'
+          ? Promise.reject(new Error('lost'))
+          : query(statement, values, signal),
     }
+    await run(organization, [write('create', 'a')], losing)
+    await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [
+      organization.id,
+    ])
+    isLosing = true
     const [outcome] = await run(organization, [write('patch', 'a', { first_name: 'Ada' })], losing)
     expect(resultOf(outcome)).toBe('updated')
   })

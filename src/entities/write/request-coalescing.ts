@@ -1,4 +1,5 @@
 import { Queue, type QueueOptions, type Result } from '../../db/coalesce.ts'
+import type { Context } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { isUnavailable } from '../../db/pg-errors.ts'
@@ -63,15 +64,10 @@ type Stretch = {
 }
 
 /** Writes one entity. Rejects with the error if the write fails, or with the signal's reason. */
-export async function writeQueued(
-  db: Database,
-  organization_id: number,
-  write: Write,
-  options: WriteOptions,
-): Promise<CompletedOutcome> {
-  const definitions = await cachedDefinitions(db, organization_id, options.signal)
+export async function writeQueued(context: Context, write: Write, options: WriteOptions): Promise<CompletedOutcome> {
+  const definitions = await cachedDefinitions(context, options.signal)
   const planned = { items: [planItem(write, 0, definitions, options.limits.links)], definitions }
-  const outcome = (await writeStretch(db, planned, options)).get(0)!
+  const outcome = (await writeStretch(context, planned, options)).get(0)!
   if ('error' in outcome) throw outcome.error
   return outcome
 }
@@ -81,17 +77,16 @@ export async function writeQueued(
  * the others. A long array is several stretches, and other writes come in between. Rejects only if no write has an outcome yet.
  */
 export async function writeArray(
-  db: Database,
-  organization_id: number,
+  context: Context,
   writes: readonly Write[],
   options: WriteOptions,
 ): Promise<KeyedOutcome[]> {
-  const { items, definitions } = await planWrites(db, organization_id, writes, options)
+  const { items, definitions } = await planWrites(context, writes, options)
   const outcomes = new Map<number, KeyedOutcome>()
   for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index))) {
     const stretch = { items: rest.slice(0, lengthOf(rest)), definitions }
     try {
-      for (const [index, outcome] of await writeStretch(db, stretch, options)) outcomes.set(index, outcome)
+      for (const [index, outcome] of await writeStretch(context, stretch, options)) outcomes.set(index, outcome)
     } catch (error) {
       if (outcomes.size === 0) throw error
       // Earlier stretches have outcomes. Throwing now would tell the caller to retry all of them.
@@ -118,21 +113,21 @@ function lengthOf(items: readonly Item[]): number {
  * called when the set starts.
  */
 export function writeStretch(
-  db: Database,
+  context: Context,
   planned: Planned,
   options: WriteOptions & { onStart?: () => void },
 ): Promise<ReadonlyMap<number, KeyedOutcome>> {
-  if (db.outer) return runSet(db, planned, options)
-  const { organization_id } = planned.definitions
+  const { db, organization_id } = context
+  if (db.outer) return runSet(context, planned, options)
   const name = `${organization_id}`
   const queues = writeQueues(db)
-  const queue = queues.get(name) ?? registerQueue(queues, name, createWriteQueue(db, options.limits))
+  const queue = queues.get(name) ?? registerQueue(queues, name, createWriteQueue(context, options.limits))
   const bytes = planned.items.reduce((sum, { write }) => sum + write.bytes, 0)
   const stretch: Stretch = { planned, outcomes: new Map(), onStart: options.onStart }
   return queue.add({ item: stretch, count: planned.items.length, bytes, signal: options.signal })
 }
 
-function createWriteQueue(db: Database, limits: WriteLimits): Queue<Stretch, ReadonlyMap<number, KeyedOutcome>> {
+function createWriteQueue(context: Context, limits: WriteLimits): Queue<Stretch, ReadonlyMap<number, KeyedOutcome>> {
   const mayGoOn = () => {
     const startedMs = performance.now()
     return () => performance.now() - startedMs < (queue.waiting > 0 ? maxSetMs.waitedFor : maxSetMs.alone)
@@ -140,20 +135,20 @@ function createWriteQueue(db: Database, limits: WriteLimits): Queue<Stretch, Rea
   const queue: Queue<Stretch, ReadonlyMap<number, KeyedOutcome>> = new Queue({
     run: (stretches, signal) => {
       const isLong = stretches.length === 1 && stretches[0]!.planned.items.length > maxItems.write
-      return runStretches(db, stretches, { limits, signal, mayGoOn: isLong ? mayGoOn() : undefined })
+      return runStretches(context, stretches, { limits, signal, mayGoOn: isLong ? mayGoOn() : undefined })
     },
     itemsLimit: maxItems.write,
     bytesLimit,
     rollsBackOnAbort: true,
     maxSettledPerTurn,
-    watch: watch('write', db),
+    watch: watch('write', context.db),
   })
   return queue
 }
 
 /** Runs stretches as one set. If the definitions of the oldest plan no longer stand, all stretches are planned again under the lock. */
 async function runStretches(
-  db: Database,
+  context: Context,
   stretches: readonly Stretch[],
   options: SetOptions,
 ): Promise<Result<ReadonlyMap<number, KeyedOutcome>>[]> {
@@ -165,7 +160,7 @@ async function runStretches(
     if (stretch.planned.definitions.version < definitions.version) definitions = stretch.planned.definitions
   }
   const items = places.map(({ item }, index) => ({ ...item, index }))
-  const ran = await runSet(db, { items, definitions }, options)
+  const ran = await runSet(context, { items, definitions }, options)
   const errors = new Map<Stretch, unknown>()
   for (const [index, { stretch, item }] of places.entries()) {
     const outcome = ran.get(index)
@@ -181,24 +176,22 @@ async function runStretches(
 
 /** Reads one entity of a stack, with links by internal identifier if `isById`. Concurrent reads of a stack share a statement. */
 export function readQueued(
-  db: Database,
-  organization_id: number,
+  context: Context,
   stack_id: number,
   { address, isById }: { address: Address; isById: boolean },
   signal: Signal,
 ): Promise<SerializedEntity | undefined> {
+  const { db, organization_id } = context
   const by = 'id' in address ? 'id' : 'external_id'
   const item = 'id' in address ? address.id : address.external_id
   const name = `${organization_id} ${stack_id} ${by} ${isById}`
   const queues = readQueues(db)
-  const queue =
-    queues.get(name) ?? registerQueue(queues, name, createReadQueue(db, organization_id, stack_id, { by, isById }))
+  const queue = queues.get(name) ?? registerQueue(queues, name, createReadQueue(context, stack_id, { by, isById }))
   return queue.add({ item, signal })
 }
 
 function createReadQueue(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   stack_id: number,
   form: { by: 'id' | 'external_id'; isById: boolean },
 ): Queue<string, SerializedEntity | undefined> {

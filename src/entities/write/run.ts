@@ -1,5 +1,5 @@
-import { announceCommit } from '../../changes/commit-events.ts'
-import type { Database } from '../../db/db.ts'
+import { announceCommit } from '../../db/commit-events.ts'
+import { type Context, contextOf } from '../../db/context.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { isConflict, isUnavailable } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
@@ -21,12 +21,11 @@ export type SetOptions = WriteOptions & { mayGoOn?: (() => boolean) | undefined 
 
 /** Plans writes with the definitions that this process knows. */
 export async function planWrites(
-  db: Database,
-  organization_id: number,
+  context: Context,
   writes: readonly Write[],
   { limits, signal }: WriteOptions,
 ): Promise<Planned> {
-  const definitions = await cachedDefinitions(db, organization_id, signal)
+  const definitions = await cachedDefinitions(context, signal)
   const items = await planItems(
     writes.map((write, index) => ({ write, index })),
     definitions,
@@ -40,31 +39,35 @@ export async function planWrites(
  * index: with `mayGoOn`, those of the first transaction, which may end before the last item. A refused item does not affect the others. A set
  * that fails for a reason that nobody foresaw runs once more in halves, so that one odd value never fails its neighbours.
  */
-export async function runSet(db: Database, planned: Planned, options: SetOptions): Promise<Map<number, KeyedOutcome>> {
-  const { outcomes, definitions } = await runTransaction(db, planned, options)
+export async function runSet(
+  context: Context,
+  planned: Planned,
+  options: SetOptions,
+): Promise<Map<number, KeyedOutcome>> {
+  const { outcomes, definitions } = await runTransaction(context, planned, options)
   if (options.mayGoOn || outcomes.size === planned.items.length) return outcomes
   const items = planned.items.filter(({ index }) => !outcomes.has(index))
-  for (const each of await runSet(db, { items, definitions }, options)) outcomes.set(...each)
+  for (const each of await runSet(context, { items, definitions }, options)) outcomes.set(...each)
   return outcomes
 }
 
 async function runTransaction(
-  db: Database,
+  context: Context,
   planned: Planned,
   options: SetOptions,
 ): Promise<{ outcomes: Map<number, KeyedOutcome>; definitions: Definitions }> {
   const { limits, signal, mayGoOn } = options
   const { items, definitions } = planned
-  const { organization_id } = definitions
+  const { db } = context
   try {
     const transact = () =>
       db.transaction(tx => write(tx, planned, limits, 'commit', mayGoOn), { signal, readsFirst: true })
     const written = await retryConflicts(transact, isConflict, signal)
-    if (written.hasChanges) announceCommit(db, organization_id)
-    countInserted(db, organization_id, items, written.outcomes)
+    if (written.hasChanges) announceCommit(context)
+    countInserted(context, items, written.outcomes)
     // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
     if (written.definitions !== definitions)
-      await definitionsAt(db, organization_id, written.definitions.version, signal).catch(() => {})
+      await definitionsAt(context, written.definitions.version, signal).catch(() => {})
     return written
   } catch (error) {
     if (items.length === 1 || signal?.aborted || isUnavailable(error))
@@ -72,18 +75,13 @@ async function runTransaction(
     const middle = Math.ceil(items.length / 2)
     const outcomes = new Map<number, KeyedOutcome>()
     for (const half of [items.slice(0, middle), items.slice(middle)])
-      for (const each of await runSet(db, { items: half, definitions }, { limits, signal })) outcomes.set(...each)
+      for (const each of await runSet(context, { items: half, definitions }, { limits, signal })) outcomes.set(...each)
     return { definitions, outcomes }
   }
 }
 
 /** Counts the inserted rows approximately: placeholders are not counted. */
-function countInserted(
-  db: Database,
-  organization_id: number,
-  items: Item[],
-  outcomes: ReadonlyMap<number, KeyedOutcome>,
-) {
+function countInserted(context: Context, items: Item[], outcomes: ReadonlyMap<number, KeyedOutcome>) {
   const inserted = { entities: 0, links: 0 }
   for (const { index, plan } of items) {
     const outcome = outcomes.get(index)
@@ -91,8 +89,9 @@ function countInserted(
     if (outcome.done.result === 'created') inserted.entities += 1
     for (const { references } of plan.links.values()) inserted.links += references.length
   }
-  for (const table of ['entities', 'links'] as const)
-    countGrowth(db.outer ?? db, organization_id, table, inserted[table])
+  const { db, organization_id } = context
+  const outer = db.outer ? contextOf(db.outer, organization_id) : context
+  for (const table of ['entities', 'links'] as const) countGrowth(outer, table, inserted[table])
 }
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
@@ -109,13 +108,13 @@ export class AtomicRefusal extends Fault {
  * it has already refused the item after the last one. Then nothing is stored, and the function throws `nextRefusal` if no item is refused.
  */
 export async function writeAtomically(
-  db: Database,
+  context: Context,
   planned: Planned,
   { limits, signal }: WriteOptions,
   nextRefusal?: Refusal,
 ): Promise<Done[]> {
   const transact = () =>
-    db.transaction(
+    context.db.transaction(
       async tx => {
         const { outcomes } = await write(tx, planned, limits, 'continue')
         return requireAll(
@@ -126,7 +125,7 @@ export async function writeAtomically(
       { signal },
     )
   const done = await retryConflicts(transact, isConflict, signal)
-  announceCommit(db, planned.definitions.organization_id)
+  announceCommit(context)
   return done
 }
 
@@ -155,13 +154,13 @@ export type DryRun = { outcomes: Outcome[]; isTooLarge: boolean }
  * Tells what writes would do. Their transaction stores only what a later one of them depends on, and is rolled back. Throws what fails it.
  */
 export async function dryRun(
-  db: Database,
-  organization_id: number,
+  context: Context,
   writes: readonly Write[],
   options: WriteOptions & { maxLength?: number },
 ): Promise<DryRun> {
+  const { db, organization_id } = context
   const { limits, signal, maxLength } = options
-  const planned = await planWrites(db, organization_id, writes, options)
+  const planned = await planWrites(context, writes, options)
   const attempt = () =>
     runAndRollBack(
       db,

@@ -3,11 +3,11 @@ import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Author } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
-import type { Change } from '../decide/decide.ts'
 import { type StoredRow, shownTargets, writtenIdOf } from '../entity-row.ts'
 import { changedMatchKeys, type MatchKeys, matchKeys } from '../match-keys.ts'
 import { basisInterval, storeBasesSql } from '../past/past-state-sql.ts'
 import { storeAliases } from './aliases.ts'
+import type { Change } from './decide.ts'
 import { type Accepted, type DecidedRound, idOf } from './round.ts'
 import {
   appendConsentHistory,
@@ -261,7 +261,7 @@ export async function storeChanges(
     accepted,
     placeholders: new Map(),
   }
-  const { sequence: base } = await lockHead(tx, definitions.organization_id)
+  const { sequence: base } = await lockHead({ tx, organization_id: definitions.organization_id })
   const { statements, sequence } = storeRound(tx, round, base)
   await awaitPipelined(statements)
   return sequence

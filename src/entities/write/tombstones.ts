@@ -1,9 +1,10 @@
+import type { Reading } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { profileChanges } from '../decide/decide.ts'
-import { erasableValues, erasedRefusal, type Giving } from '../decide/erasable-values.ts'
 import type { Write } from '../write-request.ts'
+import { profileChanges } from './decide.ts'
+import { erasableValues, erasedRefusal, type Giving } from './erasable-values.ts'
 import { readTombstonesBeforeSql, readTombstonesSql } from './load-sql.ts'
 import { type Loaded, rowOf } from './loaded.ts'
 import { addressedName, type Item, nameKey } from './plan.ts'
@@ -21,7 +22,7 @@ export async function readGivenTombstones(
 ): Promise<ReadonlySet<string> | undefined> {
   if (!has_tombstones) return undefined
   const values = loaded.items.flatMap(item => givenValues(item, loaded, default_country))
-  return values.length === 0 ? undefined : readErased(tx, organization_id, [...new Set(values)])
+  return values.length === 0 ? undefined : readErased({ db: tx, organization_id }, [...new Set(values)])
 }
 
 /** The values that an item gives to somebody if it is accepted: at least those that its change gives. */
@@ -44,11 +45,7 @@ function givenValues(item: Item, loaded: Omit<Loaded, 'erased'>, country: string
 }
 
 /** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
-async function readErased(
-  tx: Pick<Transaction, 'query'>,
-  organization_id: number,
-  values: string[],
-): Promise<ReadonlySet<string>> {
+async function readErased({ db: tx, organization_id }: Reading, values: string[]): Promise<ReadonlySet<string>> {
   const rows = await tx.query<{ value: string }>(readTombstonesSql, [organization_id, values])
   return new Set(rows.map(({ value }) => value))
 }
@@ -86,7 +83,7 @@ export async function checkReturn(
   if (!has_tombstones) return
   const given = erasableValues(change, returning, undefined, default_country)
   const values = given.map(({ value }) => value)
-  const erased = await readErased(tx, organization_id, values)
+  const erased = await readErased({ db: tx, organization_id }, values)
   if (erased.size === 0) return
   if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
   else throw new Fault(erasedRefusal(given, erased)!)

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/db.ts'
+import type { Reading } from '../../db/context.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { type IndexedAttribute, peopleStackId } from '../../organizations/definitions.ts'
 import type { Target } from '../entity-row.ts'
@@ -60,8 +60,7 @@ function describe({ id, external_id }: Target, { stack_id, mayRead }: Pick<Write
 
 /** Finds up to two entities for each claim, so one that is not the claiming entity itself. */
 export async function findHolders(
-  db: Pick<Database, 'query'>,
-  organization_id: number,
+  { db, organization_id }: Reading,
   claims: readonly Claim[],
 ): Promise<Map<string, readonly Target[]>> {
   const asked = claims.map((claim, number) => ({ number, ...parametersOf(claim) }))

@@ -1,13 +1,14 @@
-import type { Operation } from '../../changes/schema.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
-import { answerOf, keepResponses, type StoredResponse, type WriteKey } from '../../idempotency/kept-responses.ts'
+import { answerOf, keepResponses, type WriteKey } from '../../idempotency/kept-responses.ts'
 import { type Definitions, readDefinitions } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
-import { type DecisionLimits, idOfDecision } from '../decide/decide.ts'
+import type { Operation } from '../../organizations/logged-changes.ts'
+import type { StoredResponse } from '../../route/call.ts'
 import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from '../read/entity-reader.ts'
 import { unlimitedRowBytes } from '../read/pagination.ts'
 import { type Decided, type Done, isCompleting, type KeyedOutcome, type WritePreview } from '../write-request.ts'
 import { Changed } from './changed.ts'
+import { type DecisionLimits, idOfDecision } from './decide.ts'
 import { load } from './load.ts'
 import type { Loaded } from './loaded.ts'
 import { type Item, planItems } from './plan.ts'
@@ -103,7 +104,7 @@ export async function write(
     if (showsEntity) await awaitPipelined(sent)
     const shown = showsEntity ? await representing : noRepresentations
     const responses = keyed.flatMap(item => responseTo(item, tell(item, shown)) ?? [])
-    const keeping = keepResponses(tx, organization_id, responses, { keys: loaded.keys, at })
+    const keeping = keepResponses({ tx, organization_id }, responses, { keys: loaded.keys, at })
     send(keeping)
     hasChanges ||= round.accepted.length > 0
     // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
@@ -115,7 +116,7 @@ export async function write(
     if (isLast) break
     // The first alias of an organization changes its definitions.
     if (round.accepted.some(({ change }) => change.aliases))
-      definitions = await afterAll(readDefinitions(tx, organization_id, definitions))
+      definitions = await afterAll(readDefinitions({ db: tx, organization_id }, definitions))
     if (left.length > 0) portions.unshift(loadNext(left))
   }
   await awaitPipelined([...sent, ...(ending === 'commit' ? [isRefused ? tx.rollback() : tx.commit()] : [])])
@@ -141,14 +142,14 @@ function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredR
  */
 async function lockAndLoad(tx: Transaction, { items, definitions: cached }: Planned, limits: WriteLimits) {
   const { organization_id } = cached
-  const locking = lockHead(tx, organization_id)
+  const locking = lockHead({ tx, organization_id })
   const first = items.slice(0, portionItems)
   const loading = load(tx, cached, first)
   await awaitPipelined([locking, loading])
   const { schema_version, sequence } = await locking
   if (schema_version === cached.version)
     return { definitions: cached, sequence, first, loaded: await loading, rest: items.slice(portionItems) }
-  const definitions = await readDefinitions(tx, organization_id, cached)
+  const definitions = await readDefinitions({ db: tx, organization_id }, cached)
   const planned = await planItems(items, definitions, limits.links)
   const firstPlanned = planned.slice(0, portionItems)
   const loaded = await load(tx, definitions, firstPlanned)

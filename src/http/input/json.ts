@@ -2,6 +2,7 @@ import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } f
 import { yieldIfDue } from '../../event-loop.ts'
 import { findUnseen } from '../../invisible-characters.ts'
 import { parseExactly } from '../../parse-json.ts'
+import type { CheckText } from '../../route/route.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
@@ -27,9 +28,6 @@ export function parseJson(bytes: Buffer, { jsonDepth }: JsonLimits): unknown {
   if (step.value) throw new Fault(step.value)
   return parseExactly(text)
 }
-
-/** Checks a text in steps, each of which takes less than a millisecond. Throws a Fault. */
-export type CheckText = (text: string) => Generator<void, void>
 
 type LargeJsonOptions = {
   /** Checks the text before it is parsed, in steps. Throws a Fault of 400. */

@@ -1,7 +1,7 @@
 import { refuse } from '../../errors.ts'
 import { isExternalId, isObjectId, isUuid } from '../../formats.ts'
 import { withUnseen } from '../../invisible-characters.ts'
-import type { ParameterKind, Route } from '../pipeline/route.ts'
+import type { ParameterKind, Route } from '../../route/route.ts'
 import { checkText } from './trim.ts'
 
 const kinds: Record<ParameterKind, { holds: (text: string) => boolean; message: string }> = {

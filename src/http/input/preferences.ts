@@ -1,18 +1,6 @@
 import { type IfMatch, ifMatchMessage, readIfMatch } from '../../entity-tag.ts'
 import { refuse } from '../../errors.ts'
-
-/** The `If-Match` and `Prefer` headers of a request. */
-export type Preferences = {
-  if_match: IfMatch
-  /** `return=representation`: a PUT or PATCH returns the entity instead of `true`. */
-  representation: boolean
-  /** `references=strict`: relationship targets that do not exist are refused instead of created. */
-  references: 'create' | 'strict'
-  /** `erased=recreate`: an identifier of an erased person may be given to somebody again. */
-  erased: 'refuse' | 'recreate'
-  /** `handling=strict`: a request that would get a warning is refused. */
-  handling: 'lenient' | 'strict'
-}
+import type { Preferences } from '../../route/call.ts'
 
 /** Most requests have neither header. */
 const noPreferences: Preferences = Object.freeze({

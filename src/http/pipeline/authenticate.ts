@@ -1,6 +1,6 @@
-import type { Caller } from '../../auth/caller.ts'
 import type { CallerSession } from '../../auth/sessions.ts'
 import { refuse } from '../../errors.ts'
+import type { Caller } from '../../route/caller.ts'
 import { requireSameOrigin } from '../input/origin.ts'
 import { readSessionCookies } from '../input/session-cookie.ts'
 import { clientAddress } from '../server/server.ts'

@@ -1,12 +1,13 @@
-import type { Caller } from '../../auth/caller.ts'
 import type { Config } from '../../config.ts'
+import { contextOf } from '../../db/context.ts'
+import type { BatchCall, Call, Following, FollowingCall, StreamingCall } from '../../route/call.ts'
+import type { Caller } from '../../route/caller.ts'
 import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '../input/bind.ts'
 import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/dry-run.ts'
 import { chooseMediaType, readPreferences } from '../input/preferences.ts'
 import { authenticate } from './authenticate.ts'
 import type { Exchange } from './exchange.ts'
 import { explain } from './log.ts'
-import type { BatchCall, Call, Following, FollowingCall, StreamingCall } from './route.ts'
 import type { RowEndpoint } from './row-endpoint.ts'
 import type { RowServices } from './services.ts'
 import { readChunks } from './streams.ts'
@@ -57,8 +58,10 @@ function callOf(
   input?.validate(bound.value, bound.boundFrom)
   if (dryRun.isBodyMember && bound.value.dry_run === true && headers['idempotency-key'] !== undefined)
     throwKeyedDryRun()
+  const share = db.shareOf(organization_id, lane)
   return {
-    db: db.shareOf(organization_id, lane),
+    context: contextOf(share, organization_id),
+    db: share,
     limits: config.limits,
     caller,
     params,

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorCode, Fault, Refusal } from '../../errors.ts'
+import type { Route } from '../../route/route.ts'
 import { hasBody, incompleteBody, readBody, throwIfTooLarge } from '../input/body.ts'
 import type { Connection } from '../server/connection.ts'
 import { Deadline } from './deadline.ts'
 import { failure } from './reply.ts'
-import type { Route } from './route.ts'
 import { sendStream } from './streams.ts'
 
 /**

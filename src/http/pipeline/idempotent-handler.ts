@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
-import type { Database } from '../../db/db.ts'
+import type { Context } from '../../db/context.ts'
 import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
-import type { StoredResponse } from '../../idempotency/kept-responses.ts'
 import { keyedTransaction } from '../../idempotency/keyed-transaction.ts'
+import { type Call, type Keyed, type StoredResponse, sequenceHeader, type Written } from '../../route/call.ts'
+import type { HandlerResult } from '../../route/result.ts'
+import type { Route } from '../../route/route.ts'
 import { refusalOf } from './reply.ts'
-import { type Call, type HandlerResult, type Keyed, type Route, sequenceHeader, type Written } from './route.ts'
 
 const maxKeyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
@@ -27,10 +28,9 @@ export async function idempotentHandler(
   { key, source, handle }: KeyedRequest,
 ): Promise<HandlerResult> {
   const { caller, signal, written } = call
-  const organization_id = caller.organization.id
   const id = digest([caller.identity, row.method, row.path, call.params, readKey(key)])
   const request_sha256 = digest([call.boundFrom, ...preferencesOf(row, call)], source)
-  let work = (db: Database) => handle({ ...call, db })
+  let work = (context: Context) => handle({ ...call, context, db: context.db })
   if (row.keepsResponses?.(call)) {
     const keyed: Keyed = {
       key: { id: id.toString('hex'), request_sha256: request_sha256.toString('hex') },
@@ -48,11 +48,11 @@ export async function idempotentHandler(
       work = () => Promise.reject(error)
     }
   }
-  const run = async (db: Database) => {
-    const handle = await settle(work(db))
+  const run = async (context: Context) => {
+    const handle = await settle(work(context))
     return toKept(row, handle, written) ?? (handle() as never)
   }
-  const { response, replayed } = await keyedTransaction(call.db, { organization_id, id, request_sha256 }, run, signal)
+  const { response, replayed } = await keyedTransaction(call.context, { id, request_sha256 }, run, signal)
   return replayed ? replay(response) : restoreResult(response)
 }
 

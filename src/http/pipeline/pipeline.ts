@@ -1,6 +1,10 @@
-import type { Caller } from '../../auth/caller.ts'
 import type { Limits } from '../../config.ts'
+import { contextOf } from '../../db/context.ts'
 import { refuse } from '../../errors.ts'
+import { type Call, sequenceHeader } from '../../route/call.ts'
+import type { Caller } from '../../route/caller.ts'
+import type { HandlerResult } from '../../route/result.ts'
+import type { Route } from '../../route/route.ts'
 import { requireScope } from '../../scopes.ts'
 import { hasBody } from '../input/body.ts'
 import { readIfSequence } from '../input/preferences.ts'
@@ -12,7 +16,6 @@ import { type BoundCall, bindCall, completeCall } from './call.ts'
 import type { Exchange, OpenEndpoint } from './exchange.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain } from './log.ts'
-import { type Call, type HandlerResult, type Route, sequenceHeader } from './route.ts'
 import type { Router } from './router.ts'
 import type { RowEndpoint } from './row-endpoint.ts'
 import { sendResult } from './send-result.ts'
@@ -106,9 +109,10 @@ function handle(
   if (isWrite || (header === undefined && reads.isPlain({ prefersReader }))) return run(call)
   const { id: organization_id } = call.caller.organization
   const sequence = header === undefined ? undefined : readIfSequence(header)
-  return reads.run({ organization_id, sequence, prefersReader, signal: call.signal }, (db, isReader) =>
-    run({ ...call, db: db.shareOf(organization_id, lane), isReader }),
-  )
+  return reads.run({ organization_id, sequence, prefersReader, signal: call.signal }, (pool, isReader) => {
+    const db = pool.shareOf(organization_id, lane)
+    return run({ ...call, context: contextOf(db, organization_id), db, isReader })
+  })
 }
 
 /** Refuses a write to a process that only reads, before it reaches the database. */

@@ -1,7 +1,7 @@
 import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { Config } from '../../config.ts'
+import type { Route } from '../../route/route.ts'
 import type { OpenEndpoint } from './exchange.ts'
-import type { Route } from './route.ts'
 import { createEndpoint, type RowEndpoint } from './row-endpoint.ts'
 
 /** A method and path that kith serves. */

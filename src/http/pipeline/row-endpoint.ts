@@ -1,11 +1,12 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../../config.ts'
 import type { Lane } from '../../db/connection-shares.ts'
+import type { BatchCall, Call } from '../../route/call.ts'
+import { dryRunSupport, honorsIdempotencyKey, type Route } from '../../route/route.ts'
 import { isWriting } from '../../scopes.ts'
 import { bindValue } from '../input/bind.ts'
 import { createParameterReader } from '../input/parameters.ts'
 import { compile } from '../input/validate.ts'
-import { type BatchCall, type Call, dryRunSupport, honorsIdempotencyKey, type Route } from './route.ts'
 
 /** A row of the route table at one of its paths, with what is the same for all its requests. */
 export type RowEndpoint = {

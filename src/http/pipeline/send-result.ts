@@ -1,8 +1,9 @@
 import { createRefusal, Fault } from '../../errors.ts'
 import type { Release } from '../../fair-pool.ts'
+import type { Call } from '../../route/call.ts'
+import type { ChunkedResult, HandlerResult } from '../../route/result.ts'
 import { type Exchange, jsonType, ndjsonType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
-import type { Call, ChunkedResult, HandlerResult } from './route.ts'
 
 /** Responses up to this length are not counted. The maximum number of requests under way holds 64 MiB of them. */
 const maxUncountedCharacters = 64 * 1024

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import type { Caller } from '../../auth/caller.ts'
 import { networkOf } from '../../auth/login-throttle.ts'
 import type { Budget, Rates } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
 import { createRefusal, Fault } from '../../errors.ts'
+import type { Caller } from '../../route/caller.ts'
 import { type Counter, memoryStore, postgresqlStore, type Store } from './rate-store.ts'
 
 type BudgetName = 'read' | 'write' | 'page'

@@ -2,6 +2,7 @@ import { verifyClient } from '../../auth/clients.ts'
 import { createLoginThrottle, throwThrottled } from '../../auth/login-throttle.ts'
 import { createSignInIssuer } from '../../auth/oidc.ts'
 import type { CallerSession } from '../../auth/sessions.ts'
+import { contextOf } from '../../db/context.ts'
 import { Fault, refuse } from '../../errors.ts'
 import { Type } from '../../json-schema.ts'
 import {
@@ -62,7 +63,7 @@ function createBrowserSessions(services: Services) {
 
   async function end({ deadline }: Exchange, { id, caller }: CallerSession): Promise<void> {
     // Another page may have ended it meanwhile.
-    await endSession(db, caller.organization.id, id, deadline.signal)
+    await endSession(contextOf(db, caller.organization.id), id, deadline.signal)
     authenticator.sessions.forget(id)
   }
 

@@ -1,5 +1,6 @@
 import { refuse } from '../../errors.ts'
-import type { Call, HandlerResult } from '../../http/pipeline/route.ts'
+import type { Call } from '../../route/call.ts'
+import type { HandlerResult } from '../../route/result.ts'
 import { readOtherHolders } from '../other-holders.ts'
 import { type ErasureRow, erasePerson, type FindPerson } from './erase-person.ts'
 import type { EraseBody, ErasuresQuery } from './erasure-schema.ts'
@@ -10,25 +11,25 @@ const maxMs = 5_000
 
 /** Erases the person of the path. Throws a Fault of 404 or 412. */
 export async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
-  const { db, caller, params, request_id, body, signal, written, preferences } = call
+  const { context, caller, params, request_id, body, signal, written, preferences } = call
   const { reason, records = 'keep', dry_run = false } = body
   const asked = { person_id: finderOf(call), reason, records, dry_run, if_match: preferences.if_match }
   const request = { ...asked, actor: caller.subject, request_id }
-  const { organization } = caller
-  const result = await erasePerson({ db, organization, originName, signal, written, maxMs }, request)
+  const erasing = { ...context, organization_key: caller.organization.key, originName, signal, written, maxMs }
+  const result = await erasePerson(erasing, request)
   if (!result) return throwNoPerson()
   const { person_id } = result.erasure
-  const other_holders = await readOtherHolders(db, organization.id, { name: params.external_id, person_id }, signal)
+  const other_holders = await readOtherHolders(context, { name: params.external_id, person_id }, signal)
   return { status: result.completed || dry_run ? 200 : 202, data: { ...result, other_holders } }
 }
 
 /** Finds the person, deleted or not, the one it was merged into, or the one who was erased with this identifier. */
-function finderOf({ caller, params }: Call<EraseBody>): FindPerson {
+function finderOf({ context: { organization_id }, params }: Call<EraseBody>): FindPerson {
   const { uuid, external_id } = params
   const statement = uuid === undefined ? findNamedSql : findByIdSql
   const identifier = uuid?.toLowerCase() ?? external_id!
   return async db => {
-    const [found] = await db.query<{ id: string | null }>(statement, [caller.organization.id, identifier])
+    const [found] = await db.query<{ id: string | null }>(statement, [organization_id, identifier])
     return found!.id ?? undefined
   }
 }
@@ -39,9 +40,10 @@ const noId = 2_147_483_647
 const defaultLimit = 50
 
 /** Lists erasures, newest first. */
-export async function answerErasures({ db, caller, body, signal }: Call<ErasuresQuery>): Promise<HandlerResult> {
+export async function answerErasures({ context, body, signal }: Call<ErasuresQuery>): Promise<HandlerResult> {
+  const { db, organization_id } = context
   const { before = noId, limit = defaultLimit } = body
-  const rows = await db.query<ErasureRow>(listErasuresSql, [caller.organization.id, before, limit + 1], signal)
+  const rows = await db.query<ErasureRow>(listErasuresSql, [organization_id, before, limit + 1], signal)
   const items = rows
     .slice(0, limit)
     .map(({ id, at, entity_id, actor, reason, records, completed_at, certificate }) => ({

@@ -51,17 +51,17 @@ export async function applyErasures(
 }
 
 /** The person, or the one it was merged into since. */
-async function leadOf({ db, organization }: ErasureContext, person_id: string): Promise<string> {
-  const [found] = await db.query<{ id: string | null }>(findByIdSql, [organization.id, person_id])
+async function leadOf({ db, organization_id }: ErasureContext, person_id: string): Promise<string> {
+  const [found] = await db.query<{ id: string | null }>(findByIdSql, [organization_id, person_id])
   return found?.id ?? person_id
 }
 
 /** Finds the people who exist although they, or their identifiers, were erased. */
-async function findReturned({ db, organization }: ErasureContext): Promise<string[]> {
-  const stored = await db.query<ErasureTarget>(readReturnedSql, [organization.id])
+async function findReturned({ db, organization_id }: ErasureContext): Promise<string[]> {
+  const stored = await db.query<ErasureTarget>(readReturnedSql, [organization_id])
   const ids = new Set(stored.filter(({ stack_id }) => stack_id === peopleStackId).map(({ id }) => id))
   for (let after = firstId; ; ) {
-    const values = [organization.id, after, peoplePerRead]
+    const values = [organization_id, after, peoplePerRead]
     const [read] = await db.query<{ last: string | null; ids: string[] }>(readEntombedSql, values)
     for (const id of read!.ids) ids.add(id)
     if (read!.last === null) return [...ids]
@@ -70,11 +70,11 @@ async function findReturned({ db, organization }: ErasureContext): Promise<strin
 }
 
 async function recordsOf(
-  { db, organization }: ErasureContext,
+  context: ErasureContext,
   records: CertificateContent['erasure']['record_ids'],
 ): Promise<ErasureTarget[]> {
   if (records.length === 0) return []
-  const { stacks } = await cachedDefinitions(db, organization.id)
+  const { stacks } = await cachedDefinitions(context)
   return records.flatMap(({ stack_key, record_id }) => {
     const stack = stacks.find(({ key }) => key === stack_key)
     return stack ? [{ stack_id: stack.id, id: uuidOfRecord(record_id) }] : []

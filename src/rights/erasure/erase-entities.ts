@@ -1,10 +1,11 @@
 import { segmentsFollowerName } from '../../changes/sql.ts'
+import type { Within } from '../../db/context.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
-import type { Change } from '../../entities/decide/decide.ts'
 import type { StoredRow } from '../../entities/entity-row.ts'
 import { recordIdOf } from '../../entities/identifiers.ts'
 import { eraseSearchWords } from '../../entities/indexes/search-index.ts'
 import { searchFollowerName } from '../../entities/indexes/search-index-sql.ts'
+import type { Change } from '../../entities/write/decide.ts'
 import { readRowsSql } from '../../entities/write/load-sql.ts'
 import { type PlannedChange, storeChanges } from '../../entities/write/store.ts'
 import { rememberNamesSql } from '../../entities/write/store-sql.ts'
@@ -109,13 +110,13 @@ export async function eraseEntities(
   const people = person.length > 0 ? [person] : []
   const hasSegments = definitions.last_segment_id > 0
   const members = hasSegments ? people : []
-  await lockFollowers(tx, organization_id, person.length > 0)
+  await lockFollowers({ tx, organization_id }, person.length > 0)
   const identifiers = await readIdentifiers(tx, definitions, { ids, people: person, rows })
 
   const removed: RemovedRows = { entities: rows.length }
-  if (person.length > 0) await keepUnsealedLeaves(tx, organization_id, person)
-  addCount(removed, 'search_documents', await eraseSearchWords(tx, organization_id, entities))
-  await rememberErasedNames(tx, organization_id, entities, identifiers.names)
+  if (person.length > 0) await keepUnsealedLeaves({ tx, organization_id }, person)
+  addCount(removed, 'search_documents', await eraseSearchWords({ tx, organization_id }, entities))
+  await rememberErasedNames({ tx, organization_id }, entities, identifiers.names)
   await storeChanges(tx, definitions, at, { actor, request_id }, planned)
   if (hasSegments) await tx.query(insertSegmentChecksSql, [organization_id, ids])
   for (const value of members) await tx.query(insertLeavingSql, [organization_id, value])
@@ -126,14 +127,13 @@ export async function eraseEntities(
     log: keepsLog ? [] : [JSON.stringify(ids.map(id => ({ id, ...allVersions })))],
     texts: searchesResponses ? [[...identifiers.texts, ...ids, ...ids.map(recordIdOf)]] : [],
   }
-  await eraseRows(tx, organization_id, subjects, removed)
+  await eraseRows({ tx, organization_id }, subjects, removed)
   return { entities, identifiers, removed }
 }
 
 /** Runs the statements of erased-tables.ts for these subjects, and adds to `removed`. They are sent in one flush. */
 export async function eraseRows(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   subjects: Partial<Subjects>,
   removed: RemovedRows,
 ): Promise<void> {
@@ -157,7 +157,7 @@ export function addCount(removed: RemovedRows, table: string, count: number): vo
  * changes and rows from storing anything of them after the erasure: the ledger would store a salt, a webhook the response of a
  * receiver, the segments a member, and the search the words.
  */
-export async function lockFollowers(tx: Transaction, organization_id: number, hasPeople: boolean): Promise<void> {
+export async function lockFollowers({ tx, organization_id }: Within, hasPeople: boolean): Promise<void> {
   if (hasPeople) await tx.query(insertFollowerSql, [organization_id, ledgerFollower])
   await tx.query(insertPausedFollowersSql, [organization_id, [searchFollowerName]])
   const names = [searchFollowerName, webhookFollower, ...(hasPeople ? [ledgerFollower, segmentsFollowerName] : [])]
@@ -169,8 +169,7 @@ export async function lockFollowers(tx: Transaction, organization_id: number, ha
  * highest version.
  */
 async function rememberErasedNames(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   entities: readonly { stack_id: number; version: number }[],
   namesByStack: ReadonlyMap<number, ReadonlySet<string>>,
 ): Promise<void> {

@@ -1,14 +1,15 @@
+import { type Context, contextOf, type Within } from '../../db/context.ts'
 import type { Database, Transaction } from '../../db/db.ts'
 import { recordIdOf } from '../../entities/identifiers.ts'
 import { insertTombstonesSql } from '../../entities/write/store-sql.ts'
 import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../entity-tag.ts'
 import { Fault } from '../../errors.ts'
-import type { Written } from '../../http/pipeline/route.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
 import { readLedgerSigner } from '../../ledger/keys.ts'
 import { readOrigin } from '../../ledger/ledger.ts'
 import { type Author, changeOrganization } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
+import type { Written } from '../../route/call.ts'
 import type { Signal } from '../../signal.ts'
 import {
   addCount,
@@ -67,10 +68,9 @@ export type ErasureRequest = {
   if_match?: IfMatch
 } & Author
 
-/** The organization, and what begins the origin of its ledger. */
-export type ErasureContext = {
-  db: Database
-  organization: { id: number; key: string }
+/** The organization, its key, and what begins the origin of its ledger. */
+export type ErasureContext = Context & {
+  organization_key: string
   originName: string
   signal?: Signal | undefined
   /** Receives the number of a change by which the log includes the erasure. */
@@ -123,13 +123,13 @@ export async function erasePerson(
   context: ErasureContext,
   request: ErasureRequest,
 ): Promise<ErasureResult | undefined> {
-  const { db, organization, signal, written, maxMs = Number.POSITIVE_INFINITY } = context
+  const { db, organization_id, signal, written, maxMs = Number.POSITIVE_INFINITY } = context
   const endMs = performance.now() + maxMs
   const signing = await prepareSigning(context)
   let person_id: string | undefined
   const { actor, request_id, dry_run: isDryRun = false } = request
   const erased = await changeOrganization<ErasureFacts | undefined>(
-    { db, organization_id: organization.id },
+    context,
     { actor, request_id, signal, isDryRun },
     async ({ tx, definitions, at }) => {
       person_id = await findPerson(tx, request)
@@ -141,10 +141,10 @@ export async function erasePerson(
   if (erased && isDryRun)
     return { certificate: null, completed: false, dry_run: true, erasure: { ...erased, id: null } }
   // The other processes learn of it from the version.
-  if (erased) await reloadDefinitions(db, organization.id, signal)
+  if (erased) await reloadDefinitions(context, signal)
   const [row] = erased
-    ? await db.query<ErasureRow>(readErasureSql, [organization.id, erased.id], signal)
-    : await db.query<ErasureRow>(readErasureOfSql, [organization.id, person_id ?? null], signal)
+    ? await db.query<ErasureRow>(readErasureSql, [organization_id, erased.id], signal)
+    : await db.query<ErasureRow>(readErasureOfSql, [organization_id, person_id ?? null], signal)
   if (!row) return undefined
   if (written) written.sequence = row.sequence!
   return row.completed_at === null ? continueErasure(context, row, endMs) : resultOf(row)
@@ -162,10 +162,11 @@ function resultOf({ certificate, removed }: ErasureRow): ErasureResult {
 
 type Signing = (facts: ErasureFacts) => Promise<string>
 
-async function prepareSigning({ db, organization, originName, signal }: ErasureContext): Promise<Signing> {
+async function prepareSigning(context: ErasureContext): Promise<Signing> {
+  const { db, organization_key, originName, signal } = context
   const signer = await readLedgerSigner(db, signal)
-  const origin = await readOrigin(db, organization.id, originName, signal)
-  return facts => signCertificate(organization.key, facts, { origin, signer })
+  const origin = await readOrigin(context, originName, signal)
+  return facts => signCertificate(organization_key, facts, { origin, signer })
 }
 
 /** Returns undefined if the person was erased before or never existed. */
@@ -268,11 +269,11 @@ function distinct(targets: ErasureTarget[]): ErasureTarget[] {
 
 /** Goes on with an unfinished erasure until it is complete, the time has come or the signal aborts. Erases at least one set. */
 async function continueErasure(context: ErasureContext, row: ErasureRow, endMs: number): Promise<ErasureResult> {
-  const { db, organization, signal } = context
+  const { db, organization_id, signal } = context
   const sign = await prepareSigning(context)
   for (;;) {
     const isOver = await eraseSet(context, row.id, sign, signal)
-    const [current] = await db.query<ErasureRow>(readErasureSql, [organization.id, row.id], signal)
+    const [current] = await db.query<ErasureRow>(readErasureSql, [organization_id, row.id], signal)
     // Another process may hold the erasure; it goes on by itself.
     if (isOver || current!.completed_at !== null || performance.now() >= endMs) return resultOf(current!)
   }
@@ -280,12 +281,11 @@ async function continueErasure(context: ErasureContext, row: ErasureRow, endMs: 
 
 /** Erases one set of what is left of an erasure. Returns whether nothing is left to do for this process. */
 function eraseSet(
-  { db, organization, maxLinks = linksPerSet }: Omit<ErasureContext, 'originName'>,
+  { db, organization_id, maxLinks = linksPerSet }: Context & Pick<ErasureContext, 'maxLinks'>,
   erasure: number | null,
   sign: Signing,
   signal: Signal | undefined,
 ): Promise<boolean> {
-  const organization_id = organization.id
   return db.transaction(
     async tx => {
       const [row] = await tx.query<ErasureRow>(claimErasureSql, [organization_id, erasure])
@@ -298,11 +298,11 @@ function eraseSet(
         await tx.query(completeErasureSql, [organization_id, ...values])
         return true
       }
-      await lockFollowers(tx, organization_id, false)
+      await lockFollowers({ tx, organization_id }, false)
       const removed = { ...facts.removed }
       const left = hasLinks
-        ? { hasLinks: await deleteLinkSet(tx, organization_id, { entities, maxLinks }, removed) }
-        : await blankLogSet(tx, organization_id, pending, removed)
+        ? { hasLinks: await deleteLinkSet({ tx, organization_id }, { entities, maxLinks }, removed) }
+        : await blankLogSet({ tx, organization_id }, pending, removed)
       const progress: Pending = { ...pending, facts: { ...facts, removed: sorted(removed) }, ...left }
       await tx.query(storeProgressSql, [organization_id, row.id, JSON.stringify({ pending: progress })])
       return false
@@ -313,8 +313,7 @@ function eraseSet(
 
 /** Deletes one set of the links to the entities, and adds to `removed`. Returns whether others are left. */
 async function deleteLinkSet(
-  tx: Transaction,
-  organization_id: number,
+  { tx, organization_id }: Within,
   { entities, maxLinks }: { entities: string[]; maxLinks: number },
   removed: RemovedRows,
 ): Promise<boolean> {
@@ -325,16 +324,16 @@ async function deleteLinkSet(
 
 /** Erases one set of the entities' own log, and adds to `removed`. Returns where the log goes on. */
 async function blankLogSet(
-  tx: Transaction,
-  organization_id: number,
+  within: Within,
   { entities, next, after }: Pending,
   removed: RemovedRows,
 ): Promise<Pick<Pending, 'next' | 'after'>> {
+  const { tx, organization_id } = within
   const id = entities[next]!
   const [end] = await tx.query<{ version: number | null }>(readEndOfSetSql, [organization_id, id, after, changesPerSet])
   const until = end!.version
   if (until === null) return { next: next + 1, after: 0 }
-  await eraseRows(tx, organization_id, { log: [JSON.stringify([{ id, after, until }])] }, removed)
+  await eraseRows(within, { log: [JSON.stringify([{ id, after, until }])] }, removed)
   return { next, after: until }
 }
 
@@ -346,9 +345,9 @@ export async function completeErasures(
 ): Promise<void> {
   const organizations = await db.query<{ organization_id: number }>(listUnfinishedOrganizationsSql, [])
   for (const { organization_id } of organizations) {
-    const origin = await readOrigin(db, organization_id, originName)
-    const organization = { id: organization_id, key: origin.split('/').at(-2)! }
-    const sign = await prepareSigning({ db, organization, originName })
-    while (!signal?.aborted && !(await eraseSet({ db, organization }, null, sign, undefined)));
+    const context = contextOf(db, organization_id)
+    const organization_key = (await readOrigin(context, originName)).split('/').at(-2)!
+    const sign = await prepareSigning({ ...context, organization_key, originName })
+    while (!signal?.aborted && !(await eraseSet(context, null, sign, undefined)));
   }
 }

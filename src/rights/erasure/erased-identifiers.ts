@@ -1,7 +1,7 @@
 import type { Transaction } from '../../db/db.ts'
-import { erasableText } from '../../entities/decide/erasable-values.ts'
 import type { Profile, StoredRow } from '../../entities/entity-row.ts'
 import { emailKey } from '../../entities/match-keys.ts'
+import { erasableText } from '../../entities/write/erasable-values.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { mobileKey } from '../../phone-numbers.ts'
 import { readAliasesOfSql, readLoggedIdentifiersSql, readMergedContactsSql } from './erased-tables-sql.ts'

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { findCanaries, type PlantedPerson, plantCanaries, readTables } from '../../../test/support/person-canaries.ts'
 import { type Organization, useOwnService } from '../../../test/support/service.ts'
 import { expectSuccess } from '../../../test/support/shop.ts'
+import { contextOf } from '../../db/context.ts'
 import { statement } from '../../db/db.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
 import { auditLedger } from '../../ledger/audit.ts'
@@ -64,7 +65,8 @@ describe('the lists of tables', () => {
           return result
         })) as typeof service.db.transaction
       const request = { person_id: person.id, reason, records: 'linked' as const, actor: 'tests', request_id: 'r' }
-      const context = { db: { ...service.db, transaction }, organization, originName: service.config.ledgerOrigin }
+      const reached = contextOf({ ...service.db, transaction }, organization.id)
+      const context = { ...reached, organization_key: organization.key, originName: service.config.ledgerOrigin }
       await erasePerson(context, request)
       return left
     }
@@ -105,7 +107,7 @@ describe('the lists of tables', () => {
       expect(body.data.erasure.record_ids.map(({ record_id }: { record_id: string }) => record_id)).toContain(
         person.company_id,
       )
-      const { findings } = await auditLedger(service.db, organization.id, { since: undefined })
+      const { findings } = await auditLedger(contextOf(service.db, organization.id), { since: undefined })
       expect(findings).toEqual([])
       expect(Object.keys(body.data.erasure.removed).toSorted()).toEqual(
         [...planted.keys()].filter(table => !['terms', 'search_features', 'search_words'].includes(table)).toSorted(),

@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts'
-import { type Call, type Route, route } from '../../http/pipeline/route.ts'
+import type { Call } from '../../route/call.ts'
+import { type Route, route } from '../../route/route.ts'
 import { answerErasure, answerErasures } from './answer-erasure.ts'
 import { type EraseBody, type ErasuresQuery, eraseBody, erased, erasurePage, erasuresQuery } from './erasure-schema.ts'
 

@@ -7,6 +7,7 @@ import { findCanaries } from '../../../test/support/person-canaries.ts'
 import { createLoopbackSender, startReceiver } from '../../../test/support/receiver.ts'
 import { type Organization, type Reply, useOwnService } from '../../../test/support/service.ts'
 import { createShop, expectSuccess, useSharedShop } from '../../../test/support/shop.ts'
+import { contextOf } from '../../db/context.ts'
 import { statement } from '../../db/db.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import { verifyCertificate } from '../../ledger/certificate.ts'
@@ -42,6 +43,12 @@ async function eraseOne() {
   await expectSuccess(erase(organization, person.external_id))
   return { organization, person, send: organization.send }
 }
+
+const erasingOf = ({ id, key }: { id: number; key: string }) => ({
+  ...contextOf(service.db, id),
+  organization_key: key,
+  originName: service.config.ledgerOrigin,
+})
 
 describe('the certificate', () => {
   it('states what was removed, by table, is signed, and is the same when asked again, under each identifier', async () => {
@@ -230,7 +237,7 @@ describe('an erasure', () => {
       await expectSuccess(
         organization.send('PATCH', `/v1/people/${person.external_id}`, { first_name: `secret ${index}` }),
       )
-    const context = { db: service.db, organization, originName: service.config.ledgerOrigin, maxChanges: 3 }
+    const context = { ...erasingOf(organization), maxChanges: 3 }
     const request = { person_id: person.id, reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
     // The first transaction commits, and the process ends.
     const stopping = { ...service.db, transaction: failAfter(1) }
@@ -266,7 +273,7 @@ describe('an erasure', () => {
       await expectSuccess(send('POST', '/v1/people', { external_id: `linker-${index}`, attribute_values }))
     await expectSuccess(send('PATCH', '/v1/people/linker-5', { attribute_values: { friends: null, referrer: null } }))
     await expectSuccess(send('DELETE', '/v1/people/linker-6'))
-    const context = { db: service.db, organization, originName: service.config.ledgerOrigin, maxLinks: 3 }
+    const context = { ...erasingOf(organization), maxLinks: 3 }
     const request = { person_id: person.id, reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
     return { organization, person, context, request }
   }
@@ -517,7 +524,7 @@ describe('after an erasure', () => {
       [organization.id],
     )
     expect(entries.map(({ salt }) => salt === null)).toEqual([true, false])
-    expect((await auditLedger(service.db, organization.id, { since: undefined })).findings).toEqual([])
+    expect((await auditLedger(contextOf(service.db, organization.id), { since: undefined })).findings).toEqual([])
   })
 
   it('the ledger has a leaf of every answer, also of one that was erased before it was sealed', async () => {
@@ -539,7 +546,11 @@ describe('after an erasure', () => {
     expect(entries.map(({ salt }) => salt === null)).toEqual([false, true, true, false, true])
     const sequences = entries.map(({ sequence }) => sequence)
     expect(sequences).toEqual(sequences.toSorted((a, b) => a - b))
-    expect(await auditLedger(service.db, organization.id)).toMatchObject({ size: answers, findings: [], waiting: 0 })
+    expect(await auditLedger(contextOf(service.db, organization.id))).toMatchObject({
+      size: answers,
+      findings: [],
+      waiting: 0,
+    })
     expect(await service.sql('select from erased_answers where organization_id = $1', [organization.id])).toEqual([])
   })
 })

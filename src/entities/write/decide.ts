@@ -1,9 +1,9 @@
-import type { Operation } from '../../changes/schema.ts'
 import { type Answer, currentAnswers } from '../../consents/answers.ts'
 import { buildOtherVersionRefusal, meetsIfMatch } from '../../entity-tag.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { findInvisible } from '../../invisible-characters.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import type { Operation } from '../../organizations/logged-changes.ts'
 import { notANumber, readPhone } from '../../phone-numbers.ts'
 import { phoneColumns, plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
 import {
@@ -16,8 +16,6 @@ import {
   type Target,
 } from '../entity-row.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
-import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from '../write/plan.ts'
-import { claimsOf, type Holders, takenRefusal } from '../write/unique.ts'
 import { canCreate, isCompleting, type Write } from '../write-request.ts'
 import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
 import {
@@ -27,6 +25,8 @@ import {
   fillAttributes,
   type Resolve,
 } from './decide-attributes.ts'
+import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from './plan.ts'
+import { claimsOf, type Holders, takenRefusal } from './unique.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
 export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { noProfile } from '../../../test/support/profile.ts'
 import { type Attribute, buildDefinitions, type Definitions } from '../../organizations/definitions.ts'
 import type { CurrentState, EntityRow, Links } from '../entity-row.ts'
-import { planWrite, referenceKey } from '../write/plan.ts'
 import type { EntityBody, Write } from '../write-request.ts'
 import { type Decision, type DecisionContext, decide } from './decide.ts'
+import { planWrite, referenceKey } from './plan.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 const times = { created_at: at, updated_at: at }

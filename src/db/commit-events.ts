@@ -1,12 +1,13 @@
 import { EventEmitter } from 'node:events'
-import type { Database } from '../db/db.ts'
-import { perDatabase } from '../db/per-database.ts'
+import type { Context } from './context.ts'
+import type { Database } from './db.ts'
+import { perDatabase } from './per-database.ts'
 
 const events = perDatabase(() => new EventEmitter<{ commit: [organizationId: number] }>().setMaxListeners(0))
 
 /** Tells the listeners of this process that changes of an organization were committed. Other processes find them by polling. */
-export function announceCommit(db: Database, organizationId: number): void {
-  events(db).emit('commit', organizationId)
+export function announceCommit({ db, organization_id }: Context): void {
+  events(db).emit('commit', organization_id)
 }
 
 /** Calls the listener after each commit of this process that wrote changes. Returns a function that removes it. */

@@ -12,6 +12,7 @@ import {
   type Target,
   writtenIdOf,
 } from '../entity-row.ts'
+import { jsonEqual } from './json-equal.ts'
 import {
   type LinkEdit,
   lookalikeOf,
@@ -21,8 +22,7 @@ import {
   type PlannedLinks,
   type Reference,
   referenceKey,
-} from '../write/plan.ts'
-import { jsonEqual } from './json-equal.ts'
+} from './plan.ts'
 
 /** Target of a link: an existing entity, or the name of a placeholder that the write creates. */
 export type PlannedTarget = Pick<Target, 'id' | 'is_deleted' | 'written_id'> | { name: Name }

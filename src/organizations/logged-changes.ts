@@ -1,0 +1,35 @@
+/** The kinds of things that change, in the order of the documentation. */
+export const subjects = [
+  'person',
+  'record',
+  'stack',
+  'attribute',
+  'consent_type',
+  'webhook',
+  'settings',
+  'segment',
+] as const
+export type Subject = (typeof subjects)[number]
+
+/** What happens to a subject: the operation of its change, with the name of its event and its meaning. */
+const operationTable = {
+  create: { event: 'created', description: 'It was created.' },
+  update: {
+    event: 'updated',
+    description: 'Some of its fields were changed. A new text of a consent type is an update.',
+  },
+  delete: { event: 'deleted', description: 'It was deleted.' },
+  restore: { event: 'restored', description: 'A deleted person or record came [back](history.md#restore).' },
+  merge: { event: 'merged', description: 'The person was [merged](identity.md#merge) into another one.' },
+  unmerge: { event: 'unmerged', description: 'The person is separate from the other one again.' },
+  erase: { event: 'erased', description: 'The person or record was [erased](rights.md#erasure).' },
+} as const satisfies Record<string, { event: string; description: string }>
+
+export type Operation = keyof typeof operationTable
+export type ChangeEvent = (typeof operationTable)[Operation]['event']
+
+/** The operations, in the order of the documentation. */
+export const operations = Object.keys(operationTable) as Operation[]
+
+/** What the operations mean, and the names of their events: `created` of a `create`. */
+export const operationFacts: Readonly<Record<Operation, { event: ChangeEvent; description: string }>> = operationTable

@@ -1,0 +1,134 @@
+import type { Config } from '../config.ts'
+import type { Context } from '../db/context.ts'
+import type { Database } from '../db/db.ts'
+import type { IfMatch } from '../entity-tag.ts'
+import type { Refusal } from '../errors.ts'
+import type { Release } from '../fair-pool.ts'
+import type { Signal } from '../signal.ts'
+import type { Caller } from './caller.ts'
+import type { HandlerResult } from './result.ts'
+
+/** The `If-Match` and `Prefer` headers of a request. */
+export type Preferences = {
+  if_match: IfMatch
+  /** `return=representation`: a PUT or PATCH returns the entity instead of `true`. */
+  representation: boolean
+  /** `references=strict`: relationship targets that do not exist are refused instead of created. */
+  references: 'create' | 'strict'
+  /** `erased=recreate`: an identifier of an erased person may be given to somebody again. */
+  erased: 'refuse' | 'recreate'
+  /** `handling=strict`: a request that would get a warning is refused. */
+  handling: 'lenient' | 'strict'
+}
+
+/**
+ * Where a write notes the number of a change of its organization, once it is committed or all of its transaction is done: the log up to
+ * it includes the write. 0 before, and for a write that the log does not tell of. The response has it in the header X-Kith-Sequence. A dry
+ * run of a write of definitions notes the entries that the log would get.
+ */
+export type Written = { sequence: number; changes?: readonly object[] }
+
+/** The header of a write's response with the number of the change log that includes it, see {@link Written}. */
+export const sequenceHeader = 'X-Kith-Sequence'
+
+/** A request, as the pipeline has read and checked it. */
+export type Input<Body = unknown> = {
+  limits: Config['limits']
+  caller: Caller
+  /** Path parameters by name, percent-decoded once and checked. */
+  params: Record<string, string>
+  /** The bound, trimmed and validated body. */
+  body: Body
+  boundFrom: 'body' | 'query'
+  /** The length of the raw body or query string. */
+  bytes: number
+  preferences: Preferences
+  /** The media type that the client prefers to JSON, of the row's `mediaTypes`; undefined for JSON. */
+  mediaType: string | undefined
+  /** Whether the query has `dry_run=true`. Only true on rows with `dryRun`. */
+  isDryRun: boolean
+  written: Written
+  /** Only on a row that keeps its responses itself, for a request with an Idempotency-Key. */
+  keyed?: Keyed
+  request_id: string
+  /** Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not change it. */
+  localUrl: () => string
+  /** Memory for large responses, in bytes, within the organization's share (fair-pool.ts). */
+  memory: {
+    tryTake(bytes: number): Release | undefined
+    take(bytes: number): Promise<Release>
+  }
+  /**
+   * Runs the work for a part of a response with a deadline of its own. The request's deadline ends with the first part.
+   */
+  within: <T>(work: () => Promise<T>) => Promise<T>
+  /** Aborts at the deadline. Running statements are then cancelled on the server. */
+  signal: Signal
+}
+
+/** The argument of a handler: the request, and its organization with the connections of the row's lane. */
+export type Call<Body = unknown> = Input<Body> & {
+  context: Context
+  /** The connections of `context`. */
+  db: Database
+  /** Whether they lead to a standby, which may be older than the primary. */
+  isReader: boolean
+}
+
+/** A stored response. `body` is JSON text, of the data or of the refusal. */
+export type StoredResponse = { status: number; headers: Record<string, string>; body: string }
+
+/** The digests of a key with its caller and of the request, in hexadecimal. */
+export type RequestKey = { id: string; request_sha256: string }
+
+/** A request with an Idempotency-Key, for a handler that keeps the response in the transaction of its write. */
+export type Keyed = {
+  key: RequestKey
+  /** Set when the write begins, which then looks up the key. */
+  hasBegun: boolean
+  /** The form in which a result, or the refusal that `handle` throws, is kept. Undefined for a refusal that is not. */
+  toKept(handle: () => HandlerResult): StoredResponse | undefined
+  /** The result that was kept. Throws a refusal. */
+  replay(response: StoredResponse): HandlerResult
+}
+
+/** The call of a batch. */
+export type BatchCall<Body = unknown> = Call<Body> & {
+  /** Validates an element against the route's `item` schema and the limits of a body. Throws a Fault. */
+  checkItem: (value: unknown) => Record<string, unknown>
+}
+
+/** The handler of a long response receives this besides its call. */
+export type StreamState = {
+  /** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
+  explain: (error: unknown) => Refusal
+  /** Whether the service is shutting down, so that the stream should end. */
+  draining: () => boolean
+}
+
+/** The call of a row whose request may wait for events. Its `body` is the query. */
+export type FollowingCall<Query = unknown> = Call<Query> & StreamState & { following: Following }
+
+/** The call of a row whose body is JSON lines. Its `body` is the query. */
+export type StreamingCall<Query = unknown> = Call<Query> &
+  StreamState & {
+    /** The body's bytes as they arrive. Throws if the connection closes, or if no data arrives in time. */
+    chunks: AsyncIterable<Buffer>
+    /** Parses a line and validates it against the route's `line` schema and the limits of a body. Throws a Fault. */
+    checkLine: (line: Buffer) => Record<string, unknown> | Promise<Record<string, unknown>>
+  }
+
+/** A request that may wait for events, for longer than its deadline. */
+export type Following = {
+  /** The header Last-Event-ID of a client of server-sent events that connects again. */
+  lastEventId: string | undefined
+  /**
+   * Ends the deadline and takes the request out of the requests under way, so that it holds back no other one. The
+   * handler limits the number of such requests itself.
+   */
+  begin(): void
+  /** Verifies the request's token again. Throws a Fault of 401 if it is no longer valid. */
+  authenticate(): Caller | Promise<Caller>
+  /** Closes the connection of a client that does not read. */
+  disconnect(): void
+}

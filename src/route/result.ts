@@ -1,0 +1,37 @@
+import type { Release } from '../fair-pool.ts'
+
+/**
+ * The result of a handler: the payload of the success envelope, as data or as JSON text. `release` gives back the
+ * memory taken for it; it is called once the response is sent.
+ */
+export type EnvelopeResult = { status: number; headers?: Record<string, string>; release?: Release } & (
+  | { data: unknown }
+  | { json: string }
+)
+
+/**
+ * The payload as JSON in parts, with back-pressure. An error before the first part becomes an error response. A later
+ * error closes the connection, so that a client never takes a part for the whole. The generator is always iterated.
+ */
+export type ChunkedResult = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
+
+/**
+ * The result of a streaming row: JSON lines, or another media type. An error closes the connection, so that a client
+ * never takes a part for the whole.
+ */
+export type StreamResult = {
+  status: number
+  headers?: Record<string, string>
+  stream: AsyncIterable<string | Buffer>
+  contentType?: string
+}
+
+/** A response of the row's `answerType`, sent as it is. */
+export type PlainResult = {
+  status: number
+  headers?: Record<string, string>
+  body: string | Buffer
+  contentType: string
+}
+
+export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult | PlainResult

@@ -1,0 +1,178 @@
+import type { TSchema } from 'typebox'
+import type { ErrorCode } from '../errors.ts'
+import { isWriting, type Scope } from '../scopes.ts'
+import type { BatchCall, Call, FollowingCall, StreamingCall } from './call.ts'
+import type { HandlerResult, StreamResult } from './result.ts'
+
+/** Checks a text in steps, each of which takes less than a millisecond. Throws a Fault. */
+export type CheckText = (text: string) => Generator<void, void>
+
+/** The check a path parameter must pass before the handler runs. A `count` is a number from 0, a `path` the rest of the path with its slashes. */
+export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'client_id' | 'number' | 'count' | 'path'
+
+/** A row of a module's route table. */
+export type Route = PlainRoute | BatchRoute | StreamingRoute | FollowingRoute
+
+type PlainRoute = RouteDescription & {
+  item?: undefined
+  line?: undefined
+  follows?: undefined
+  handle(call: Call): Promise<HandlerResult>
+}
+
+type BatchRoute = RouteDescription & {
+  /** The schema of each element's body. */
+  item: TSchema
+  line?: undefined
+  follows?: undefined
+  handle(call: BatchCall): Promise<HandlerResult>
+}
+
+type StreamingRoute = RouteDescription & {
+  streams: true
+  /** The schema of each line of the body. */
+  line: TSchema
+  item?: undefined
+  follows?: undefined
+  handle(call: StreamingCall): Promise<StreamResult>
+}
+
+type FollowingRoute = RouteDescription & {
+  /** The request may wait for events, for longer than its deadline. */
+  follows: true
+  item?: undefined
+  line?: undefined
+  handle(call: FollowingCall): Promise<HandlerResult>
+}
+
+/**
+ * When a client may send a request again whose response was lost. `read`: always, because it changes nothing. `safe`: always, because
+ * the second time it changes nothing more. `keyed`: under an Idempotency-Key. `versioned`: with a version in If-Match. `once`: never.
+ */
+export type Repetition = 'read' | 'safe' | 'keyed' | 'versioned' | 'once'
+
+/**
+ * The scope is required, so no route is open by mistake. `statuses` holds the exceptions of the contract: the status of an
+ * error code on this endpoint, if it differs from the usual one.
+ */
+type RouteDescription = {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** The documented form, such as `/v1/people/{external_id}`. */
+  path: string
+  params?: Record<string, ParameterKind>
+  scope: Scope
+  operationId: string
+  summary: string
+  /** The resource under which the documentation lists the endpoint. */
+  tag: string
+  /** Details beyond the summary, in Markdown. */
+  description?: string
+  body?: TSchema
+  /** Checks the text of a large JSON body for what is over a limit, before it is parsed. Throws a Fault of 400. */
+  checkText?: CheckText
+  /** The shape of `data` on success. Tests validate every response against it; the service itself does not. */
+  answer: TSchema
+  /** The statuses of success with their descriptions, if there are others than 200. */
+  successes?: Record<number, string>
+  /** The examples to show, if they are not the first of the schemas' own `examples`. */
+  example?: { body?: unknown; answer?: unknown }
+  /**
+   * Whether the endpoint addresses one entity with a version: a read returns its ETag, a write honors If-Match. `request`: the write
+   * honors If-Match, and its response has no ETag.
+   */
+  versioned?: boolean | 'request'
+  /**
+   * On a write that returns an entity, the scope needed to read it, and the fields that a token without that scope
+   * receives.
+   */
+  reveals?: { scope: Scope; identifiers: readonly string[] }
+  /**
+   * On a write, the shape of `data` if the query has `dry_run=true`: the handler then stores nothing and answers 200. A write whose
+   * body or query has a member `dry_run` needs none. Any other write refuses the parameter.
+   */
+  dryRun?: TSchema
+  /** The supported preferences of the `Prefer` header. */
+  prefers?: readonly ('return=representation' | 'references=strict' | 'erased=recreate' | 'handling=strict')[]
+  /**
+   * The handler's own refusals, as error codes by status. Those of the pipeline, the 404 of a path parameter and
+   * If-Match are added.
+   */
+  refusals?: Partial<Record<number, ErrorCode>>
+  /** Whether the handler keeps the response to an Idempotency-Key in the transaction of its write, see {@link Keyed}. */
+  keepsResponses?: (call: Call) => boolean
+  /** Whether the response shows a secret, which kith does not store. The row then ignores an Idempotency-Key. */
+  showsSecret?: true
+  /** When a client may send a write again, if it is not what {@link repetitionOf} derives. */
+  repeats?: Repetition
+  /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
+  hasDefaults?: boolean
+  /** Whether the read runs on a standby where there is one, as reads do that are long or that need not be of this moment. */
+  prefersReader?: true
+  /** Whether the response is JSON lines, each of the shape `answer`. */
+  streams?: boolean
+  /** The media type of the response, if it is neither JSON nor JSON lines. `answer` is then its shape, without the envelope. */
+  answerType?: string
+  /** The media types that Accept can choose instead of JSON, with the shape of a line or of the whole. */
+  mediaTypes?: Record<string, TSchema>
+  /** Headers of a success that no other row has, with their descriptions. */
+  successHeaders?: Record<string, string>
+  /** On a row without a body, the schema of the query, which becomes the call's `body`. */
+  query?: TSchema
+  /** The limit of the body in bytes, if it is not the usual one. */
+  bodyBytes?: number
+  statuses?: Partial<Record<ErrorCode, number>>
+}
+
+/**
+ * A path outside `/v1`, which needs no token. It describes the endpoint for the OpenAPI document, without a handler.
+ */
+export type OpenRoute = Pick<Route, 'path' | 'operationId' | 'summary' | 'tag' | 'description' | 'refusals'> & {
+  /** The default is GET. */
+  method?: 'POST'
+  request?: { contentType: string; body: TSchema }
+  /** The media type of the response, if it is not JSON. */
+  answerType?: string
+  /** The shape of the response or, if it is enveloped, of `data` in the success envelope. */
+  answer: TSchema
+  enveloped: boolean
+  /** Refusals in the format of another standard instead of kith's error format, by status. */
+  ownRefusals?: Record<number, { description: string; answer: TSchema }>
+}
+
+/**
+ * Whether a row honors Idempotency-Key: every write but DELETE, streams and those that show a secret. A POST that only reads ignores it.
+ */
+export function honorsIdempotencyKey({
+  method,
+  scope,
+  streams,
+  showsSecret,
+}: Pick<Route, 'method' | 'scope' | 'streams' | 'showsSecret'>): boolean {
+  return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams && !showsSecret
+}
+
+/** When a client may send a request of the row again, from its method and scope unless the row says it. */
+export function repetitionOf(
+  row: Pick<Route, 'method' | 'scope' | 'streams' | 'showsSecret' | 'versioned' | 'repeats'>,
+): Repetition {
+  if (!isWriting(row.scope, row.method)) return 'read'
+  if (row.repeats) return row.repeats
+  if (row.method === 'POST') return honorsIdempotencyKey(row) ? 'keyed' : 'once'
+  return row.method === 'PATCH' && row.versioned ? 'versioned' : 'safe'
+}
+
+/** How a write takes `dry_run` from the query: it has an answer for it, it has the member in its body or query, or it refuses it. */
+export function dryRunSupport({ dryRun, body, query }: Pick<Route, 'dryRun' | 'body' | 'query'>): {
+  isAnswered: boolean
+  isBodyMember: boolean
+  isQueryMember: boolean
+} {
+  const hasMember = (schema: TSchema | undefined) =>
+    schema !== undefined && 'dry_run' in ((schema as { properties?: object }).properties ?? {})
+  return { isAnswered: dryRun !== undefined, isBodyMember: hasMember(body), isQueryMember: hasMember(query) }
+}
+
+/** Defines a row whose handler has the type of the validated body. */
+export function route<Body>(row: RouteDescription & { handle(call: Call<Body>): Promise<HandlerResult> }): Route {
+  return row as Route
+}
