@@ -18,6 +18,7 @@ export const exceptions: Exception[] = [
         'read_heads',
         'read_follower_lag',
         'list_failing_followers',
+        'read_index_sample',
       ],
       ...['list_organizations_with_webhooks', 'read_webhook_states', 'list_failing_webhooks', 'count_ledger_entries'],
       ...['find_unsealed', 'find_retention'],
