@@ -1,3 +1,4 @@
+import { statement } from '../db/db.ts'
 import { type Count, type Position, sizeToRead, startOf } from '../entities/read/pagination.ts'
 import { compileCondition, needsLinked } from './compile.ts'
 import { allCandidates, type Candidates, type CompiledCondition, distinctCandidates } from './condition.ts'
@@ -6,6 +7,13 @@ import { always, type Fragment, sql, unionAll } from './fragment.ts'
 import type { Condition } from './grammar.ts'
 import type { Reading } from './reading.ts'
 import { type ShownRows, shownRows } from './shown-rows.ts'
+
+// PostgreSQL expects that nobody satisfies many conditions, and would read and sort the stack. A walk needs neither a sort nor a bitmap of many
+// rows: of 300,000 people, a page of three conditions takes 153 ms with them, and 7 ms by the order of the primary key.
+const walkSettings = statement(
+  '',
+  `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
+)
 
 /** What a page reads. */
 export type Selection = {
@@ -86,17 +94,14 @@ function buildStatements(reading: Reading, { condition, stack_id, position, isCo
     const counting =
       isCounted && !isLinked && place.round === 0 ? countMembers(countMatches(ofOne, own), organization) : sql``
     const walk = { ...place, own, order, isLinked, isAfter: (id: Fragment) => isAfter(id, place) }
+    if (isLinked || ofOne.candidates.length > 0)
+      return (await reading.run<Row>(build(matching(ofOne, walk), counting)))[0]
     // Without an index, the rows are read where they are checked, and not looked up again: a page of a list takes two thirds of the time.
-    const query =
-      isLinked || ofOne.candidates.length > 0
-        ? build(matching(ofOne, walk), counting)
-        : build(
-            atEnd,
-            counting,
-            sql`(select e.id, ${row} from entities e where ${own} and ${isAfter(sql`e.id`, place)} and ${ofOne.check}
-              order by e.id ${order} limit ${place.limit}::integer)`,
-          )
-    return (await reading.run<Row>(query))[0]
+    const rows = sql`(select e.id, ${row} from entities e where ${own} and ${isAfter(sql`e.id`, place)} and ${ofOne.check}
+      order by e.id ${order} limit ${place.limit}::integer)`
+    const query = build(atEnd, counting, rows)
+    if (ofOne.check === always) return (await reading.run<Row>(query))[0]
+    return ((await reading.runPlanned({ ...query, settings: walkSettings })) as [[Row]])[0][0]
   }
   if (!isLinked) return { page }
   const ofAll = compileCondition(condition, definitions, stack_id, organization, true).check

@@ -77,7 +77,7 @@ const statusesFor = ({ send }: Organization) =>
 
 /** The time that the pages of a service have held connections, in seconds. */
 const readPageSeconds = async ({ address }: Service) =>
-  (await readMetrics(address)).value('kith_db_statement_duration_seconds_sum{statement="read_page_descending"}')
+  (await readMetrics(address)).value('kith_db_statement_duration_seconds_sum{statement="filter"}')
 
 /**
  * Reads fast pages until an organization that has read nothing yet from this service has its whole share: they must have held

@@ -17,6 +17,7 @@ import { completeMerges } from '../../src/identity/lead-links.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
+import { checkIndexes } from '../../src/operations/doctor/indexes.ts'
 import { deleteOrganization } from '../../src/organizations/deletion.ts'
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { applyErasures } from '../../src/rights/erasure/apply-erasures.ts'
@@ -240,6 +241,7 @@ const globalStatements = [
   'read_oldest_transaction',
   'read_migrations',
   'read_server',
+  'read_index_sample',
 ]
 
 /** Repeats writes with an Idempotency-Key, and with one that has expired, which writes of one entity and other endpoints store in two ways. */
@@ -408,6 +410,8 @@ async function useEveryEndpoint(shop: Shop) {
   await useLedger(shop)
   await useLinks(shop)
   await searchWords(shop)
+  await nameCountry(shop)
+  await checkIndexes(service.db)
   await useErasures(shop)
   await followLog(shop)
 }
@@ -742,6 +746,18 @@ async function followLog({ id }: Shop) {
   await failed
   await following.stop()
   service.db.query = query
+}
+
+/** Names the country of stored numbers without a prefix, also of a merged person, and computes their keys. The twin names none. */
+async function nameCountry({ send }: Shop) {
+  for (const [external_id, mobile_number] of [
+    ['local', '333 7654321'],
+    ['local too', '333 7654322'],
+  ])
+    await expectSuccess(send('POST', '/v1/people', { external_id, mobile_number }))
+  await expectSuccess(send('POST', '/v1/people/local/merge', { from: 'local too' }))
+  await expectSuccess(send('PATCH', '/v1/schema/settings', { default_country: 'IT' }))
+  await backfillIndexes(service.db)
 }
 
 /** Erases people with all that they have, brings them back, and finds them again. The twin has the same people. */
