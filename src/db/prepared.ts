@@ -49,8 +49,8 @@ function descriptionsOf(connection: pg.Connection): Descriptions {
   return descriptions
 }
 
-/** pg's record of the statements of a connection: those that are prepared, and those that were sent. */
-type Statements = { parsedStatements: Record<string, string>; submittedNamedStatements: Record<string, string> }
+/** pg's record of the statements that are prepared on a connection. */
+type Statements = { parsedStatements: Record<string, string> }
 
 /** Notes the use of a statement of a shape. The one that was not used for the longest time is closed, if there are too many. */
 function noteShape(connection: pg.Connection, name: string, { shapes, recent }: Descriptions): void {

@@ -1,14 +1,14 @@
 import { statement } from '../db/db.ts'
 import type { Count } from '../entities/read/pagination.ts'
 import { type Candidates, type CompiledCondition, countUpTo, distinctCandidates } from './condition.ts'
-import { always, commaSeparated, type Fragment, type Parameter, sql } from './fragment.ts'
+import { always, commaSeparated, type Fragment, type Parameter, sql, unionAll } from './fragment.ts'
 import type { PlannedQuery } from './reading.ts'
 import type { ShownRows } from './shown-rows.ts'
 
 /** Indexes with more candidates count as equal. Counting so many takes a millisecond. */
 export const maxFewCandidates = 10_000
 
-/** So many indexes of a filter are considered, those first that usually give the fewest candidates. */
+/** A statement chooses among at most so many indexes: those that usually give the fewest candidates. */
 const maxIndexes = 4
 
 /** The indexes that a statement chooses among. An identifier gives so few candidates that no other one is asked. */
@@ -28,8 +28,9 @@ export function fewestOf(indexes: readonly Candidates[], fallback: number): Frag
 export function countMatches(condition: CompiledCondition, own: Fragment): Fragment {
   const { check, exact } = condition
   const indexes = indexesOf(condition)
-  const of = ({ rest, ...candidates }: Candidates) => {
-    const ids = distinctCandidates({ ...candidates, rest })
+  const of = (candidates: Candidates) => {
+    const ids = distinctCandidates(candidates)
+    const { rest } = candidates
     if (rest === always) return sql`select count(*) as n from (${ids}) i`
     return sql`select count(*) as n from (${ids}) i cross join lateral (
       select from entities e where ${own} and e.id = i.id and ${rest} offset 0
@@ -44,8 +45,7 @@ export function countMatches(condition: CompiledCondition, own: Fragment): Fragm
   const ways = [ofMany, ...indexes.map(of)].map(
     (way, number) => sql`select w.n from (${way}) w where (select c.way from counted_by c) = ${number}::integer`,
   )
-  const union = ways.reduce((before, next) => sql`${before} union all ${next}`)
-  return sql`(with counted_by as materialized (select ${fewestOf(indexes, 0)} as way) select c.n from (${union}) c)`
+  return sql`(with counted_by as materialized (select ${fewestOf(indexes, 0)} as way) select c.n from (${unionAll(ways)}) c)`
 }
 
 /**

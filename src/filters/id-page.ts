@@ -80,12 +80,10 @@ type Statements = {
 function buildStatements(reading: Reading, { condition, stack_id, position, isCounted }: Selection): Statements {
   const { definitions } = reading
   const shown = shownRows(definitions, stack_id, position)
-  const { organization, own, row, schemaVersion } = shown
-  const order = position.direction === 'asc' ? sql`asc` : sql`desc`
+  const { organization, own, order, row, schemaVersion } = shown
   const ofOne = compileCondition(condition, definitions, stack_id, organization)
   const isLinked = needsLinked(condition)
-  const isAfter = (id: Fragment, { start }: Place) =>
-    position.direction === 'asc' ? sql`${id} > ${start}::uuid` : sql`${id} < ${start}::uuid`
+  const isAfter = (id: Fragment, { start }: Place) => shown.isAfter(id, start)
   const build = ({ tables, boundary, way }: Matching, counting: Fragment, rows = shown.ofMatching) => {
     const members = sql`${boundary} as boundary, ${way} as way, ${schemaVersion} as schema_version${counting}`
     return shown.render(sql`${tables}${shown.page(rows, members, order)}`)
@@ -131,8 +129,8 @@ function matching(condition: CompiledCondition, walk: Walk): Matching {
   const { own, order, limit, isAfter } = walk
   const indexes = indexesOf(condition)
   const [best, ...others] = indexes
-  const isInOrder = best?.rank === 0 || (best?.isOrdered && best.selects.length === 1 && others.length === 0)
-  if (!best || !isInOrder) return chosenMatching(condition, indexes, walk)
+  const isInOrder = best && (best.rank === 0 || (isLazy(best) && others.length === 0))
+  if (!isInOrder) return chosenMatching(condition, indexes, walk)
   const ids = checked(
     sql`${distinctCandidates(best)} where ${isAfter(sql`i.id`)} order by i.id ${order}`,
     best.rest,
@@ -140,6 +138,9 @@ function matching(condition: CompiledCondition, walk: Walk): Matching {
   )
   return { ...atEnd, tables: sql`with matching as materialized (${ids} limit ${limit}::integer)` }
 }
+
+/** Whether one select has all candidates in order, so that they are read one by one. */
+const isLazy = ({ isOrdered, selects }: Candidates) => isOrdered === true && selects.length === 1
 
 /** The ids of a select, in its order, whose rows pass a check. */
 const checked = (ids: Fragment, check: Fragment, own: Fragment) =>
@@ -178,7 +179,7 @@ function chosenMatching(condition: CompiledCondition, indexes: readonly Candidat
       ? []
       : [sql`(select p.id from portion p where ${isChosen(number)} offset ${size - 1}::integer limit 1)`],
   )
-  const ordered = indexes.findIndex(({ isOrdered, selects }) => isOrdered && selects.length === 1) + 1
+  const ordered = indexes.findIndex(isLazy) + 1
   const fewest = indexes.length === 0 ? sql`0` : fewestOf(indexes, ordered)
   return {
     tables: sql`with chosen as materialized (select coalesce(${way}::integer, ${fewest}) as way),
@@ -195,7 +196,7 @@ function chosenMatching(condition: CompiledCondition, indexes: readonly Candidat
 function candidateWay(candidates: Candidates, isChosen: Fragment, { order, round, isAfter }: Walk) {
   const first = (ids: Fragment) => sql`${ids} where ${isAfter(sql`i.id`)} and ${isChosen} order by i.id ${order}`
   const { selects, isOrdered } = candidates
-  if (isOrdered && selects.length === 1) return { ids: first(distinctCandidates(candidates)), size: undefined }
+  if (isLazy(candidates)) return { ids: first(distinctCandidates(candidates)), size: undefined }
   const size = sortedCandidates(round)
   // An index with its ids in order gives the first of half a million in a millisecond. All of them together would be sorted.
   const each = isOrdered

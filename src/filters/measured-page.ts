@@ -25,12 +25,12 @@ export async function readMeasuredPage(
   const { definitions } = reading
   const shown = shownRows(definitions, stack_id, position)
   const ofOne = compileCondition(condition, definitions, stack_id, shown.organization)
-  const isFew = await giveFew(reading, ofOne, shown)
   const after = placeAfter(position, measured)
+  const isFew = await giveFew(reading, ofOne, shown)
   const page = measuredPage({ ofOne, measured, definitions, stack_id, position, after, shown, isFew })
-  const ofAll = compileCondition(condition, definitions, stack_id, shown.organization, true).check
-  const count = countLinked(ofOne, ofAll, shown)
-  const [[row], [counted] = []] = (await reading.runPlanned(page, ...(isCounted ? [count] : []))) as [[Row], Count[]?]
+  const count = () =>
+    countLinked(ofOne, compileCondition(condition, definitions, stack_id, shown.organization, true).check, shown)
+  const [[row], [counted] = []] = (await reading.runPlanned(page, ...(isCounted ? [count()] : []))) as [[Row], Count[]?]
   return { rows: row.rows ?? '', last_term: row.last_term ?? undefined, counted }
 }
 

@@ -24,10 +24,8 @@ export async function readRelatedPage(
 ): Promise<RowsOfPage> {
   const { organization_id } = definitions
   const shown = shownRows(definitions, query.stack_id, position)
-  const isAscending = position.direction === 'asc'
-  const order = isAscending ? sql`asc` : sql`desc`
-  const start = startOf(position)
-  const isAfter = (id: Fragment) => (isAscending ? sql`${id} > ${start}::uuid` : sql`${id} < ${start}::uuid`)
+  const { order } = shown
+  const isAfter = (id: Fragment) => shown.isAfter(id, startOf(position))
   const linked = linkedIds(query, shown, { order, isAfter, limit: sizeToRead(position) })
   const counting = isCounted ? countMembers(countLinks(query, shown), shown.organization) : sql``
   const page = shown.page(shown.ofMatching, sql`${shown.schemaVersion} as schema_version${counting}`, order)

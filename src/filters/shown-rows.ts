@@ -9,6 +9,10 @@ export type ShownRows = {
   organization: Parameter
   /** Whether a row e is one of the stack. */
   own: Fragment
+  /** The direction of the page, for identifiers. */
+  order: Fragment
+  /** Whether an identifier comes after another one in the direction of the page. */
+  isAfter: (id: Fragment, start: string) => Fragment
   /** `row`: the text of an entity e with what the page shows, or null if it is too large. */
   row: Fragment
   /** The text of a row x, or its id if it is too large. */
@@ -33,10 +37,13 @@ export function shownRows(definitions: Definitions, stack_id: number, position: 
   const { row: rowText, parameters } = rowOf(position, definitions, stack_id)
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
   const row = constant(rowText)
+  const isAscending = position.direction === 'asc'
   const shown = sql`coalesce(case when octet_length(x.row) <= ${maxRowBytes}::integer then x.row end, x.id::text)`
   return {
     organization,
     own,
+    order: isAscending ? sql`asc` : sql`desc`,
+    isAfter: (id, start) => (isAscending ? sql`${id} > ${start}::uuid` : sql`${id} < ${start}::uuid`),
     row,
     shown,
     ofMatching: sql`(select e.id, e.row from matching m cross join lateral (
