@@ -175,8 +175,8 @@ describe('/metrics', () => {
     ]
     const grown = await growth(samples, async () => {
       for (let index = 0; index < 3; index += 1) await service.sender(token)('GET', '/v1/people/ada')
-      for (const city of ['Rome', 'Oslo', 'Bern'])
-        await service.sender(token)('POST', '/v1/people/filter', { filter: { first_name: city } })
+      for (const name of ['ada', 'bob', 'eve'])
+        await service.sender(token)('POST', '/v1/people/filter', { filter: { email: `${name}@example.org` } })
     })
     expect(grown.slice(0, 2)).toEqual([1, 5])
     expect(grown[2]).toBeGreaterThanOrEqual(3)
