@@ -4,7 +4,6 @@ import type { Route } from '../route/route.ts'
 import { aggregateEntities } from './aggregate.ts'
 import { type AggregateBody, aggregateAnswer, aggregateBody, aggregateLine } from './aggregate-schema.ts'
 import { streamAggregate } from './aggregate-stream.ts'
-import { throwIfOverFilterLimits } from './limits-in-text.ts'
 
 /** The endpoint that groups and measures a kind of entity. */
 export function aggregateEndpoint(kind: EntityKind): Route {
@@ -24,7 +23,6 @@ export function aggregateEndpoint(kind: EntityKind): Route {
       'streamed with `Accept: application/x-ndjson`: one per line, and at the end a line with the members of the answer besides `groups`. ' +
       'The token needs the read scope of every kind of entity that the request reads.',
     body: aggregateBody,
-    checkText: throwIfOverFilterLimits,
     answer: aggregateAnswer,
     mediaTypes: { 'application/x-ndjson': aggregateLine },
     prefers: ['handling=strict'],

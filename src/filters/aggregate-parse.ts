@@ -53,7 +53,10 @@ export function parseAggregate(
 ): ParsedAggregate {
   if (limit !== undefined && limit > maxGroups && !isStreamed)
     throwInvalid(['limit'], `must be at most ${maxGroups}: ${howToStream}`)
-  const { condition, undeclared, evaluated_at } = parseFilter(filter, definitions, stack_id, { boundFrom, nowMs })
+  const { condition, undeclared, tested, evaluated_at } = parseFilter(filter, definitions, stack_id, {
+    boundFrom,
+    nowMs,
+  })
   const clock = { nowMs, timeZone: definitions.time_zone }
   const context = { definitions, stack_id, undeclared: [...undeclared] }
   const keys = group_by.map((entry, index) => parseKey(entry, ['group_by', index], context))
@@ -61,7 +64,7 @@ export function parseAggregate(
   const parsed = measures.map((measure, index) => parseMeasure(measure, ['measures', index], context))
   const isRelative = having.some(tests => Object.values(tests).flat().some(isRelativeTime))
   return {
-    ...{ condition, undeclared: context.undeclared, keys, measures: parsed, limit },
+    ...{ condition, undeclared: context.undeclared, tested, keys, measures: parsed, limit },
     targetStackIds: [...keys, ...parsed].flatMap(({ across }) => across?.target_stack_id ?? []),
     evaluated_at: isRelative ? new Date(nowMs).toISOString() : evaluated_at,
     having: having.map((entry, index) => parseHaving(entry, ['having', index], { measures: parsed, boundFrom, clock })),

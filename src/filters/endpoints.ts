@@ -5,7 +5,6 @@ import type { Call } from '../route/call.ts'
 import type { Route } from '../route/route.ts'
 import { aggregateEndpoint } from './aggregate-endpoint.ts'
 import { filterEntities, listEntities, relatedEntities } from './handlers.ts'
-import { throwIfOverFilterLimits } from './limits-in-text.ts'
 import {
   answerSchema,
   type FilterBody,
@@ -59,7 +58,6 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
       summary: `Filter ${plural.toLowerCase()}`,
       description: scopesDescription,
       body: filterBody(format, limits.page),
-      checkText: throwIfOverFilterLimits,
       answer: answerSchema(kind.answer, schemas, 'Filter'),
       prefers: ['handling=strict'],
       example: { body: { filter: { 'attribute_values.city': 'London' } } },

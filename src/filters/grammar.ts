@@ -89,3 +89,23 @@ export type Measured = { op: '$count' } | { op: Exclude<LinkMeasure, '$count'>; 
 /** The stack of the entities at the other end. */
 export const otherEndOf = ({ attribute, isIncoming }: Pick<Linked, 'attribute' | 'isIncoming'>): number =>
   isIncoming ? attribute.owner_stack_id : attribute.target_stack_id
+
+/** A part of a filter, the stack whose entities it tests, and the number of relationships that lead there. */
+export type Visited = { condition: Condition; stack_id: number; relationDepth: number }
+
+/** Visits a condition and all that it is made of, each before its parts. */
+export function* visit(condition: Condition, stack_id: number, relationDepth = 0): Generator<Visited> {
+  yield { condition, stack_id, relationDepth }
+  switch (condition.kind) {
+    case 'all':
+    case 'any':
+      for (const inner of condition.conditions) yield* visit(inner, stack_id, relationDepth)
+      break
+    case 'not':
+      yield* visit(condition.condition, stack_id, relationDepth)
+      break
+    case 'related':
+    case 'measured':
+      yield* visit(condition.condition, otherEndOf(condition), relationDepth + 1)
+  }
+}

@@ -3,7 +3,7 @@ import { statement, type Transaction } from '../db/db.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
 import { type Fragment, Parameter, render, sql } from './fragment.ts'
-import { type Condition, otherEndOf } from './grammar.ts'
+import { type Condition, visit } from './grammar.ts'
 import { planWithValuesSql } from './reading.ts'
 
 /** One statement tests at most so many conditions, so that its text stays small. */
@@ -87,42 +87,16 @@ export type RelationshipLevel = { outgoing: Set<number>; incoming: Set<number> }
  */
 export function relationshipLevels(conditions: readonly Condition[], definitions: Definitions): RelationshipLevel[] {
   const levels: RelationshipLevel[] = []
-  for (const condition of conditions) addRelationships(condition, definitions, peopleStackId, 0, levels)
-  return levels
-}
-
-function addRelationships(
-  condition: Condition,
-  definitions: Definitions,
-  stack_id: number,
-  level: number,
-  levels: RelationshipLevel[],
-): void {
-  const add = (direction: keyof RelationshipLevel, id: number) => {
-    levels[level] ??= { outgoing: new Set(), incoming: new Set() }
-    levels[level][direction].add(id)
-  }
-  switch (condition.kind) {
-    case 'all':
-    case 'any':
-      for (const inner of condition.conditions) addRelationships(inner, definitions, stack_id, level, levels)
-      break
-    case 'not':
-      addRelationships(condition.condition, definitions, stack_id, level, levels)
-      break
-    case 'related':
-    case 'measured':
+  for (const { condition, stack_id, relationDepth } of conditions.flatMap(each => [...visit(each, peopleStackId)])) {
+    const add = (direction: keyof RelationshipLevel, id: number) => {
+      levels[relationDepth] ??= { outgoing: new Set(), incoming: new Set() }
+      levels[relationDepth][direction].add(id)
+    }
+    if (condition.kind === 'related' || condition.kind === 'measured')
       add(condition.isIncoming ? 'incoming' : 'outgoing', condition.attribute.id)
-      addRelationships(condition.condition, definitions, otherEndOf(condition), level + 1, levels)
-      break
-    case 'field':
-      // The value of a relationship is the name of its targets.
-      if (condition.field.kind === 'attribute')
-        for (const { id } of definitions.relationships.get(stack_id)?.get(condition.field.key) ?? [])
-          add('outgoing', id)
-      break
-    case 'consents':
-    case 'contactable':
-      break
+    // The value of a relationship is the name of its targets.
+    if (condition.kind === 'field' && condition.field.kind === 'attribute')
+      for (const { id } of definitions.relationships.get(stack_id)?.get(condition.field.key) ?? []) add('outgoing', id)
   }
+  return levels
 }

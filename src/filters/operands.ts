@@ -16,15 +16,16 @@ export function testFrom(type: OperandType, operator: string, given: unknown, cl
   if (operator === '$anniversary') return anniversary(type, given, clock)
   if (type.equalsTexts && equalities.includes(operator) && [given].flat().some(isRelativeTime))
     return invalid(`is a relative time, but ${operator} compares a datetime as it was written: use $gte and $lt`)
+  const isList = operator === '$in' || operator === '$nin'
+  if (isList && Array.isArray(given) && given.length > filterLimits.listElements)
+    return invalid(`must have at most ${filterLimits.listElements} elements`)
   const absolute = absoluteOf(type, given, clock)
   if ('fault' in absolute) return absolute
   const { operand } = absolute
   if (operator === '$exists')
     return typeof operand === 'boolean' ? { operator, operand } : invalid('must be true or false')
-  if (operator === '$in' || operator === '$nin') {
+  if (isList) {
     if (!Array.isArray(operand)) return invalid('must be an array')
-    if (operand.length > filterLimits.listElements)
-      return invalid(`must have at most ${filterLimits.listElements} elements`)
     for (const [index, element] of operand.entries()) {
       const fault = element === null ? undefined : type.equality(element)
       if (fault) return invalid(fault.message, index, ...fault.path)

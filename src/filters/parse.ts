@@ -1,5 +1,5 @@
 import { pointer, refuse } from '../errors.ts'
-import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { consentFault, consentFromQuery, contactableQuestion } from './consent-operands.ts'
 import { fieldOf } from './fields.ts'
 import {
@@ -16,7 +16,6 @@ import {
   otherEndOf,
   type Quantifier,
   quantifiers,
-  type RelationshipAttribute,
   type Test,
 } from './grammar.ts'
 import { incomingAttribute, incomingPrefix } from './incoming.ts'
@@ -30,10 +29,14 @@ import { type FieldMeasure, measureFault, typedFieldOf } from './typed-field.ts'
 /** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
 export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string }
 
-/** A parsed filter and the undeclared keys that it names. */
+/** The tests of an attribute's values that every match has to pass, or one of several, at a place in the filter. */
+export type TestedAttribute = { attribute: Attribute; tests: readonly Test[]; path: string; segment?: string }
+
+/** A parsed filter, the undeclared keys that it names, and the attributes whose indexes could find its matches. */
 export type ParsedFilter = {
   condition: Condition
   undeclared: UndeclaredKey[]
+  tested: TestedAttribute[]
   /** The time of which the filter asks, in RFC 3339. Undefined if it names no relative time. */
   evaluated_at?: string | undefined
   /** The stacks that the request reads besides those of the filter. */
@@ -67,6 +70,9 @@ type ParseContext = {
   counted: { conditions: number; relativeTimes: number }
   /** Collected over the whole filter. */
   undeclared: UndeclaredKey[]
+  tested: TestedAttribute[]
+  /** Whether an index could find the matches of this part: not under `$not`, `$none` and `$every`. */
+  mayUseIndex: boolean
 }
 
 type BoundFrom = 'body' | 'query'
@@ -118,13 +124,13 @@ function contextOf(
     ...{ definitions, stack_id, boundFrom, path, segments: undefined, ofSegment, depth: 1, relationDepth: 0 },
     clock: { nowMs, timeZone: definitions.time_zone },
     counted: { conditions: 0, relativeTimes: 0 },
-    undeclared: [],
+    ...{ undeclared: [], tested: [], mayUseIndex: true },
   }
 }
 
-function parsedIn({ counted, undeclared, clock }: ParseContext, condition: Condition): ParsedFilter {
+function parsedIn({ counted, undeclared, tested, clock }: ParseContext, condition: Condition): ParsedFilter {
   const evaluated_at = counted.relativeTimes > 0 ? new Date(clock.nowMs).toISOString() : undefined
-  return { condition, undeclared, evaluated_at }
+  return { condition, undeclared, tested, evaluated_at }
 }
 
 function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'>, message: string): never {
@@ -155,7 +161,7 @@ function parseObject(filter: unknown, context: ParseContext): Condition {
 
 function parseMember(key: string, operand: unknown, context: ParseContext): Condition {
   const deeper = { ...context, depth: context.depth + 1 }
-  if (key === '$not') return { kind: 'not', condition: parseObject(operand, deeper) }
+  if (key === '$not') return { kind: 'not', condition: parseObject(operand, { ...deeper, mayUseIndex: false }) }
   if (key === '$and' || key === '$or') {
     if (!Array.isArray(operand)) return throwInvalid(context, 'must be an array of filters')
     const conditions = operand.map((filter, index) => parseObject(filter, within(deeper, index)))
@@ -191,24 +197,22 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
       context,
       `is not a field of a ${context.stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
     )
-  if (field.kind === 'attribute' && !context.definitions.declared.get(context.stack_id)?.has(field.key))
-    context.undeclared.push({
-      ...{ stack_id: context.stack_id, key: field.key, path: pointer(...context.path) },
-      ...(context.segments && { segment: context.segments.chain.at(-1)! }),
-    })
+  const attribute =
+    field.kind === 'attribute' ? context.definitions.declared.get(context.stack_id)?.get(field.key) : undefined
+  const place = { path: pointer(...context.path), ...(context.segments && { segment: context.segments.chain.at(-1)! }) }
+  if (field.kind === 'attribute' && !attribute)
+    context.undeclared.push({ stack_id: context.stack_id, key: field.key, ...place })
   const type = operandTypeOf(field, context.definitions, context.stack_id)
-  if (!isObject(operand) || isRelativeTime(operand))
-    return { kind: 'field', field, tests: [parseTest(type, '$eq', operand, context)] }
-  const operators = Object.entries(operand)
-  if (operators.length === 0) return throwInvalid(context, 'must have at least one operator')
-  const tests = operators
-    .filter(([name]) => !isQuantifier(name))
-    .map(([name, value]) => parseTest(type, name, value, within(context, name)))
-  const related = operators.flatMap(([name, value]): Condition[] => {
-    if (!isQuantifier(name)) return []
+  const [quantified, tested] = isObject(operand) ? partition(operand, isQuantifier) : [{}, operand]
+  const isRelated = Object.keys(quantified).length > 0
+  const tests = isRelated && Object.keys(tested as object).length === 0 ? [] : parseTests(type, tested, context)
+  if (attribute && context.mayUseIndex) context.tested.push({ attribute, tests, ...place })
+  const related = Object.entries(quantified).flatMap(([name, value]): Condition[] => {
     const inner = within(context, name)
     countCondition(inner)
-    return [parseRelated(field.kind === 'attribute' ? field.key : undefined, name, value, inner)]
+    const relationship = attribute && isRelationship(attribute) ? attribute : undefined
+    const ends = { attribute: relationship ?? throwInvalid(inner, 'applies only to a declared relationship') }
+    return [parseRelated({ ...ends, isIncoming: false }, name as Quantifier, value, inner)]
   })
   const conditions = [...(tests.length > 0 ? [{ kind: 'field', field, tests } as const] : []), ...related]
   return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
@@ -229,14 +233,14 @@ function countCondition(context: ParseContext) {
 }
 
 function parseRelated(
-  key: string | undefined,
+  ends: Omit<Linked, 'condition'>,
   quantifier: Quantifier,
   filter: unknown,
   context: ParseContext,
 ): Condition {
-  const attribute = relationshipOf(key, context) ?? throwInvalid(context, 'applies only to a declared relationship')
-  const ends = { attribute, isIncoming: false }
-  return { kind: 'related', quantifier, ...ends, condition: parseObject(filter, atOtherEnd(ends, context)) }
+  const there = atOtherEnd(ends, context)
+  const mayUseIndex = there.mayUseIndex && quantifier === '$some'
+  return { kind: 'related', quantifier, ...ends, condition: parseObject(filter, { ...there, mayUseIndex }) }
 }
 
 /** The context of a filter on the entities at the other end of links. */
@@ -263,7 +267,7 @@ function parseIncoming(name: string, operand: unknown, context: ParseContext): C
     const inner = within(there, operator)
     if (isQuantifier(operator)) {
       countCondition(inner)
-      return [{ kind: 'related', quantifier: operator, ...ends, condition: parseObject(value, inner) }]
+      return [parseRelated(ends, operator, value, within(context, operator))]
     }
     if (!isLinkMeasure(operator)) return throwInvalid(inner, `is not an operator here: use ${incomingOperators}`)
     return parseMeasured(operator, value, inner).map(measured => ({
@@ -311,14 +315,6 @@ function sortingMeasure({ op, field: name }: MeasuredSortBody['measure'], contex
   if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
   if (typed.type === 'text') throwInvalid(inner, `is a text: a page is sorted by numbers, dates and times`)
   return { op: `$${op}`, field: typed.field, type: typed.type }
-}
-
-function relationshipOf(
-  key: string | undefined,
-  { definitions, stack_id }: ParseContext,
-): RelationshipAttribute | undefined {
-  const attribute = key === undefined ? undefined : definitions.declared.get(stack_id)?.get(key)
-  return attribute && isRelationship(attribute) ? attribute : undefined
 }
 
 function parseConsents(operand: unknown, context: ParseContext): Condition {

@@ -6,7 +6,7 @@ import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import type { Rendered } from './fragment.ts'
 import { withIndexAdvice } from './index-advice.ts'
-import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
+import { type ParsedFilter, parseFilter, type TestedAttribute, type UndeclaredKey } from './parse.ts'
 import { defaultSearchMs, findUnusedKeys } from './undeclared-keys.ts'
 
 export type FilterOptions = {
@@ -52,14 +52,15 @@ export async function underDefinitions<T>(
   request: FilterRequest,
   read: (reading: Reading) => Promise<T>,
 ): Promise<T> {
-  const { signal, stack_id: stackId, filter: value, boundFrom = 'body' } = request
+  const { signal } = request
   let definitions = await cachedDefinitions(contextOf(db, organization_id), signal)
   const attempt = async (previousError?: unknown) => {
     if (previousError) definitions = await reloadDefinitions(contextOf(db, organization_id), signal)
+    const reading = new Reading(db, definitions, request)
     try {
-      return await read(new Reading(db, definitions, request))
+      return await read(reading)
     } catch (error) {
-      throw withIndexAdvice(error, { value, stackId, boundFrom }, definitions)
+      throw withIndexAdvice(error, reading.tested)
     }
   }
   return retryConflicts(attempt, error => error instanceof DefinitionsChanged, signal)
@@ -68,6 +69,8 @@ export async function underDefinitions<T>(
 /** One attempt of {@link underDefinitions}. */
 export class Reading {
   readonly definitions: Definitions
+  /** The attributes that the parsed filters test. */
+  readonly tested: TestedAttribute[] = []
   readonly #db: Database
   readonly #request: FilterRequest
 
@@ -88,6 +91,7 @@ export class Reading {
     const { signal, authorize, rejectUnusedKeys } = this.#request
     return this.check(async () => {
       const parsed = parse()
+      this.tested.push(...parsed.tested)
       authorize?.(parsed)
       const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
       const unusedKeys = await findUnusedKeys(this.#db, this.definitions, parsed.undeclared, { signal, searchMs })

@@ -4,9 +4,6 @@ import { isWriting, type Scope } from '../scopes.ts'
 import type { BatchCall, Call, FollowingCall, StreamingCall } from './call.ts'
 import type { HandlerResult, StreamResult } from './result.ts'
 
-/** Checks a text in steps, each of which takes less than a millisecond. Throws a Fault. */
-export type CheckText = (text: string) => Generator<void, void>
-
 /** The check a path parameter must pass before the handler runs. A `count` is a number from 0, a `path` the rest of the path with its slashes. */
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'client_id' | 'number' | 'count' | 'path'
 
@@ -68,8 +65,6 @@ type RouteDescription = {
   /** Details beyond the summary, in Markdown. */
   description?: string
   body?: TSchema
-  /** Checks the text of a large JSON body for what is over a limit, before it is parsed. Throws a Fault of 400. */
-  checkText?: CheckText
   /** The shape of `data` on success. Tests validate every response against it; the service itself does not. */
   answer: TSchema
   /** The statuses of success with their descriptions, if there are others than 200. */

@@ -2,7 +2,6 @@ import type { Limits } from '../config.ts'
 import { type Detail, Fault } from '../errors.ts'
 import type { EntitySchemas } from '../filters/endpoints.ts'
 import { filterEntities } from '../filters/handlers.ts'
-import { throwIfOverFilterLimits } from '../filters/limits-in-text.ts'
 import { answerSchema } from '../filters/schema.ts'
 import { Type } from '../json-schema.ts'
 import { definitionCallOf, definitionWrite, throwInvalidField } from '../organizations/change-definitions.ts'
@@ -48,7 +47,6 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
         'A segment is a filter on people with a name. Other filters use it: `{"$segment": "key"}`. The change log tells who enters or ' +
         'leaves it: `GET /v1/changes?segment=key`.',
       body: newSegment,
-      checkText: throwIfOverFilterLimits,
       answer: writtenSegment,
       prefers: ['handling=strict'],
       successes: { 201: 'Created.' },
@@ -94,7 +92,6 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       description:
         'Another filter takes effect at once. The change log tells of it from then on, after its people were computed anew in the background.',
       body: segmentPatch,
-      checkText: throwIfOverFilterLimits,
       answer: writtenSegment,
       prefers: ['handling=strict'],
       handle: async call => {

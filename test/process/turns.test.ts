@@ -112,6 +112,15 @@ describe.each(Object.entries(sizes))(
   },
 )
 
+describe('no event-loop turn is long for a filter over its limits, with', () => {
+  const filters = {
+    'many operands': `{"filter":{"first_name":{"$in":[${fill(1_040_000, '"name #"')}]}}}`,
+    'many conditions': `{"filter":{"$or":[${fill(1_040_000, '{"first_name":"name #"}')}]}}`,
+    'many fields': `{"filter":{${fill(1_040_000, '"attribute_values.k#":1')}}}`,
+  }
+  it.each(Object.entries(filters))('%s', (_, body) => expectShortTurns('people/filter', body, { maxMs: maxReadTurnMs }))
+})
+
 /** A batch of as many operations as there may be. */
 const batchOf = (op: string, body: (index: number) => object, external_id?: string) =>
   JSON.stringify({ operations: Array.from({ length: 1_000 }, (_, index) => ({ op, external_id, body: body(index) })) })

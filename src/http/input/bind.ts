@@ -2,7 +2,6 @@ import type { TSchema } from 'typebox'
 import type { Limits } from '../../config.ts'
 import { refuse } from '../../errors.ts'
 import { yieldIfDue } from '../../event-loop.ts'
-import type { CheckText } from '../../route/route.ts'
 import { parseJson, parseLargeJson } from './json.ts'
 import { coerce, parseQuery } from './query.ts'
 import { trimAndCheck, trimAndCheckLarge } from './trim.ts'
@@ -57,13 +56,13 @@ export function isLarge(input: RawInput): input is RawInput & { body: Buffer } {
 /** As {@link bind}, for a large JSON body: yields to the event loop between its pieces. */
 export async function bindLarge(
   { body }: { body: Buffer },
-  { body: schema, checkText }: { body: TSchema; checkText?: CheckText | undefined },
+  { body: schema }: { body: TSchema },
   limits: Limits,
 ): Promise<Bound> {
   await yieldIfDue()
   const { properties = {} } = schema as { properties?: Record<string, { maxItems?: number }> }
   const maxElements = (key: string) => (Object.hasOwn(properties, key) ? properties[key]!.maxItems : undefined)
-  const parsed = (await parseLargeJson(body, limits, { checkText, maxElements })) as Record<string, unknown>
+  const parsed = (await parseLargeJson(body, limits, { maxElements })) as Record<string, unknown>
   await yieldIfDue()
   const value = await trimAndCheckLarge(parsed, limits)
   await yieldIfDue()

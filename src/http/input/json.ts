@@ -2,7 +2,6 @@ import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } f
 import { yieldIfDue } from '../../event-loop.ts'
 import { findUnseen } from '../../invisible-characters.ts'
 import { parseExactly } from '../../parse-json.ts'
-import type { CheckText } from '../../route/route.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
@@ -30,8 +29,6 @@ export function parseJson(bytes: Buffer, { jsonDepth }: JsonLimits): unknown {
 }
 
 type LargeJsonOptions = {
-  /** Checks the text before it is parsed, in steps. Throws a Fault of 400. */
-  checkText?: CheckText | undefined
   /** How many elements an array of the top level may have. */
   maxElements?: (key: string) => number | undefined
   /** The length of the pieces of a large array. One of the default takes up to 4 ms to parse. */
@@ -50,7 +47,6 @@ export async function parseLargeJson(
 ): Promise<unknown> {
   const { jsonDepth } = limits
   const text = await decodeLarge(bytes)
-  for (const _ of options.checkText?.(text) ?? []) await yieldIfDue()
   const found = await parseArrays(text, piece => parseQuickly(piece, jsonDepth - 1), limits, options)
   const value = found && (await parseQuicklyInSteps(found.rest, jsonDepth))
   if (value) return withArrays(value, found.arrays)

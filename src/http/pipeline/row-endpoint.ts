@@ -27,7 +27,6 @@ export type RowEndpoint = {
 type Input = {
   body: TSchema
   hasDefaults: boolean
-  checkText: Route['checkText'] | undefined
   limits: Limits
   validate: ReturnType<typeof compile>
 }
@@ -61,7 +60,7 @@ function laneOf({ method, streams }: Route, isWrite: boolean): Lane {
 /** The nesting level of an element within the body of a batch. */
 const itemDepth = 3
 
-function inputOf({ body, query, hasDefaults, checkText, item }: Route, limits: Limits): Input | undefined {
+function inputOf({ body, query, hasDefaults, item }: Route, limits: Limits): Input | undefined {
   const schema = body ?? query
   if (!schema) return undefined
   // An element of a batch may nest as deeply as a body. Its strings are checked with the element.
@@ -69,7 +68,6 @@ function inputOf({ body, query, hasDefaults, checkText, item }: Route, limits: L
   return {
     body: schema,
     hasDefaults: body === undefined || hasDefaults === true,
-    checkText,
     limits: item ? ofBatch : limits,
     validate: compileLater(schema),
   }
