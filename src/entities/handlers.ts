@@ -250,7 +250,7 @@ async function respondAsOf(
 
 /** Reads an entity that is too large for a batch. Returns undefined if it was deleted in between. */
 async function respondLarge(
-  { context: { db, organization_id }, memory, signal }: Call,
+  { context, memory, signal }: Call,
   stack_id: number,
   form: Pick<Identifiers, 'by'> & ReadForm,
   { identifier }: SerializedEntity,
@@ -259,7 +259,7 @@ async function respondLarge(
   const release = await memory.take(reservedBytes)
   try {
     const identifiers = [identifier]
-    const [entity] = await readSerialized(db, organization_id, stack_id, { ...form, identifiers }, signal)
+    const [entity] = await readSerialized(context, stack_id, { ...form, identifiers }, signal)
     if (entity) return { ...responseOf(entity as Whole, status, headers), release }
   } catch (error) {
     release()

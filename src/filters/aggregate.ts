@@ -16,9 +16,9 @@ export const groupByHashSql = statement('', 'set local enable_sort = off')
 
 /** Groups and measures the entities of a stack that pass a filter. Throws a Fault of 400 or 403, or 504 if the time is too short. */
 export async function aggregateEntities(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
-  const { db, caller, body } = call
+  const { context, body } = call
   const request = { stack_id, filter: body.filter ?? {}, ...filterOptionsOf(call, stack_id) }
-  const json = await underDefinitions(db, caller.organization.id, request, async reading => {
+  const json = await underDefinitions(context, request, async reading => {
     const { definitions } = reading
     const { parsed, notes } = await reading.parse(() => parseAggregate(body, definitions, stack_id, request))
     const row = await readGroups(reading, parsed, stack_id)

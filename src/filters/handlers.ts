@@ -1,5 +1,4 @@
 import type { Limits } from '../config.ts'
-import { contextOf } from '../db/context.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
@@ -65,19 +64,14 @@ async function answerFilter(
   call: Call<PageBody & { sort?: SortBody }>,
   request: FilteredRequest,
 ): Promise<HandlerResult> {
-  const { db, caller, body, limits } = call
+  const { context, body, limits } = call
   const { stack_id, filter = {}, sort, direction } = request
   const position = sort ? sortedPositionFrom(call, sort, request) : positionFrom(body, direction, stack_id, limits)
   const page = await pageOf(call, stack_id, position)
   const options = filterOptionsOf(call, stack_id)
   let notes: FilterNotes | undefined
   const readRows = async ({ isCounted, ...part }: PositionToRead) => {
-    const read = await readFilteredPage(
-      db,
-      caller.organization.id,
-      { stack_id, filter, sort, position: part, isCounted },
-      options,
-    )
+    const read = await readFilteredPage(context, { stack_id, filter, sort, position: part, isCounted }, options)
     notes = read.notes
     return read
   }
@@ -169,9 +163,8 @@ export async function relatedEntities(
   call: Call<RelatedBody>,
   sourceStackId: number,
 ): Promise<HandlerResult> {
-  const { db, caller, signal, body } = call
-  const organization_id = caller.organization.id
-  const definitions = await currentDefinitions(contextOf(db, organization_id), signal)
+  const { context, caller, signal, body } = call
+  const definitions = await currentDefinitions(context, signal)
   const stack_id = targetOf(body.target, definitions)
   const position = positionFrom(body, body.sorting_type, stack_id, call.limits)
   requireScope(caller, readScopeOf(stack_id))
@@ -179,7 +172,7 @@ export async function relatedEntities(
   const id = await findSource(kind, call, sourceStackId)
   const source = { id, stack_id, ...relationships }
   const page = await pageOf(call, stack_id, position)
-  return answerPage(call, page, part => readRelatedPage(db, definitions, source, part, signal))
+  return answerPage(call, page, part => readRelatedPage(context, definitions, source, part, signal))
 }
 
 function throwInvalidBody(path: string, message: string): never {
@@ -263,7 +256,7 @@ function relationshipsBetween(
 }
 
 async function findSource(kind: Pick<EntityKind, 'identifier' | 'noun'>, call: Call<unknown>, stack_id: number) {
-  const { db, caller, signal } = call
-  const id = await findEntity(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
+  const { context, signal } = call
+  const id = await findEntity(context, stack_id, addressOf(call, kind), signal)
   return id ?? refuse('not_found', `There is no such ${kind.noun}.`)
 }

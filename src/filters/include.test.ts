@@ -118,8 +118,7 @@ describe('include', () => {
     }
     const sourceIds = rows.map(({ id }) => id)
     const { included } = await readIncluded(
-      { ...service.db, query, root: service.db },
-      organization.id,
+      contextOf({ ...service.db, query, root: service.db }, organization.id),
       { relationships, isById: false },
       sourceIds,
     )

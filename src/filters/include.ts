@@ -1,4 +1,3 @@
-import { contextOf } from '../db/context.ts'
 import { type Included, type Relationship, readIncluded } from '../entities/read/included.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import {
@@ -16,24 +15,23 @@ import { readScopeOf } from './scopes.ts'
  * Throws a Fault of 400 with the path of each other key, and of 403 if the token may not read what a relationship leads to.
  */
 export async function includer(
-  { db, caller, signal }: Call<unknown>,
+  { context, caller, signal }: Call<unknown>,
   stack_id: number,
   { keys, isById }: { keys: readonly string[]; isById: boolean },
 ): Promise<(ids: readonly string[]) => Promise<Included>> {
-  const organization_id = caller.organization.id
   const resolve = (definitions: Definitions) => {
     const { relationships, details } = relationshipsOf(keys, definitions, stack_id)
     if (details.length > 0) refuse('invalid_parameter', 'The request includes what is no relationship.', { details })
     for (const { target_stack_id } of relationships) requireScope(caller, readScopeOf(target_stack_id))
     return { relationships, version: definitions.version }
   }
-  const cached = await cachedDefinitions(contextOf(db, organization_id), signal)
+  const cached = await cachedDefinitions(context, signal)
   const isKnown = relationshipsOf(keys, cached, stack_id).details.length === 0
-  let resolved = resolve(isKnown ? cached : await currentDefinitions(contextOf(db, organization_id), signal))
+  let resolved = resolve(isKnown ? cached : await currentDefinitions(context, signal))
   return async ids => {
     for (;;) {
       const { relationships } = resolved
-      const { included, definitions } = await readIncluded(db, organization_id, { relationships, isById }, ids, signal)
+      const { included, definitions } = await readIncluded(context, { relationships, isById }, ids, signal)
       if (definitions.version <= resolved.version) return included
       // A relationship may have been archived or declared again since.
       resolved = resolve(definitions)

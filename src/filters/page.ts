@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
 import type { RowsOfPage } from '../entities/read/entity-reader.ts'
 import type { Position } from '../entities/read/pagination.ts'
 import { readIdPage } from './id-page.ts'
@@ -26,20 +26,19 @@ export type FilteredPage = RowsOfPage & { notes: FilterNotes }
  * sort, and a conflict if the definitions change during every attempt.
  */
 export function readFilteredPage(
-  db: Database,
-  organization_id: number,
+  context: Context,
   request: PageRequest,
   options: FilterOptions = {},
 ): Promise<FilteredPage> {
   const { sort, position, stack_id, filter } = request
-  return underDefinitions(db, organization_id, { stack_id, filter, ...options }, async reading => {
+  return underDefinitions(context, { stack_id, filter, ...options }, async reading => {
     const { parsed, notes } = await reading.parseFilter()
     const selection = { ...request, condition: parsed.condition }
     const { definitions } = reading
     if (!sort) return { ...(await readIdPage(reading, selection)), notes, definitions }
     const sorted = { ...selection, position: { ...position, direction: sort.direction ?? 'asc' } }
     if (!isMeasured(sort))
-      return { ...(await readSortedPage(db, reading, sort, sorted, options.signal)), notes, definitions }
+      return { ...(await readSortedPage(reading, sort, sorted, options.signal)), notes, definitions }
     const measure = await reading.parse(() => parseSortMeasure(sort, definitions, stack_id, options))
     const page = await readMeasuredPage(reading, sorted, measure.parsed.condition)
     return { ...page, notes: joined(notes, measure.notes), definitions }

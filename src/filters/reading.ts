@@ -1,5 +1,5 @@
-import { contextOf } from '../db/context.ts'
-import { awaitPipelined, type Database, type Statement, shape, statement } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
+import { awaitPipelined, type Statement, shape, statement } from '../db/db.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
@@ -47,16 +47,15 @@ type FilterRequest = FilterOptions & { stack_id: number; filter: unknown }
  * on indexes.
  */
 export async function underDefinitions<T>(
-  db: Database,
-  organization_id: number,
+  context: Context,
   request: FilterRequest,
   read: (reading: Reading) => Promise<T>,
 ): Promise<T> {
   const { signal } = request
-  let definitions = await cachedDefinitions(contextOf(db, organization_id), signal)
+  let definitions = await cachedDefinitions(context, signal)
   const attempt = async (previousError?: unknown) => {
-    if (previousError) definitions = await reloadDefinitions(contextOf(db, organization_id), signal)
-    const reading = new Reading(db, definitions, request)
+    if (previousError) definitions = await reloadDefinitions(context, signal)
+    const reading = new Reading(context, definitions, request)
     try {
       return await read(reading)
     } catch (error) {
@@ -71,11 +70,11 @@ export class Reading {
   readonly definitions: Definitions
   /** The attributes that the parsed filters test. */
   readonly tested: TestedAttribute[] = []
-  readonly #db: Database
+  readonly context: Context
   readonly #request: FilterRequest
 
-  constructor(db: Database, definitions: Definitions, request: FilterRequest) {
-    this.#db = db
+  constructor(context: Context, definitions: Definitions, request: FilterRequest) {
+    this.context = context
     this.definitions = definitions
     this.#request = request
   }
@@ -94,7 +93,10 @@ export class Reading {
       this.tested.push(...parsed.tested)
       authorize?.(parsed)
       const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
-      const unusedKeys = await findUnusedKeys(this.#db, this.definitions, parsed.undeclared, { signal, searchMs })
+      const unusedKeys = await findUnusedKeys(this.context.db, this.definitions, parsed.undeclared, {
+        signal,
+        searchMs,
+      })
       if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)
       return { parsed, notes: { unusedKeys, evaluated_at: parsed.evaluated_at } }
     })
@@ -106,7 +108,11 @@ export class Reading {
       return await work()
     } catch (fault) {
       const { organization_id } = this.definitions
-      const [head] = await this.#db.query<WithVersion>(readSchemaVersionSql, [organization_id], this.#request.signal)
+      const [head] = await this.context.db.query<WithVersion>(
+        readSchemaVersionSql,
+        [organization_id],
+        this.#request.signal,
+      )
       this.#compare(head)
       throw fault
     }
@@ -117,7 +123,7 @@ export class Reading {
    * Throws {@link DefinitionsChanged} if it is not.
    */
   async run<R extends WithVersion>({ text, values }: ShapeQuery): Promise<[R, ...R[]]> {
-    const rows = await this.#db.query<R>(shape(text), values, this.#request.signal)
+    const rows = await this.context.db.query<R>(shape(text), values, this.#request.signal)
     this.#compare(rows[0])
     return rows as [R, ...R[]]
   }
@@ -127,7 +133,7 @@ export class Reading {
    * definitions are not of it.
    */
   runPlanned(...queries: readonly PlannedQuery[]): Promise<object[][]> {
-    return this.#db.transaction(
+    return this.context.db.transaction(
       async tx => {
         const planning = tx.query(planWithValuesSql, [])
         const sent = queries.map(({ text, values, settings }) => ({

@@ -1,5 +1,5 @@
-import { contextOf } from '../db/context.ts'
-import { type Database, shape } from '../db/db.ts'
+import type { Context } from '../db/context.ts'
+import { shape } from '../db/db.ts'
 import type { RowsOfPage } from '../entities/read/entity-reader.ts'
 import { type Count, type PositionToRead, sizeToRead, startOf } from '../entities/read/pagination.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
@@ -16,13 +16,12 @@ export type RelatedQuery = { id: string; stack_id: number; outgoing: number[]; i
 
 /** Reads a page of the entities linked with one entity, each once, in order of id. */
 export async function readRelatedPage(
-  db: Database,
+  context: Context,
   definitions: Definitions,
   query: RelatedQuery,
   { isCounted, ...position }: PositionToRead,
   signal?: Signal,
 ): Promise<RowsOfPage> {
-  const { organization_id } = definitions
   const shown = shownRows(definitions, query.stack_id, position)
   const { order } = shown
   const isAfter = (id: Fragment) => shown.isAfter(id, startOf(position))
@@ -31,11 +30,11 @@ export async function readRelatedPage(
   const page = shown.page(shown.ofMatching, sql`${shown.schemaVersion} as schema_version${counting}`, order)
   const { text, values } = shown.render(sql`with matching as materialized (${linked}) ${page}`)
   type Row = { rows: string | null; schema_version: number } & Partial<Count>
-  const [row] = (await db.query<Row>(shape(text), values, signal)) as [Row]
+  const [row] = (await context.db.query<Row>(shape(text), values, signal)) as [Row]
   return {
     rows: row.rows ?? '',
     counted: countOf(row),
-    definitions: await definitionsAt(contextOf(db, organization_id), row.schema_version, signal),
+    definitions: await definitionsAt(context, row.schema_version, signal),
   }
 }
 

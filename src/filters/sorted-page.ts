@@ -1,5 +1,3 @@
-import { contextOf } from '../db/context.ts'
-import type { Database } from '../db/db.ts'
 import { beginSortIndex } from '../entities/indexes/sort-index.ts'
 import { compareByCodePoint, noValueTerm, sortTermOf } from '../entities/indexes/sort-terms.ts'
 import { type Count, type Position, sizeToRead } from '../entities/read/pagination.ts'
@@ -41,7 +39,6 @@ const scannedEntities = 5_000
  * background. Until then, the page is sorted from the rows. Throws a Fault of 400 if the field cannot sort.
  */
 export async function readSortedPage(
-  db: Database,
   reading: Reading,
   body: SortBody,
   selection: Selection,
@@ -51,7 +48,7 @@ export async function readSortedPage(
   const { stack_id } = selection
   const sort = await reading.check(() => parseSort(body, definitions, stack_id))
   const index = definitions.sort_indexes.get(stack_id)?.get(sort.name)
-  if (!index) await beginSortIndex(contextOf(db, definitions.organization_id), stack_id, sort.name, signal)
+  if (!index) await beginSortIndex(reading.context, stack_id, sort.name, signal)
   const pages = buildPages(reading, sort, index, selection)
   const counted = await pages.countLinked?.()
   const keys = (await readFewKeys(pages)) ?? (index?.ready ? undefined : await readAllKeys(pages))

@@ -16,15 +16,13 @@ type Sought = { kind: 'email' | 'mobile' | 'external_id'; key: string }
 
 /** Returns the people who have an email, a phone or an external identifier, in order of id. */
 export async function lookUpPeople(call: Call<LookupBody>): Promise<HandlerResult> {
-  const { context, db, caller, signal } = call
+  const { context, signal } = call
   const { default_country } = await currentDefinitions(context, signal)
   const sought = soughtIn(call.body, default_country)
   const position: Position = { direction: 'asc', size: maxPeople }
   return answerPage(call, { stack_id: peopleStackId, position }, part => {
     const { kind, key } = sought
-    return kind === 'external_id'
-      ? readByName(call, key, part)
-      : readPageOfKey(db, caller.organization.id, { kind, key }, part, signal)
+    return kind === 'external_id' ? readByName(call, key, part) : readPageOfKey(context, { kind, key }, part, signal)
   })
 }
 
@@ -49,15 +47,8 @@ async function readByName(
   external_id: string,
   { after_id }: Position,
 ): Promise<RowsOfPage> {
-  const { db, organization_id } = context
-  const id = after_id ? undefined : await findEntity(db, organization_id, peopleStackId, { external_id }, signal)
+  const id = after_id ? undefined : await findEntity(context, peopleStackId, { external_id }, signal)
   if (id === undefined) return { rows: '', definitions: await currentDefinitions(context, signal) }
-  const { rows, definitions } = await readPortion(
-    db,
-    organization_id,
-    peopleStackId,
-    { ids: [id], minBytes: 1 },
-    signal,
-  )
+  const { rows, definitions } = await readPortion(context, peopleStackId, { ids: [id], minBytes: 1 }, signal)
   return { rows: rows.filter(row => row !== null).join(''), definitions }
 }

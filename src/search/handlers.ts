@@ -50,19 +50,9 @@ export async function searchEntities(call: Call<SearchBody>, stack_id: number): 
 }
 
 /** Reads the rows of the entities that exist. Past the size of a whole page, it returns ids in place of rows. */
-async function readFound(
-  { context: { db, organization_id }, signal }: Call<SearchBody>,
-  stack_id: number,
-  found: string[],
-) {
+async function readFound({ context, signal }: Call<SearchBody>, stack_id: number, found: string[]) {
   if (found.length === 0) return undefined
-  const { rows, definitions } = await readPortion(
-    db,
-    organization_id,
-    stack_id,
-    { ids: found, minBytes: maxWholeBytes },
-    signal,
-  )
+  const { rows, definitions } = await readPortion(context, stack_id, { ids: found, minBytes: maxWholeBytes }, signal)
   const ids = found.filter((_, index) => rows[index] !== null)
   return { rows: [...rows.filter(row => row !== null), ...found.slice(rows.length)], ids, definitions }
 }

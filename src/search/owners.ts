@@ -99,13 +99,12 @@ async function readEntities(
   places: readonly Place[],
 ): Promise<(place: Place) => string | null | undefined> {
   const { context, signal, body } = call
-  const { db, organization_id } = context
   const entities = new Map<Place, string | null>()
   for (const [stack, found] of Map.groupBy(places, place => place.stack)) {
     const { stack_id } = stacks[stack]!
     const ids = found.map(({ id }) => id)
     const portion = { ids, minBytes: maxPageBytes }
-    const { rows, definitions } = await readPortion(db, organization_id, stack_id, portion, signal)
+    const { rows, definitions } = await readPortion(context, stack_id, portion, signal)
     const labels = body.labels ? await labeler(call, { stack_id })(ids) : undefined
     for (const [index, row] of rows.entries()) {
       const json = row === null ? null : printEntity(row, definitions, stack_id)

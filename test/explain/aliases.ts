@@ -70,7 +70,7 @@ export function testAliases(world: World): void {
       { 'attribute_values.referrer': { $some: { external_id: 'a7' } } },
     ]) {
       const request = { stack_id: 0, filter, position: { size: 10, direction: 'asc' as const } }
-      const sent = await statementsOf(service.db, merged.id, db => readFilteredPage(db, merged.id, request))
+      const sent = await statementsOf(service.db, merged.id, context => readFilteredPage(context, request))
       expect(sent).toHaveLength(1)
       const { rows, scanned, text } = await planOf(service.db, sent[0]!)
       expect(scanned, text).toEqual([])

@@ -38,8 +38,8 @@ export function testFilters(world: World): void {
     statementsOf(
       service.db,
       world.shop.id,
-      db =>
-        readFilteredPage(db, world.shop.id, {
+      context =>
+        readFilteredPage(context, {
           stack_id: 0,
           filter: {},
           ...request,

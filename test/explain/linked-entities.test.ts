@@ -128,7 +128,7 @@ describe.each<[string, Knowledge]>([
     const sentFor = (request: Partial<PageRequest>, change?: Parameters<typeof statementsOf>[3]) => {
       const { id } = tenants[name].shop
       const page = { stack_id: 0, filter: {}, position: { direction: 'desc', size } as const, ...request }
-      return statementsOf(service.db, id, db => readFilteredPage(db, id, page), change)
+      return statementsOf(service.db, id, context => readFilteredPage(context, page), change)
     }
 
     /** Expects that no step reads more rows than the organization has. PostgreSQL rounds the rows of each loop that a filter removes. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Database, Statement } from '../../src/db/db.ts'
+import type { Context } from '../../src/db/context.ts'
+import type { Statement } from '../../src/db/db.ts'
 import { readPortion } from '../../src/entities/read/entity-reader.ts'
 import { readIncludedSql } from '../../src/entities/read/included-sql.ts'
 import { readLabelsSql } from '../../src/entities/read/labels-sql.ts'
@@ -21,7 +22,7 @@ export function testPages(world: World): void {
     expectReads(world.service.db, sent, [world.shop.id, ...values], max)
 
   /** The plan of the only statement of a shape that a read sends. */
-  async function planFor(read: (db: Database) => Promise<unknown>) {
+  async function planFor(read: (context: Context) => Promise<unknown>) {
     const sent = await statementsOf(world.service.db, world.shop.id, read)
     expect(sent).toHaveLength(1)
     return planOf(world.service.db, sent[0]!)
@@ -40,7 +41,7 @@ export function testPages(world: World): void {
   /** The plan of a page of all people. */
   const planOfPage = (...place: Parameters<typeof positionOf>) => {
     const request = { stack_id: 0, filter: {}, position: positionOf(...place) }
-    return planFor(db => readFilteredPage(db, world.shop.id, request))
+    return planFor(context => readFilteredPage(context, request))
   }
 
   /** The plan of a page of the people that are linked with one by the attribute `referrer`, and of their number. */
@@ -48,7 +49,7 @@ export function testPages(world: World): void {
     const { definitions, attributes } = world
     const [outgoing, incoming] = [[attributes.referrer!], [attributes.referrer!]]
     const query = { id: personId(7), stack_id: 0, outgoing, incoming }
-    return planFor(db => readRelatedPage(db, definitions, query, { ...positionOf(...place), isCounted }))
+    return planFor(context => readRelatedPage(context, definitions, query, { ...positionOf(...place), isCounted }))
   }
 
   describe('a page of 50 whole people', () => {
@@ -79,7 +80,7 @@ export function testPages(world: World): void {
 
     it('reads a portion of it by the ids', async () => {
       const portion = { ids: personIds(1, 50), minBytes: limit, projection: projectionOf(fields, 0) }
-      expectPlan(await planFor(db => readPortion(db, world.shop.id, 0, portion)), maxRows)
+      expectPlan(await planFor(context => readPortion(context, 0, portion)), maxRows)
     })
   })
 

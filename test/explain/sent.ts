@@ -1,4 +1,4 @@
-import { contextOf } from '../../src/db/context.ts'
+import { type Context, contextOf } from '../../src/db/context.ts'
 import type { Database, Statement } from '../../src/db/db.ts'
 import { shapePrefix } from '../../src/db/prepared.ts'
 import { reloadDefinitions } from '../../src/organizations/definitions.ts'
@@ -15,7 +15,7 @@ type Change = (rows: object[], sent: readonly Sent[]) => object[]
 export async function statementsOf(
   db: Database,
   organization_id: number,
-  read: (db: Database) => Promise<unknown>,
+  read: (context: Context) => Promise<unknown>,
   change: Change = rows => rows,
 ): Promise<Sent[]> {
   const sent: Sent[] = []
@@ -42,6 +42,6 @@ export async function statementsOf(
   }
   // A read under outdated definitions would send its statements again.
   await reloadDefinitions(contextOf(db, organization_id))
-  await read({ ...db, root: db, query, transaction })
+  await read(contextOf({ ...db, root: db, query, transaction }, organization_id))
   return sent
 }

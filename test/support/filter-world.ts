@@ -133,12 +133,13 @@ export async function createDataset(organization: { send: Send }, seed: number):
 
 /** Reads all entities of an organization, as reads return them. */
 export async function readDataset({ db, sql }: Service, organization_id: number): Promise<Dataset> {
-  const definitions = await currentDefinitions(contextOf(db, organization_id))
+  const context = contextOf(db, organization_id)
+  const definitions = await currentDefinitions(context)
   const entities = new Map<string, StoredEntity>()
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
     const selectIds = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
     const ids = (await sql<{ id: string }>(selectIds, [organization_id, stack_id])).map(({ id }) => id)
-    const found = await readSerialized(db, organization_id, stack_id, { by: 'id', identifiers: ids })
+    const found = await readSerialized(context, stack_id, { by: 'id', identifiers: ids })
     const textById = new Map(found.map(({ identifier, json }) => [identifier, json!]))
     for (const id of ids) {
       entities.set(id, { stack_id, id, json: JSON.parse(textById.get(id)!), links: await linksOf(id) })

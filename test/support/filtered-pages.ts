@@ -1,3 +1,4 @@
+import { contextOf } from '../../src/db/context.ts'
 import type { Database } from '../../src/db/db.ts'
 import { idsOfPage } from '../../src/entities/read/entity-json.ts'
 import { type FilteredPage, type PageRequest, readFilteredPage } from '../../src/filters/page.ts'
@@ -11,7 +12,7 @@ export async function readPageIds(
   options: FilterOptions = {},
 ): Promise<FilteredPage & { ids: string[]; has_more: boolean }> {
   const { size } = request.position
-  const page = await readFilteredPage(db, organization_id, request, options)
+  const page = await readFilteredPage(contextOf(db, organization_id), request, options)
   const ids = idsOfPage(page.rows, size + 1)
   return { ...page, ids: ids.slice(0, size), has_more: ids.length > size }
 }

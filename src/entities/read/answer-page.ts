@@ -130,13 +130,13 @@ async function readIds(readRows: ReadRows, position: Position): Promise<Ids> {
 type Source = { readRows: ReadRows; first: FirstRead; release: Release }
 
 async function* pageParts(
-  { db, caller, signal, within }: Call<unknown>,
+  { context, signal, within }: Call<unknown>,
   { stack_id, position, include, lastMembers }: PageRequest,
   { readRows, first, release }: Source,
 ): AsyncGenerator<Buffer> {
   const { projection } = position
   const readNext = (ids: string[]) =>
-    within(() => readPortion(db, caller.organization.id, stack_id, { ids, minBytes: portionBytes, projection }, signal))
+    within(() => readPortion(context, stack_id, { ids, minBytes: portionBytes, projection }, signal))
   let remaining = position.size
   let end: PageEnd = { ...position, has_more: true }
   let ids: Ids | undefined = first.ids()

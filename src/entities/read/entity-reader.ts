@@ -1,5 +1,5 @@
-import { contextOf } from '../../db/context.ts'
-import type { Database, Transaction } from '../../db/db.ts'
+import type { Context } from '../../db/context.ts'
+import type { Transaction } from '../../db/db.ts'
 import { type Definitions, definitionsAt, peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import { printEntity } from './entity-json.ts'
@@ -37,15 +37,15 @@ const maxBatchCharacters = 4 * 1024 * 1024
 
 /** Reads a page of the people with an email or phone, by its key. */
 export async function readPageOfKey(
-  db: Database,
-  organization_id: number,
+  context: Context,
   { kind, key }: { kind: keyof typeof readPageByKey; key: string },
   position: Position,
   signal?: Signal,
 ): Promise<RowsOfPage> {
+  const { db, organization_id } = context
   const values = [organization_id, key, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
   const [page] = await db.query<WithSchemaVersion & { rows: string | null }>(readPageByKey[kind], values, signal)
-  const definitions = await definitionsAt(contextOf(db, organization_id), page!.schema_version, signal)
+  const definitions = await definitionsAt(context, page!.schema_version, signal)
   return { rows: page!.rows ?? '', definitions }
 }
 
@@ -54,17 +54,17 @@ export async function readPageOfKey(
  * is null if its entity no longer exists.
  */
 export async function readPortion(
-  db: Database,
-  organization_id: number,
+  context: Context,
   stack_id: number,
   { ids, minBytes, projection }: { ids: readonly string[]; minBytes: number; projection?: Projection | undefined },
   signal?: Signal,
 ): Promise<{ rows: (string | null)[]; definitions: Definitions }> {
+  const { db, organization_id } = context
   const values = [organization_id, stack_id, ids, minBytes]
   const portion = projection
     ? await readProjectedPortion(db, values, projection, signal)
     : await db.query<PortionRow>(readPortionSql, values, signal)
-  const definitions = await definitionsAt(contextOf(db, organization_id), newestVersion(portion), signal)
+  const definitions = await definitionsAt(context, newestVersion(portion), signal)
   return { rows: portion.map(({ row }) => row), definitions }
 }
 
@@ -78,12 +78,12 @@ export type ReadForm = { maxRowBytes?: number; isById?: boolean }
  * person are looked up among the further ones. The process may not know yet that the organization has any.
  */
 export async function readSerialized(
-  db: Database,
-  organization_id: number,
+  context: Context,
   stack_id: number,
   { by, identifiers, maxRowBytes = unlimitedRowBytes, isById = false }: Identifiers & ReadForm,
   signal?: Signal,
 ): Promise<SerializedEntity[]> {
+  const { db, organization_id } = context
   const values = [organization_id, stack_id, identifiers, maxRowBytes, isById]
   const rows = await db.query<SerializedRow>(readByIdentifier[by], values, signal)
   if (stack_id === peopleStackId && rows.length < identifiers.length) {
@@ -93,7 +93,7 @@ export async function readSerialized(
     if (missing.length > 0)
       rows.push(...(await db.query<SerializedRow>(readPeopleByAnyIdentifier[by], byFurther, signal)))
   }
-  const definitions = await definitionsAt(contextOf(db, organization_id), newestVersion(rows), signal)
+  const definitions = await definitionsAt(context, newestVersion(rows), signal)
   return serialize(rows, definitions, stack_id, isById)
 }
 

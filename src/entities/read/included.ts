@@ -1,5 +1,4 @@
-import { contextOf } from '../../db/context.ts'
-import type { Database } from '../../db/db.ts'
+import type { Context } from '../../db/context.ts'
 import { refuse } from '../../errors.ts'
 import { type Attribute, type Definitions, definitionsAt } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
@@ -31,19 +30,19 @@ type IncludedRow = {
  * left out. Throws a Fault of 400 if they are too many or too large.
  */
 export async function readIncluded(
-  db: Database,
-  organization_id: number,
+  context: Context,
   { relationships, isById }: { relationships: readonly Relationship[]; isById: boolean },
   ids: readonly string[],
   signal?: Signal,
 ): Promise<{ included: Included; definitions: Definitions }> {
+  const { db, organization_id } = context
   const attributeIds = relationships.map(({ id }) => id)
   const values = [organization_id, ids, attributeIds, maxIncluded, maxIncludedBytes, isById]
   const [read] = await db.query<IncludedRow>(readIncludedSql, values, signal)
   const { links, rows, octets, schema_version } = read!
   if (links.length > maxIncluded) throwTooMany(`${maxIncluded.toLocaleString('en')} entities`)
   if (octets > maxIncludedBytes) throwTooMany('8 MiB')
-  const definitions = await definitionsAt(contextOf(db, organization_id), schema_version, signal)
+  const definitions = await definitionsAt(context, schema_version, signal)
   const stackOf = stacksOf(relationships, links)
   const targets = printEach(rows ?? '', definitions, stackOf, isById ? wholeById : undefined)
   return { included: includedOf(relationships, ids, links, targets), definitions }

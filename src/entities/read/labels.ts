@@ -1,5 +1,4 @@
-import { contextOf } from '../../db/context.ts'
-import type { Database } from '../../db/db.ts'
+import type { Context } from '../../db/context.ts'
 import {
   type Attribute,
   cachedDefinitions,
@@ -56,23 +55,18 @@ export type LabeledPage = {
  * Returns how to read the labels of the entities of a page and of the targets of the relationships that it shows, by one statement. The
  * label of what the token may not read is its identifier, which the page shows anyway.
  */
-export function labeler({ db, caller, signal }: Call<unknown>, page: LabeledPage) {
+export function labeler({ context, caller, signal }: Call<unknown>, page: LabeledPage) {
   const isReadable = (stack_id: number) =>
     caller.scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read')
   return async (ids: readonly string[]): Promise<Included> => {
-    const { read, definitions, shown } = await readLabels(db, caller.organization.id, page, ids, signal)
+    const { read, definitions, shown } = await readLabels(context, page, ids, signal)
     return new Labels(read, definitions, isReadable).membersOf(page, ids, shown)
   }
 }
 
-async function readLabels(
-  db: Database,
-  organization_id: number,
-  page: LabeledPage,
-  ids: readonly string[],
-  signal: Signal,
-) {
-  let definitions = await cachedDefinitions(contextOf(db, organization_id), signal)
+async function readLabels(context: Context, page: LabeledPage, ids: readonly string[], signal: Signal) {
+  const { db, organization_id } = context
+  let definitions = await cachedDefinitions(context, signal)
   for (;;) {
     const shown = shownRelationships(page, definitions)
     const own = [...shown, ...namedRelationships(page.stack_id, definitions)]
@@ -95,7 +89,7 @@ async function readLabels(
       signal,
     )
     if (read!.schema_version <= definitions.version) return { read: read!, definitions, shown }
-    definitions = await definitionsAt(contextOf(db, organization_id), read!.schema_version, signal)
+    definitions = await definitionsAt(context, read!.schema_version, signal)
   }
 }
 

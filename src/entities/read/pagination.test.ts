@@ -25,7 +25,11 @@ beforeAll(async () => {
 type Read = (position: Position) => Promise<{ ids: string[]; has_more: boolean }>
 
 async function printedPage(stack_id: number, position: Position) {
-  const { rows, definitions } = await readFilteredPage(service.db, organization.id, { stack_id, filter: {}, position })
+  const { rows, definitions } = await readFilteredPage(contextOf(service.db, organization.id), {
+    stack_id,
+    filter: {},
+    position,
+  })
   return printPage(rows, position.size, { definitions, stack_id, maxBytes: Number.POSITIVE_INFINITY })!
 }
 
@@ -124,7 +128,7 @@ it('returns each related entity once, in both directions, without deleted ones',
   const relatedNames = async (outgoing: number[], incoming: number[], direction: 'asc' | 'desc', size: number) => {
     const read: Read = async position => {
       const source = { id, stack_id: 0, outgoing, incoming }
-      const { rows } = await readRelatedPage(service.db, definitions, source, position)
+      const { rows } = await readRelatedPage(contextOf(service.db, organization.id), definitions, source, position)
       const ids = idsOfPage(rows, position.size + 1)
       return { ids: ids.slice(0, position.size), has_more: ids.length > position.size }
     }

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/db.ts'
+import type { Context } from '../../db/context.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import type { Projection } from './projection.ts'
@@ -41,8 +41,7 @@ export const sizeToRead = ({ size }: Position): number => size + 1
  * further identifier.
  */
 export async function findEntity(
-  db: Database,
-  organization_id: number,
+  { db, organization_id }: Context,
   stack_id: number,
   address: { id: string } | { external_id: string },
   signal?: Signal,

@@ -191,13 +191,13 @@ export function readQueued(
 }
 
 function createReadQueue(
-  { db, organization_id }: Context,
+  context: Context,
   stack_id: number,
   form: { by: 'id' | 'external_id'; isById: boolean },
 ): Queue<string, SerializedEntity | undefined> {
   const run = async (identifiers: string[], signal: Signal): Promise<Result<SerializedEntity | undefined>[]> => {
     const selection = { ...form, identifiers, maxRowBytes: maxBatchedRowBytes }
-    const entities = await readSerialized(db, organization_id, stack_id, selection, signal)
+    const entities = await readSerialized(context, stack_id, selection, signal)
     const found = new Map(entities.map(entity => [entity.identifier, entity]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }
@@ -207,6 +207,6 @@ function createReadQueue(
     bytesLimit,
     secondFrom: secondReadFrom,
     rollsBackOnAbort: false,
-    watch: watch('read', db),
+    watch: watch('read', context.db),
   })
 }
