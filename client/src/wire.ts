@@ -2605,7 +2605,7 @@ export type UndoLeft = {
   external_id: string | null
   /** `people`, or the key of a stack. */
   owner: string
-  /** A JSON Pointer to the field. Null: the whole entity. */
+  /** A JSON Pointer to the field. `/aliases`: further identifiers. Null: the whole entity. */
   path: string | null
   /** `changed_since` and `linked_since`: by anything but the import. `gone`: deleted, merged or erased. `consents`: answers stay. `state`: an entity stays active. `definition_changed`: the attribute is another one now. `log_emptied`: the values before are not in the log any more. `refused`: see `message`. */
   reason:

@@ -4,13 +4,13 @@ import type { Reading } from '../db/context.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
 import { pastTimeOf } from '../instant.ts'
-import { listToJson } from '../list-json.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import type { Operation } from '../organizations/logged-changes.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { personOf } from '../person-addresses.ts'
 import { mobileKey } from '../phone-numbers.ts'
 import type { Call } from '../route/call.ts'
+import { listResult } from '../route/list-result.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
 import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from './contactable-sql.ts'
@@ -79,11 +79,11 @@ export async function answerContactableMany({
           text_sha256: text_sha256?.[row.evidence?.text_version ?? 0] ?? null,
         })
   await yieldIfDue()
-  const items = await listToJson(rows, (row, index) => ({
+  const itemOf = (row: ManyFactsRow, index: number) => ({
     external_id: external_ids[index]!,
     ...decideContact({ person: contactOf(row), purpose, answer: answerOf(row) }),
-  }))
-  return { status: 200, json: `{"items":${items},"sequence":${head}}` }
+  })
+  return listResult(rows, itemOf, `"sequence":${head}`)
 }
 
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */

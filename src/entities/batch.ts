@@ -6,8 +6,8 @@ import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse
 import { yieldIfDue } from '../event-loop.ts'
 import { otherRequestRefusal } from '../idempotency/kept-responses.ts'
 import { Type } from '../json-schema.ts'
-import { listToJson } from '../list-json.ts'
 import type { BatchCall, Call, Keyed, StoredResponse } from '../route/call.ts'
+import { listResult } from '../route/list-result.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
@@ -71,9 +71,9 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
   if (call.isDryRun) return respondDryRun(kind, call, items)
   const { outcomes, isReplayed } = await (call.body.atomic ? runAtomic : runEach)(call, items)
   call.written.sequence = Math.max(0, ...outcomes.map(outcome => ('done' in outcome ? outcome.done.sequence : 0)))
-  const resultItems = await listToJson(outcomes, (outcome, index) => batchResult(kind, outcome, index))
-  const json = `{"items":${resultItems},"failed":${countFailed(outcomes)}}`
-  return isReplayed ? call.keyed!.replay({ status: 200, headers: {}, body: json }) : { status: 200, json }
+  const itemOf = (outcome: Outcome, index: number) => batchResult(kind, outcome, index)
+  const result = await listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)}`)
+  return isReplayed ? call.keyed!.replay({ status: 200, headers: {}, body: result.pieces.join('') }) : result
 }
 
 /** The outcome of each operation, and whether all of them are those of an earlier request with the same Idempotency-Key. */
@@ -94,14 +94,13 @@ async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchIt
     const { outcomes: written, isTooLarge } = await dryRun(context, writes, options)
     const outcomes = call.body.atomic ? allDone(written, nextRefusal) : merge(items, written)
     if (isTooLarge) refuse('invalid_parameter', tooLargeMessage)
-    const resultItems = await listToJson(outcomes, (outcome, index) => {
+    const itemOf = (outcome: Outcome, index: number) => {
       const result = batchResult(kind, outcome, index)
       if (!('done' in outcome)) return result
       const dry_run = dryRunToJson(kind, caller, outcome.done)
       return { ...result, id: outcome.done.preview!.isNew ? null : result.id, dry_run }
-    })
-    const json = `{"dry_run":true,"items":${resultItems},"failed":${countFailed(outcomes)}}`
-    return { status: 200, json, release }
+    }
+    return { ...(await listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)},"dry_run":true`)), release }
   } catch (error) {
     release()
     throw error

@@ -45,6 +45,8 @@ export type Write = {
   match?: readonly MatchKind[] | undefined
   /** The match stage sets it: the person recognized by email or phone has another external identifier than the body. */
   alias?: string | undefined
+  /** The undo of an import sets it: aliases of the person that end. */
+  released?: readonly string[] | undefined
   /** The match stage sets it: nobody is recognized, so an active entity with the external identifier is another one. */
   unrecognized?: boolean | undefined
   /** Missing relationship targets become placeholders (`create`) or are refused (`strict`). */
@@ -80,6 +82,7 @@ export const newWrite = (given: Given): Write => ({
   lists: given.lists,
   match: given.match,
   alias: given.alias,
+  released: given.released,
   unrecognized: given.unrecognized,
   references: given.references ?? 'create',
   erased: given.erased,

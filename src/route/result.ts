@@ -1,12 +1,13 @@
 import type { Release } from '../fair-pool.ts'
 
 /**
- * The result of a handler: the payload of the success envelope, as data or as JSON text. `release` gives back the
- * memory taken for it; it is called once the response is sent.
+ * The result of a handler: the payload of the success envelope, as data or as JSON text, in one piece or in several. `release` gives back
+ * the memory taken for it; it is called once the response is sent.
  */
 export type EnvelopeResult = { status: number; headers?: Record<string, string>; release?: Release } & (
   | { data: unknown }
   | { json: string }
+  | { pieces: readonly string[] }
 )
 
 /**

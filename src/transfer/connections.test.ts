@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { Agent, type ClientRequest, type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import pg from 'pg'
@@ -122,6 +122,21 @@ describe('the connection of an import', () => {
     })
     // A disconnect of the client is not logged as an error.
     expect(logLines().filter(line => line.includes('"level":50'))).toEqual([])
+  })
+
+  it('serves the next request after an import that ended before its last line', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const ask = async (path: string, options: RequestOptions, body?: string) => {
+      const sent = request(`${service.address}${path}`, { ...options, agent })
+      sent.end(body)
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      return { status: response.statusCode, text: await text(response), isReused: sent.reusedSocket }
+    }
+    const headers = { Authorization: `Bearer ${organization.token}`, ...ndjsonHeaders }
+    const { text: lines } = await ask(people, { method: 'POST', headers }, 'x\n'.repeat(300_000))
+    expect(lines).toContain('1000 lines in a row were refused')
+    expect(await ask('/healthz', {})).toMatchObject({ status: 200, isReused: true })
+    agent.destroy()
   })
 
   it('gets a fault line with the counts if it falls silent, and the earlier lines stay stored', async () => {

@@ -74,7 +74,11 @@ const left = Type.Object(
     id: Type.String({ description: 'The internal identifier.' }),
     external_id: nullable(Type.String()),
     owner: Type.String({ description: '`people`, or the key of a stack.' }),
-    path: nullable(Type.String({ description: 'A JSON Pointer to the field. Null: the whole entity.' })),
+    path: nullable(
+      Type.String({
+        description: 'A JSON Pointer to the field. `/aliases`: further identifiers. Null: the whole entity.',
+      }),
+    ),
     reason: Type.Enum([...leftReasons], {
       description:
         '`changed_since` and `linked_since`: by anything but the import. `gone`: deleted, merged or erased. `consents`: answers stay. ' +

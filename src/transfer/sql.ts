@@ -70,15 +70,18 @@ export const readImportedSql = statement(
 
 /**
  * $2: import, $3: actor, $4: the number of the log when it began, $5: entities, $6: limit for each, $7: their stacks. Their changes since then, in order, with
- * their external identifiers of now.
+ * their external identifiers of now, and the aliases that a match may have given by a change: those of its time.
  */
 export const readChangesSinceSql = statement(
   'read_changes_since_import',
-  `select v.id as entity_id, coalesce(c.version, 0) as version, c.operation, c.before, c.after, c.links, ${isOfImport('c')} as is_import, (
+  `select v.id as entity_id, coalesce(c.version, 0) as version, c.operation, c.before, c.after, c.links, ${isOfImport('c')} as is_import, array(
+     select s.external_id from aliases s
+     where s.organization_id = $1 and s.person_id = v.id and s.merge_id is null and s.created_at = c.at order by s.external_id
+   ) as aliases, (
      select e.external_id from entities e where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id
    ) as external_id
    from unnest($5::uuid[], $7::integer[]) as v(id, stack_id) cross join lateral (
-     select c.sequence, c.version, c.operation, c.before, c.after, c.links, c.request_id, c.actor from changes c
+     select c.sequence, c.at, c.version, c.operation, c.before, c.after, c.links, c.request_id, c.actor from changes c
      where c.organization_id = $1 and c.entity_id = v.id and c.sequence > $4 order by c.version limit $6
    ) c
    order by v.id, c.version`,

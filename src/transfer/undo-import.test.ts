@@ -1,7 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
+import { searchFollower } from '../entities/indexes/search-index.ts'
+
+type Named = { external_id: string }
 
 const service = useService()
 const shop = useShop(service, 'referrer', 'friends', 'employer', 'bought', 'buyer')
@@ -71,6 +75,48 @@ describe('POST /v1/imports/{id}/undo', () => {
     expect(await person('ada')).toMatchObject({ first_name: 'Right', last_name: null, email_consent: true })
     expect(await person('bo')).toMatchObject({ attribute_values: { referrer: 'linked' } })
     expect(await undo(id)).toMatchObject({ deleted: 0, updated: 0, left: [], has_more: false })
+  })
+
+  const matching = '/v1/people/import?match=external_id,email'
+  const foundBy = async (text: string) => {
+    await follow(service.db, [searchFollower()])
+    return (await shop.ok('POST', '/v1/people/search', { text })).items.map(({ external_id }: Named) => external_id)
+  }
+
+  it('ends the aliases that the import gave by a match, so that somebody else can have the identifier', async () => {
+    const before = await person('ada')
+    const line = { external_id: 'crm-7', email: 'ada@example.com' }
+    const id = await load([line, { ...line, external_id: 'crm-8', language: 'de' }, { external_id: 'crm-8' }], matching)
+    expect(await person('crm-8')).toMatchObject({ external_id: 'ada', language: 'de' })
+    expect(await foundBy('crm-7')).toEqual(['ada'])
+    const expected = { deleted: 0, updated: 1, left: [], has_more: false }
+    expect(await undo(id, { dry_run: true })).toMatchObject(expected)
+    expect(await person('crm-7')).toMatchObject({ external_id: 'ada' })
+    expect(await undo(id)).toMatchObject(expected)
+    for (const name of ['crm-7', 'crm-8']) expect((await send('GET', `/v1/people/${name}`)).status).toBe(404)
+    expect(await foundBy('crm-7')).toEqual([])
+    const { version, updated_at: _, ...values } = await person('ada')
+    expect(before).toMatchObject(values)
+    expect((await send('POST', '/v1/people', { external_id: 'crm-7' })).status).toBe(201)
+    // An If-Match for the person that the identifier led to fails.
+    expect((await person('crm-7')).version).toBeGreaterThan(version)
+    expect(await undo(id)).toMatchObject({ deleted: 0, updated: 0, left: [], has_more: false })
+    expect(await person('crm-7')).toMatchObject({ external_id: 'crm-7' })
+  })
+
+  it('leaves an alias of a person whom anything else has written since or merged, and one that an earlier import gave', async () => {
+    const line = { external_id: 'crm-7', email: 'ada@example.com' }
+    const first = await load([line], matching)
+    const second = await load([{ ...line, language: 'de' }], matching)
+    const left = [{ external_id: 'ada', path: '/aliases', reason: 'changed_since' }]
+    expect(await undo(first)).toMatchObject({ updated: 0, left })
+    expect(await undo(second)).toMatchObject({ updated: 1, left: [] })
+    expect(await person('crm-7')).toMatchObject({ external_id: 'ada', language: null })
+    const third = await load([{ external_id: 'crm-9', email: 'ada@example.com' }], matching)
+    await send('POST', '/v1/people', { external_id: 'eve' })
+    await send('POST', '/v1/people/eve/merge', { from: 'ada' })
+    expect(await undo(third)).toMatchObject({ updated: 0, left: [{ path: null, reason: 'gone' }] })
+    for (const name of ['crm-7', 'crm-9']) expect(await person(name)).toMatchObject({ external_id: 'eve' })
   })
 
   it('takes back many sets, also of records, whatever order their links have', async () => {

@@ -171,8 +171,10 @@ function writeOf(call: Call, { entity: { stack_id, id }, changes, plan }: Planne
     references: 'strict' as const,
   }
   if ('deletes' in plan) return newWrite({ ...given, operation: 'delete', body: {} })
-  if (!('body' in plan) || Object.keys(plan.body).length === 0) return undefined
-  return newWrite({ ...given, operation: 'patch', body: plan.body, bytes: 8_192 })
+  if (!('body' in plan)) return undefined
+  const { body, released } = plan
+  if (Object.keys(body).length === 0 && released.length === 0) return undefined
+  return newWrite({ ...given, operation: 'patch', body, released, bytes: 8_192 })
 }
 
 const identified = (definitions: Definitions, stack_id: number, id: string) => ({

@@ -20,7 +20,15 @@ it('restores each field to the value before the import unless another write came
       const changes = given.map(({ name, value, is_import }, index): LoggedChange => {
         const before = { [name]: values[name] }
         values[name] = value
-        return { version: index + 2, operation: 'update', before, after: { [name]: value }, links: null, is_import }
+        return {
+          version: index + 2,
+          operation: 'update',
+          before,
+          after: { [name]: value },
+          links: null,
+          aliases: [],
+          is_import,
+        }
       })
       const plan = planUndo(changes, definitions)
       const body = 'body' in plan ? plan.body : {}

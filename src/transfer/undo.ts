@@ -7,6 +7,8 @@ export type LoggedChange = {
   before: Values | null
   after: Values | null
   links: LoggedLinks | null
+  /** The aliases that a match gave at the time of the change, and that the entity still has. */
+  aliases: readonly string[]
   is_import: boolean
 }
 
@@ -28,8 +30,12 @@ export type LeftReason = (typeof leftReasons)[number]
 /** A field that stays as the import left it, as a JSON Pointer in a read. */
 export type LeftField = { path: string; reason: LeftReason }
 
-/** What takes back the changes of an import to one entity: its deletion, or a body. */
-export type UndoPlan = { left: LeftField[] } & ({ deletes: true } | { reason: LeftReason } | { body: UndoBody })
+/** What takes back the changes of an import to one entity: its deletion, or a body and the aliases that end. */
+export type UndoPlan = { left: LeftField[] } & (
+  | { deletes: true }
+  | { reason: LeftReason }
+  | { body: UndoBody; released: readonly string[] }
+)
 export type UndoBody = Record<string, unknown> & { attribute_values?: Record<string, unknown> }
 
 /** The relationship of an attribute id, and the current attribute of a key. Undefined if none is active. */
@@ -46,7 +52,8 @@ const answerFields = ['consents', 'email_consent', 'sms_consent']
 
 /**
  * Decides how to take back what an import did to an entity. `changes` are those since it began, in order. A field that anything else has
- * written after the import stays, and so does an entity that the import created and anything else has written. The function is pure.
+ * written after the import stays, and so does an entity that the import created and anything else has written. An alias stays if anything else
+ * has written the entity since, because that may have come by the alias. The function is pure.
  */
 export function planUndo(changes: readonly LoggedChange[], definitions: UndoDefinitions): UndoPlan {
   const first = changes.findIndex(({ is_import }) => is_import)
@@ -64,12 +71,22 @@ export function planUndo(changes: readonly LoggedChange[], definitions: UndoDefi
       else if (!known || known.isForeign) replaced.set(path, value)
     }
   }
-  return planBody(replaced, definitions)
+  const { body, left } = planBody(replaced, definitions)
+  const given = new Set(own.flatMap(({ is_import, aliases }) => (is_import ? aliases : [])))
+  // Two changes at one time have the aliases of both.
+  const isShared = changes.some(({ is_import, aliases }) => !is_import && aliases.some(alias => given.has(alias)))
+  if (given.size === 0 || !(isForeign || isShared)) return { body, left, released: [...given] }
+  return { body, left: [...left, { path: '/aliases', reason: 'changed_since' }], released: [] }
 }
 
-const isEmptied = ({ after, links }: LoggedChange) => Object.keys(after ?? {}).length === 0 && links === null
+/** Whether the log has lost the values of a change. One that only gave an alias had none, and has nothing before. */
+const isEmptied = ({ before, after, links }: LoggedChange) =>
+  Object.keys(after ?? {}).length === 0 && links === null && (before === null || Object.keys(before).length > 0)
 
-function planBody(replaced: ReadonlyMap<string, Replaced>, definitions: UndoDefinitions): UndoPlan {
+function planBody(
+  replaced: ReadonlyMap<string, Replaced>,
+  definitions: UndoDefinitions,
+): { body: UndoBody; left: LeftField[] } {
   const left: LeftField[] = []
   const body: UndoBody = {}
   const values: [string, unknown][] = []

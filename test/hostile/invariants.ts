@@ -136,7 +136,7 @@ function findUnexpectedRefusal(
   ]
   // Whether a rule fits depends on the type of its attribute.
   const isRule = (path: string) => /Attributes?$/.test(id) && (ruleNames as string[]).includes(path.split('/')[1]!)
-  const ofElement = (path: string) => (id === 'batchAttributes' ? path.replace(/^\/items\/\d+/, '') : path)
+  const ofElement = (path: string) => path.replace(/^\/(items\/\d+|operations\/\d+\/body)(?=\/)/, '')
   const isAllowed = paths.length > 0 && paths.map(ofElement).every(path => allowed.includes(path) || isRule(path))
   return isAllowed ? undefined : 'an unexpected refusal'
 }

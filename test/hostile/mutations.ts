@@ -19,7 +19,7 @@ const malformed: Record<string, string[]> = {
   'date-of-birth': ['', '1849-12-31', '2023-02-29', '9999-01-01', '2000-1-1', '2000-01-01T00:00:00Z'],
   language: ['', 'e', 'en--us', 'toolonglanguage', 'en-'],
   uuid: ['', 'x', '01936f3e0a5c7c3e9d0a5b6f3c1d2e4f', '{01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f}'],
-  'collection-time': ['', '2020-01-01', '2020-01-01T00:00:00', '1989-12-31T23:59:59Z', '2020-01-01T00:00:00.0001Z'],
+  'collection-time': ['', '2020-01-01', '2020-01-01T00:00:00', '1989-12-31T23:59:59Z', '2020-01-01T00:00:00.Z'],
   'ip-address': ['', 'x', '1.2.3', '256.1.1.1', '010.1.1.1', '1:2:3', 'fe80::1%eth0', '192.0.2.0/24'],
   'time-zone': ['', 'Berlin', 'Europe/Nowhere', '+01:00', 'EST5EDT;x'],
   'entity-id': ['', 'x', 'f'.repeat(32), 'g'.repeat(24), '{01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f}'],

@@ -45,7 +45,7 @@ export const listEntityIdsSql = statement(
 
 /**
  * $2: after this number, $3: up to this number, $4: fields and $5: keys of attributes with words. Returns the entities that may have
- * other words now. Without $4, all that changed. A merge and its undoing are logged with the person who was merged, and move aliases of
+ * other words now. Without $4, all that changed. A change without any value gave or took an alias. A merge and its undoing are logged with the person who was merged, and move aliases of
  * the survivor.
  */
 export const listChangedEntitiesSql = statement(
@@ -53,7 +53,7 @@ export const listChangedEntitiesSql = statement(
   `with changed as materialized (
      select c.stack_id, c.entity_id as id, c.operation from changes c
      where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 and c.entity_id is not null
-       and (c.operation <> 'update' or $4::text[] is null or c.after ?| $4::text[] or c.after->'attribute_values' ?| $5::text[])
+       and (c.operation <> 'update' or $4::text[] is null or (c.after = '{}' and c.links is null) or c.after ?| $4::text[] or c.after->'attribute_values' ?| $5::text[])
    )
    select c.stack_id, c.id from changed c
    union

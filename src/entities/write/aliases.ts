@@ -2,7 +2,13 @@ import type { Within } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { DecidedRound } from './round.ts'
-import { countFirstAliasSql, deleteAliasesSql, insertAliasesSql, rememberAliasesSql } from './store-sql.ts'
+import {
+  countFirstAliasSql,
+  deleteAliasesSql,
+  insertAliasesSql,
+  rememberAliasesSql,
+  rememberNamesSql,
+} from './store-sql.ts'
 
 export type NewAlias = {
   external_id: string
@@ -24,11 +30,15 @@ export function insertAliases(within: Within, aliases: readonly NewAlias[], at: 
 export const countFirstAlias = ({ tx, organization_id }: Within): Promise<unknown> =>
   tx.query(countFirstAliasSql, [organization_id])
 
-/** Alias stage: stores the new aliases, and deletes those of deleted people and those that their own person took as its external identifier. */
+/**
+ * Alias stage: stores the new aliases, and deletes those of deleted people, those that a write releases, and those that their own person took
+ * as its external identifier.
+ */
 export function storeAliases(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
   const { organization_id, has_aliases } = definitions
   const added: NewAlias[] = []
   const removed: { person_id: string; external_id: string | null }[] = []
+  const released: { stack_id: number; external_id: string; version: number }[] = []
   const ended: { stack_id: number; id: string; version: number }[] = []
   for (const { stack_id, change } of accepted) {
     for (const external_id of change.aliases ?? []) added.push({ external_id, person_id: change.id, merge_id: null })
@@ -38,10 +48,15 @@ export function storeAliases(tx: Transaction, { definitions, at, accepted }: Dec
       removed.push({ person_id: id, external_id: null })
       ended.push({ stack_id: peopleStackId, id, version })
     }
+    for (const external_id of change.released ?? []) {
+      removed.push({ person_id: id, external_id })
+      released.push({ stack_id, external_id, version })
+    }
     if (operation === 'update' && columns.external_id) removed.push({ person_id: id, external_id: columns.external_id })
   }
   return [
     ...(ended.length > 0 ? [tx.query(rememberAliasesSql, [organization_id, JSON.stringify(ended)])] : []),
+    ...(released.length > 0 ? [tx.query(rememberNamesSql, [organization_id, JSON.stringify(released)])] : []),
     ...(removed.length > 0 ? [tx.query(deleteAliasesSql, [organization_id, JSON.stringify(removed)])] : []),
     ...insertAliases({ tx, organization_id }, added, at),
   ]

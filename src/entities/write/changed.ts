@@ -113,7 +113,7 @@ export class Changed {
       write.erased === 'recreate' &&
       erased &&
       erasableValues(change, write, row, this.#definitions.default_country).some(({ value }) => erased.has(value))
-    if (change.operation === 'restore' || change.aliases || isRecreated) this.#barrier = this.round
+    if (change.operation === 'restore' || change.aliases || change.released || isRecreated) this.#barrier = this.round
   }
 
   #note(key: string) {

@@ -72,6 +72,8 @@ export type Change = AttributeChange & {
   warnings?: readonly Detail[]
   /** Further external identifiers that lead to the entity from now on. */
   aliases?: readonly string[]
+  /** As in {@link Write}. */
+  released?: readonly string[]
   /** As in {@link Giving}. */
   kept?: ReadonlySet<string> | undefined
 }
@@ -185,7 +187,9 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   if (write.handling === 'strict') faults.push(...warnings)
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   const isCompleted = isCompleting(write, row)
-  const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted
+  const { released = noAliases } = write
+  const hasValues = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0
+  const isEffective = hasValues || isCompleted || released.length > 0
   // The stored values of an active entity stay, and a write without an effect leaves a placeholder as it is.
   if (plan.required && (plan.clearsRest || !row || (!row.active && isEffective))) faults.push(...plan.required)
   if (faults.length > 0)
@@ -210,6 +214,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
       before,
       after,
       ...(aliases.length > 0 && { aliases }),
+      ...(released.length > 0 && { released }),
       ...(warnings.length > 0 && { warnings }),
     },
   }

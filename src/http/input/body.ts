@@ -10,10 +10,11 @@ const tooLarge = new Fault(
 )
 
 /**
- * Chunks are joined at this number. A chunk of one byte takes 300 bytes of memory: with 1,024 of them, 400 bodies in such chunks took
- * 170 MiB instead of 35.
+ * Small chunks are joined at this number. A chunk of one byte takes 300 bytes of memory: with 1,024 of them, 400 bodies in such chunks took
+ * 170 MiB instead of 35. To join chunks of 64 kB before the end took 8 ms more for a body of 8 MB.
  */
 const maxChunks = 128
+const smallChunkBytes = 4_096
 
 /** The client has disconnected, so this is never sent. */
 export const incompleteBody = new Fault(
@@ -45,7 +46,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
       bytes += chunk.length
       if (bytes > maxBytes) return stop(tooLarge)
       if (chunks.push(chunk) < maxChunks) return
-      joined.push(Buffer.concat(chunks))
+      joined.push(...(chunks.every(({ length }) => length >= smallChunkBytes) ? chunks : [Buffer.concat(chunks)]))
       chunks = []
     }
     request.on('data', read)

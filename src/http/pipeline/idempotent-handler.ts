@@ -5,7 +5,7 @@ import { keyedTransaction } from '../../idempotency/keyed-transaction.ts'
 import { type Call, type Keyed, type StoredResponse, sequenceHeader, type Written } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
-import { refusalOf } from './reply.ts'
+import { payloadToJson, refusalOf } from './reply.ts'
 
 const maxKeyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
@@ -119,8 +119,7 @@ function toKept({ statuses }: Route, handle: () => HandlerResult, written: Writt
     const result = withSequence(handle(), written)
     if ('stream' in result || 'parts' in result || 'body' in result)
       throw new Error('only a response of JSON in one part can be stored')
-    const body = 'json' in result ? result.json : JSON.stringify(result.data)
-    return { status: result.status, headers: result.headers ?? {}, body }
+    return { status: result.status, headers: result.headers ?? {}, body: payloadToJson(result) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     // The write is not committed yet. The failure to read its response rolls it back.

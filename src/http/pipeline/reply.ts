@@ -4,8 +4,13 @@ import { createRefusal, type ErrorCode, Fault, type Refusal } from '../../errors
 const [opening, closing] = ['{"status":"Success","data":', '}']
 
 /** The success envelope. */
-export function success(payload: { data: unknown } | { json: string }): string {
-  return opening + ('json' in payload ? payload.json : JSON.stringify(payload.data)) + closing
+export function success(payload: { data: unknown } | { json: string } | { pieces: readonly string[] }): string {
+  return opening + payloadToJson(payload) + closing
+}
+
+export function payloadToJson(payload: Parameters<typeof success>[0]): string {
+  if ('pieces' in payload) return payload.pieces.join('')
+  return 'json' in payload ? payload.json : JSON.stringify(payload.data)
 }
 
 /** The success envelope around a payload in parts. */

@@ -1,4 +1,5 @@
 import { createRefusal, Fault } from '../../errors.ts'
+import { yieldIfDue } from '../../event-loop.ts'
 import type { Release } from '../../fair-pool.ts'
 import type { Call } from '../../route/call.ts'
 import type { ChunkedResult, HandlerResult } from '../../route/result.ts'
@@ -29,12 +30,24 @@ export function sendResult(
     exchange.send(result.status, result.body, result.contentType)
     return undefined
   }
+  const { status, release } = result
+  if ('pieces' in result && result.pieces.length > 1) {
+    releaseWith(exchange, release ?? takeMemoryFor(result.pieces, memory, isWrite))
+    return exchange.sendParts(status, successInParts(partsOf(result.pieces)), { contentType: jsonType, idleMs })
+  }
   const body = success(result)
-  const release =
-    result.release ?? (body.length > maxUncountedCharacters ? takeMemoryFor(body, memory, isWrite) : undefined)
   if (release) releaseWith(exchange, release)
-  exchange.send(result.status, body)
+  else if (body.length > maxUncountedCharacters) releaseWith(exchange, takeMemoryFor([body], memory, isWrite))
+  exchange.send(status, body)
   return undefined
+}
+
+/** To join the pieces of 7 MB and to send them at once took a turn of 24 ms. */
+async function* partsOf(pieces: readonly string[]): AsyncGenerator<Buffer> {
+  for (const piece of pieces) {
+    await yieldIfDue()
+    yield Buffer.from(piece)
+  }
 }
 
 /** Produces the first part before it sends the head, so that an error until then gets an error response. */
@@ -53,8 +66,8 @@ async function* prepend(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buff
   }
 }
 
-function takeMemoryFor(body: string, memory: Call['memory'], isWrite: boolean): Release {
-  const release = memory.tryTake(Buffer.byteLength(body))
+function takeMemoryFor(pieces: readonly string[], memory: Call['memory'], isWrite: boolean): Release {
+  const release = memory.tryTake(pieces.reduce((bytes, piece) => bytes + Buffer.byteLength(piece), 0))
   if (!release) throw isWrite ? unsentResponse : outOfMemory
   return release
 }

@@ -77,8 +77,7 @@ export async function sendStream(
       if (signal.aborted || response.req.method === 'HEAD') break
       for (const piece of piecesOf(part)) await writePiece(response, piece, signal, idleMs)
     }
-    // The rest of the request body is read and dropped, as after any early response.
-    response.end(() => response.req.resume())
+    response.end(() => dropRest(response.req))
   } catch (error) {
     // The client has disconnected, so it needs no error.
     if (signal.aborted) return
@@ -88,6 +87,12 @@ export async function sendStream(
     socket.removeListener('close', disconnect)
   }
 }
+
+/**
+ * Reads the rest of a body and drops it, as after any early response. Node stops a body without a listener for its data when
+ * {@link readChunks} ends, and the next request of the connection then got no answer.
+ */
+const dropRest = (request: IncomingMessage): unknown => request.on('data', () => {}).resume()
 
 /**
  * Ends a response before its end. A response to HTTP/1.0 has no length and no chunks: only a reset shows its client that it is not whole. Over
