@@ -19,14 +19,14 @@ export const clientToJson = ({ id, name, scope, created_at, revoked_at }: Client
 })
 
 /** Reads a page of the clients of the caller's organization, newest first. */
-export async function listApiClients({ db, caller, body, signal }: Call<ClientsQuery>) {
+export async function listApiClients({ context: { db }, caller, body, signal }: Call<ClientsQuery>) {
   const { before, limit = defaultLimit } = body
   const clients = await readClientPage(db, caller.organization.id, { before, limit: limit + 1 }, signal)
   return { items: clients.slice(0, limit).map(clientToJson), has_more: clients.length > limit }
 }
 
 /** Reads a client of the caller's organization. Throws a Fault of 404. */
-export async function findApiClient({ db, caller, params, signal }: Call): Promise<AccessClientShape> {
+export async function findApiClient({ context: { db }, caller, params, signal }: Call): Promise<AccessClientShape> {
   const client = await findClient(db, caller.organization.id, params.client_id!, signal)
   return client ? clientToJson(client) : refuse('not_found', 'There is no client with this id.')
 }
@@ -35,7 +35,7 @@ export async function findApiClient({ db, caller, params, signal }: Call): Promi
  * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name with
  * a control character.
  */
-export async function createApiClient({ db, caller, body, signal }: Call<AccessClientBody>) {
+export async function createApiClient({ context: { db }, caller, body, signal }: Call<AccessClientBody>) {
   const { name, scopes } = body
   requireGrantable(caller, scopes)
   if (!isClientName(name))
@@ -46,7 +46,7 @@ export async function createApiClient({ db, caller, body, signal }: Call<AccessC
 }
 
 /** Revokes a client of the caller's organization. Throws a Fault of 404, which is the same for a client of another organization. */
-export async function revokeApiClient({ db, caller, params }: Call): Promise<true> {
+export async function revokeApiClient({ context: { db }, caller, params }: Call): Promise<true> {
   const client_id = params.client_id!
   if (organizationOf(client_id) !== caller.organization.key)
     refuse('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)

@@ -108,7 +108,7 @@ function tokenRoutes(): Route[] {
       summary: 'List the signing keys',
       description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
       answer: listSchema(signingKey),
-      handle: async ({ db }) => ({ status: 200, data: await listSigningKeys(db) }),
+      handle: async ({ context: { db } }) => ({ status: 200, data: await listSigningKeys(db) }),
     }),
   ]
 }

@@ -14,7 +14,12 @@ import type { ApiTokenBody, ApiTokenShape } from './schema.ts'
  * otherwise. Throws a Fault of 400 for a scope that the caller does not have, for a lifetime beyond that end, and for a name that no
  * subject can have, or that the log knows as another actor.
  */
-export async function createApiToken({ db, caller, body, signal }: Call<ApiTokenBody>): Promise<ApiTokenShape> {
+export async function createApiToken({
+  context: { db },
+  caller,
+  body,
+  signal,
+}: Call<ApiTokenBody>): Promise<ApiTokenShape> {
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
   if (!isSubject(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))

@@ -45,7 +45,13 @@ type ManyFactsRow = {
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
 export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
   if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
-  const { db, caller, params, body, signal } = call
+  const {
+    context: { db },
+    caller,
+    params,
+    body,
+    signal,
+  } = call
   const { by, identifier } = personOf(params)
   const values = [caller.organization.id, identifier, body.consent_type_id, body.channel]
   const [row] = await db.query<FactsRow>(readContactFacts[by], values, signal)
@@ -58,7 +64,7 @@ export async function answerContactable(call: Call<ContactableBody>): Promise<Ha
 
 /** Answers which people may be written to. Throws a Fault of 400. */
 export async function answerContactableMany({
-  db,
+  context: { db },
   caller,
   body: { external_ids, consent_type_id, channel },
   signal,

@@ -15,7 +15,13 @@ type Row = { found: boolean } & (({ has_next: boolean } & AnswerRow) | { version
 
 /** Answers with the consent answers of one person, newest first. Throws a Fault of 404. */
 export async function answerConsentHistory(call: Call<ConsentHistoryQuery>): Promise<HandlerResult> {
-  const { db, caller, body, params, signal } = call
+  const {
+    context: { db },
+    caller,
+    body,
+    params,
+    signal,
+  } = call
   const { before_version = noVersion, consent_type_id, channel, limit = defaultHistoryLimit } = body
   const { by, identifier } = personOf(params)
   const values = [

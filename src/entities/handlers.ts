@@ -158,7 +158,7 @@ function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget):
     handling,
     mayRead: call.caller.scopes.has(kind.reads),
     // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
-    represent: target.represent && (call.keyed || call.db.outer ? 'whole' : true),
+    represent: target.represent && (call.keyed || call.context.db.outer ? 'whole' : true),
     bytes: call.bytes,
     actor,
     request_id,

@@ -20,12 +20,12 @@ import { DefinitionsChanged, planWithValuesSql, underDefinitions } from './readi
  * the first part, and begins anew for each later one. Throws the Faults of an aggregate, and of 503 if too many streams are open.
  */
 export async function streamAggregate(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
-  const { context, db, caller, body } = call
+  const { context, caller, body } = call
   const request = { stack_id, filter: body.filter ?? {}, ...filterOptionsOf(call, stack_id), isStreamed: true }
   const stream = await underDefinitions(context, request, async reading => {
     const { definitions } = reading
     const { parsed, notes } = await reading.parse(() => parseAggregate(body, definitions, stack_id, request))
-    const { snapshot, close } = await openExportedSnapshot(db, caller.organization.id)
+    const { snapshot, close } = await openExportedSnapshot(context.db, caller.organization.id)
     const end = closeAtAbort(call.signal, snapshot, close)
     try {
       await declareGroups(snapshot, parsed, definitions, stack_id)

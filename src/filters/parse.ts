@@ -137,7 +137,7 @@ function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'
   const where =
     segments &&
     `leads to the segment ${segments.chain.at(-1)}, whose filter is invalid at ${pointer(...segments.path)}: `
-  return refuse('invalid_parameter', `The ${path[0]} is invalid.`, {
+  return refuse('invalid_parameter', path[0] === 'sort' ? 'The sort is invalid.' : 'The filter is invalid.', {
     details: [{ path: pointer(...path), message: `${where ?? ''}${message}` }],
   })
 }

@@ -57,7 +57,7 @@ type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number
 
 /** Finds the next shared keys within a number of entries, up to a number of groups. People who all share an earlier key are found before. */
 async function scanRange(
-  { db, caller, signal }: Call<DuplicatesBody>,
+  { context: { db }, caller, signal }: Call<DuplicatesBody>,
   { by, after }: Position,
   earlier: readonly SharedKey[],
   limits: { entries: number; groups: number },
@@ -77,7 +77,7 @@ type GroupRow = Record<SharedKey, string | null> & { size: number; people: Dupli
 
 /** Reads the groups of these keys. Leaves out a group of which meanwhile only one person is left. */
 async function readRange(
-  { db, caller, signal }: Call<DuplicatesBody>,
+  { context: { db }, caller, signal }: Call<DuplicatesBody>,
   by: SharedKey,
   keys: string[],
 ): Promise<DuplicateGroup[]> {

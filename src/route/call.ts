@@ -1,6 +1,5 @@
 import type { Config } from '../config.ts'
 import type { Context } from '../db/context.ts'
-import type { Database } from '../db/db.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Refusal } from '../errors.ts'
 import type { Release } from '../fair-pool.ts'
@@ -69,8 +68,6 @@ export type Input<Body = unknown> = {
 /** The argument of a handler: the request, and its organization with the connections of the row's lane. */
 export type Call<Body = unknown> = Input<Body> & {
   context: Context
-  /** The connections of `context`. */
-  db: Database
   /** Whether they lead to a standby, which may be older than the primary. */
   isReader: boolean
 }

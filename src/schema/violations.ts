@@ -45,7 +45,7 @@ type Row = { id: string; external_id: string | null; active: boolean; value: unk
  * while the index of a unique attribute is not ready.
  */
 export async function answerViolations(call: Call<ViolationsQuery>): Promise<HandlerResult> {
-  const { context, db, caller, body, params, signal } = call
+  const { context, caller, body, params, signal } = call
   const definitions = await currentDefinitions(context, signal)
   const attribute = withProposedRules(findAttribute(definitions, Number(params.id)), body)
   const isPeople = attribute.owner_stack_id === peopleStackId
@@ -53,7 +53,7 @@ export async function answerViolations(call: Call<ViolationsQuery>): Promise<Han
   const rules = rulesToCheck(attribute, body.rule)
   const size = body.size ?? defaultViolations
   const untilMs = performance.now() + pageMs
-  const reader: Pick<Database, 'query'> = { query: (statement, values) => db.query(statement, values, signal) }
+  const reader: Pick<Database, 'query'> = { query: (statement, values) => context.db.query(statement, values, signal) }
   const items: Violation[] = []
   let after: string | null = startOf(body.after_id, isPeople)
   let limit = firstRows

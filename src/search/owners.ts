@@ -30,12 +30,12 @@ const uncountedCharacters = 64 * 1024
  * one of them, and of 400 for an owner that does not exist.
  */
 export async function searchOwners(call: Call<OwnersSearchBody>): Promise<HandlerResult> {
-  const { context, db, caller, signal, body } = call
+  const { context, caller, signal, body } = call
   const { owners = [peopleKey], size = defaultSize } = body
   if (owners.some(owner => owner !== peopleKey)) requireScope(caller, 'records:read', ' that a search of records needs')
   const definitions = await currentDefinitions(context, signal)
   const searched = searchedIn(definitions, owners, body.text)
-  await beginIndexes(db, searched, signal)
+  await beginIndexes(context.db, searched, signal)
   const digest = digestOf(
     searched.stacks.map(({ stack_id }) => stack_id),
     body.text,
@@ -46,7 +46,7 @@ export async function searchOwners(call: Call<OwnersSearchBody>): Promise<Handle
   let page: FoundPage
   let isFull = false
   do {
-    page = await findPage(db, searched, { after: last, size: size - hits.length, signal })
+    page = await findPage(context.db, searched, { after: last, size: size - hits.length, signal })
     const entities = await readEntities(call, searched, page.places)
     for (const place of page.places) {
       const json = entities(place)

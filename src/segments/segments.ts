@@ -87,7 +87,7 @@ export async function deleteSegment(call: DefinitionCall, key: string): Promise<
  * them under `handling=strict`. A filter that is invalid has none: its write is refused.
  */
 export async function findWarnings(
-  { context, db, signal, preferences }: Call<unknown>,
+  { context, signal, preferences }: Call<unknown>,
   key: string,
   filter: unknown,
 ): Promise<Detail[]> {
@@ -96,7 +96,7 @@ export async function findWarnings(
   if (!parsed) return []
   const isStrict = preferences.handling === 'strict'
   // A request with an Idempotency-Key is one transaction, which a search that is cancelled after its time would end.
-  const unused = await findUnusedKeys(db.outer ?? db, definitions, parsed.undeclared, {
+  const unused = await findUnusedKeys(context.db.outer ?? context.db, definitions, parsed.undeclared, {
     signal,
     searchMs: isStrict ? undefined : defaultSearchMs,
   })

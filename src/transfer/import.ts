@@ -79,10 +79,10 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const metricKind = kind.noun === 'person' ? 'people' : 'records'
   // A dry run stores nothing, so the metrics do not count it.
   const countInMetrics = (outcome: ImportOutcome, lines: number) => {
-    if (lines > 0 && !call.body.dry_run) call.db.observer?.imported(metricKind, outcome, lines)
+    if (lines > 0 && !call.body.dry_run) call.context.db.observer?.imported(metricKind, outcome, lines)
   }
   const release =
-    imports(call.db).tryTake(call.caller.organization.id) ??
+    imports(call.context.db).tryTake(call.caller.organization.id) ??
     throwBusy(`The organization already runs ${maxImports} imports.`)
   try {
     const end: EndImport = call.body.dry_run ? async () => {} : await beginImport(call, stack_id)

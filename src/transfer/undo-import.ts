@@ -40,7 +40,14 @@ type Undo = { deleted: number; updated: number; left: Left[] }
  * goes on where the last one ended.
  */
 export async function undoImport(call: Call<UndoRequest>): Promise<HandlerResult> {
-  const { db, caller, params, body, signal, memory } = call
+  const {
+    context: { db },
+    caller,
+    params,
+    body,
+    signal,
+    memory,
+  } = call
   const organization_id = caller.organization.id
   const import_id = params.import_id!
   const [found] = await db.query<FoundImport>(findImportSql, [organization_id, import_id], signal)
@@ -70,8 +77,8 @@ type ImportedRow = { low: number; sequence: number | null; stack_id: number | nu
 
 /** Takes back the changes of the next entities, and returns the position after them. */
 async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number, undo: Undo): Promise<number> {
-  const { context, db, signal, body, limits } = call
-  const rows = await db.query<ImportedRow>(readImportedSql, [...key, position, entitiesPerSet], signal)
+  const { context, signal, body, limits } = call
+  const rows = await context.db.query<ImportedRow>(readImportedSql, [...key, position, entitiesPerSet], signal)
   const imported = rows.flatMap(({ sequence, stack_id, entity_id }) =>
     sequence === null ? [] : [{ stack_id: stack_id!, id: entity_id! }],
   )
@@ -117,7 +124,7 @@ async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number
 type Planned = { entity: Imported; changes: readonly Changed[]; plan: UndoPlan }
 
 async function planSet(
-  { db, signal }: Call,
+  { context: { db }, signal }: Call,
   key: ImportKey,
   imported: readonly Imported[],
   definitions: Definitions,

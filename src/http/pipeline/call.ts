@@ -61,7 +61,6 @@ function callOf(
   const share = db.shareOf(organization_id, lane)
   return {
     context: contextOf(share, organization_id),
-    db: share,
     limits: config.limits,
     caller,
     params,

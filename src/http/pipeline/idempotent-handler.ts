@@ -30,7 +30,7 @@ export async function idempotentHandler(
   const { caller, signal, written } = call
   const id = digest([caller.identity, row.method, row.path, call.params, readKey(key)])
   const request_sha256 = digest([call.boundFrom, ...preferencesOf(row, call)], source)
-  let work = (context: Context) => handle({ ...call, context, db: context.db })
+  let work = (context: Context) => handle({ ...call, context })
   if (row.keepsResponses?.(call)) {
     const keyed: Keyed = {
       key: { id: id.toString('hex'), request_sha256: request_sha256.toString('hex') },

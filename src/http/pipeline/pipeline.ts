@@ -111,7 +111,7 @@ function handle(
   const sequence = header === undefined ? undefined : readIfSequence(header)
   return reads.run({ organization_id, sequence, prefersReader, signal: call.signal }, (pool, isReader) => {
     const db = pool.shareOf(organization_id, lane)
-    return run({ ...call, context: contextOf(db, organization_id), db, isReader })
+    return run({ ...call, context: contextOf(db, organization_id), isReader })
   })
 }
 
