@@ -11,7 +11,13 @@ import { rows } from './wire-endpoints.ts'
 import { limits, profileFields } from './wire-vocabulary.ts'
 
 /** The documents with such tables. */
-export const documents = ['docs/api.md', 'docs/queries.md', 'docs/changes.md', 'docs/webhooks.md']
+export const documents = [
+  'docs/api.md',
+  'docs/queries.md',
+  'docs/changes.md',
+  'docs/webhooks.md',
+  'docs/import-export.md',
+]
 
 type Schema = {
   title?: string
