@@ -70,7 +70,7 @@ const limitRows: string[][] = [
   ],
   ['operations of a batch', number(limits.batchOperations)],
   [
-    'levels of nesting; keys, objects and arrays of a body',
+    'levels of nesting; keys, objects and arrays of a body, an operation or a line',
     `${limits.jsonDepth}; ${number(defaultLimits.jsonMembers)}`,
   ],
   [
