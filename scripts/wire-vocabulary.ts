@@ -1,4 +1,4 @@
-import { attributeRules, attributeTypes, operandKind, ruleNames, typesText } from '../src/attribute-rules.ts'
+import { attributeRules, attributeTypes, operandKind, ruleNames } from '../src/attribute-rules.ts'
 import { channelTable } from '../src/channels.ts'
 import { defaultLimits } from '../src/config.ts'
 import { methods } from '../src/consents/evidence.ts'
@@ -6,7 +6,7 @@ import { batchBody } from '../src/entities/batch.ts'
 import { filterLimits } from '../src/filters/grammar.ts'
 import { maxFields } from '../src/filters/schema.ts'
 import { declaredTypes } from '../src/observed/schema.ts'
-import { operationFacts, operations, subjects } from '../src/organizations/logged-changes.ts'
+import { operations, subjects } from '../src/organizations/logged-changes.ts'
 import { pageLanguages } from '../src/organizations/settings-schema.ts'
 import {
   flagFields,
@@ -23,7 +23,7 @@ import { allEvents, eventSubjects } from '../src/webhooks/events.ts'
 
 const searched: readonly string[] = [...wordColumns, ...phoneColumns]
 
-const profileFields = Object.fromEntries(
+export const profileFields = Object.fromEntries(
   [...profileTexts, ...profileFlags].map(name => [
     name,
     {
@@ -39,35 +39,12 @@ const ruleOperands = Object.fromEntries(
   ruleNames.map(name => [name, { types: attributeRules[name].types, operand: operandKind(name) }]),
 )
 
-/** The rows of the tables in the documents that derive from lists, by the file of the list. */
-const tables: Record<string, string[][]> = {
-  'src/profile-fields.ts': Object.entries(profileFields).map(([name, { type, isSearched, description }]) => [
-    `\`${name}\``,
-    isSearched ? `${type}, [searched](#search)` : type,
-    description,
-  ]),
-  'src/attribute-rules.ts': ruleNames.map(name => [`\`${name}\``, typesText(name), attributeRules[name].description]),
-  'src/organizations/logged-changes.ts': operations.map(operation => {
-    const { event, description } = operationFacts[operation]
-    return [`\`${operation}\``, `\`${event}\``, description]
-  }),
-}
-
-/** The documents with such tables. */
-export const documents = ['docs/api.md', 'docs/changes.md']
-
-/** Returns a document with its tables that derive from lists. A comment before each names the file of the list. */
-export const documentText = (document: string): string =>
-  document.replace(/(?<=writes this table from (\S+) -->\n\n(?:\|.*\n){2})(?:\|.*\n)*/g, (_, file) =>
-    tables[file]!.map(cells => `| ${cells.join(' | ')} |\n`).join(''),
-  )
-
 /** A bound of a member of a body. */
 const boundOf = ({ properties }: { properties: object }, member: string, bound: string): number =>
   (properties as Record<string, Record<string, number>>)[member]![bound]!
 
 const { page, jsonDepth, stringBytes, keyBytes } = defaultLimits
-const limits = {
+export const limits = {
   page,
   searchPage: boundOf(searchBody, 'size', 'maximum'),
   fields: maxFields,

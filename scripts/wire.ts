@@ -12,8 +12,9 @@ import { observedLine } from '../src/observed/schema.ts'
 import { dossierLine } from '../src/rights/dossier-schema.ts'
 import { allEvents, eventSubjects } from '../src/webhooks/events.ts'
 import { root } from './source.ts'
+import { documents, documentText } from './wire-documents.ts'
 import { endpointsText, rows, usesOf } from './wire-endpoints.ts'
-import { documents, documentText, vocabularyText } from './wire-vocabulary.ts'
+import { vocabularyText } from './wire-vocabulary.ts'
 
 type JsonSchema = {
   title?: string

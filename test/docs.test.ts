@@ -6,7 +6,10 @@ import { follow } from './support/followers.ts'
 import { useOwnService } from './support/service.ts'
 import { useSharedShop } from './support/shop.ts'
 
-const document = readFileSync(new URL('../docs/api.md', import.meta.url), 'utf8')
+const read = (name: string) => readFileSync(new URL(`../docs/${name}`, import.meta.url), 'utf8')
+
+/** The page on the API, with that on queries in its place: the examples of each build on those before it. */
+const document = read('api.md').replace(/^## Batches$/m, heading => `${read('queries.md')}\n${heading}`)
 
 type Example = {
   request: string
@@ -41,7 +44,7 @@ function parseExample(text: string): Example {
 
 const examples = [...document.matchAll(/```http\n([\s\S]*?)```/g)].map(match => parseExample(match[1]!.trimEnd()))
 
-describe('docs/api.md', () => {
+describe('docs/api.md and docs/queries.md', () => {
   const service = useOwnService()
   const { send } = useSharedShop(service)
 

@@ -166,7 +166,9 @@ describe('a field that is one line, a migration and its labels', () => {
     const { components } = await send('GET', '/openapi.json')
     expect(components.schemas.Person.properties).toHaveProperty('nickname')
     expect(copy.read('client/dist/src/wire.d.ts')).toContain('nickname: string | null')
-    expect(copy.read('docs/api.md')).toContain('| `nickname` | text, [searched](#search) | What friends say. |')
+    expect(copy.read('docs/api.md')).toContain(
+      '| `nickname` | text, [searched](queries.md#search) | What friends say. |',
+    )
   })
 })
 

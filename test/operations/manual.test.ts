@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
@@ -6,17 +6,7 @@ import { query } from '../support/embedded-service.ts'
 import { checkout } from '../support/process.ts'
 import { anchorsOf, manual } from './manual.ts'
 
-const documents = [
-  'README.md',
-  'docs/operations.md',
-  ...readdirSync(join(checkout, 'docs'))
-    .filter(isDocument)
-    .map(name => `docs/${name}`),
-]
-
-function isDocument(name: string) {
-  return name.endsWith('.md') && name !== 'operations.md'
-}
+const documents = globSync(['*.md', 'docs/**/*.md', 'client/*.md', 'bench/*.md'], { cwd: checkout }).sort()
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
 

@@ -19,8 +19,8 @@ export const doctorSentences = defineSentences(
       'synchronous_standby_names ist leer, und #: Ein Wechsel des Servers kann bestätigte Schreibvorgänge kosten',
     'one standby streams': 'ein Standby liest mit',
     '# standbys stream': '# Standbys lesen mit',
-    'Set synchronous_standby_names, or synchronous_mode of Patroni (docs/operations.md, Failover).':
-      'Setzen Sie synchronous_standby_names, oder synchronous_mode von Patroni (docs/operations.md, Failover).',
+    'Set synchronous_standby_names, or synchronous_mode of Patroni (docs/more-servers.md, Failover).':
+      'Setzen Sie synchronous_standby_names, oder synchronous_mode von Patroni (docs/more-servers.md, Failover).',
     'synchronous_commit is local: a failover can lose acknowledged writes':
       'synchronous_commit ist local: Ein Wechsel des Servers kann bestätigte Schreibvorgänge kosten',
     'a process of the service needs # connections, and # are available':
@@ -137,8 +137,8 @@ export const doctorSentences = defineSentences(
       'synchronous_standby_names è vuoto, e #: un cambio di server può perdere scritture confermate',
     'one standby streams': 'uno standby è collegato',
     '# standbys stream': '# standby sono collegati',
-    'Set synchronous_standby_names, or synchronous_mode of Patroni (docs/operations.md, Failover).':
-      'Imposta synchronous_standby_names, o synchronous_mode di Patroni (docs/operations.md, Failover).',
+    'Set synchronous_standby_names, or synchronous_mode of Patroni (docs/more-servers.md, Failover).':
+      'Imposta synchronous_standby_names, o synchronous_mode di Patroni (docs/more-servers.md, Failover).',
     'synchronous_commit is local: a failover can lose acknowledged writes':
       'synchronous_commit è local: un cambio di server può perdere scritture confermate',
     'a process of the service needs # connections, and # are available':

@@ -83,7 +83,7 @@ function checkFailover({ standbys, synchronous_commit, synchronous_standby_names
       warning(
         'durability',
         `synchronous_standby_names is empty, and ${standbys === 1 ? 'one standby streams' : `${standbys} standbys stream`}: a failover can lose acknowledged writes`,
-        'Set synchronous_standby_names, or synchronous_mode of Patroni (docs/operations.md, Failover).',
+        'Set synchronous_standby_names, or synchronous_mode of Patroni (docs/more-servers.md, Failover).',
       ),
     )
   if (synchronous_commit === 'local' && (standbys > 0 || names !== ''))
