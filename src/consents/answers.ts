@@ -312,20 +312,21 @@ export type LoggedAnswer = Question & {
 
 /** Lists the current answers in order of type and channel. */
 export function currentAnswers(current: Answers): LoggedAnswer[] {
-  return questionsOf(Object.keys(current)).map(question => {
-    const { state, pending } = current[answerKey(question.consent_type_id, question.channel)]!
-    return { ...question, state, ...(pending && { pending }) }
-  })
+  const answers = Object.entries(current).map(([key, answer]) => ({ key, ...answer }))
+  return inOrder(answers).map(({ key, state, pending }) => ({ ...questionOf(key), state, ...(pending && { pending }) }))
 }
 
-/** The questions of keys of {@link Answers}, in order of type and channel. */
-export function questionsOf(keys: Iterable<string>): Question[] {
-  return [...keys]
-    .map(key => {
-      const [consent_type_id, channel] = key.split(':') as [string, Channel]
-      return { consent_type_id: Number(consent_type_id), channel }
-    })
-    .sort((a, b) => a.consent_type_id - b.consent_type_id || channels.indexOf(a.channel) - channels.indexOf(b.channel))
+/** The question of a key of {@link Answers}. */
+export function questionOf(key: string): Question {
+  const [consent_type_id, channel] = key.split(':') as [string, Channel]
+  return { consent_type_id: Number(consent_type_id), channel }
+}
+
+/** Sorts what has keys of {@link Answers} by type and channel. */
+export function inOrder<T extends { key: string }>(items: readonly T[]): T[] {
+  const placeOf = ({ consent_type_id, channel }: Question) =>
+    consent_type_id * channels.length + channels.indexOf(channel)
+  return items.toSorted((a, b) => placeOf(questionOf(a.key)) - placeOf(questionOf(b.key)))
 }
 
 /** The current answers, updated with new ones that are not superseded. */
