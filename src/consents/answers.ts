@@ -4,6 +4,7 @@ import { pointer } from '../errors.ts'
 import { sortableTime, utcTime } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import { type Evidence, evidenceFault, evidenceOf, methods } from './evidence.ts'
+import type { EffectiveConsent } from './schema.ts'
 
 /**
  * An answer that stands. `answered_at` is when it was collected: as `utcTime` prints it. An answer of an import that names no time is `undated`: `answered_at` is when it was stored. A grant that waits for its
@@ -346,15 +347,6 @@ export function summaryFlag(channel: Channel, answers: Answers, types: readonly 
   if (granted) return true
   return Object.keys(answers).some(key => key.endsWith(`:${channel}`)) ? false : null
 }
-
-/** The state of one purpose on one channel, and where the state comes from. */
-export type EffectiveConsent = {
-  consent_type_id: number
-  channel: Channel
-  state: boolean
-  source: 'answer' | 'default' | 'mandatory'
-  answered_at: string | null
-} & Pick<StandingAnswer, 'undated' | 'pending' | 'method' | 'text_version'>
 
 /**
  * The consents of a person without answers: one per active type and configured channel, in order of type and channel. An

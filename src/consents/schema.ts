@@ -84,6 +84,8 @@ export const effectiveConsent = Type.Object(
   },
 )
 
+export type EffectiveConsent = Static<typeof effectiveConsent>
+
 /** An answer as the consent history shows it. */
 export const recordedAnswer = Type.Object(
   {
@@ -132,6 +134,7 @@ export const recordedAnswer = Type.Object(
     description: 'An answer as the consent history shows it. A member that was not given is null.',
   },
 )
+export type RecordedAnswer = Static<typeof recordedAnswer>
 
 const exampleAnswer = {
   sequence: 1_204,
@@ -261,6 +264,7 @@ const contactReason = Type.Union(
   ],
   { title: 'ContactReason', description: 'A rule that allows or forbids writing to a person, with its facts.' },
 )
+export type ContactReason = Static<typeof contactReason>
 
 const decision = {
   allowed: Type.Boolean({ description: 'Whether the person may be written to.' }),

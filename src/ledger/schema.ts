@@ -104,7 +104,7 @@ export type SizeQuery = Static<typeof sizeQuery>
 const time = Type.String({ format: 'date-time' })
 const optionalText = Type.Optional(Type.String())
 
-/** The answer as the ledger seals it. */
+/** An answer as the ledger seals it. `superseded`: it was collected before the one that stood, and changed no state. */
 const ledgerEntry = Type.Object(
   {
     organization: Type.String(),
@@ -135,6 +135,7 @@ const ledgerEntry = Type.Object(
   },
   { title: 'LedgerEntry', description: 'The answer as the ledger sealed it. A member without a value is absent.' },
 )
+export type LedgerEntry = Static<typeof ledgerEntry>
 
 /** The response of GET …/receipt. */
 export const consentReceipt = Type.Object(

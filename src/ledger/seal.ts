@@ -3,9 +3,10 @@ import { setImmediate } from 'node:timers/promises'
 import type { Reading, Within } from '../db/context.ts'
 import { awaitPipelined, type Database } from '../db/db.ts'
 import type { Follower, News, Progress, Task } from '../followers/follower.ts'
-import { buildEntry, type LedgerEntry, leafData } from './entry.ts'
+import { buildEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
 import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
+import type { LedgerEntry } from './schema.ts'
 import {
   deleteErasedAnswersSql,
   findUnsealedSql,
