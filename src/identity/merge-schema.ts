@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox'
+import type { TProperties, TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
 import { answerChange } from '../consents/schema.ts'
 import { count, flag, nullable, number, Type, text, uuid } from '../json-schema.ts'
@@ -103,69 +103,47 @@ const exampleChanges = {
 }
 const exampleMerged = { id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50', external_id: 'ada-newsletter' }
 
-/** The response of a merge. `person` is the schema of a read. */
-export const mergeAnswer = (person: TSchema) =>
+/** The response of a merge or an unmerge. `people` are the schemas of reads, with examples. */
+const answer = (title: string, of: string, changed: { changes: TSchema; example: object }, people: TProperties) =>
   Type.Object(
+    { ...shared, changes: changed.changes, ...people },
     {
-      ...shared,
-      changes: changes({
-        moved_in: 'The links to the merged person, which lead to the survivor now.',
-        moved_out: 'The links of the merged person that the survivor has now.',
-        dropped: 'The links between the two people, and those of the merged person that the survivor does not take.',
-        aliases:
-          'The identifiers that lead to the survivor now, with the email and phone that the survivor does not take.',
-      }),
-      person,
-    },
-    {
-      title: 'MergeResult',
-      description: 'The outcome of a merge, or of its dry run.',
+      title,
+      description: `The outcome of ${of}, or of its dry run.`,
       examples: [
         {
-          dry_run: false,
-          merge_id: 1,
-          completed: true,
-          merged: exampleMerged,
-          changes: exampleChanges,
-          person: exampleOf(person),
+          ...{ dry_run: false, merge_id: 1, completed: true, merged: exampleMerged, changes: changed.example },
+          ...Object.fromEntries(Object.entries(people).map(([name, person]) => [name, exampleOf(person)])),
         },
       ],
     },
   )
 
+/** The response of a merge. `person` is the schema of a read. */
+export const mergeAnswer = (person: TSchema) => {
+  const merged = changes({
+    moved_in: 'The links to the merged person, which lead to the survivor now.',
+    moved_out: 'The links of the merged person that the survivor has now.',
+    dropped: 'The links between the two people, and those of the merged person that the survivor does not take.',
+    aliases: 'The identifiers that lead to the survivor now, with the email and phone that the survivor does not take.',
+  })
+  return answer('MergeResult', 'a merge', { changes: merged, example: exampleChanges }, { person })
+}
+
 /** The response of an unmerge. */
-export const unmergeAnswer = (person: TSchema) =>
-  Type.Object(
-    {
-      ...shared,
-      changes: Type.Object({
-        ...changes({
-          moved_in: 'The links of others that lead to the returned person again.',
-          moved_out: 'The links of the returned person.',
-          dropped: 'The links of the returned person to entities that do not exist any more.',
-          aliases: 'The identifiers that lead to the returned person again.',
-        }).properties,
-        kept: Type.Array(keptValue, { description: 'What the merge had given to the survivor, and stays there.' }),
-      }),
-      person,
-      unmerged: person,
-    },
-    {
-      title: 'UnmergeResult',
-      description: 'The outcome of an unmerge, or of its dry run.',
-      examples: [
-        {
-          dry_run: false,
-          merge_id: 1,
-          completed: true,
-          merged: exampleMerged,
-          changes: { ...exampleChanges, kept: [{ path: '/first_name', reason: 'written_since' }] },
-          person: exampleOf(person),
-          unmerged: exampleOf(person),
-        },
-      ],
-    },
-  )
+export const unmergeAnswer = (person: TSchema) => {
+  const unmerged = Type.Object({
+    ...changes({
+      moved_in: 'The links of others that lead to the returned person again.',
+      moved_out: 'The links of the returned person.',
+      dropped: 'The links of the returned person to entities that do not exist any more.',
+      aliases: 'The identifiers that lead to the returned person again.',
+    }).properties,
+    kept: Type.Array(keptValue, { description: 'What the merge had given to the survivor, and stays there.' }),
+  })
+  const example = { ...exampleChanges, kept: [{ path: '/first_name', reason: 'written_since' }] }
+  return answer('UnmergeResult', 'an unmerge', { changes: unmerged, example }, { person, unmerged: person })
+}
 
 const exampleOf = (schema: TSchema): unknown => (schema as { examples?: unknown[] }).examples?.[0]
 
