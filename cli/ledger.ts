@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { loadConfig } from '../src/config.ts'
 import { contextOf } from '../src/db/context.ts'
@@ -44,7 +43,6 @@ function checkpointCommand(environment: NodeJS.ProcessEnv): Command {
   )
 }
 
-const maxConnections = 8
 /** One statement compares a few thousand entries; counting all answers of a large organization takes the longest. */
 const statementTimeoutMs = 600_000
 
@@ -64,14 +62,12 @@ function verifyCommand(environment: NodeJS.ProcessEnv): Command {
         throw new UsageError('A checkpoint belongs to one organization. Give --org instead of --all.')
       const config = loadConfig(environment)
       const kept = options.since === undefined ? undefined : await readFile(options.since, 'utf8')
-      const connections = Math.min(maxConnections, availableParallelism())
       await withServer(config, async url => {
-        const db = openDatabase(url, { connections, statementTimeoutMs, application_name: 'kith command' })
+        const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith command' })
         try {
           const organizations = options.all ? await listOrganizations(db) : [await requireOrganization(db, options.org)]
           const value: AuditResult[] = []
-          for (const organization of organizations)
-            value.push(await verify(db, organization, { kept, connections, options }))
+          for (const organization of organizations) value.push(await verify(db, organization, { kept, options }))
           printResult(options, { value, lines: value.flatMap(linesOf) })
           if (value.some(({ findings }) => findings.length > 0)) process.exitCode = 1
         } finally {
@@ -81,13 +77,9 @@ function verifyCommand(environment: NodeJS.ProcessEnv): Command {
     })
 }
 
-type Verification = { kept: string | undefined; connections: number; options: VerifyOptions }
+type Verification = { kept: string | undefined; options: VerifyOptions }
 
-async function verify(
-  db: Database,
-  { id, key }: Organization,
-  { kept, connections, options }: Verification,
-): Promise<AuditResult> {
+async function verify(db: Database, { id, key }: Organization, { kept, options }: Verification): Promise<AuditResult> {
   const since = kept === undefined ? undefined : await readKeptCheckpoint(db, key, kept)
   let [count, size] = [0, 0]
   const progress = startProgress('entries', () => ({ count, fraction: size === 0 ? null : count / size }), options)
@@ -96,7 +88,7 @@ async function verify(
     size = all
   }
   try {
-    return await auditLedger(contextOf(db, id), { since, concurrency: connections, onProgress })
+    return await auditLedger(contextOf(db, id), { since, onProgress })
   } finally {
     progress.end()
   }

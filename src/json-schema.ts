@@ -44,3 +44,19 @@ export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof bui
 
 /** The schema of a value that may be null. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+// The values that many schemas have. An undefined description is no member of the JSON.
+
+const described = (description: string | undefined) => (description === undefined ? {} : { description })
+
+export const text = (description?: string) => Type.String(described(description))
+export const flag = (description?: string) => Type.Boolean(described(description))
+export const time = (description?: string) => Type.String({ format: 'date-time', ...described(description) })
+export const uuid = (description?: string) => Type.String({ format: 'uuid', ...described(description) })
+/** A number from 1, such as an identifier or a version. */
+export const number = (description?: string) => Type.Integer({ minimum: 1, ...described(description) })
+export const count = (description?: string) => Type.Integer({ minimum: 0, ...described(description) })
+/** A number of a request that is compared with a column. */
+export const storedNumber = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
+/** A member that is true or absent. */
+export const ifTrue = (description: string) => Type.Optional(Type.Literal(true, { description }))

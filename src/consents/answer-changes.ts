@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Answers, questionsOf, type StandingAnswer } from './answers.ts'
+import { type Answers, inOrder, questionOf, type StandingAnswer } from './answers.ts'
 
 /** A standing answer that a write changes, by {@link answerKey}. */
 export type AnswerChoice = { key: string; before: StandingAnswer | undefined; after: StandingAnswer | undefined }
@@ -17,11 +17,11 @@ const answerAt = (answers: Answers, key: string) => (Object.hasOwn(answers, key)
 
 /** The answers that a write changes, as responses show them. */
 export function answerChangesToJson(choices: readonly AnswerChoice[]): object[] {
-  const byKey: Record<string, AnswerChoice> = Object.fromEntries(choices.map(choice => [choice.key, choice]))
-  return questionsOf(Object.keys(byKey)).map(question => {
-    const { before, after } = byKey[`${question.consent_type_id}:${question.channel}`]!
-    return { ...question, before: answerToJson(before), after: answerToJson(after) }
-  })
+  return inOrder(choices).map(({ key, before, after }) => ({
+    ...questionOf(key),
+    before: answerToJson(before),
+    after: answerToJson(after),
+  }))
 }
 
 const answerToJson = (answer: StandingAnswer | undefined) =>

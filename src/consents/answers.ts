@@ -4,6 +4,7 @@ import { pointer } from '../errors.ts'
 import { sortableTime, utcTime } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import { type Evidence, evidenceFault, evidenceOf, methods } from './evidence.ts'
+import type { EffectiveConsent } from './schema.ts'
 
 /**
  * An answer that stands. `answered_at` is when it was collected: as `utcTime` prints it. An answer of an import that names no time is `undated`: `answered_at` is when it was stored. A grant that waits for its
@@ -312,20 +313,21 @@ export type LoggedAnswer = Question & {
 
 /** Lists the current answers in order of type and channel. */
 export function currentAnswers(current: Answers): LoggedAnswer[] {
-  return questionsOf(Object.keys(current)).map(question => {
-    const { state, pending } = current[answerKey(question.consent_type_id, question.channel)]!
-    return { ...question, state, ...(pending && { pending }) }
-  })
+  const answers = Object.entries(current).map(([key, answer]) => ({ key, ...answer }))
+  return inOrder(answers).map(({ key, state, pending }) => ({ ...questionOf(key), state, ...(pending && { pending }) }))
 }
 
-/** The questions of keys of {@link Answers}, in order of type and channel. */
-export function questionsOf(keys: Iterable<string>): Question[] {
-  return [...keys]
-    .map(key => {
-      const [consent_type_id, channel] = key.split(':') as [string, Channel]
-      return { consent_type_id: Number(consent_type_id), channel }
-    })
-    .sort((a, b) => a.consent_type_id - b.consent_type_id || channels.indexOf(a.channel) - channels.indexOf(b.channel))
+/** The question of a key of {@link Answers}. */
+export function questionOf(key: string): Question {
+  const [consent_type_id, channel] = key.split(':') as [string, Channel]
+  return { consent_type_id: Number(consent_type_id), channel }
+}
+
+/** Sorts what has keys of {@link Answers} by type and channel. */
+export function inOrder<T extends { key: string }>(items: readonly T[]): T[] {
+  const placeOf = ({ consent_type_id, channel }: Question) =>
+    consent_type_id * channels.length + channels.indexOf(channel)
+  return items.toSorted((a, b) => placeOf(questionOf(a.key)) - placeOf(questionOf(b.key)))
 }
 
 /** The current answers, updated with new ones that are not superseded. */
@@ -345,15 +347,6 @@ export function summaryFlag(channel: Channel, answers: Answers, types: readonly 
   if (granted) return true
   return Object.keys(answers).some(key => key.endsWith(`:${channel}`)) ? false : null
 }
-
-/** The state of one purpose on one channel, and where the state comes from. */
-export type EffectiveConsent = {
-  consent_type_id: number
-  channel: Channel
-  state: boolean
-  source: 'answer' | 'default' | 'mandatory'
-  answered_at: string | null
-} & Pick<StandingAnswer, 'undated' | 'pending' | 'method' | 'text_version'>
 
 /**
  * The consents of a person without answers: one per active type and configured channel, in order of type and channel. An

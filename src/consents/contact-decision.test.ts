@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type ContactReason, type DecisionFacts, decideContact } from './contact-decision.ts'
-import type { RecordedAnswer } from './recorded-answers.ts'
+import { type DecisionFacts, decideContact } from './contact-decision.ts'
+import type { ContactReason, RecordedAnswer } from './schema.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 

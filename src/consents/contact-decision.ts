@@ -1,5 +1,5 @@
 import type { ConsentType } from '../organizations/definitions.ts'
-import type { RecordedAnswer } from './recorded-answers.ts'
+import type { ContactReason, RecordedAnswer } from './schema.ts'
 
 /** A person at the moment of a decision: the address on the channel, or the change that deleted or erased the person. */
 export type Contact =
@@ -12,13 +12,6 @@ export type DecisionFacts = {
   purpose: Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
   answer: RecordedAnswer | undefined
 }
-
-/** A rule that speaks for or against writing to a person, with what it rests on. */
-export type ContactReason =
-  | { rule: 'not_found' | 'no_address' | 'archived' | 'mandatory' }
-  | { rule: 'deleted' | 'erased'; sequence: number; at: string }
-  | ({ rule: 'answer' } & RecordedAnswer)
-  | { rule: 'default'; state: boolean }
 
 export type ContactDecision = { allowed: boolean; reasons: ContactReason[] }
 

@@ -3,11 +3,10 @@ import { channels, channelTable } from '../channels.ts'
 import { statement } from '../db/db.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 
-/** The last answer of a person that was not superseded. */
-const lastAnswer = (person: string, condition = '') =>
-  `select ${answerColumns} from consent_history a
-   where a.organization_id = $1 and a.person_id = ${person} and a.consent_type_id = $3 and a.channel = $4
-     and not a.superseded${condition}
+/** The last answer that was not superseded, of whom the row of a person e names. */
+const lastAnswer = `select ${answerColumns} from consent_history a
+   where a.organization_id = $1 and a.person_id = e.answered_by and a.consent_type_id = $3 and a.channel = $4
+     and not a.superseded and e.has_answer
    order by a.version desc limit 1`
 
 const hasChannel = `t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text))`
@@ -22,65 +21,15 @@ const endOf = (person: string, condition: string) =>
    where ${condition} and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${person}) order by c.version desc limit 1`
 
 /**
- * The facts of a decision about a person, all of one snapshot. The person o is found by a condition, and a deleted one by an
- * expression. Only if there is no such person, the one that the identifier leads to is looked up: e is either.
- */
-const facts = (condition: string, further: string, gone: string) =>
-  `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state, ${hasChannel} as has_channel,
-     e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased, a.*,
-     nullif(a.person_id, e.id) as merged_person_id, ${answerReferences}
-   from change_heads h
-     left join consent_types t on t.organization_id = $1 and t.id = $3
-     left join lateral (
-       select e.id, ${contact} from entities e where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
-     ) o on true
-     left join lateral (
-       select e.id, ${contact} from (${further} offset 0) p cross join lateral (
-         select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
-       ) e
-     ) f on o.id is null
-     cross join lateral (
-       select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address, coalesce(o.answered_by, f.answered_by) as answered_by
-     ) e
-     left join lateral (${endOf(gone, 'e.id is null')}) d on true
-     left join lateral (${lastAnswer('e.answered_by')}) a on true
-   where h.organization_id = $1`
-
-/**
- * $2: external or internal identifier, $3: consent type, $4: channel. Returns one row. The columns of the consent type are null
- * if it does not exist.
- */
-export const readContactFacts = {
-  external_id: statement(
-    'read_contact_facts',
-    facts(
-      'e.external_id = $2',
-      'select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = $2',
-      deletedOrErasedWith('$2'),
-    ),
-  ),
-  id: statement(
-    'read_contact_facts_by_id',
-    facts(
-      'e.id = $2',
-      survivorOf('$2', ' and o.id is null'),
-      `coalesce((${survivorOf('$2', ' and e.id is null')}), $2)`,
-    ),
-  ),
-}
-
-/**
- * $2: external identifiers, $3: consent type, $4: channel. Returns a row for each identifier, in any order. The row of the position
- * 1 has the purpose, with the hashes of its texts by version.
+ * The facts of decisions about people by an identifier, all of one snapshot. `further` finds the person to whom a name n leads that no person
+ * has, and `gone` one who does not exist.
  *
- * One index scan looks up all people. PostgreSQL expects ten, and would compare each name with each person; a full join makes it
- * use hashes. With the hashes of the texts read once and few columns, the call takes two thirds of the time of {@link facts} for each person.
+ * One index scan looks up all people. PostgreSQL expects ten, and would compare each name with each person; a full join makes it use hashes.
  */
-export const readManyContactFactsSql = statement(
-  'read_many_contact_facts',
+const facts = (identifier: { column: string; type: string; further: string; gone: string }) =>
   `with people as materialized (
-     select e.external_id, e.id, ${contact}, e.answers ? ($3::integer || ':' || $4) as has_answer
-     from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = any($2::text[])
+     select e.${identifier.column} as name, e.id, ${contact}, e.answers ? ($3::integer || ':' || $4) as has_answer
+     from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${identifier.column} = any($2::${identifier.type}[])
    )
    select n.position::integer, case when n.position = 1 then (
        select json_build_object('head', h.sequence, 'state', t.state, 'mandatory', t.mandatory, 'default_state', t.default_state,
@@ -93,12 +42,10 @@ export const readManyContactFactsSql = statement(
      e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
      nullif(a.person_id, e.id) as merged_person_id,
      a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
-   from unnest($2::text[]) with ordinality as n(name, position)
-     full join people o on o.external_id = n.name
+   from unnest($2::${identifier.type}[]) with ordinality as n(name, position)
+     full join people o on o.name = n.name
      left join lateral (
-       select e.id, ${contact}, true as has_answer from (
-         select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = n.name offset 0
-       ) p cross join lateral (
+       select e.id, ${contact}, true as has_answer from (${identifier.further} offset 0) p cross join lateral (
          select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
        ) e
      ) f on true
@@ -106,9 +53,34 @@ export const readManyContactFactsSql = statement(
        select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address,
          coalesce(o.answered_by, f.answered_by) as answered_by, coalesce(o.has_answer, f.has_answer) as has_answer
      ) e
-     left join lateral (${endOf(deletedOrErasedWith('n.name'), 'e.id is null')}) d on true
-     left join lateral (${lastAnswer('e.answered_by', ' and e.has_answer')}) a on true`,
-)
+     left join lateral (${endOf(identifier.gone, 'e.id is null')}) d on true
+     left join lateral (${lastAnswer}) a on true`
+
+/**
+ * $2: external or internal identifiers, $3: consent type, $4: channel. Returns a row for each identifier, in any order. The row of the
+ * position 1 has the purpose, with the hashes of its texts by version. Its members are null if the consent type does not exist.
+ */
+export const readContactFacts = {
+  external_id: statement(
+    'read_contact_facts',
+    facts({
+      column: 'external_id',
+      type: 'text',
+      further:
+        'select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = n.name',
+      gone: deletedOrErasedWith('n.name'),
+    }),
+  ),
+  id: statement(
+    'read_contact_facts_by_id',
+    facts({
+      column: 'id',
+      type: 'uuid',
+      further: survivorOf('n.name', ' and o.id is null'),
+      gone: `coalesce((${survivorOf('n.name', ' and e.id is null')}), n.name)`,
+    }),
+  ),
+}
 
 /** The value of a field that a person p had at the change m, of those since b. */
 const lastValue = (field: string) =>

@@ -13,83 +13,68 @@ import type { Call } from '../route/call.ts'
 import { listResult } from '../route/list-result.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
-import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from './contactable-sql.ts'
+import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
 import type { ContactableBody, ContactableManyBody } from './schema.ts'
 
-/** The answer of a row of facts, if there is one. */
-type StandingAnswer = AnswerRow | { version: null }
-
 type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
 
 /** The consent type of a decision. All members are null if there is none. */
-type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & { has_channel: boolean | null }
+type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & {
+  has_channel: boolean | null
+  head: number
+  text_sha256: Record<string, string> | null
+}
 
-/** A person, the deletion or erasure of one, or neither. */
-type FoundPerson = { is_present: boolean; address: string | null } & (
+/** A person, the deletion or erasure of one, or neither, with the answer that stands. `purpose` is null except in the row of the position 1. */
+type FactsRow = { position: number; purpose: FoundPurpose | null; is_present: boolean; address: string | null } & (
   | { gone_sequence: number; gone_at: string; is_erased: boolean }
   | { gone_sequence: null; gone_at: null; is_erased: null }
-)
-
-type FactsRow = Omit<FoundPurpose, 'state'> & { head: number; purpose_state: FoundPurpose['state'] } & FoundPerson &
-  StandingAnswer
-
-/** `purpose` is null except in the row of the position 1. */
-type ManyFactsRow = {
-  position: number
-  purpose: (FoundPurpose & { head: number; text_sha256: Record<string, string> | null }) | null
-} & FoundPerson &
+) &
   (Omit<AnswerRow, 'person_id' | 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
 
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
 export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
   if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
-  const {
-    context: { db },
-    caller,
-    params,
-    body,
-    signal,
-  } = call
-  const { by, identifier } = personOf(params)
-  const values = [caller.organization.id, identifier, body.consent_type_id, body.channel]
-  const [row] = await db.query<FactsRow>(readContactFacts[by], values, signal)
-  const { head, purpose_state, is_present, gone_sequence } = row!
+  const { by, identifier } = personOf(call.params)
+  const { rows, decide, sequence } = await readFacts(call, by, [identifier])
+  const { is_present, gone_sequence } = rows[0]!
   if (!is_present && gone_sequence === null) throwNoPerson()
-  const purpose = purposeOf({ ...row!, state: purpose_state })
-  const decision = decideContact({ person: contactOf(row!), purpose, answer: answerOf(row!) })
-  return { status: 200, data: { ...decision, sequence: head } }
+  return { status: 200, data: { ...decide(rows[0]!), sequence } }
 }
 
 /** Answers which people may be written to. Throws a Fault of 400. */
-export async function answerContactableMany({
-  context: { db },
-  caller,
-  body: { external_ids, consent_type_id, channel },
-  signal,
-}: Call<ContactableManyBody>): Promise<HandlerResult> {
-  const values = [caller.organization.id, external_ids, consent_type_id, channel]
-  const rows = await db.query<ManyFactsRow>(readManyContactFactsSql, values, signal)
-  rows.sort((one, other) => one.position - other.position)
-  const { head, text_sha256, ...found } = rows[0]!.purpose!
-  const purpose = purposeOf(found)
-  const answerOf = (row: ManyFactsRow) =>
-    row.version === null
-      ? undefined
-      : recordedAnswer({
-          ...row,
-          consent_type_id,
-          channel,
-          superseded: false,
-          text_sha256: text_sha256?.[row.evidence?.text_version ?? 0] ?? null,
-        })
+export async function answerContactableMany(call: Call<ContactableManyBody>): Promise<HandlerResult> {
+  const { external_ids } = call.body
+  const { rows, decide, sequence } = await readFacts(call, 'external_id', external_ids)
   await yieldIfDue()
-  const itemOf = (row: ManyFactsRow, index: number) => ({
-    external_id: external_ids[index]!,
-    ...decideContact({ person: contactOf(row), purpose, answer: answerOf(row) }),
-  })
-  return listResult(rows, itemOf, `"sequence":${head}`)
+  const itemOf = (row: FactsRow, index: number) => ({ external_id: external_ids[index]!, ...decide(row) })
+  return listResult(rows, itemOf, `"sequence":${sequence}`)
+}
+
+/** Reads the facts of decisions about people, in their order. */
+async function readFacts(
+  {
+    context: { db, organization_id },
+    body: { consent_type_id, channel },
+    signal,
+  }: Call<ContactableBody | ContactableManyBody>,
+  by: 'id' | 'external_id',
+  identifiers: readonly string[],
+) {
+  const values = [organization_id, identifiers, consent_type_id, channel]
+  const rows = await db.query<FactsRow>(readContactFacts[by], values, signal)
+  rows.sort((one, other) => one.position - other.position)
+  const found = rows[0]!.purpose!
+  const purpose = purposeOf(found)
+  const answerOf = (row: FactsRow) => {
+    if (row.version === null) return undefined
+    const text_sha256 = found.text_sha256?.[row.evidence?.text_version ?? 0] ?? null
+    return recordedAnswer({ ...row, consent_type_id, channel, superseded: false, text_sha256 })
+  }
+  const decide = (row: FactsRow) => decideContact({ person: contactOf(row), purpose, answer: answerOf(row) })
+  return { rows, decide, sequence: found.head }
 }
 
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */
@@ -100,7 +85,7 @@ function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpos
   return { state, mandatory, default_state }
 }
 
-function contactOf({ is_present, address, gone_sequence, gone_at, is_erased }: FoundPerson): Contact | undefined {
+function contactOf({ is_present, address, gone_sequence, gone_at, is_erased }: FactsRow): Contact | undefined {
   if (is_present) return { address }
   return gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
 }
@@ -110,8 +95,6 @@ const goneBy = (isErased: boolean, sequence: number, at: string) => ({
   sequence,
   at,
 })
-
-const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : recordedAnswer(row))
 
 /** `operation` is null if the person did not exist yet. */
 type PastFactsRow = {
@@ -127,7 +110,7 @@ type PastFactsRow = {
     }
   | { operation: null; gone_sequence: null; gone_at: null }
 ) &
-  StandingAnswer
+  (AnswerRow | { version: null })
 
 /** Decides as at a time, RFC 3339 in UTC: by the person, the consent type and the answers that kith had then. */
 async function decideAt(
@@ -138,16 +121,16 @@ async function decideAt(
   const reader: Reading['db'] = { query: (statement, values) => db.query(statement, values, signal) }
   const reading: Reading = { db: reader, organization_id }
   const sequence = await readSequenceAt(reading, at)
-  const readFacts = async (by: 'id' | 'external_id', identifier: string) => {
+  const readPastFacts = async (by: 'id' | 'external_id', identifier: string) => {
     const values = [organization_id, identifier, consent_type_id, channel, sequence, channelTable[channel].address]
     const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
     return row!
   }
   const { by, identifier } = personOf(params)
-  let row = await readFacts(by, identifier)
+  let row = await readPastFacts(by, identifier)
   const first = row.operation === null && by === 'external_id' && (await findFirstBearer(reading, identifier))
-  if (first) row = await readFacts('id', first)
-  while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
+  if (first) row = await readPastFacts('id', first)
+  while (row.merged_into !== null) row = await readPastFacts('id', row.merged_into)
   const { operation, gone_sequence, gone_at, is_blanked, prefix } = row
   const isGone = operation === 'delete' || operation === 'erase'
   // The log of an erased person has no values.
@@ -162,7 +145,8 @@ async function decideAt(
   if (!purpose.channels.some(configured => configured.channel === channel))
     throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
   const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
-  return { ...decideContact({ person, purpose, answer: answerOf(row) }), sequence }
+  const answer = row.version === null ? undefined : recordedAnswer(row)
+  return { ...decideContact({ person, purpose, answer }), sequence }
 }
 
 function throwWrong(path: string, message: string): never {

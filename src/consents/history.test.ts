@@ -4,7 +4,7 @@ import { readFeed } from '../../test/support/changes.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import type { RecordedAnswer } from './recorded-answers.ts'
+import type { RecordedAnswer } from './schema.ts'
 
 const service = useService()
 // Type 1 is the default of both channels, and type 2 has both.

@@ -1,32 +1,14 @@
-import type { Channel } from '../channels.ts'
 import type { Evidence } from './evidence.ts'
+import type { RecordedAnswer } from './schema.ts'
 
 /** A row of the consent history, with the number of its change and the hash of its text. */
-export type AnswerRow = {
+export type AnswerRow = Omit<RecordedAnswer, keyof Evidence | 'undated' | 'merged_person_id'> & {
   person_id: string
   /** The person who was merged and gave the answer. Null for the person's own. */
   merged_person_id?: string | null
-  sequence: number
-  version: number
-  at: string
-  consent_type_id: number
-  channel: Channel
-  state: boolean
-  previous_state: boolean | null
-  superseded: boolean
-  pending: boolean
   undated: boolean
-  collected_at: string | null
   evidence: Evidence | null
-  text_sha256: string | null
-  actor: string
-  request_id: string
 }
-
-/** An answer as reads show it. A member that was not given is null. */
-export type RecordedAnswer = Omit<AnswerRow, 'person_id' | 'evidence' | 'undated' | 'merged_person_id'> & {
-  [Name in keyof Evidence]-?: Evidence[Name] | null
-} & { undated?: true; merged_person_id?: string }
 
 /** The answer of a row, which may have other columns. */
 export function recordedAnswer(row: Omit<AnswerRow, 'person_id'>): RecordedAnswer {

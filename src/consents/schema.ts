@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { channels } from '../channels.ts'
-import { nullable, Type } from '../json-schema.ts'
+import { count, flag, ifTrue, nullable, number, storedNumber, Type, text, time, uuid } from '../json-schema.ts'
 import {
   definitionDescription,
   definitionKey,
@@ -14,11 +14,7 @@ import { methods } from './evidence.ts'
 const channel = Type.Enum(channels)
 
 const method = Type.Enum([...methods], { description: 'How the answer was given.' })
-const textVersion = Type.Integer({
-  minimum: 1,
-  maximum: 2_147_483_647,
-  description: 'The version of the text that the person answered to.',
-})
+const textVersion = storedNumber('The version of the text that the person answered to.')
 
 /** The evidence of an answer: when and how it was given, and to which text. */
 export const evidenceFields = {
@@ -30,11 +26,8 @@ export const evidenceFields = {
         'goes to the history and changes no state.',
     }),
   ),
-  undated: Type.Optional(
-    Type.Literal(true, {
-      description:
-        'Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal.',
-    }),
+  undated: ifTrue(
+    'Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal.',
   ),
   method: Type.Optional(method),
   source: Type.Optional(
@@ -57,24 +50,15 @@ export const evidenceFields = {
 /** The effective state of one purpose on one channel, answered or not. */
 export const effectiveConsent = Type.Object(
   {
-    consent_type_id: Type.Integer({ minimum: 1 }),
+    consent_type_id: number(),
     channel,
-    state: Type.Boolean({ description: 'Whether the purpose is granted on the channel.' }),
+    state: flag('Whether the purpose is granted on the channel.'),
     source: Type.Enum(['answer', 'default', 'mandatory'], { description: 'Where the state comes from.' }),
     answered_at: nullable(
-      Type.String({
-        format: 'date-time',
-        description: 'When the answer was collected, of an `undated` one when it was stored. Null without an answer.',
-      }),
+      time('When the answer was collected, of an `undated` one when it was stored. Null without an answer.'),
     ),
-    undated: Type.Optional(
-      Type.Literal(true, {
-        description: 'An import gave the answer without its time. Every answer with a time replaces it.',
-      }),
-    ),
-    pending: Type.Optional(
-      Type.Literal(true, { description: 'The person granted the purpose, and the grant waits for its confirmation.' }),
-    ),
+    undated: ifTrue('An import gave the answer without its time. Every answer with a time replaces it.'),
+    pending: ifTrue('The person granted the purpose, and the grant waits for its confirmation.'),
     method: Type.Optional(method),
     text_version: Type.Optional(textVersion),
   },
@@ -84,47 +68,36 @@ export const effectiveConsent = Type.Object(
   },
 )
 
+export type EffectiveConsent = Static<typeof effectiveConsent>
+
 /** An answer as the consent history shows it. */
 export const recordedAnswer = Type.Object(
   {
-    sequence: Type.Integer({ minimum: 1, description: 'The number of the change that the answer is part of.' }),
-    version: Type.Integer({ minimum: 1, description: 'The version of the person after that change.' }),
-    at: Type.String({ format: 'date-time', description: 'When kith recorded the answer.' }),
-    consent_type_id: Type.Integer({ minimum: 1 }),
+    sequence: number('The number of the change that the answer is part of.'),
+    version: number('The version of the person after that change.'),
+    at: time('When kith recorded the answer.'),
+    consent_type_id: number(),
     channel,
-    state: Type.Boolean({ description: 'true grants the purpose on the channel, false refuses it.' }),
-    previous_state: nullable(Type.Boolean({ description: 'The state before, null for the first answer.' })),
-    superseded: Type.Boolean({
-      description: 'Whether the answer changed no state, because it was collected before the one that stood.',
-    }),
-    pending: Type.Boolean({ description: 'Whether the answer is a grant that waits for its confirmation.' }),
-    collected_at: nullable(
-      Type.String({
-        format: 'date-time',
-        description: 'When the answer was collected. Null means: at `at`, unless it is `undated`.',
-      }),
-    ),
+    state: flag('true grants the purpose on the channel, false refuses it.'),
+    previous_state: nullable(flag('The state before, null for the first answer.')),
+    superseded: flag('Whether the answer changed no state, because it was collected before the one that stood.'),
+    pending: flag('Whether the answer is a grant that waits for its confirmation.'),
+    collected_at: nullable(time('When the answer was collected. Null means: at `at`, unless it is `undated`.')),
     method: nullable(method),
-    source: nullable(Type.String({ description: 'Where the answer was given.' })),
-    ip: nullable(Type.String({ description: 'The address that the answer came from.' })),
-    user_agent: nullable(Type.String({ description: 'The User-Agent of the answer.' })),
+    source: nullable(text('Where the answer was given.')),
+    ip: nullable(text('The address that the answer came from.')),
+    user_agent: nullable(text('The User-Agent of the answer.')),
     text_version: nullable(textVersion),
-    text_sha256: nullable(Type.String({ description: 'The SHA-256 of that text in UTF-8, in hexadecimal.' })),
-    reference: nullable(Type.String({ description: 'The identifier of the answer in another system.' })),
-    actor: Type.String({ description: 'The subject of the token that wrote.' }),
-    request_id: Type.String({ description: 'The request that wrote.' }),
-    undated: Type.Optional(
-      Type.Literal(true, {
-        description: 'An import gave the answer without its time, so nobody knows when it was collected.',
-      }),
-    ),
+    text_sha256: nullable(text('The SHA-256 of that text in UTF-8, in hexadecimal.')),
+    reference: nullable(text('The identifier of the answer in another system.')),
+    actor: text('The subject of the token that wrote.'),
+    request_id: text('The request that wrote.'),
+    undated: ifTrue('An import gave the answer without its time, so nobody knows when it was collected.'),
     merged_person_id: Type.Optional(
-      Type.String({
-        format: 'uuid',
-        description:
-          'The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the ' +
+      uuid(
+        'The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the ' +
           'number of its change, and in a history `version` is the one that the merge gave to this person.',
-      }),
+      ),
     ),
   },
   {
@@ -132,6 +105,7 @@ export const recordedAnswer = Type.Object(
     description: 'An answer as the consent history shows it. A member that was not given is null.',
   },
 )
+export type RecordedAnswer = Static<typeof recordedAnswer>
 
 const exampleAnswer = {
   sequence: 1_204,
@@ -158,15 +132,10 @@ const exampleAnswer = {
 const standingAnswer = nullable(
   Type.Object(
     {
-      state: Type.Boolean(),
-      pending: Type.Boolean({ description: 'Whether it is a grant that waits for its confirmation.' }),
-      answered_at: Type.String({ format: 'date-time' }),
-      person_id: nullable(
-        Type.String({
-          format: 'uuid',
-          description: 'The merged person who gave the answer. Null for an own one.',
-        }),
-      ),
+      state: flag(),
+      pending: flag('Whether it is a grant that waits for its confirmation.'),
+      answered_at: time(),
+      person_id: nullable(uuid('The merged person who gave the answer. Null for an own one.')),
     },
     { title: 'StandingAnswer' },
   ),
@@ -175,7 +144,7 @@ const standingAnswer = nullable(
 /** A standing answer before and after a write. */
 export const answerChange = Type.Object(
   {
-    consent_type_id: Type.Integer({ minimum: 1 }),
+    consent_type_id: number(),
     channel: Type.Enum(channels),
     before: standingAnswer,
     after: standingAnswer,
@@ -187,9 +156,7 @@ export const answerChange = Type.Object(
 export const consentHistoryPage = Type.Object(
   {
     items: Type.Array(recordedAnswer),
-    has_more: Type.Boolean({
-      description: 'Whether older answers follow: the last version is the next `before_version`.',
-    }),
+    has_more: flag('Whether older answers follow: the last version is the next `before_version`.'),
   },
   {
     title: 'ConsentHistoryPage',
@@ -203,16 +170,12 @@ export const defaultHistoryLimit = 100
 /** The query of a consent history. */
 export const consentHistoryQuery = Type.Object(
   {
-    consent_type_id: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only answers to this consent type.' }),
-    ),
+    consent_type_id: Type.Optional(storedNumber('Only answers to this consent type.')),
     // The page at /docs would fill in the first value of an enumeration.
     channel: Type.Optional(
       Type.String({ pattern: '^(email|sms)$', description: 'Only answers on this channel: `email` or `sms`.' }),
     ),
-    before_version: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return answers of versions before this one.' }),
-    ),
+    before_version: Type.Optional(storedNumber('Return answers of versions before this one.')),
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -233,13 +196,13 @@ const contactReason = Type.Union(
     }),
     Type.Object({
       rule: Type.Literal('deleted', { description: 'The person was deleted.' }),
-      sequence: Type.Integer({ minimum: 1, description: 'The number of the change that deleted the person.' }),
-      at: Type.String({ format: 'date-time' }),
+      sequence: number('The number of the change that deleted the person.'),
+      at: time(),
     }),
     Type.Object({
       rule: Type.Literal('erased', { description: 'The person was erased.' }),
-      sequence: Type.Integer({ minimum: 1, description: 'The number of the change that erased the person.' }),
-      at: Type.String({ format: 'date-time' }),
+      sequence: number('The number of the change that erased the person.'),
+      at: time(),
     }),
     Type.Object({
       rule: Type.Literal('no_address', {
@@ -256,22 +219,22 @@ const contactReason = Type.Union(
     }),
     Type.Object({
       rule: Type.Literal('default', { description: 'The person has not answered.' }),
-      state: Type.Boolean({ description: 'The `default_state` of the consent type. true allows.' }),
+      state: flag('The `default_state` of the consent type. true allows.'),
     }),
   ],
   { title: 'ContactReason', description: 'A rule that allows or forbids writing to a person, with its facts.' },
 )
+export type ContactReason = Static<typeof contactReason>
 
 const decision = {
-  allowed: Type.Boolean({ description: 'Whether the person may be written to.' }),
+  allowed: flag('Whether the person may be written to.'),
   reasons: Type.Array(contactReason, {
     description: 'If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order.',
   }),
 }
-const decisionSequence = Type.Integer({
-  minimum: 0,
-  description: 'The number of the newest change when kith decided, or with `at` of the newest until then.',
-})
+const decisionSequence = count(
+  'The number of the newest change when kith decided, or with `at` of the newest until then.',
+)
 
 /** Whether one person may be written to. */
 export const contactDecision = Type.Object(
@@ -285,7 +248,7 @@ export const contactDecision = Type.Object(
 
 /** Which people may be written to, in the order of the request. */
 export const contactDecisions = Type.Object(
-  { items: Type.Array(Type.Object({ external_id: Type.String(), ...decision })), sequence: decisionSequence },
+  { items: Type.Array(Type.Object({ external_id: text(), ...decision })), sequence: decisionSequence },
   {
     title: 'ContactDecisions',
     description: 'Which people may be written to, in the order of the request.',
@@ -306,7 +269,7 @@ export const contactDecisions = Type.Object(
 )
 
 const purpose = {
-  consent_type_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'The purpose to write for.' }),
+  consent_type_id: storedNumber('The purpose to write for.'),
   channel: Type.Enum(channels, { description: 'A channel that the consent type is configured for.' }),
 }
 
@@ -314,9 +277,7 @@ const purpose = {
 export const contactableBody = Type.Object(
   {
     ...purpose,
-    at: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Decide as at this time, RFC 3339. The default is now.' }),
-    ),
+    at: Type.Optional(time('Decide as at this time, RFC 3339. The default is now.')),
   },
   {
     additionalProperties: false,
@@ -348,10 +309,8 @@ const configuredChannels = Type.Array(
   Type.Object(
     {
       channel,
-      is_default: Type.Optional(Type.Boolean({ description: "Whether this is the channel's default purpose." })),
-      double_opt_in: Type.Optional(
-        Type.Boolean({ description: 'Whether a grant is `pending` until it is confirmed. False by default.' }),
-      ),
+      is_default: Type.Optional(flag("Whether this is the channel's default purpose.")),
+      double_opt_in: Type.Optional(flag('Whether a grant is `pending` until it is confirmed. False by default.')),
     },
     { additionalProperties: false, title: 'ConsentTypeChannelBody' },
   ),
@@ -365,10 +324,8 @@ export const newConsentType = Type.Object(
     channels: configuredChannels,
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
-    mandatory: Type.Optional(
-      Type.Boolean({ description: 'A mandatory purpose is always granted and cannot be answered.' }),
-    ),
-    default_state: Type.Optional(Type.Boolean({ description: 'The state of a person who has not answered.' })),
+    mandatory: Type.Optional(flag('A mandatory purpose is always granted and cannot be answered.')),
+    default_state: Type.Optional(flag('The state of a person who has not answered.')),
   },
   {
     additionalProperties: false,
@@ -384,8 +341,8 @@ export const consentTypePatch = Type.Object(
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     channels: Type.Optional(configuredChannels),
-    mandatory: Type.Optional(Type.Boolean()),
-    default_state: Type.Optional(Type.Boolean()),
+    mandatory: Type.Optional(flag()),
+    default_state: Type.Optional(flag()),
     state: Type.Optional(definitionState),
   },
   { additionalProperties: false, title: 'ConsentTypePatch', examples: [{}] },
@@ -395,20 +352,17 @@ export type ConsentTypePatch = Static<typeof consentTypePatch>
 /** A consent type as a read shows it. */
 export const consent_type = Type.Object(
   {
-    id: Type.Integer({ minimum: 1 }),
-    key: Type.String(),
-    name: Type.String(),
+    id: number(),
+    key: text(),
+    name: text(),
     description: definitionDescription,
     state: definitionState,
-    mandatory: Type.Boolean(),
-    default_state: Type.Boolean(),
+    mandatory: flag(),
+    default_state: flag(),
     channels: Type.Array(
-      Type.Object(
-        { channel, is_default: Type.Boolean(), double_opt_in: Type.Boolean() },
-        { title: 'ConsentTypeChannel' },
-      ),
+      Type.Object({ channel, is_default: flag(), double_opt_in: flag() }, { title: 'ConsentTypeChannel' }),
     ),
-    text_versions: Type.Integer({ minimum: 0, description: 'The number of its texts, whose versions count from 1.' }),
+    text_versions: count('The number of its texts, whose versions count from 1.'),
     ...times,
   },
   {
@@ -457,15 +411,15 @@ export type ConsentTextBody = Static<typeof newConsentText>
 /** A text that people answer to. It never changes. */
 export const consentText = Type.Object(
   {
-    version: Type.Integer({ minimum: 1, description: 'Counts from 1 for each consent type.' }),
+    version: number('Counts from 1 for each consent type.'),
     language,
-    text: Type.String(),
-    url: nullable(Type.String()),
+    text: text(),
+    url: nullable(text()),
     sha256: Type.String({
       pattern: '^[0-9a-f]{64}$',
       description: 'The SHA-256 of the text in UTF-8, in hexadecimal.',
     }),
-    created_at: Type.String({ format: 'date-time' }),
+    created_at: time(),
   },
   {
     title: 'ConsentText',
@@ -502,7 +456,7 @@ export type TextsQuery = Static<typeof textsQuery>
 export const textPage = Type.Object(
   {
     items: Type.Array(consentText),
-    has_more: Type.Boolean({ description: 'Whether later versions follow: the last version is the next `after`.' }),
+    has_more: flag('Whether later versions follow: the last version is the next `after`.'),
   },
   { title: 'ConsentTextPage', examples: [{ items: examplesOf(consentText), has_more: false }] },
 )

@@ -1,19 +1,17 @@
 import type { Static } from 'typebox'
 import { channels } from '../channels.ts'
-import { Type } from '../json-schema.ts'
+import { count, number, storedNumber, Type, time } from '../json-schema.ts'
 
 /** The maximum number of intervals of one request. */
 export const maxIntervals = 400
 
 const moment = (description: string) => Type.String({ format: 'date-time', description })
-const counts = (description: string) => Type.Array(Type.Integer({ minimum: 0 }), { description })
+const counts = (description: string) => Type.Array(count(), { description })
 
 /** Body of POST /v1/consents/statistics. */
 export const statisticsBody = Type.Object(
   {
-    consent_type_id: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only this consent type. The default is all.' }),
-    ),
+    consent_type_id: Type.Optional(storedNumber('Only this consent type. The default is all.')),
     channel: Type.Optional(Type.Enum(channels, { description: 'Only this channel. The default is all.' })),
     from: Type.Optional(moment('The first interval contains this time. By default there are 30 intervals.')),
     to: Type.Optional(moment('The end of the last interval. The default is now, and so is a time in the future.')),
@@ -28,26 +26,23 @@ export type ConsentStatisticsBody = Static<typeof statisticsBody>
 /** The response of POST /v1/consents/statistics. */
 export const consentStatistics = Type.Object(
   {
-    sequence: Type.Integer({ minimum: 0, description: 'The number of the newest change that is counted.' }),
+    sequence: count('The number of the newest change that is counted.'),
     interval: Type.Enum(['day', 'week', 'month']),
-    ends: Type.Array(Type.String({ format: 'date-time' }), {
+    ends: Type.Array(time(), {
       description:
         'The ends of the intervals, ascending. An answer counts if it was recorded before. The last one is `to`, or now.',
     }),
     items: Type.Array(
       Type.Object(
         {
-          consent_type_id: Type.Integer({ minimum: 1 }),
+          consent_type_id: number(),
           channel: Type.Enum(channels),
           granted: counts(
             'How many answers in force granted the purpose, at each of `ends`. Each is of a person who was there then.',
           ),
           refused: counts('How many refused it.'),
           pending: counts('How many granted it and waited for their confirmation.'),
-          contactable: Type.Integer({
-            minimum: 0,
-            description: 'How many people may be written to now, by the rules of contact decisions.',
-          }),
+          contactable: count('How many people may be written to now, by the rules of contact decisions.'),
         },
         { title: 'ConsentStatisticsItem' },
       ),

@@ -1,3 +1,4 @@
+import { DateTime } from 'luxon'
 import { type Channel, channels } from '../channels.ts'
 import type { Context } from '../db/context.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
@@ -8,7 +9,6 @@ import type { Question } from './answers.ts'
 import { type ConsentStatisticsBody, type ConsentStatisticsShape, maxIntervals } from './statistics-schema.ts'
 import { readConsentStatisticsSql } from './statistics-sql.ts'
 
-type Interval = ConsentStatisticsBody['interval']
 type Kind = 'granted' | 'refused' | 'pending'
 type Type = Pick<ConsentType, 'id' | 'state' | 'mandatory' | 'default_state' | 'channels'>
 
@@ -52,15 +52,15 @@ export function endsOf(
   const toMs = Math.min(timeOf('/to', to) ?? nowMs, nowMs)
   const fromMs = timeOf('/from', from)
   if (fromMs !== undefined && fromMs >= toMs) throwWrong('/from', 'must be before `to`, and in the past')
-  // The interval that ends with `to`, if `to` is the end of one.
-  const last = startOf(interval, toMs - 1)
-  let startMs = fromMs === undefined ? shift(interval, last, 1 - defaultIntervals) : startOf(interval, fromMs)
+  const startOf = (timeMs: number) => DateTime.fromMillis(timeMs, { zone: 'utc' }).startOf(interval)
+  // By default, the last interval is the one that ends with `to`, if `to` is the end of one.
+  let start = fromMs === undefined ? startOf(toMs - 1).plus({ [interval]: 1 - defaultIntervals }) : startOf(fromMs)
   const ends: number[] = []
-  while (startMs < toMs) {
+  while (start.toMillis() < toMs) {
     if (ends.length === maxIntervals)
       throwWrong('/from', `leads to more than ${maxIntervals} intervals: choose a later time, or longer intervals`)
-    startMs = shift(interval, startMs, 1)
-    ends.push(Math.min(startMs, toMs))
+    start = start.plus({ [interval]: 1 })
+    ends.push(Math.min(start.toMillis(), toMs))
   }
   return { ends, isUntilNow: toMs === nowMs }
 }
@@ -71,23 +71,6 @@ function timeOf(path: string, text: string | undefined): number | undefined {
   const { seconds, fraction } = instantOf(text)
   if (seconds < 0) throwWrong(path, 'must not be before 1970')
   return seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
-}
-
-const dayMs = 86_400_000
-
-/** The start of the day, of the Monday or of the month in UTC. */
-function startOf(interval: Interval, timeMs: number): number {
-  const time = new Date(timeMs)
-  if (interval === 'month') return Date.UTC(time.getUTCFullYear(), time.getUTCMonth())
-  const dayStartMs = timeMs - (((timeMs % dayMs) + dayMs) % dayMs)
-  return interval === 'day' ? dayStartMs : dayStartMs - ((time.getUTCDay() + 6) % 7) * dayMs
-}
-
-/** The start of another interval, `count` intervals later. */
-function shift(interval: Interval, startMs: number, count: number): number {
-  if (interval !== 'month') return startMs + count * (interval === 'week' ? 7 * dayMs : dayMs)
-  const start = new Date(startMs)
-  return Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + count)
 }
 
 function requireQuestion({ types }: Facts, { channel }: ConsentStatisticsBody): void {

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../json-schema.ts'
+import { flag, nullable, Type, text, time, uuid } from '../json-schema.ts'
 import { sharedKeys } from './duplicates-sql.ts'
 
 const sharedKey = Type.Enum([...sharedKeys])
@@ -28,20 +28,19 @@ export type DuplicatesBody = Static<typeof duplicatesBody>
 
 export const defaultSize = 20
 
-const time = Type.String({ format: 'date-time' })
-const text = nullable(Type.String())
+const textOrNull = nullable(text())
 
 const duplicate = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  external_id: text,
-  first_name: text,
-  last_name: text,
-  email: text,
-  mobile_prefix: text,
-  mobile_number: text,
-  date_of_birth: text,
-  created_at: time,
-  updated_at: time,
+  id: uuid(),
+  external_id: textOrNull,
+  first_name: textOrNull,
+  last_name: textOrNull,
+  email: textOrNull,
+  mobile_prefix: textOrNull,
+  mobile_number: textOrNull,
+  date_of_birth: textOrNull,
+  created_at: time(),
+  updated_at: time(),
 })
 
 /** A group of people who may be one. */
@@ -56,7 +55,7 @@ const duplicateGroup = Type.Object(
         'How likely it is that they are one person: 0.95 for a shared email, 0.9 for a phone number, 0.7 for name and date of birth. ' +
         'Several keys that all of them share add up: 1 − (1 − a)(1 − b).',
     }),
-    why: Type.Array(Type.Object({ by: sharedKey, value: Type.String() }), {
+    why: Type.Array(Type.Object({ by: sharedKey, value: text() }), {
       description: 'The keys that all people of the group share.',
     }),
   },
@@ -68,11 +67,10 @@ export type DuplicateGroup = Static<typeof duplicateGroup>
 export const duplicatesPage = Type.Object(
   {
     items: Type.Array(duplicateGroup),
-    has_more: Type.Boolean({
-      description:
-        'Whether the search goes on after this page. A page may have fewer groups than asked for, even none, before the end.',
-    }),
-    next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page. Null at the end.' })),
+    has_more: flag(
+      'Whether the search goes on after this page. A page may have fewer groups than asked for, even none, before the end.',
+    ),
+    next_cursor: nullable(text('The `cursor` of the next page. Null at the end.')),
   },
   {
     title: 'DuplicatesPage',

@@ -1,6 +1,7 @@
+import { questionOf } from '../consents/answers.ts'
 import type { Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
-import type { EntityRow, Links, StoredRow, Target } from '../entities/entity-row.ts'
+import type { CurrentState, EntityRow, StoredRow, Target } from '../entities/entity-row.ts'
 import { readSerializedWithin } from '../entities/read/entity-reader.ts'
 import { unlimitedRowBytes } from '../entities/read/pagination.ts'
 import type { Change } from '../entities/write/decide.ts'
@@ -9,12 +10,13 @@ import { readLinksSql, readRowsSql } from '../entities/write/load-sql.ts'
 import type { Address } from '../entities/write-request.ts'
 import { buildOtherVersionRefusal, meetsIfMatch } from '../entity-tag.ts'
 import { createValueRefusal, Fault, pointer } from '../errors.ts'
-import { changeOrganization } from '../organizations/change-organization.ts'
+import { type Author, changeOrganization, type Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { continueLeading, leadFirstLinks, type MovedLinks } from './lead-links.ts'
-import { findPeopleSql } from './merge-sql.ts'
+import type { Answering, GivenAt } from './merge-answers.ts'
+import { findPeopleSql, readAnswerVersionsSql } from './merge-sql.ts'
 
 /** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
 export type IdentityBody = { from?: string; from_id?: string; dry_run?: boolean }
@@ -29,16 +31,19 @@ const maxMs = 5_000
  */
 export async function runIdentityWrite(
   call: Call<IdentityBody>,
-  work: (tx: Transaction, definitions: Definitions) => Promise<IdentityResult>,
+  survivor: Address,
+  work: (locked: Locked, asked: Asked) => Promise<IdentityResult>,
 ): Promise<HandlerResult> {
   const { context, caller, body, signal, memory, written, request_id } = call
   const { dry_run = false } = body
+  const author = { actor: caller.subject, request_id }
+  const asked = { ...fromOf(body), survivor, author, call }
   const endMs = performance.now() + maxMs
   const release = await memory.take(reservedBytes)
   try {
-    const change = { actor: caller.subject, request_id, signal, isDryRun: dry_run, written }
+    const change = { ...author, signal, isDryRun: dry_run, written }
     const result = await changeOrganization(context, change, async locked => {
-      const { moved, sequence, ...result } = await work(locked.tx, locked.definitions)
+      const { moved, sequence, ...result } = await work(locked, asked)
       const completed = await leadFirstLinks(locked, result.merge_id, moved)
       return { sequence, result: { ...result, completed } }
     })
@@ -79,13 +84,19 @@ export type IdentityResult = {
   version: number
 }
 
-/** Throws a Fault of 400 unless the body names one identifier. Returns its address and path. */
-export function fromOf({ from, from_id }: IdentityBody): { address: Address; path: string } {
+/** What a request asks for: the person of the path, and the one that the body names at `path`. */
+export type Asked = { survivor: Address; from: Address; path: string; author: Author; call: Call<IdentityBody> }
+
+/** A person with all of its links. */
+export type Person = CurrentState & { row: StoredRow }
+
+/** Throws a Fault of 400 unless the body names one identifier. */
+function fromOf({ from, from_id }: IdentityBody): Pick<Asked, 'from' | 'path'> {
   if ((from === undefined) === (from_id === undefined))
     throw new Fault(createValueRefusal('/from', 'Give either `from` or `from_id`.'))
   return from === undefined
-    ? { address: { id: from_id!.toLowerCase() }, path: '/from_id' }
-    : { address: { external_id: from }, path: '/from' }
+    ? { from: { id: from_id!.toLowerCase() }, path: '/from_id' }
+    : { from: { external_id: from }, path: '/from' }
 }
 
 /** Finds whom addresses lead to, in their order; undefined for nobody. */
@@ -106,7 +117,7 @@ export async function readPeople(
   tx: Transaction,
   { organization_id, relationships }: Definitions,
   ids: readonly string[],
-): Promise<{ row: StoredRow; links: Links }[]> {
+): Promise<Person[]> {
   const attribute_ids = [...(relationships.get(peopleStackId)?.values() ?? [])].flat().map(({ id }) => id)
   const addresses = JSON.stringify(ids.map(id => ({ stack_id: peopleStackId, id })))
   const sources = JSON.stringify(ids.map(source_id => ({ source_id, attribute_ids })))
@@ -133,6 +144,24 @@ export function checkVersion(row: EntityRow, { preferences: { if_match } }: Call
       'The version of the person does not match If-Match. Read the person and retry with its ETag.',
     ),
   )
+}
+
+/** The person who gave an answer of someone with this id. */
+const giverOf = ({ answers, id }: Answering, key: string) => answers[key]!.person_id ?? id
+
+/** Reads where the log has the answers that people have, own ones or those of others. Issues no statement for none. */
+export async function readGivenAt({ tx, organization_id }: Within, people: readonly Answering[]): Promise<GivenAt> {
+  const asked = people.flatMap(person =>
+    Object.keys(person.answers).map(key => ({ person_id: giverOf(person, key), key, ...questionOf(key) })),
+  )
+  if (asked.length === 0) return () => undefined
+  type Given = { position: number; version: number; sequence: number }
+  const questions = JSON.stringify(asked.map((each, position) => ({ position, ...each })))
+  const rows = await tx.query<Given>(readAnswerVersionsSql, [organization_id, questions])
+  const given = new Map(
+    rows.map(({ position, ...row }) => [`${asked[position]!.person_id} ${asked[position]!.key}`, row]),
+  )
+  return (person_id, key) => given.get(`${person_id} ${key}`)
 }
 
 type FieldChange = { path: string; before: unknown; after: unknown }

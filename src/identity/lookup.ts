@@ -1,13 +1,43 @@
+import type { Static } from 'typebox'
+import type { Limits } from '../config.ts'
 import { emailKey } from '../entities/match-keys.ts'
 import { answerPage } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/read/entity-reader.ts'
 import { findEntity, type Position } from '../entities/read/pagination.ts'
 import { createValueRefusal, Fault, pointer, refuse } from '../errors.ts'
+import { Type } from '../json-schema.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import { mobileKey, notANumber } from '../phone-numbers.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import type { LookupBody } from './lookup-schema.ts'
+
+/** Body of a look-up: one of email, phone and external identifier. */
+export function lookupBody({ emailCharacters, profileCharacters }: Limits) {
+  const text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, description }))
+  return Type.Object(
+    {
+      email: Type.Optional(
+        Type.String({
+          format: 'email',
+          maxLength: emailCharacters,
+          description: 'Compared in lower case. Dots and plus signs count.',
+        }),
+      ),
+      mobile_prefix: text(profileCharacters, 'Not needed if `mobile_number` begins with + or 00.'),
+      mobile_number: text(profileCharacters, 'Compared as the international number (E.164).'),
+      external_id: Type.Optional(
+        Type.String({ format: 'external-id', description: 'An external identifier, or an alias of a person.' }),
+      ),
+    },
+    {
+      additionalProperties: false,
+      title: 'LookupBody',
+      description: 'One of email, phone number and external identifier.',
+      examples: [{ email: 'ada@example.com' }],
+    },
+  )
+}
+export type LookupBody = Static<ReturnType<typeof lookupBody>>
 
 /** The maximum number of people that a look-up returns. */
 const maxPeople = 100

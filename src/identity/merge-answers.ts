@@ -1,33 +1,60 @@
 import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
-import { type Answers, compareAnswers, questionsOf, type StandingAnswer, summaryFlag } from '../consents/answers.ts'
+import {
+  type Answers,
+  compareAnswers,
+  inOrder,
+  type Question,
+  questionOf,
+  type StandingAnswer,
+  summaryFlag,
+} from '../consents/answers.ts'
 import type { Columns, EntityRow } from '../entities/entity-row.ts'
 import type { ConsentChange } from '../entities/write/decide-answers.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 
-/** The number of the change of the last answer of a person to a question, by {@link answerKey}, that was not superseded. */
-export type SequenceOf = (person_id: string, key: string) => number | undefined
-
-/** The answers that two people gave to the same questions, whose order only the numbers of their changes tell. */
-export const tiedKeys = (own: Answers, other: Answers): string[] =>
-  Object.keys(other).filter(key => Object.hasOwn(own, key) && compareAnswers(own[key]!, other[key]!) === 0)
+/** The version and the change of the last answer of a person to a question, by {@link answerKey}, that was not superseded. */
+export type GivenAt = (person_id: string, key: string) => { version: number; sequence: number } | undefined
 
 /** The answer as the survivor's row has it: it names the person who gave it. */
 export const givenBy = (person_id: string, answer: StandingAnswer): StandingAnswer => ({ person_id, ...answer })
 
-type Answering = { id: string; answers: Answers }
+/** A person by its id, with the answers that it has. */
+export type Answering = { id: string; answers: Answers }
 
 /** The answers of a person that change if those of another one are added. */
-export function addAnswers(own: Answering, other: Answering, sequenceOf: SequenceOf): AnswerChoice[] {
+export function addAnswers(own: Answering, other: Answering, givenAt: GivenAt): AnswerChoice[] {
   const changed: AnswerChoice[] = []
   for (const key of Object.keys(other.answers)) {
     const before = Object.hasOwn(own.answers, key) ? own.answers[key] : undefined
     const after = givenBy(other.id, other.answers[key]!)
-    const numbered = (answer: StandingAnswer) => ({ ...answer, sequence: sequenceOf(answer.person_id ?? own.id, key) })
+    const numbered = (answer: StandingAnswer) => ({
+      ...answer,
+      sequence: givenAt(answer.person_id ?? own.id, key)?.sequence,
+    })
     if (!before || compareAnswers(numbered(after), numbered(before)) > 0) changed.push({ key, before, after })
   }
   return changed
 }
+
+/**
+ * An answer of a merged person that counts as one of the survivor's, from the version `since` of the survivor on, and until
+ * `until`. `version` is that of the person who gave it.
+ */
+export type TakenAnswer = Question & { person_id: string; version: number; since: number; until?: number }
+
+/** The answers of others that count as the survivor's from a version on, with the versions at which they were given. */
+export const takenAnswers = (
+  choices: readonly AnswerChoice[],
+  since: number | undefined,
+  givenAt: GivenAt,
+): TakenAnswer[] =>
+  choices.flatMap(({ key, after }) => {
+    const person_id = after?.person_id
+    const given = person_id === undefined ? undefined : givenAt(person_id, key)
+    if (person_id === undefined || !given || since === undefined) return []
+    return [{ person_id, ...questionOf(key), version: given.version, since }]
+  })
 
 /** The columns of the changed answers, with the summary flags of their channels, and their entry in the change log. */
 export function answerColumns(
@@ -48,26 +75,22 @@ export function answerColumns(
     const summary = summaryFlag(channel, answers, types)
     if (summary !== row[flag]) columns[flag] = summary
   }
-  const byKey = new Map(changed.map(choice => [choice.key, choice]))
-  const logged = questionsOf(byKey.keys()).map(question => ({
-    question,
-    choice: byKey.get(`${question.consent_type_id}:${question.channel}`)!,
-  }))
+  const logged = inOrder(changed).map(choice => ({ ...choice, question: questionOf(choice.key) }))
   return {
     columns,
     consents: {
-      before: logged.map(({ question, choice: { before } }) => ({
+      before: logged.map(({ question, before }) => ({ ...question, ...loggedState(before) })),
+      after: logged.map(({ question, after }) => ({
         ...question,
-        state: before?.state ?? null,
-        ...(before?.pending && { pending: true as const }),
-      })),
-      after: logged.map(({ question, choice: { after } }) => ({
-        ...question,
-        state: after?.state ?? null,
-        ...(after?.pending && { pending: true as const }),
+        ...loggedState(after),
         ...(after && { answered_at: after.answered_at }),
         ...(after?.undated && { undated: true as const }),
       })),
     },
   }
 }
+
+const loggedState = (answer: StandingAnswer | undefined) => ({
+  state: answer?.state ?? null,
+  ...(answer?.pending && { pending: true as const }),
+})

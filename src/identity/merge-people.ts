@@ -1,66 +1,47 @@
-import { type AnswerChoice, answerChangesToJson } from '../consents/answer-changes.ts'
-import { type Answers, type Question, questionsOf } from '../consents/answers.ts'
-import type { Within } from '../db/context.ts'
+import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
-import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
+import { type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
 import { countFirstAlias, insertAliases } from '../entities/write/aliases.ts'
 import { buildDeletion, buildFill, type Change } from '../entities/write/decide.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
-import type { Author } from '../organizations/change-organization.ts'
+import type { Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import {
+  type Asked,
   checkVersion,
   fieldChanges,
   findPeople,
-  fromOf,
   type IdentityBody,
   type IdentityResult,
+  type Person,
+  readGivenAt,
   readJson,
   readPeople,
   runIdentityWrite,
 } from './identity-write.ts'
-import { type MergePlan, planMerge } from './merge.ts'
-import { type SequenceOf, tiedKeys } from './merge-answers.ts'
-import {
-  countLinksToSql,
-  insertMergeSql,
-  moveIdentifiersSql,
-  numberMergeSql,
-  readAnswerVersionsSql,
-} from './merge-sql.ts'
+import { type MergePlan, planMerge, type Undo } from './merge.ts'
+import { type GivenAt, takenAnswers } from './merge-answers.ts'
+import { countLinksToSql, insertMergeSql, moveIdentifiersSql, numberMergeSql } from './merge-sql.ts'
 import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
-import type { TakenAnswer, Undo } from './undo.ts'
-
-type Person = CurrentState & { row: StoredRow }
 
 /** Merges a person into another one. Throws a Fault of 400, 404 or 412. */
-export function mergePeople(call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> {
-  const { address, path } = fromOf(call.body)
-  return runIdentityWrite(call, (tx, definitions) => merge(tx, definitions, call, { survivor, from: address, path }))
-}
+export const mergePeople = (call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> =>
+  runIdentityWrite(call, survivor, merge)
 
-type Asked = { survivor: Address; from: Address; path: string }
-
-async function merge(
-  tx: Transaction,
-  definitions: Definitions,
-  call: Call<IdentityBody>,
-  asked: Asked,
-): Promise<IdentityResult> {
-  const { organization_id } = definitions
-  const at = new Date().toISOString()
-  const author: Author = { actor: call.caller.subject, request_id: call.request_id }
+async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
+  const { tx, organization_id, definitions, at } = locked
+  const { author, call } = asked
   const { survivor, other } = await readBoth(tx, definitions, asked)
   checkVersion(survivor.row, call)
   throwIfPlaceholder(survivor.row, '')
   throwIfPlaceholder(other.row, asked.path)
-  const sequenceOf = await readSequences({ tx, organization_id }, givers(survivor.row, other.row))
-  const plan = planMerge(survivor, other, definitions, call.limits.links, sequenceOf)
+  const givenAt = await readGivenAt(locked, [survivor.row, other.row])
+  const plan = planMerge(survivor, other, definitions, call.limits.links, givenAt)
   if (plan.faults.length > 0)
     refuse('invalid_parameter', 'The person would have too many links.', { details: plan.faults })
   // The identifiers of the other lead to the survivor now, so no If-Match for the other may match.
@@ -77,13 +58,13 @@ async function merge(
     [organization_id, other.row.id, survivor.row.id],
   )
   const { aliases, merges, emails, mobiles } = moved!
-  const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, aliases, merges })
+  const undo = undoOf({ survivor, other, plan, change: filled?.change, aliases, merges, givenAt })
   const addresses = mergedAddresses(
     { ...survivor.row, ...filled?.change.columns },
     other.row,
     definitions.default_country,
   )
-  await countFirstAlias({ tx, organization_id })
+  await countFirstAlias(locked)
   const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
     organization_id,
     other.row.id,
@@ -103,9 +84,7 @@ async function merge(
   const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, other.row.id])
   const { external_id } = other.row
   if (external_id !== null)
-    await awaitPipelined(
-      insertAliases({ tx, organization_id }, [{ external_id, person_id: survivor.row.id, merge_id }], at),
-    )
+    await awaitPipelined(insertAliases(locked, [{ external_id, person_id: survivor.row.id, merge_id }], at))
   const [person] = await readJson(tx, definitions, [survivor.row.id])
   return {
     sequence,
@@ -154,13 +133,10 @@ type Merged = Pick<Undo, 'aliases' | 'merges'> & {
   other: Person
   plan: MergePlan
   change: Change | undefined
+  givenAt: GivenAt
 }
 
-async function undoOf(
-  tx: Transaction,
-  { organization_id }: Definitions,
-  { survivor, other, plan, change, aliases, merges }: Merged,
-): Promise<Undo> {
+function undoOf({ survivor, other, plan, change, aliases, merges, givenAt }: Merged): Undo {
   const { row, links } = other
   const columns = Object.fromEntries(
     ['external_id', 'active', ...profileTexts, ...profileFlags].map(name => [name, row[name as keyof StoredRow]]),
@@ -177,48 +153,6 @@ async function undoOf(
     flags: { email_consent: survivor.row.email_consent, sms_consent: survivor.row.sms_consent },
     aliases,
     merges,
-    answers: await takenAnswers({ tx, organization_id }, plan.answers, change?.version),
+    answers: takenAnswers(plan.answers, change?.version, givenAt),
   }
-}
-
-/** The answers that count as the survivor's from a version on, with the versions at which they were given. */
-export async function takenAnswers(
-  { tx, organization_id }: Within,
-  choices: readonly AnswerChoice[],
-  since: number | undefined,
-): Promise<TakenAnswer[]> {
-  const taken = choices.filter(({ after }) => after?.person_id !== undefined)
-  if (taken.length === 0 || since === undefined) return []
-  const asked = taken.map(({ key, after }, position) => ({
-    position,
-    person_id: after!.person_id!,
-    ...(questionsOf([key])[0] as Question),
-  }))
-  const rows = await tx.query<AnswerVersion>(readAnswerVersionsSql, [organization_id, JSON.stringify(asked)])
-  return rows.map(({ position, version }) => {
-    const { position: _, ...answer } = asked[position]!
-    return { ...answer, version, since }
-  })
-}
-
-type AnswerVersion = { position: number; version: number; sequence: number }
-type Giver = { person_id: string; key: string }
-
-/** The givers of the answers of two people whose order only the numbers of their changes tell. */
-const givers = (one: StoredRow, other: StoredRow): Giver[] =>
-  tiedKeys(one.answers, other.answers).flatMap(key =>
-    [one, other].map(({ id, answers }) => ({ person_id: giverOf(answers, key, id), key })),
-  )
-
-/** The person who gave an answer of someone with this id. */
-export const giverOf = (answers: Answers, key: string, id: string): string => answers[key]!.person_id ?? id
-
-/** Reads the numbers of the changes by which people gave their answers. Issues no statement for none. */
-export async function readSequences({ tx, organization_id }: Within, asked: readonly Giver[]): Promise<SequenceOf> {
-  if (asked.length === 0) return () => undefined
-  const questions = asked.map(({ person_id, key }, position) => ({ position, person_id, ...questionsOf([key])[0] }))
-  const rows = await tx.query<AnswerVersion>(readAnswerVersionsSql, [organization_id, JSON.stringify(questions)])
-  const nameOf = ({ person_id, key }: Giver) => `${person_id} ${key}`
-  const sequences = new Map(rows.map(({ position, sequence }) => [nameOf(asked[position]!), sequence]))
-  return (person_id, key) => sequences.get(nameOf({ person_id, key }))
 }

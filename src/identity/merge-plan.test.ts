@@ -4,8 +4,7 @@ import { eachText, noProfile } from '../../test/support/profile.ts'
 import type { CurrentState, EntityRow, Target } from '../entities/entity-row.ts'
 import { type Attribute, buildDefinitions } from '../organizations/definitions.ts'
 import { plainColumns } from '../profile-fields.ts'
-import { planMerge } from './merge.ts'
-import type { Undo } from './undo.ts'
+import { planMerge, type Undo } from './merge.ts'
 import { planUnmerge } from './unmerge.ts'
 
 const relationship = (id: number, key: string, cardinality: Attribute['cardinality']): Attribute => ({
@@ -150,7 +149,7 @@ const facts = {
   isEmptied: false,
   ownAnswers: [],
   remaining: [],
-  sequenceOf: () => undefined,
+  givenAt: () => undefined,
   resolve: (_: number, id: string): Target => ({ id, external_id: id }),
 }
 

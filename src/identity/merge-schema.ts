@@ -1,7 +1,7 @@
-import type { TSchema } from 'typebox'
+import type { TProperties, TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
 import { answerChange } from '../consents/schema.ts'
-import { nullable, Type } from '../json-schema.ts'
+import { count, flag, nullable, number, Type, text, uuid } from '../json-schema.ts'
 import { aliasKinds } from './merged-addresses.ts'
 
 /** The body of a merge and of an unmerge. */
@@ -15,12 +15,8 @@ export const identityBody = ({ profileCharacters }: Limits) =>
           description: 'The external identifier of the other person.',
         }),
       ),
-      from_id: Type.Optional(
-        Type.String({ format: 'uuid', description: 'Instead of `from`: the internal identifier of the other person.' }),
-      ),
-      dry_run: Type.Optional(
-        Type.Boolean({ description: 'Return what would change, and change nothing. The default is false.' }),
-      ),
+      from_id: Type.Optional(uuid('Instead of `from`: the internal identifier of the other person.')),
+      dry_run: Type.Optional(flag('Return what would change, and change nothing. The default is false.')),
     },
     {
       additionalProperties: false,
@@ -33,14 +29,10 @@ export const identityBody = ({ profileCharacters }: Limits) =>
 const personAlias = Type.Object(
   {
     kind: Type.Enum([...aliasKinds]),
-    value: Type.String({
-      description: 'The external identifier, the email in lower case, or the phone as an international number (E.164).',
-    }),
+    value: text('The external identifier, the email in lower case, or the phone as an international number (E.164).'),
   },
   { title: 'PersonAlias', description: 'A further identifier of a person.' },
 )
-
-const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 /** The schema of the changes of a merge or unmerge. */
 const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases', string>) =>
@@ -48,9 +40,7 @@ const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases',
     fields: Type.Array(
       Type.Object(
         {
-          path: Type.String({
-            description: 'A JSON Pointer into the person: `/first_name`, `/attribute_values/city`.',
-          }),
+          path: text('A JSON Pointer into the person: `/first_name`, `/attribute_values/city`.'),
           before: Type.Unknown(),
           after: Type.Unknown(),
         },
@@ -69,7 +59,7 @@ const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases',
 
 const keptValue = Type.Object(
   {
-    path: Type.String({ description: 'A JSON Pointer into the person.' }),
+    path: text('A JSON Pointer into the person.'),
     reason: Type.Enum(['written_since', 'log_emptied', 'refused_by_another'], {
       description:
         'It was written since the merge, the retention of the log has removed whether it was, or another person who is still merged has refused.',
@@ -79,14 +69,13 @@ const keptValue = Type.Object(
 )
 
 const shared = {
-  dry_run: Type.Boolean(),
-  merge_id: nullable(Type.Integer({ minimum: 1, description: 'The number of the merge. Null in a dry run.' })),
-  completed: Type.Boolean({
-    description:
-      'False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge.',
-  }),
+  dry_run: flag(),
+  merge_id: nullable(number('The number of the merge. Null in a dry run.')),
+  completed: flag(
+    'False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge.',
+  ),
   merged: Type.Object(
-    { id: Type.String({ format: 'uuid' }), external_id: nullable(Type.String()) },
+    { id: uuid(), external_id: nullable(text()) },
     { title: 'MergedPerson', description: 'The identifiers of the person who is merged, or returns.' },
   ),
 }
@@ -114,69 +103,47 @@ const exampleChanges = {
 }
 const exampleMerged = { id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50', external_id: 'ada-newsletter' }
 
-/** The response of a merge. `person` is the schema of a read. */
-export const mergeAnswer = (person: TSchema) =>
+/** The response of a merge or an unmerge. `people` are the schemas of reads, with examples. */
+const answer = (title: string, of: string, changed: { changes: TSchema; example: object }, people: TProperties) =>
   Type.Object(
+    { ...shared, changes: changed.changes, ...people },
     {
-      ...shared,
-      changes: changes({
-        moved_in: 'The links to the merged person, which lead to the survivor now.',
-        moved_out: 'The links of the merged person that the survivor has now.',
-        dropped: 'The links between the two people, and those of the merged person that the survivor does not take.',
-        aliases:
-          'The identifiers that lead to the survivor now, with the email and phone that the survivor does not take.',
-      }),
-      person,
-    },
-    {
-      title: 'MergeResult',
-      description: 'The outcome of a merge, or of its dry run.',
+      title,
+      description: `The outcome of ${of}, or of its dry run.`,
       examples: [
         {
-          dry_run: false,
-          merge_id: 1,
-          completed: true,
-          merged: exampleMerged,
-          changes: exampleChanges,
-          person: exampleOf(person),
+          ...{ dry_run: false, merge_id: 1, completed: true, merged: exampleMerged, changes: changed.example },
+          ...Object.fromEntries(Object.entries(people).map(([name, person]) => [name, exampleOf(person)])),
         },
       ],
     },
   )
 
+/** The response of a merge. `person` is the schema of a read. */
+export const mergeAnswer = (person: TSchema) => {
+  const merged = changes({
+    moved_in: 'The links to the merged person, which lead to the survivor now.',
+    moved_out: 'The links of the merged person that the survivor has now.',
+    dropped: 'The links between the two people, and those of the merged person that the survivor does not take.',
+    aliases: 'The identifiers that lead to the survivor now, with the email and phone that the survivor does not take.',
+  })
+  return answer('MergeResult', 'a merge', { changes: merged, example: exampleChanges }, { person })
+}
+
 /** The response of an unmerge. */
-export const unmergeAnswer = (person: TSchema) =>
-  Type.Object(
-    {
-      ...shared,
-      changes: Type.Object({
-        ...changes({
-          moved_in: 'The links of others that lead to the returned person again.',
-          moved_out: 'The links of the returned person.',
-          dropped: 'The links of the returned person to entities that do not exist any more.',
-          aliases: 'The identifiers that lead to the returned person again.',
-        }).properties,
-        kept: Type.Array(keptValue, { description: 'What the merge had given to the survivor, and stays there.' }),
-      }),
-      person,
-      unmerged: person,
-    },
-    {
-      title: 'UnmergeResult',
-      description: 'The outcome of an unmerge, or of its dry run.',
-      examples: [
-        {
-          dry_run: false,
-          merge_id: 1,
-          completed: true,
-          merged: exampleMerged,
-          changes: { ...exampleChanges, kept: [{ path: '/first_name', reason: 'written_since' }] },
-          person: exampleOf(person),
-          unmerged: exampleOf(person),
-        },
-      ],
-    },
-  )
+export const unmergeAnswer = (person: TSchema) => {
+  const unmerged = Type.Object({
+    ...changes({
+      moved_in: 'The links of others that lead to the returned person again.',
+      moved_out: 'The links of the returned person.',
+      dropped: 'The links of the returned person to entities that do not exist any more.',
+      aliases: 'The identifiers that lead to the returned person again.',
+    }).properties,
+    kept: Type.Array(keptValue, { description: 'What the merge had given to the survivor, and stays there.' }),
+  })
+  const example = { ...exampleChanges, kept: [{ path: '/first_name', reason: 'written_since' }] }
+  return answer('UnmergeResult', 'an unmerge', { changes: unmerged, example }, { person, unmerged: person })
+}
 
 const exampleOf = (schema: TSchema): unknown => (schema as { examples?: unknown[] }).examples?.[0]
 

@@ -1,5 +1,6 @@
-import { channels, channelTable } from '../channels.ts'
+import { channels, channelTable, type SummaryFlag } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
+import type { Answers } from '../consents/answers.ts'
 import {
   type Columns,
   type CurrentState,
@@ -13,7 +14,7 @@ import { type LinkedKey, linkedByKey } from '../entities/write/decide-attributes
 import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags } from '../profile-fields.ts'
-import { addAnswers, answerColumns, type SequenceOf } from './merge-answers.ts'
+import { addAnswers, answerColumns, type GivenAt, type TakenAnswer } from './merge-answers.ts'
 
 /** Links of one attribute of the survivor, by the ids of the targets before and after the merge. */
 export type LinkFill = { attribute_id: number; before: string[]; after: string[] }
@@ -32,17 +33,51 @@ export type MergePlan = {
   faults: Detail[]
 }
 
+/** The content of `merges.undo` while the merge stands. */
+export type Undo = {
+  /** The version of the survivor that the merge made. Null if it changed nothing of the survivor. */
+  into_version: number | null
+  /** The merged person as it was. */
+  other: {
+    columns: Omit<Columns, 'version' | 'answers'>
+    answers: Answers
+    attributes: Record<string, unknown>
+    /** What the links named when they were written, by attribute. */
+    links: Record<string, string[]>
+  }
+  filled: MergePlan['filled']
+  /** The summary flags of the survivor before the merge. */
+  flags: Record<SummaryFlag, boolean | null>
+  /** The aliases of the merged person, and the merges into it. */
+  aliases: string[]
+  merges: number[]
+  answers: TakenAnswer[]
+}
+
+/** The content of `merges.undo` after the merge was undone: the version of the survivor for erasures, and the answers for past states. */
+export type EndedUndo = Pick<Undo, 'into_version' | 'answers'>
+
+/** A row of `merges`. `undo` is null if one of the two was erased. */
+export type MergeRow = {
+  id: number
+  merged_id: string
+  into_id: string
+  person_id: string
+  sequence: number
+  undo: Undo | null
+}
+
 /**
  * Decides what a person gets from another one who is merged into it: its unset fields and absent attribute values, the other's links,
  * and of two answers to one question the later. The function is pure. `linksLimit` is the maximum number of links of one attribute.
- * `sequenceOf` decides between answers of both that are equal otherwise.
+ * `givenAt` decides between answers of both that are equal otherwise.
  */
 export function planMerge(
   survivor: CurrentState,
   other: CurrentState,
   definitions: Definitions,
   linksLimit: number,
-  sequenceOf: SequenceOf = () => undefined,
+  givenAt: GivenAt = () => undefined,
 ): MergePlan {
   const plain = new Map<string, unknown>()
   const attributes: Record<string, unknown> = {}
@@ -54,7 +89,7 @@ export function planMerge(
     plain.set(key, value)
     define(attributes, key, value)
   }
-  const answers = addAnswers(survivor.row, other.row, sequenceOf)
+  const answers = addAnswers(survivor.row, other.row, givenAt)
   const answered = answerColumns(survivor.row, answers, definitions.consent_types)
   const filled = fillColumns(survivor, other, answered.columns)
   return {

@@ -3,7 +3,7 @@ import { answerChangesToJson } from '../consents/answer-changes.ts'
 import type { Within } from '../db/context.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { readBearersWithAliasesSql, readTargetsSql } from '../entities/bearers-sql.ts'
-import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
+import type { Target } from '../entities/entity-row.ts'
 import { readLastChange } from '../entities/past/past-state.ts'
 import { buildFill, buildRestore, type Change } from '../entities/write/decide.ts'
 import { readNamesLeftSql } from '../entities/write/load-sql.ts'
@@ -12,22 +12,25 @@ import { checkReturn, readKept } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
-import type { Author } from '../organizations/change-organization.ts'
+import type { Locked } from '../organizations/change-organization.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import {
+  type Asked,
   checkVersion,
   fieldChanges,
   findPeople,
-  fromOf,
   type IdentityBody,
   type IdentityResult,
+  type Person,
+  readGivenAt,
   readJson,
   readPeople,
   runIdentityWrite,
 } from './identity-write.ts'
-import { giverOf, readSequences, takenAnswers } from './merge-people.ts'
+import type { EndedUndo, MergeRow, Undo } from './merge.ts'
+import { takenAnswers } from './merge-answers.ts'
 import {
   countListsOfSql,
   endMergeSql,
@@ -43,32 +46,21 @@ import {
   updateUndoSql,
 } from './merge-sql.ts'
 import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
-import type { EndedUndo, MergeRow, Undo } from './undo.ts'
 import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan, withoutFill } from './unmerge.ts'
 
 /** Undoes the merge of a person into another one. Throws a Fault of 400, 404, 409 or 412. */
-export function unmergePeople(call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> {
-  const { address, path } = fromOf(call.body)
-  return runIdentityWrite(call, (tx, definitions) => unmerge(tx, definitions, call, { survivor, from: address, path }))
-}
+export const unmergePeople = (call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> =>
+  runIdentityWrite(call, survivor, unmerge)
 
-type Asked = { survivor: Address; from: Address; path: string }
 type StandingMerge = MergeRow & { undo: Undo }
-type Person = CurrentState & { row: StoredRow }
 
-async function unmerge(
-  tx: Transaction,
-  definitions: Definitions,
-  call: Call<IdentityBody>,
-  asked: Asked,
-): Promise<IdentityResult> {
-  const { organization_id } = definitions
-  const at = new Date().toISOString()
-  const author: Author = { actor: call.caller.subject, request_id: call.request_id }
+async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
+  const { tx, organization_id, definitions, at } = locked
+  const { author, call } = asked
   const { survivor, merge } = await readMerge(tx, definitions, asked)
   checkVersion(survivor.row, call)
-  const returning = await readReturning({ tx, organization_id }, merge)
-  const facts = await readFacts(tx, definitions, survivor, merge, returning)
+  const returning = await readReturning(locked, merge)
+  const facts = await readFacts(locked, survivor, merge, returning)
   const plan = planUnmerge(survivor, merge.undo, facts, definitions)
   const filled = buildFill(survivor, plan.fill, definitions, call.limits)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
@@ -78,7 +70,7 @@ async function unmerge(
 
   await checkReturn(tx, definitions, returned, call.preferences.erased)
 
-  const identifiers = await returnIdentifiers({ tx, organization_id }, merge)
+  const identifiers = await returnIdentifiers(locked, merge)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
@@ -116,7 +108,7 @@ async function readMerge(tx: Transaction, definitions: Definitions, asked: Asked
   if (!found) refuse('not_found', 'There is no such person.')
   const merge = await findMerge({ tx, organization_id }, asked, found)
   const [survivor] = await readPeople(tx, definitions, [found.id])
-  return { survivor: survivor as Person, merge }
+  return { survivor: survivor!, merge }
 }
 
 /** Throws a Fault of 404 or 409. */
@@ -147,16 +139,15 @@ async function readReturning({ tx, organization_id }: Within, merge: StandingMer
 }
 
 async function readFacts(
-  tx: Transaction,
-  definitions: Definitions,
+  locked: Locked,
   survivor: Person,
   merge: StandingMerge,
   returning: readonly string[],
 ): Promise<UnmergeFacts> {
-  const { organization_id } = definitions
+  const { tx, organization_id, definitions } = locked
   const into = await tx.query<MergeRow>(readMergesIntoSql, [organization_id, survivor.row.id])
   const remaining = into.flatMap(({ undo, ...other }) => (undo && other.id !== merge.id ? [{ ...other, undo }] : []))
-  const [[emptied], written, ownAnswers, resolve, sequenceOf] = await Promise.all([
+  const [[emptied], written, ownAnswers, resolve, givenAt] = await Promise.all([
     tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [organization_id, survivor.row.id, merge.sequence]),
     merge.undo.into_version === null
       ? []
@@ -167,7 +158,10 @@ async function readFacts(
         ]),
     tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
     readTargets(tx, definitions, merge, returning),
-    readSequences({ tx, organization_id }, remainingGivers(merge, remaining)),
+    readGivenAt(
+      locked,
+      remaining.map(({ merged_id, undo }) => ({ id: merged_id, answers: undo.other.answers })),
+    ),
   ])
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
@@ -178,18 +172,10 @@ async function readFacts(
     isEmptied: emptied!.is_emptied,
     ownAnswers,
     remaining,
-    sequenceOf,
+    givenAt,
     resolve,
   }
 }
-
-/** The givers of the answers of other merges that may stand when those of this one go. */
-const remainingGivers = ({ undo }: StandingMerge, remaining: UnmergeFacts['remaining']) =>
-  remaining.flatMap(({ merged_id, undo: { other } }) =>
-    Object.keys(undo.other.answers)
-      .filter(key => Object.hasOwn(other.answers, key))
-      .map(key => ({ person_id: giverOf(other.answers, key, merged_id), key })),
-  )
 
 /** All fields and attribute keys that a merge filled. */
 const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFacts['written'] => ({
@@ -327,7 +313,7 @@ async function endMerge(
     [returned.version, change?.version ?? null],
   ]
   await tx.query(numberMergeSql, [organization_id, merge.id, ...made])
-  const taken = await takenAnswers({ tx, organization_id }, plan.answers, change?.version)
+  const taken = takenAnswers(plan.answers, change?.version, facts.givenAt)
   const updated = facts.remaining.flatMap(({ id, merged_id, undo }) => {
     const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))
     const added = taken.filter(answer =>

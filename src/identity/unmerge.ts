@@ -7,7 +7,6 @@ import {
   compareAnswers,
   type NumberedAnswer,
   type Question,
-  questionsOf,
   type StandingAnswer,
 } from '../consents/answers.ts'
 import type { Evidence } from '../consents/evidence.ts'
@@ -17,9 +16,8 @@ import { linkedByKey } from '../entities/write/decide-attributes.ts'
 import { jsonEqual } from '../entities/write/json-equal.ts'
 import { pointer } from '../errors.ts'
 import { type Definitions, isRelationship } from '../organizations/definitions.ts'
-import type { LinkFill } from './merge.ts'
-import { answerColumns, givenBy, type SequenceOf } from './merge-answers.ts'
-import type { Undo } from './undo.ts'
+import type { LinkFill, Undo } from './merge.ts'
+import { answerColumns, type GivenAt, givenBy } from './merge-answers.ts'
 
 /** An answer of the consent history that the survivor itself gave. */
 export type OwnAnswer = Question & {
@@ -46,7 +44,7 @@ export type UnmergeFacts = {
   ownAnswers: readonly OwnAnswer[]
   /** The other merges into the survivor that stand. */
   remaining: readonly { id: number; merged_id: string; undo: Undo }[]
-  sequenceOf: SequenceOf
+  givenAt: GivenAt
   /** Returns whom an id of the undo leads to after the unmerge; undefined if it does not exist any more. */
   resolve: (attribute_id: number, id: string) => Target | undefined
 }
@@ -181,23 +179,22 @@ function returnColumns(row: EntityRow, undo: Undo, { written, remaining }: Unmer
 function returnAnswers(
   { answers }: EntityRow,
   undo: Undo,
-  { merged_id, ownAnswers, remaining, sequenceOf }: UnmergeFacts,
+  { merged_id, ownAnswers, remaining, givenAt }: UnmergeFacts,
 ): { choices: AnswerChoice[]; recorded: Answer[] } {
   const choices: AnswerChoice[] = []
   const recorded: Answer[] = []
-  for (const question of questionsOf(Object.keys(undo.other.answers))) {
-    const key = answerKey(question.consent_type_id, question.channel)
-    const before = Object.hasOwn(answers, key) ? answers[key]! : undefined
-    if (!before || !jsonEqual(before, givenBy(merged_id, undo.other.answers[key]!))) continue
+  for (const [key, brought] of Object.entries(undo.other.answers)) {
+    const before = ownValue(answers, key)
+    if (!before || !jsonEqual(before, givenBy(merged_id, brought))) continue
     const asked = ownAnswers.filter(one => answerKey(one.consent_type_id, one.channel) === key)
     const own: Standing[] = asked.map(own => ({ answer: standingOf(own), sequence: own.sequence, own }))
-    const brought = remaining.flatMap(({ merged_id, undo }): Standing[] => {
+    const others = remaining.flatMap(({ merged_id, undo }): Standing[] => {
       const answer = ownValue(undo.other.answers, key)
       if (!answer) return []
       const given = givenBy(merged_id, answer)
-      return [{ answer: given, sequence: sequenceOf(given.person_id!, key) }]
+      return [{ answer: given, sequence: givenAt(given.person_id!, key)?.sequence }]
     })
-    const standing = [...own, ...brought].toSorted((a, b) => compareAnswers(numbered(b), numbered(a)))[0]
+    const standing = [...own, ...others].toSorted((a, b) => compareAnswers(numbered(b), numbered(a)))[0]
     choices.push({ key, before, after: standing?.answer })
     if (standing?.own?.superseded) recorded.push(recordAgain(standing.own, before))
   }

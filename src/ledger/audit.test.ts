@@ -278,23 +278,7 @@ it('hashes every kind of text as the entries were sealed', async () => {
     [shop.id],
   )
   await sealLedgers(service)
-  const statements: string[] = []
-  const { query } = service.db
-  const result = await auditLedger(
-    contextOf(
-      {
-        ...service.db,
-        query: (statement, values, signal) => {
-          statements.push(statement.name)
-          return query(statement, values, signal) as never
-        },
-      },
-      shop.id,
-    ),
-  )
-  expect(result).toMatchObject({ size: 40, findings: [] })
-  // No entry was suspect, so PostgreSQL has printed all of them as the sealing did.
-  expect(statements).not.toContain('read_answers')
+  expect(await audit(shop)).toMatchObject({ size: 40, findings: [] })
 })
 
 describe('a checkpoint that was kept elsewhere', () => {

@@ -4,8 +4,8 @@ import jsonld from 'jsonld'
 import { describe, expect, it } from 'vitest'
 import { root } from '../../scripts/source.ts'
 import { entry, names, origin, receiptOf, text } from '../../test/support/receipts.ts'
-import type { LedgerEntry } from './entry.ts'
 import type { Receipt } from './receipt.ts'
+import type { LedgerEntry } from './schema.ts'
 
 const dpv = 'https://w3id.org/dpv'
 const term = (name: string) => `${dpv}#${name}`

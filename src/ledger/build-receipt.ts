@@ -3,10 +3,9 @@ import { CompactSign } from 'jose/jws/compact/sign'
 import type { Proof } from '../../client/src/ledger-proof.ts'
 import { canonicalJson } from '../../client/src/ledger-text.ts'
 import { channelTable } from '../channels.ts'
-import type { LedgerEntry } from './entry.ts'
-import { formatVerifierKey } from './note.ts'
-import { formatProof } from './proof.ts'
+import { formatProof, formatVerifierKey } from './note.ts'
 import { memberHash, type Receipt, receiptFormat, type UnsignedReceipt } from './receipt.ts'
+import type { LedgerEntry } from './schema.ts'
 
 /** The members that prove the rest. DPV has no terms for them. */
 const proofTerms = {

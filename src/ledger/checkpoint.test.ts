@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isKeyName, parseCheckpoint, parseNote } from '../../client/src/ledger-proof.ts'
 import { FormatError } from '../../client/src/ledger-text.ts'
-import { formatCheckpoint } from './checkpoint.ts'
+import { formatCheckpoint } from './note.ts'
 
 /** The example of https://c2sp.org/tlog-checkpoint. */
 const text = 'example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n'

@@ -1,37 +1,6 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../../client/src/ledger-text.ts'
-import type { Channel } from '../channels.ts'
-
-/** An answer as the ledger seals it. A member without a value is absent. Times are RFC 3339 in UTC. */
-export type LedgerEntry = {
-  organization: string
-  /** The number of the change in the log of changes. */
-  sequence: number
-  person_id: string
-  consent_type_id: number
-  channel: Channel
-  state: boolean
-  /** Only if an answer stood before. */
-  previous_state?: boolean
-  /** Whether the answer was collected before the one that stood, and so changed no state. */
-  superseded: boolean
-  /** Only if the grant waits for its confirmation. */
-  pending?: true
-  at: string
-  collected_at?: string
-  /** Only if an import gave the answer without its time. */
-  undated?: true
-  method?: string
-  source?: string
-  text_version?: number
-  /** The hash of the text, in hexadecimal. */
-  text_sha256?: string
-  ip?: string
-  user_agent?: string
-  reference?: string
-  actor?: string
-  request_id?: string
-}
+import type { LedgerEntry } from './schema.ts'
 
 /** The values of an entry: a member without a value is null or undefined. */
 export type EntryValues = { [Name in keyof LedgerEntry]-?: LedgerEntry[Name] | null | undefined } & Pick<

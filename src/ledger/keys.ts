@@ -39,7 +39,7 @@ export async function readLedgerSigner(db: Database, signal?: Signal): Promise<L
 }
 
 /** All keys of the ledgers, newest first: the one that signs, and the retired ones. */
-export async function listLedgerKeys(db: Database, signal?: Signal): Promise<LedgerKey[]> {
+export async function listLedgerKeys(db: Pick<Database, 'query'>, signal?: Signal): Promise<LedgerKey[]> {
   const rows = await db.query<Omit<LedgerKey, 'publicKey'> & { public_jwk: JWK }>(listLedgerKeysSql, [], signal)
   return rows.map(({ public_jwk, ...row }) => ({
     ...row,

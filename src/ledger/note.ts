@@ -1,7 +1,16 @@
 import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto'
-import { checkName, parseNote } from '../../client/src/ledger-proof.ts'
+import {
+  type Checkpoint,
+  checkName,
+  firstLineOfProof,
+  isKeyName,
+  type Proof,
+  parseNote,
+} from '../../client/src/ledger-proof.ts'
+import { FormatError } from '../../client/src/ledger-text.ts'
+import { hashBytes } from './tree.ts'
 
-/** Signed notes of https://c2sp.org/signed-note, with Ed25519 keys. The client verifies them. */
+/** What the ledger publishes as text: signed notes of https://c2sp.org/signed-note with Ed25519 keys, checkpoints and proofs. The client verifies them. */
 
 /** A key that signs notes: an Ed25519 private key and its name. */
 export type SignerKey = { name: string; privateKey: KeyObject }
@@ -37,4 +46,22 @@ export function signNote(text: string, keys: SignerKey[]): string {
 function signatureLineOf(text: string, { name, privateKey }: SignerKey): string {
   const signature = sign(null, Buffer.from(text), privateKey)
   return `— ${name} ${Buffer.concat([keyId(name, rawPublicKey(privateKey)), signature]).toString('base64')}\n`
+}
+
+/**
+ * Formats the text of a checkpoint (https://c2sp.org/tlog-checkpoint), to be signed as a note. Throws a FormatError for an origin that
+ * cannot be a key's name.
+ */
+export function formatCheckpoint({ origin, size, rootHash }: Checkpoint): string {
+  if (!isKeyName(origin))
+    throw new FormatError('The origin of a log is not empty and has no spaces, control characters and plus signs.')
+  if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`${size} is not the size of a log`)
+  if (rootHash.length !== hashBytes) throw new RangeError(`a root hash has ${hashBytes} bytes, not ${rootHash.length}`)
+  return `${origin}\n${size}\n${Buffer.from(rootHash).toString('base64')}\n`
+}
+
+/** Formats a proof (https://c2sp.org/tlog-proof). `checkpoint` is a signed note. */
+export function formatProof({ index, hashes, checkpoint }: Proof): string {
+  const siblings = hashes.map(sibling => Buffer.from(sibling).toString('base64'))
+  return `${[firstLineOfProof, `index ${index}`, ...siblings].join('\n')}\n\n${checkpoint}`
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { isIncluded, parseProof } from '../../client/src/ledger-proof.ts'
 import { FormatError } from '../../client/src/ledger-text.ts'
 import { emptyTreeHash, isConsistent, leafHash, nodeHash } from '../../test/support/merkle-trees.ts'
-import { formatProof } from './proof.ts'
+import { formatProof } from './note.ts'
 
 /** The definitions of RFC 6962, 2.1: recursive, and with all leaves in memory. */
 function split(leaves: readonly Buffer[]): [Buffer[], Buffer[]] {

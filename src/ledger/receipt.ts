@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../../client/src/ledger-text.ts'
-import type { LedgerEntry } from './entry.ts'
+import type { LedgerEntry } from './schema.ts'
 
 /** The format of receipts. A later format has another number. */
 export const receiptFormat = 'kith consent receipt 1'

@@ -1,13 +1,12 @@
 import type { Static } from 'typebox'
 import { channels } from '../channels.ts'
-import { Type } from '../json-schema.ts'
+import { count, flag, ifTrue, number, Type, text, time, uuid } from '../json-schema.ts'
 import receiptExample from './receipt-example.json' with { type: 'json' }
 
 const base64 = (description: string) =>
   Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$', description: `${description}, in base64.` })
 
 const exampleHash = '4SwmTv0EvD4GsZTv3pGCZ6gNzkS0CNGVsVJ8xjl8Ghk='
-const number = (description: string) => Type.Integer({ minimum: 0, description })
 
 /** The response of GET /v1/ledger/checkpoint. */
 export const checkpointText = Type.String({
@@ -29,9 +28,9 @@ export const ledgerKeys = Type.Object(
   {
     keys: Type.Array(
       Type.Object({
-        key: Type.String({ description: 'The note key: name, key ID and public key, `name+hash+base64`.' }),
-        created_at: Type.String({ format: 'date-time' }),
-        retired_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+        key: text('The note key: name, key ID and public key, `name+hash+base64`.'),
+        created_at: time(),
+        retired_at: Type.Union([time(), Type.Null()], {
           description: 'When the key stopped signing. Null for the key that signs now.',
         }),
       }),
@@ -59,8 +58,8 @@ const hashes = (description: string) => Type.Array(base64('A hash'), { descripti
 /** The response of GET /v1/ledger/inclusion/{index}. */
 export const inclusionProof = Type.Object(
   {
-    index: number('The index of the entry.'),
-    size: number('The size of the tree.'),
+    index: count('The index of the entry.'),
+    size: count('The size of the tree.'),
     leaf_hash: base64('The hash of the leaf'),
     hashes: hashes('The proof of RFC 6962, 2.1.1: from the leaf’s sibling to the root’s child.'),
     root_hash: base64('The root hash of the tree'),
@@ -74,8 +73,8 @@ export const inclusionProof = Type.Object(
 /** The response of GET /v1/ledger/consistency/{old_size}. */
 export const consistencyProof = Type.Object(
   {
-    old_size: number('The size of the smaller tree.'),
-    size: number('The size of the larger tree.'),
+    old_size: count('The size of the smaller tree.'),
+    size: count('The size of the larger tree.'),
     old_root_hash: base64('The root hash of the smaller tree'),
     hashes: hashes('The proof of RFC 6962, 2.1.2.'),
     root_hash: base64('The root hash of the larger tree'),
@@ -101,31 +100,26 @@ export const sizeQuery = Type.Object(
 )
 export type SizeQuery = Static<typeof sizeQuery>
 
-const time = Type.String({ format: 'date-time' })
-const optionalText = Type.Optional(Type.String())
+const optionalText = Type.Optional(text())
 
-/** The answer as the ledger seals it. */
+/** An answer as the ledger seals it. `superseded`: it was collected before the one that stood, and changed no state. */
 const ledgerEntry = Type.Object(
   {
-    organization: Type.String(),
-    sequence: Type.Integer({ minimum: 1, description: 'The number of the change in the change log.' }),
-    person_id: Type.String({ format: 'uuid' }),
-    consent_type_id: Type.Integer({ minimum: 1 }),
+    organization: text(),
+    sequence: number('The number of the change in the change log.'),
+    person_id: uuid(),
+    consent_type_id: number(),
     channel: Type.Enum(channels),
-    state: Type.Boolean(),
-    previous_state: Type.Optional(Type.Boolean()),
-    superseded: Type.Boolean(),
+    state: flag(),
+    previous_state: Type.Optional(flag()),
+    superseded: flag(),
     pending: Type.Optional(Type.Literal(true)),
-    at: time,
-    collected_at: Type.Optional(time),
-    undated: Type.Optional(
-      Type.Literal(true, {
-        description: 'An import gave the answer without its time, so nobody knows when it was collected.',
-      }),
-    ),
+    at: time(),
+    collected_at: Type.Optional(time()),
+    undated: ifTrue('An import gave the answer without its time, so nobody knows when it was collected.'),
     method: optionalText,
     source: optionalText,
-    text_version: Type.Optional(Type.Integer({ minimum: 1 })),
+    text_version: Type.Optional(number()),
     text_sha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
     ip: optionalText,
     user_agent: optionalText,
@@ -135,25 +129,22 @@ const ledgerEntry = Type.Object(
   },
   { title: 'LedgerEntry', description: 'The answer as the ledger sealed it. A member without a value is absent.' },
 )
+export type LedgerEntry = Static<typeof ledgerEntry>
 
 /** The response of GET …/receipt. */
 export const consentReceipt = Type.Object(
   {
     '@context': Type.Unknown({ description: 'The JSON-LD context: the terms of DPV 2.' }),
     '@type': Type.Literal('dpv:ConsentReceipt'),
-    'dct:identifier': Type.String({ description: 'The origin of the ledger and the index of the entry.' }),
-    'dct:conformsTo': Type.String({ description: 'The format of the receipt.' }),
-    'dct:created': Type.String({ format: 'date-time', description: 'When the receipt was issued.' }),
+    'dct:identifier': text('The origin of the ledger and the index of the entry.'),
+    'dct:conformsTo': text('The format of the receipt.'),
+    'dct:created': time('When the receipt was issued.'),
     'dpv:hasRecordOfActivity': Type.Unknown({ description: 'The consent record in the terms of DPV 2.' }),
     entry: ledgerEntry,
     salt: base64('The salt of the entry'),
-    tlog_proof: Type.String({
-      description: 'A C2SP tlog-proof: the inclusion proof of the entry, and the checkpoint.',
-    }),
-    verifier_key: Type.String({ description: 'The note key that signed the receipt and the checkpoint.' }),
-    jws: Type.String({
-      description: 'A JWS in compact form by the same key. Its payload has the hash of each other member.',
-    }),
+    tlog_proof: text('A C2SP tlog-proof: the inclusion proof of the entry, and the checkpoint.'),
+    verifier_key: text('The note key that signed the receipt and the checkpoint.'),
+    jws: text('A JWS in compact form by the same key. Its payload has the hash of each other member.'),
   },
   {
     title: 'ConsentReceipt',

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import type { Context, Within } from '../db/context.ts'
+import type { Reading, Within } from '../db/context.ts'
 import { awaitPipelined, type Database } from '../db/db.ts'
 import type { Follower, News, Progress, Task } from '../followers/follower.ts'
-import { buildEntry, type LedgerEntry, leafData } from './entry.ts'
+import { buildEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
 import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
+import type { LedgerEntry } from './schema.ts'
 import {
   deleteErasedAnswersSql,
   findUnsealedSql,
@@ -133,11 +134,13 @@ async function readAnswers<Row extends Place>(
   }
 }
 
+/** Reads the answers of the changes after a number and up to another one, all or those up to the number `last`. */
+export const readAnswersBetween = ({ db, organization_id }: Reading, after: number, until: number) =>
+  readAnswers(until, limit => db.query<Answer>(readAnswersSql, [organization_id, after, until, limit]))
+
 /** Reads the answers of one change. */
-export async function readAnswersOf({ db, organization_id }: Context, sequence: number): Promise<Answer[]> {
-  const read = (limit: number) => db.query<Answer>(readAnswersSql, [organization_id, sequence - 1, sequence, limit])
-  return (await readAnswers(sequence, read)).answers
-}
+export const readAnswersOf = async (reading: Reading, sequence: number): Promise<Answer[]> =>
+  (await readAnswersBetween(reading, sequence - 1, sequence)).answers
 
 /**
  * Keeps the leaves of the answers of people that are not sealed yet, so that an erasure takes none out of the ledger. Their salts are

@@ -200,17 +200,15 @@ export const readLeavesSql = statement(
    from ledger_entries e where e.organization_id = $1 and e.index >= $2 and e.index < $3`,
 )
 
-const entry =
-  'select e.index, e.sequence, e.consent_type_id, e.channel, e.salt, e.hash from ledger_entries e where e.organization_id = $1'
+/** The columns of an entry e. */
+export const entryColumns = 'e.index, e.sequence, e.consent_type_id, e.channel, e.salt, e.hash'
 
 /** $2: sequence, $3: consent type, $4: channel. */
 export const findEntrySql = statement(
   'find_ledger_entry',
-  `${entry} and e.sequence = $2 and e.consent_type_id = $3 and e.channel = $4`,
+  `select ${entryColumns} from ledger_entries e
+   where e.organization_id = $1 and e.sequence = $2 and e.consent_type_id = $3 and e.channel = $4`,
 )
-
-/** $2: indexes. */
-export const readEntriesSql = statement('read_ledger_entries', `${entry} and e.index = any($2::bigint[])`)
 
 /** The entries of the ledgers of all organizations. */
 export const countAllEntriesSql = statement(

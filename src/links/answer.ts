@@ -82,12 +82,6 @@ function evidenceOf({ address, userAgent }: Pick<PageCall, 'address' | 'userAgen
   }
 }
 
-/** The longest beginning of a text that has at most that many bytes of UTF-8. */
-function cut(text: string, maxBytes: number): string {
-  const bytes = Buffer.from(text)
-  if (bytes.length <= maxBytes) return text
-  let end = maxBytes
-  // Bytes of the form 10xxxxxx continue a character.
-  while ((bytes[end]! & 0xc0) === 0x80) end -= 1
-  return bytes.toString('utf8', 0, end)
-}
+/** The longest beginning of a text that has at most that many bytes of UTF-8: a decoder of a stream keeps a last character back that is cut. */
+const cut = (text: string, maxBytes: number): string =>
+  new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(text).subarray(0, maxBytes), { stream: true })

@@ -1,4 +1,3 @@
-import { refuse } from '../errors.ts'
 import type { HtmlPage, PageCall } from '../route/page.ts'
 import { writeAnswers } from './answer.ts'
 import { readForm, readShown, shownField } from './form.ts'
@@ -6,7 +5,7 @@ import { html } from './html.ts'
 import { layOut } from './layout.ts'
 import {
   type Choice,
-  choicesOf,
+  linkedChoices,
   type OpenLink,
   openLink,
   preferencesPathOf,
@@ -36,14 +35,8 @@ export async function confirm(call: PageCall): Promise<HtmlPage> {
   return confirmationPage(call, done)
 }
 
-/** The choice that the link is for. Throws a Fault of 410 if its purpose cannot be answered any more. */
-function linkedChoice(open: OpenLink): Choice {
-  const { consent_type_id, channel } = open.link
-  return (
-    choicesOf(open).find(choice => choice.type.id === consent_type_id && choice.channel === channel) ??
-    refuse('invalid_parameter', 'The purpose of the link cannot be answered any more.', { status: 410 })
-  )
-}
+/** The choice that the link is for: it names a purpose and a channel. Throws a Fault of 410 if it cannot be answered any more. */
+const linkedChoice = (open: OpenLink): Choice => linkedChoices(open)[0]!
 
 async function confirmationPage(call: PageCall, open: OpenLink, status = 200): Promise<HtmlPage> {
   const { frame } = open

@@ -9,9 +9,9 @@ import { type ConsentType, currentDefinitions } from '../organizations/definitio
 import { personOf } from '../person-addresses.ts'
 import type { Call } from '../route/call.ts'
 import type { Signal } from '../signal.ts'
-import type { LinkedPerson } from './open-link.ts'
+import { type LinkedPerson, readPerson } from './open-link.ts'
 import { type ConsentLinks, type ConsentLinksBody, defaultLifetimes } from './schema.ts'
-import { insertFirstLinkKeySql, readLinkedPersonSql, readNewestLinkKeySql } from './sql.ts'
+import { insertFirstLinkKeySql, readNewestLinkKeySql } from './sql.ts'
 import { type LinkKey, type LinkKind, signLink } from './token.ts'
 
 /** The paths of the pages. A link is one of them with a token. They are short, because a text message is. */
@@ -24,7 +24,10 @@ export async function createConsentLinks(call: Call<ConsentLinksBody>, config: S
   const { context, body, signal } = call
   const { organization_id } = context
   const base = baseUrlOf(call, config)
-  const [person, { consent_types }] = await Promise.all([readPerson(call), currentDefinitions(context, signal)])
+  const [person, { consent_types }] = await Promise.all([
+    readPerson(context, personOf(call.params), signal),
+    currentDefinitions(context, signal),
+  ])
   if (!person) return refuse('not_found', 'There is no such person.')
   const { consent_type_id, channel, expires_in } = body
   const type = consent_type_id === undefined ? undefined : findAnswerable(consent_types, consent_type_id, channel)
@@ -58,16 +61,6 @@ function baseUrlOf({ localUrl }: Call, { publicUrl, behindProxy }: Settings): st
     'operation_failed',
     'The service does not know the address at which people reach it. Set KITH_PUBLIC_URL, and start it again.',
   )
-}
-
-async function readPerson({
-  context: { db, organization_id },
-  params,
-  signal,
-}: Call): Promise<LinkedPerson | undefined> {
-  const { by, identifier } = personOf(params)
-  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql[by], [organization_id, identifier], signal)
-  return person
 }
 
 /** The consent type, if it can be answered on the channel. Throws a Fault of 400, like a write that answers it. */

@@ -6,6 +6,7 @@ import { refuse } from '../errors.ts'
 import { type ConsentType, currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { readSettings } from '../organizations/settings.ts'
 import type { SettingsShape } from '../organizations/settings-schema.ts'
+import type { personOf } from '../person-addresses.ts'
 import type { PageCall } from '../route/page.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
 import type { Frame } from './layout.ts'
@@ -69,7 +70,7 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
   const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
   const [person, definitions, settings, versions] = await Promise.all([
-    readPerson(context, person_id, signal),
+    readPerson(context, { by: 'id', identifier: person_id }, signal),
     currentDefinitions(context, signal),
     readSettings(context, signal),
     context.db.query<TextVersion>(readNewestTextVersionsSql, [organization_id], signal),
@@ -80,12 +81,13 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   return { token, key, link, person, definitions, settings, versions, frame }
 }
 
-async function readPerson(
+/** Reads the person that an identifier leads to. Undefined for nobody. */
+export async function readPerson(
   { db, organization_id }: Context,
-  person_id: string,
+  { by, identifier }: ReturnType<typeof personOf>,
   signal: PageCall['signal'],
 ): Promise<LinkedPerson | undefined> {
-  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql.id, [organization_id, person_id], signal)
+  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql[by], [organization_id, identifier], signal)
   return person
 }
 
@@ -94,7 +96,7 @@ export async function reopen({ db, signal }: PageCall, open: OpenLink): Promise<
   const { organization_id, person_id } = open.link
   const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
   const [person, definitions] = await Promise.all([
-    readPerson(context, person_id, signal),
+    readPerson(context, { by: 'id', identifier: person_id }, signal),
     currentDefinitions(context, signal),
   ])
   return person ? { ...open, person, definitions } : throwExpired()
@@ -117,6 +119,19 @@ export function choicesOf({ definitions, person, versions, frame, settings }: Op
           return { type, channel, answer, isChosen, version }
         })
     })
+}
+
+/** The choices that the link is for. Throws a Fault of 410 if its purpose cannot be answered any more. */
+export function linkedChoices(open: OpenLink): Choice[] {
+  const { consent_type_id, channel } = open.link
+  const choices = choicesOf(open).filter(
+    choice =>
+      (consent_type_id === null || choice.type.id === consent_type_id) &&
+      (channel === null || choice.channel === channel),
+  )
+  return choices.length > 0
+    ? choices
+    : refuse('invalid_parameter', 'The purpose of the link cannot be answered any more.', { status: 410 })
 }
 
 /** Whether the person has answered this, and nothing waits for a confirmation. */

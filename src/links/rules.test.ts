@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { contrastOf, textColorOn } from './colors.ts'
 import { html } from './html.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
+import { contrastOf, textColorOn } from './layout.ts'
 import {
   type ConsentLink,
   isSignedBy,

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { channels } from '../channels.ts'
-import { Type } from '../json-schema.ts'
+import { number, Type } from '../json-schema.ts'
 
 const daySeconds = 86_400
 /** How long a link is valid if the request does not say so, in seconds. */
@@ -15,10 +15,7 @@ const lifetime = { minimum: 60, maximum: 5 * 366 * daySeconds }
 export const consentLinksBody = Type.Object(
   {
     consent_type_id: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description: 'The purpose that `unsubscribe_url` refuses and `confirm_url` confirms. Without it: all purposes.',
-      }),
+      number('The purpose that `unsubscribe_url` refuses and `confirm_url` confirms. Without it: all purposes.'),
     ),
     channel: Type.Optional(Type.Enum(channels, { description: 'The channel of these. Without it: all channels.' })),
     expires_in: Type.Optional(

@@ -1,10 +1,9 @@
-import { refuse } from '../errors.ts'
 import type { HtmlPage, PageCall } from '../route/page.ts'
 import { writeAnswers } from './answer.ts'
 import { isOneClick } from './form.ts'
 import { html } from './html.ts'
 import { layOut } from './layout.ts'
-import { type Choice, choicesOf, isAnswered, type OpenLink, openLink, preferencesPathOf } from './open-link.ts'
+import { type Choice, isAnswered, linkedChoices, type OpenLink, openLink, preferencesPathOf } from './open-link.ts'
 import type { Words } from './words.ts'
 
 /** The page that asks whether the person wants to unsubscribe. */
@@ -38,19 +37,6 @@ export async function unsubscribe(call: PageCall): Promise<HtmlPage> {
       })),
   )
   return unsubscribedPage(done, linkedChoices(done))
-}
-
-/** The choices that the link is for. Throws a Fault of 410 if its purpose cannot be answered any more. */
-function linkedChoices(open: OpenLink): Choice[] {
-  const { consent_type_id, channel } = open.link
-  const choices = choicesOf(open).filter(
-    choice =>
-      (consent_type_id === null || choice.type.id === consent_type_id) &&
-      (channel === null || choice.channel === channel),
-  )
-  return choices.length > 0
-    ? choices
-    : refuse('invalid_parameter', 'The purpose of the link cannot be answered any more.', { status: 410 })
 }
 
 /** A list of purposes with their channels. */

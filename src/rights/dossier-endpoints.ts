@@ -1,12 +1,13 @@
+import { personAddresses } from '../person-addresses.ts'
 import type { Route } from '../route/route.ts'
 import { answerDossier } from './dossier.ts'
 import { dossierLine } from './dossier-schema.ts'
 
 /** The dossier of a person, by external and by internal identifier. */
-export function dossierEndpoints(): Route[] {
-  const endpointAt = (address: string, params: Route['params'] & {}, suffix: string, by: string): Route => ({
+export const dossierEndpoints = (): Route[] =>
+  personAddresses.map(({ path, params, suffix, by }) => ({
     method: 'GET',
-    path: `/v1/people/${address}/dossier`,
+    path: `${path}/dossier`,
     params,
     scope: 'people:read',
     tag: 'People',
@@ -21,9 +22,4 @@ export function dossierEndpoints(): Route[] {
     streams: true,
     answer: dossierLine,
     handle: answerDossier,
-  })
-  return [
-    endpointAt('{external_id}', { external_id: 'external_id' }, '', ''),
-    endpointAt('internal/{uuid}', { uuid: 'uuid' }, 'ById', ' by internal identifier'),
-  ]
-}
+  }))

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { findEntitySql, findFirstBearerSql } from '../../src/changes/sql.ts'
-import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
+import { readContactFacts, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
 import { contextOf } from '../../src/db/context.ts'
 import { readBearersWithAliasesSql } from '../../src/entities/bearers-sql.ts'
@@ -41,9 +41,8 @@ const statements = (id: number) =>
     [findPersonByAnyIdentifier.id, [id, merged]],
     [findEntitySql, [id, 0, 'a7']],
     [findFirstBearerSql, [id, 'a7']],
-    [readContactFacts.external_id, [id, 'a7', 1, 'email']],
-    [readManyContactFactsSql, [id, ['a7', 'p8', 'nobody'], 1, 'email']],
-    [readContactFacts.id, [id, merged, 1, 'email']],
+    [readContactFacts.external_id, [id, ['a7', 'p8', 'nobody'], 1, 'email']],
+    [readContactFacts.id, [id, [merged], 1, 'email']],
     [readPastContactFacts.external_id, [id, 'a7', 1, 'email', 100, 'email']],
     [readConsentHistory.external_id, [id, 'a7', ...page]],
     [readLinkedPersonSql.external_id, [id, 'a7']],

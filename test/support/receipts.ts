@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey } from 'node:crypto'
 import { buildReceipt, type ReceiptNames } from '../../src/ledger/build-receipt.ts'
-import { formatCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { type LedgerEntry, leafData } from '../../src/ledger/entry.ts'
-import { signNote } from '../../src/ledger/note.ts'
+import { leafData } from '../../src/ledger/entry.ts'
+import { formatCheckpoint, signNote } from '../../src/ledger/note.ts'
 import type { Receipt } from '../../src/ledger/receipt.ts'
+import type { LedgerEntry } from '../../src/ledger/schema.ts'
 import { GrowingTree, inclusionRanges, keyOfTile, rangeHash } from '../../src/ledger/tree.ts'
 import { leafHash } from './merkle-trees.ts'
 

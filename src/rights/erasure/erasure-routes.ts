@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts'
+import { personAddresses } from '../../person-addresses.ts'
 import type { Call } from '../../route/call.ts'
 import { type Route, route } from '../../route/route.ts'
 import { answerErasure, answerErasures } from './answer-erasure.ts'
@@ -6,31 +7,32 @@ import { type EraseBody, type ErasuresQuery, eraseBody, erased, erasurePage, era
 
 /** The route table of erasures. */
 export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
-  const endpointAt = (address: string, params: Route['params'], suffix: string, by: string): Route => ({
-    method: 'POST',
-    path: `/v1/people/${address}/erase`,
-    params: params!,
-    scope: 'people:erase',
-    tag: 'People',
-    operationId: `erasePerson${suffix}`,
-    summary: `Erase a person${by}`,
-    description:
-      'Takes everything that kith holds about the person, and about everybody who was merged into it: also the values in the change ' +
-      'log and in the log of others. It cannot be undone. A deleted person can be erased too. Asked again, the response is the same. ' +
-      'See docs/rights.md.',
-    versioned: 'request',
-    body: eraseBody,
-    answer: erased,
-    repeats: 'safe',
-    successes: {
-      200: 'Erased.',
-      202: 'Erased for every reader. The log is long, and the rest of it is being erased: repeat the request.',
-    },
-    handle: call => answerErasure(ledgerOrigin, call as Call<EraseBody>),
-  })
+  const erasing = personAddresses.map(
+    ({ path, params, suffix, by }): Route => ({
+      method: 'POST',
+      path: `${path}/erase`,
+      params,
+      scope: 'people:erase',
+      tag: 'People',
+      operationId: `erasePerson${suffix}`,
+      summary: `Erase a person${by}`,
+      description:
+        'Takes everything that kith holds about the person, and about everybody who was merged into it: also the values in the change ' +
+        'log and in the log of others. It cannot be undone. A deleted person can be erased too. Asked again, the response is the same. ' +
+        'See docs/rights.md.',
+      versioned: 'request',
+      body: eraseBody,
+      answer: erased,
+      repeats: 'safe',
+      successes: {
+        200: 'Erased.',
+        202: 'Erased for every reader. The log is long, and the rest of it is being erased: repeat the request.',
+      },
+      handle: call => answerErasure(ledgerOrigin, call as Call<EraseBody>),
+    }),
+  )
   return [
-    endpointAt('{external_id}', { external_id: 'external_id' }, '', ''),
-    endpointAt('internal/{uuid}', { uuid: 'uuid' }, 'ById', ' by internal identifier'),
+    ...erasing,
     route<ErasuresQuery>({
       method: 'GET',
       path: '/v1/erasures',

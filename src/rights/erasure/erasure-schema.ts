@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../../json-schema.ts'
+import { count, flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../json-schema.ts'
 
 /** Body of the erasure of a person. */
 export const eraseBody = Type.Object(
@@ -15,33 +15,31 @@ export const eraseBody = Type.Object(
           '`linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`.',
       }),
     ),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Erase nothing, and return what an erasure would remove.' })),
+    dry_run: Type.Optional(flag('Erase nothing, and return what an erasure would remove.')),
   },
   { additionalProperties: false, title: 'ErasureBody', examples: [{ reason: 'Request of 2026-01-01', dry_run: true }] },
 )
 export type EraseBody = Static<typeof eraseBody>
 
 const erasure = Type.Object({
-  id: nullable(Type.Integer({ minimum: 1, description: 'Null in a dry run.' })),
-  at: Type.String({ format: 'date-time' }),
-  person_id: Type.String({ format: 'uuid', description: 'The internal identifier, which stays.' }),
-  merged_ids: Type.Array(Type.String({ format: 'uuid' }), {
+  id: nullable(number('Null in a dry run.')),
+  at: time(),
+  person_id: uuid('The internal identifier, which stays.'),
+  merged_ids: Type.Array(uuid(), {
     description: 'The people who were merged into the person.',
   }),
-  record_ids: Type.Array(Type.Object({ stack_key: Type.String(), record_id: Type.String() }), {
+  record_ids: Type.Array(Type.Object({ stack_key: text(), record_id: text() }), {
     description: 'The records that were erased with the person.',
   }),
-  reason: Type.String(),
+  reason: text(),
   records: Type.Enum(['keep', 'linked']),
-  removed: Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
+  removed: Type.Record(text(), count(), {
     description: 'The number of rows that were deleted or whose values were taken, by table.',
   }),
-  tombstones: Type.Integer({
-    minimum: 0,
-    description:
-      'The number of keyed hashes of identifiers that stay, so that the person does not come back by mistake.',
-  }),
-  not_removed: Type.Array(Type.String(), {
+  tombstones: count(
+    'The number of keyed hashes of identifiers that stay, so that the person does not come back by mistake.',
+  ),
+  not_removed: Type.Array(text(), {
     description: 'Places outside of the tables of kith that may still hold the data.',
   }),
 })
@@ -59,13 +57,12 @@ const exampleErasure = {
   not_removed: ['backups'],
 }
 
-const certificate = Type.String({
-  description:
-    'The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server.',
-})
+const certificate = text(
+  'The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server.',
+)
 
 /** The internal identifiers of people who had the same external identifier. */
-export const otherHolders = Type.Array(Type.String({ format: 'uuid' }), {
+export const otherHolders = Type.Array(uuid(), {
   description:
     'The other people who once had the external identifier of the path and were deleted, but not erased: at most 100, the last one ' +
     'first. Empty if the path has the internal identifier. See docs/rights.md.',
@@ -75,8 +72,8 @@ export const otherHolders = Type.Array(Type.String({ format: 'uuid' }), {
 export const erased = Type.Object(
   {
     certificate: nullable(certificate),
-    completed: Type.Boolean(),
-    dry_run: Type.Boolean(),
+    completed: flag(),
+    dry_run: flag(),
     erasure,
     other_holders: otherHolders,
   },
@@ -100,9 +97,7 @@ export type Erased = Static<typeof erased>
 /** The query of the list of erasures. */
 export const erasuresQuery = Type.Object(
   {
-    before: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only erasures before this id.' }),
-    ),
+    before: Type.Optional(storedNumber('Only erasures before this id.')),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
   },
   { additionalProperties: false },
@@ -112,18 +107,13 @@ export type ErasuresQuery = Static<typeof erasuresQuery>
 /** An erasure as the list shows it. */
 const listedErasure = Type.Object(
   {
-    id: Type.Integer({ minimum: 1 }),
-    at: Type.String({ format: 'date-time' }),
-    person_id: Type.String({ format: 'uuid' }),
-    actor: Type.String({ description: 'The subject of the token that erased.' }),
-    reason: Type.String(),
+    id: number(),
+    at: time(),
+    person_id: uuid(),
+    actor: text('The subject of the token that erased.'),
+    reason: text(),
     records: Type.Enum(['keep', 'linked']),
-    completed_at: nullable(
-      Type.String({
-        format: 'date-time',
-        description: 'Null while the log of a person with very many changes or links is being erased.',
-      }),
-    ),
+    completed_at: nullable(time('Null while the log of a person with very many changes or links is being erased.')),
     certificate: nullable(certificate),
   },
   { title: 'Erasure', description: 'An erasure of a person.' },
@@ -131,7 +121,7 @@ const listedErasure = Type.Object(
 
 /** A page of erasures, newest first. */
 export const erasurePage = Type.Object(
-  { items: Type.Array(listedErasure), has_more: Type.Boolean({ description: 'Whether another page follows.' }) },
+  { items: Type.Array(listedErasure), has_more: flag('Whether another page follows.') },
   {
     title: 'ErasurePage',
     description: 'A page of erasures, newest first.',

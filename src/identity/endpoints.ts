@@ -1,14 +1,39 @@
 import type { TSchema } from 'typebox'
 import type { Config } from '../config.ts'
+import type { EntityKind } from '../entities/entity-kind.ts'
+import { pageSchema } from '../entities/schema.ts'
 import type { Address } from '../entities/write-request.ts'
 import { Type } from '../json-schema.ts'
 import { personAddresses } from '../person-addresses.ts'
 import type { Call } from '../route/call.ts'
 import type { Route } from '../route/route.ts'
+import { answerDuplicates } from './duplicates.ts'
+import { type DuplicatesBody, duplicatesBody, duplicatesPage } from './duplicates-schema.ts'
 import type { IdentityBody } from './identity-write.ts'
+import { type LookupBody, lookUpPeople, lookupBody } from './lookup.ts'
 import { mergePeople } from './merge-people.ts'
 import { identityBody, mergeAnswer, mergeIdentifiers, unmergeAnswer } from './merge-schema.ts'
 import { unmergePeople } from './unmerge-people.ts'
+
+/** The endpoint that finds people by what they are recognized by. `person` is the schema of a read. */
+export function lookupEndpoints({ limits }: Pick<Config, 'limits'>, person: EntityKind['answer']): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/v1/people/lookup',
+      scope: 'people:read',
+      operationId: 'lookUpPeople',
+      summary: 'Find people by email, phone or external identifier',
+      tag: 'People',
+      description:
+        'The body has one of `email`, `mobile_number` with `mobile_prefix`, and `external_id`. Returns the people who have it, at most ' +
+        '100 in order of their identifiers, or none.',
+      body: lookupBody(limits),
+      answer: pageSchema(person),
+      handle: call => lookUpPeople(call as Call<LookupBody>),
+    },
+  ]
+}
 
 /** The endpoints that make two people one, and two again. `person` is the schema of a read. */
 export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSchema): Route[] {
@@ -53,3 +78,26 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
 
 const addressOf = ({ params: { external_id, uuid } }: Call): Address =>
   uuid === undefined ? { external_id: external_id! } : { id: uuid.toLowerCase() }
+
+/** The search for people who may be one. */
+export function duplicatesEndpoints(): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/v1/people/duplicates',
+      scope: 'people:read',
+      tag: 'People',
+      prefersReader: true,
+      operationId: 'findDuplicates',
+      summary: 'Find people who may be one',
+      description:
+        'Returns groups of people who share an email, a phone number, or name and date of birth, with a score and the reasons. Groups by ' +
+        'email come first, then by phone number, then by name. A group whose people all share an earlier key is not repeated. ' +
+        'A page that takes longer than half a second ends early, with `has_more`.',
+      body: duplicatesBody,
+      answer: duplicatesPage,
+      hasDefaults: true,
+      handle: call => answerDuplicates(call as Call<DuplicatesBody>),
+    },
+  ]
+}
