@@ -123,7 +123,7 @@ type TrackingOptions = {
 }
 
 export type OpenConnections = Pick<DrainableServer, 'openConnections' | 'visit'> & {
-  /** The record of an open socket. */
+  /** The record of an open socket; a new one for a socket whose TLS handshake has failed. */
   of(socket: Socket): Connection
   /** Closes every connection at once, even with requests under way. */
   destroy(): void
@@ -161,7 +161,7 @@ export function trackConnections(server: HttpServer, { max, drain, end }: Tracki
   }
 
   return {
-    of: socket => open.get(socket)!,
+    of: socket => open.get(socket) ?? new Connection(socket, drain.isRefusing()),
     openConnections: () => open.size,
     visit: mayEnd => {
       for (const connection of open.values()) visitOne(connection, mayEnd)
