@@ -16,12 +16,12 @@ const columns = [
 
 /** The technical modules, which own no noun, and the modules that each may import. */
 const technicalModules: Record<string, string[]> = {
-  http: ['auth', 'sessions', 'idempotency', 'readers', 'route', 'db'],
+  http: ['auth', 'idempotency', 'readers', 'route', 'db'],
   auth: ['sessions', 'organizations', 'route', 'db'],
   readers: ['route', 'db'],
   route: ['db'],
   db: [],
-  access: ['auth', 'sessions', 'organizations', 'route', 'db'],
+  access: ['http', 'auth', 'sessions', 'organizations', 'route', 'db'],
   operations: ['http', 'auth', 'entities', 'organizations', 'webhooks', 'followers', 'instruments', 'route', 'db'],
   openapi: ['http', 'route'],
   instruments: ['http', 'route', 'db'],

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
 import { routeTable } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
-import { healthRows } from '../src/http/routes/health.ts'
 import { Type } from '../src/json-schema.ts'
+import { healthRows } from '../src/operations/health.ts'
 import { type ParameterKind, type Repetition, type Route, repetitionOf } from '../src/route/route.ts'
 
 type TypeOf = (schema: TSchema, indent: string) => string

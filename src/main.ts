@@ -20,7 +20,7 @@ import { searchFollower } from './entities/indexes/search-index.ts'
 import { queueLengths } from './entities/write/request-coalescing.ts'
 import type { Follower } from './followers/follower.ts'
 import { createFollowers, type Followers, readFollowerLag } from './followers/followers.ts'
-import type { RateLimiter } from './http/rate-limit/rate-limit.ts'
+import type { RateLimiter } from './http/overload/rate-limit.ts'
 import { createDrain, drainGraceMs } from './http/server/drain.ts'
 import type { App } from './http/server/server.ts'
 import { listenWhileStarting, type StartingServer } from './http/server/starting-server.ts'
@@ -258,7 +258,7 @@ async function startInstruments(
 /** The libraries of rate limits are loaded only if a rate is configured. */
 async function startRateLimiter({ rates }: Config, db: Database, logger: Logger): Promise<RateLimiter | undefined> {
   if (!rates.read && !rates.write) return undefined
-  const { createRateLimiter } = await import('./http/rate-limit/rate-limit.ts')
+  const { createRateLimiter } = await import('./http/overload/rate-limit.ts')
   return createRateLimiter({ rates, db, report: message => logger.warn(message) })
 }
 

@@ -21,7 +21,7 @@ export type RequestEnd = {
 export type Fallback = 'away' | 'behind' | 'tables' | 'sequence' | 'conflict' | 'write'
 
 /** The reason why load shedding refused a request before kith processed it. */
-export type Overload = 'connection' | 'draining' | 'requests' | 'bytes' | 'slow' | 'busy' | 'connections' | 'share'
+export type Overload = 'connection' | 'draining' | 'requests' | 'bytes' | 'connections' | 'share'
 
 /**
  * Receives the events of the modules, which do not depend on metrics. A call costs about 10 ns. No argument may have values that

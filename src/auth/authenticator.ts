@@ -20,13 +20,17 @@ export type Authenticator = Readonly<{
   /**
    * Authenticates a request by its Authorization headers. Returns the caller at once if its token is cached as
    * verified. Throws a Fault `unauthorized` with `WWW-Authenticate` of RFC 6750, which has no error code if there is no
-   * token.
+   * token. `recalled` is what {@link recall} has returned for the first header.
    */
-  authenticate(authorizations: readonly string[], signal?: Signal): Caller | Promise<Caller>
+  authenticate(
+    authorizations: readonly string[],
+    signal?: Signal,
+    recalled?: CachedToken | undefined,
+  ): Caller | Promise<Caller>
   /** The sessions of the console, which authenticate requests by a cookie. */
   sessions: Sessions
-  /** The organization id of a cached Authorization header. The token may have expired since. Runs no query. */
-  cachedOrganizationId(authorization: string): number | undefined
+  /** What the cache has of an Authorization header. The token may have expired since. Runs no query. */
+  recall(authorization: string): CachedToken | undefined
   /** The public halves of the service's valid keys (RFC 7517). */
   jwks(): Promise<{ keys: JWK[] }>
   /** Signs a token, see {@link issueToken}. */
@@ -43,7 +47,8 @@ type AuthenticatorOptions = {
   report?: (problem: string) => void
 }
 
-type CachedToken = VerifiedToken & { caller: Caller }
+/** A token whose signature was valid, and its caller. */
+export type CachedToken = VerifiedToken & { caller: Caller }
 
 // A token of kith has 400 bytes, so a full cache takes about 12 MB.
 const maxCachedTokens = 25_000
@@ -121,9 +126,9 @@ export function createAuthenticator({
   }
 
   return Object.freeze({
-    authenticate: (authorizations, signal) => {
+    authenticate: (authorizations, signal, recalled) => {
       const [authorization = ''] = authorizations
-      const cached = authorizations.length === 1 ? verified.get(authorization) : undefined
+      const cached = authorizations.length === 1 ? (recalled ?? verified.get(authorization)) : undefined
       const isSigned = cached !== undefined && isStillSigned(cached)
       const isHit = isSigned && isStillAdmitted(cached)
       const token = isSigned ? '' : readBearer(authorizations)
@@ -136,7 +141,7 @@ export function createAuthenticator({
       return verify(token, authorization, signal)
     },
     sessions: createSessions(db, organizations, nowMs),
-    cachedOrganizationId: authorization => verified.get(authorization)?.caller.organization.id,
+    recall: authorization => verified.get(authorization),
     jwks: ownKeys.jwks,
     issueToken: (request, signal) => issueToken(db, request, nowMs, signal),
   } satisfies Authenticator)

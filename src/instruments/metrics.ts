@@ -38,8 +38,6 @@ export function createMetrics(registry: Registry): Metrics {
     draining: overloads({ reason: 'draining' }),
     requests: overloads({ reason: 'requests' }),
     bytes: overloads({ reason: 'bytes' }),
-    slow: overloads({ reason: 'slow' }),
-    busy: overloads({ reason: 'busy' }),
     connections: overloads({ reason: 'connections' }),
     share: overloads({ reason: 'share' }),
   }

@@ -1,9 +1,9 @@
 import { refuse } from '../errors.ts'
 import type { Router } from '../http/pipeline/router.ts'
-import { singleFlight } from '../http/routes/single-flight.ts'
 import { Type } from '../json-schema.ts'
 import type { Instruments } from '../observer.ts'
 import type { OpenRoute } from '../route/route.ts'
+import { singleFlight } from './single-flight.ts'
 
 /** The OpenAPI entry of /metrics. */
 export const metricsRow: OpenRoute = {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Limits } from '../../config.ts'
 import { createRefusal, Fault } from '../../errors.ts'
 
 const tooLarge = new Fault(
@@ -10,8 +11,8 @@ const tooLarge = new Fault(
 )
 
 /**
- * Small chunks are joined at this number. A chunk of one byte takes 300 bytes of memory: with 1,024 of them, 400 bodies in such chunks took
- * 170 MiB instead of 35. To join chunks of 64 kB before the end took 8 ms more for a body of 8 MB.
+ * Small chunks are joined at this number. A chunk of one byte takes 300 bytes of memory: with 1,024 of them, 400 bodies in
+ * such chunks took 170 MiB instead of 35. To join chunks of 64 kB before the end took 8 ms more for a body of 8 MB.
  */
 const maxChunks = 128
 const smallChunkBytes = 4_096
@@ -53,4 +54,64 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
     request.once('end', () => resolve(bytes === chunks[0]?.length ? chunks[0] : Buffer.concat([...joined, ...chunks])))
     request.once('error', () => stop(incompleteBody))
   })
+}
+
+/** The interval at which {@link drainUnreadBody} checks what still arrives. */
+const checkIntervalMs = 20
+
+/**
+ * Reads the rest of a body to its end, so that the client sees its response: as much as the largest body may have.
+ * Closes the connection of a longer or slow one.
+ */
+export function drainUnreadBody(
+  request: IncomingMessage,
+  { batchBytes, requestMs }: Pick<Limits, 'batchBytes' | 'requestMs'>,
+): void {
+  const { socket } = request
+  const [maxBytes, untilMs] = [socket.bytesRead + batchBytes, Date.now() + requestMs]
+  const timer = setInterval(() => {
+    // Bytes behind a complete request belong to the next one.
+    if (request.complete || socket.destroyed) return clearInterval(timer)
+    if (socket.bytesRead > maxBytes || Date.now() > untilMs) socket.destroy()
+  }, checkIntervalMs)
+}
+
+/**
+ * Yields the bytes of a body as they arrive. Throws a Fault of 504 if no data arrives for `idleMs`, and of 400 if the
+ * connection closes before the body is complete.
+ */
+export async function* readChunks(request: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
+  const timeout = new Fault(
+    createRefusal('operation_failed', `No data arrived for ${idleMs / 1000} seconds.`, { status: 504 }),
+  )
+  // A reader that stops early still sends a response, so the connection must stay open.
+  const chunks: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false })
+  const next = () =>
+    chunks.next().catch(() => {
+      throw incompleteBody
+    })
+  try {
+    for (;;) {
+      const { value, done } = await within(next(), idleMs, timeout)
+      if (done) return
+      yield value
+    }
+  } finally {
+    // Not awaited: it would wait for data that may never arrive.
+    chunks.return?.().catch(() => {})
+  }
+}
+
+async function within<T>(work: Promise<T>, timeMs: number, timeoutError: Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(timeoutError), timeMs)
+  })
+  // If the work fails after the timeout, its rejection must not be unhandled.
+  work.catch(() => {})
+  try {
+    return await Promise.race([work, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
 }

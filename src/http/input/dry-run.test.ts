@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Fault } from '../../errors.ts'
-import { takeDryRun } from './dry-run.ts'
+import { takeDryRun } from './query.ts'
 
 const pair = fc
   .tuple(fc.stringMatching(/^[a-z_]{1,8}(\[[a-z]{1,3}\])?$/), fc.stringMatching(/^[a-z0-9%=+]{0,6}$/))

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox'
 import { type ErrorCode, pointer, refuse } from '../../errors.ts'
 import { formats } from '../../formats.ts'
 import { withUnseen } from '../../invisible-characters.ts'
-import { mapSchema } from './map-schema.ts'
+import { mapSchema } from '../../json-schema.ts'
 
 const maxDetails = 100
 

@@ -1,26 +1,33 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Authenticator } from '../../auth/authenticator.ts'
 import { networkOf } from '../../auth/login-throttle.ts'
 import type { Config } from '../../config.ts'
-import { Fault } from '../../errors.ts'
-import { utilizationSinceLastCall } from '../../event-loop.ts'
+import { createRefusal, Fault, type Refusal } from '../../errors.ts'
+import { FairPool } from '../../fair-pool.ts'
 import type { Observer } from '../../observer.ts'
-import { hasBody } from '../input/body.ts'
-import { readSessionCookies } from '../input/session-cookie.ts'
-import { isVersioned } from '../pipeline/begin-request.ts'
-import type { Admission } from '../pipeline/exchange.ts'
-import type { Connection } from '../server/connection.ts'
-import { clientAddress, type Gate } from '../server/server.ts'
-import { isAtLimit } from './connection-limits.ts'
-import { createLoadShedder, prepareRefusal } from './load-shedder.ts'
-import { createOverload, type Overload, type Reason, tickMs } from './overload.ts'
-import { draining, overloaded, tooManyPipelined } from './refusals.ts'
+import { drainUnreadBody, hasBody } from '../input/body.ts'
+import { readSessionCookies } from '../input/browser.ts'
+import { clientAddress, isVersioned, requestId } from '../input/request-head.ts'
+import type { Admission, Leave } from '../pipeline/exchange.ts'
+import { failure } from '../pipeline/reply.ts'
+import { type Connection, maxPipelined } from '../server/connections.ts'
+import type { DrainableServer } from '../server/drain.ts'
+import { securityHeaders } from '../server/headers.ts'
+
+/** Sheds load before a request costs anything. */
+export type Gate = Pick<DrainableServer, 'inFlight'> & {
+  /**
+   * Admits a request for `url`, a normalized request target. If the result is undefined, the request is refused and
+   * must not be started.
+   */
+  admit(connection: Connection, request: IncomingMessage, response: ServerResponse, url: string): Admission | undefined
+  /** Must be called when the server has closed. */
+  stop(): void
+}
 
 type GateOptions = {
   config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy'>
-  /** Returns the organization of an Authorization header from the cache, without any I/O. */
-  recall: (authorization: string) => number | undefined
-  /** Returns the organization of a session's cookie from the cache, without any I/O. */
-  recallSession: (token: string) => number | undefined
+  authenticator: Pick<Authenticator, 'recall' | 'sessions'>
   /** Whether the next response closes its connection. */
   shouldClose: () => boolean
   observer: Pick<Observer, 'overloaded'>
@@ -28,13 +35,26 @@ type GateOptions = {
   report: (counts: { refused: number; inFlight: number }) => void
 }
 
-/** Requests outside `/v1` that a process runs at a time, apart from those below it. One network has at most half of them. */
+/**
+ * Requests outside `/v1` that a process runs at a time, apart from those below it. One network has at most half of
+ * them.
+ */
 const maxUnversioned = 128
 /**
- * Bodies outside `/v1` that a process awaits at a time. One network has at most half of them. A body is at most the form of a
- * page, 23 KiB by default, so all of them take 92 MiB.
+ * Bodies outside `/v1` that a process awaits at a time. One network has at most half of them. A body is at most the
+ * form of a page, 23 KiB by default, so all of them take 92 MiB.
  */
 const maxAwaitedBodies = 4_096
+
+/** Refuses a request that another moment may admit. */
+const refuseForNow = (message: string): Refusal =>
+  createRefusal('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+
+const overloaded = refuseForNow('The service is overloaded. Retry after 1 second.')
+const tooManyPipelined = refuseForNow(
+  `A connection may have at most ${maxPipelined} requests under way. Open a new connection and retry after 1 second.`,
+)
+export const draining = refuseForNow('The service is shutting down. Retry after 1 second.')
 
 /**
  * Probes and preflights are always answered. A balancer removes a process that refuses its probes, and both cost as
@@ -42,152 +62,185 @@ const maxAwaitedBodies = 4_096
  */
 const isProbe = (url: string) => /^\/(healthz|readyz)([?#]|$)/.test(url)
 
-/** Why the gate refuses a request, and the response. `closing` closes the connection after it. */
-type Refused = { reason: Reason | 'connection' | 'draining'; send: ReturnType<typeof prepareRefusal>; closing: boolean }
+/** The owner of a request: an organization's id, a client's network, or undefined if the token is not cached yet. */
+type Tenant = number | string | undefined
+
+/** Why the gate refuses a request. */
+type Reason = 'connection' | 'draining' | 'requests' | 'bytes' | 'connections'
+
+type Refused = { reason: Reason; refusal: Refusal; closing: boolean }
+
+const refused = (reason: Reason, refusal = overloaded, closing = false): Refused => ({ reason, refusal, closing })
+
+const pastLimit = refused('connection', tooManyPipelined, true)
+// A client that pipelines past an unread 503 gets one more 503, then the connection closes.
+const pastRefusal = refused('connection', overloaded, true)
+const pastDrain = refused('draining', draining)
+
+/** One organization alone gets half, and the next one always finds room. */
+const poolOf = (max: number) => new FairPool<Tenant>({ max, leavesRoom: true })
 
 /** Creates the gate: a request is either admitted, and counted until it is over, or refused. */
 export function createGate(options: GateOptions): Gate {
   const { config, shouldClose, observer, report } = options
-  const { inFlight: requests, inFlightBytes: bytes, connections } = config.limits
-  const overload = createOverload({ requests, bytes, connections })
-  const unversioned = createUnversionedOverload()
-  const clock = startClock([overload, unversioned], report)
-  const reportRefusal = (reason: Refused['reason']) => {
+  const requests = poolOf(config.limits.inFlight)
+  const unversioned = poolOf(maxUnversioned)
+  const reports = createReports(count => report({ refused: count, inFlight: requests.held + unversioned.held }))
+  const noteRefusal = (reason: Reason) => {
     observer.overloaded(reason)
-    if (reason !== 'draining') clock.countRefusal()
+    if (reason !== 'draining') reports.count()
   }
-  const admitVersioned = createVersionedAdmission(options, overload)
-  const admitUnversioned = createUnversionedAdmission(options, unversioned, reportRefusal)
-  const sendRefusal = createLoadShedder({ limits: config.limits, shouldClose })
-  const sendOverloaded = prepareRefusal(overloaded, config)
-  const pastLimit: Refused = { reason: 'connection', send: prepareRefusal(tooManyPipelined, config), closing: true }
-  // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
-  const pastRefusal: Refused = { reason: 'connection', send: sendOverloaded, closing: true }
-  const pastDrain: Refused = { reason: 'draining', send: prepareRefusal(draining, config), closing: false }
+  const admitVersioned = createVersionedAdmission(options, requests)
+  const admitUnversioned = createUnversionedAdmission(options, unversioned, noteRefusal)
+  const sendRefusal = createRefusalSender(config)
+  const queueRefusal = createRefusalQueue()
 
   function decide(connection: Connection, request: IncomingMessage, url: string): Admission | Refused {
-    if (isAtLimit(connection)) return pastLimit
+    if (connection.isAtLimit()) return pastLimit
     const isBelowV1 = isVersioned(url)
     if (request.method === 'OPTIONS' || (!isBelowV1 && isProbe(url))) return uncounted
     if (connection.pendingRefusals > 0) return pastRefusal
     if (connection.isRefusedByDrain && isBelowV1) return pastDrain
-    const admitted = isBelowV1 ? admitVersioned(connection, request) : admitUnversioned(request)
-    if (typeof admitted !== 'string') return admitted
-    return { reason: admitted, send: sendOverloaded, closing: admitted === 'connections' }
+    return isBelowV1 ? admitVersioned(connection, request) : admitUnversioned(request)
   }
 
   return {
     admit: (connection, request, response, url) => {
       const decision = decide(connection, request, url)
       if ('leave' in decision) return decision
-      reportRefusal(decision.reason)
-      sendRefusal({ connection, request, response, ...decision })
-      if (decision.reason === 'connection') request.socket.pause()
+      const { reason, refusal, closing } = decision
+      noteRefusal(reason)
+      connection.pendingRefusals += 1
+      if (closing) connection.stopRequests()
+      if (reason === 'connection') request.socket.pause()
+      queueRefusal(() => {
+        connection.pendingRefusals -= 1
+        if (connection.socket.destroyed) return
+        if (!request.complete) drainUnreadBody(request, config.limits)
+        const isLast = closing || (shouldClose() && connection.mayEndWith(request))
+        if (connection.newest === request) connection.newest = undefined
+        sendRefusal(request, response, refusal, isLast)
+      })
       return undefined
     },
-    inFlight: () => overload.held().requests,
-    stop: clock.stop,
+    inFlight: () => requests.held,
+    stop: reports.stop,
   }
 }
 
 const uncounted: Admission = { leave: () => {} }
 
-/** Returns a function that admits a request below `/v1`, and its connection, within the share of its organization. */
-function createVersionedAdmission({ config: { limits }, recall, recallSession }: GateOptions, overload: Overload) {
-  const recallTenant = ({ authorization, cookie }: IncomingHttpHeaders): number | undefined => {
-    if (authorization !== undefined) return recall(authorization)
-    const [token] = readSessionCookies(cookie)
-    return token === undefined ? undefined : recallSession(token)
+/**
+ * A refusal takes 40 µs. A request of another organization takes several event-loop turns, and waits for the refusals
+ * of each of them.
+ */
+const minRefusalsPerTurn = 32
+
+/**
+ * Returns a function that queues a refusal; a connection has two at most. They are sent in order of arrival, from the
+ * end of the event-loop turn: by then, kith has read everything that was sent together, a body with its request. A
+ * turn sends 32, or an eighth of the queue if that is more.
+ */
+function createRefusalQueue(): (send: () => void) => void {
+  const queue: (() => void)[] = []
+  const sendSome = () => {
+    for (let left = Math.max(minRefusalsPerTurn, queue.length >> 3); left > 0 && queue.length > 0; left -= 1)
+      queue.shift()!()
+    if (queue.length > 0) setImmediate(sendSome)
   }
-  /** Admits the connection, and notes the organization of the request. */
-  const enterConnection = (connection: Connection, headers: IncomingHttpHeaders): Reason | undefined => {
-    const credential = headers.authorization ?? headers.cookie
-    if (connection.tenant !== undefined && connection.credential === credential) return undefined
-    const tenant = recallTenant(headers)
+  return send => {
+    if (queue.push(send) === 1) setImmediate(sendSome)
+  }
+}
+
+/** Counts refusals, and reports their number once a second. */
+function createReports(report: (refused: number) => void) {
+  let refused = 0
+  let timer: NodeJS.Timeout | undefined
+  const send = () => {
+    report(refused)
+    refused = 0
+    timer = undefined
+  }
+  return {
+    count: () => {
+      refused += 1
+      timer ??= setTimeout(send, 1_000).unref()
+    },
+    stop: () => clearTimeout(timer),
+  }
+}
+
+/** Returns a function that admits a request below `/v1`, and its connection, within the share of its organization. */
+function createVersionedAdmission({ config: { limits }, authenticator }: GateOptions, requests: FairPool<Tenant>) {
+  const bodies = poolOf(limits.inFlightBytes)
+  const connections = poolOf(limits.connections)
+  const recallSession = (cookie: string | undefined): number | undefined => {
+    const [token] = readSessionCookies(cookie)
+    return token === undefined ? undefined : authenticator.sessions.cachedOrganizationId(token)
+  }
+  return (connection: Connection, { headers }: IncomingMessage): Admission | Refused => {
+    const { authorization, cookie } = headers
+    const recalledToken = authorization === undefined ? undefined : authenticator.recall(authorization)
+    const tenant = authorization === undefined ? recallSession(cookie) : recalledToken?.caller.organization.id
     if (!connection.isCounted) {
-      const leave = overload.addConnection(tenant)
-      if (typeof leave === 'string') return leave
+      const leave = connections.tryTake(tenant)
+      if (!leave) return refused('connections', overloaded, true)
       connection.isCounted = true
       connection.socket.once('close', leave)
     }
-    connection.credential = credential
-    connection.tenant = tenant
-    return undefined
-  }
-  return (connection: Connection, { headers }: IncomingMessage): Admission | Reason => {
-    const reason = enterConnection(connection, headers)
-    if (reason) return reason
-    const leave = overload.enter(connection.tenant, maxBodyBytesOf(headers, limits))
-    return typeof leave === 'string' ? leave : { leave }
+    const leave = requests.tryTake(tenant)
+    if (!leave) return refused('requests')
+    const bytes = maxBodyBytesOf(headers, limits)
+    if (bytes === 0) return { leave, recalledToken }
+    const release = bodies.tryTake(tenant, bytes)
+    if (!release) {
+      leave()
+      return refused('bytes')
+    }
+    const leaveBoth = () => {
+      leave()
+      release()
+    }
+    return { leave: leaveBoth, recalledToken }
   }
 }
 
 /**
- * Returns a function that admits a request outside `/v1` within the share of its network. A request whose client still sends the body
- * takes no slot: a slow client would keep others from signing in.
+ * Returns a function that admits a request outside `/v1` within the share of its network. A request whose client
+ * still sends the body takes no slot: a slow client would keep others from signing in.
  */
 function createUnversionedAdmission(
   { config }: GateOptions,
-  unversioned: Overload,
-  reportRefusal: (reason: Reason) => void,
+  requests: FairPool<Tenant>,
+  noteRefusal: (reason: Reason) => void,
 ) {
-  return (request: IncomingMessage): Admission | Reason => {
+  const awaited = poolOf(maxAwaitedBodies)
+  const enter = (network: Tenant): Leave | undefined => {
+    const leave = requests.tryTake(network)
+    // A slot becomes free in the turn after its response was sent. Otherwise 24,000 responses of 160 kB were each
+    // sent in the turn of their request, one after the other, which took 20 seconds.
+    return leave && (() => void setImmediate(leave))
+  }
+  return (request: IncomingMessage): Admission | Refused => {
     const network = networkOf(clientAddress(request, config.behindProxy))
     if (!hasBody(request)) {
-      const leave = unversioned.enter(network, 0)
-      return typeof leave === 'string' ? leave : { leave }
+      const leave = enter(network)
+      return leave ? { leave } : refused('requests')
     }
-    const endWait = unversioned.shed(network, 0) ?? unversioned.addConnection(network)
-    if (typeof endWait === 'string') return endWait
+    if (!requests.hasRoom(network)) return refused('requests')
+    const endWait = awaited.tryTake(network)
+    if (!endWait) return refused('connections', overloaded, true)
     return {
       leave: endWait,
       enter: () => {
         endWait()
-        const leave = unversioned.enter(network, 0)
-        if (typeof leave !== 'string') return leave
-        reportRefusal(leave)
+        const leave = enter(network)
+        if (leave) return leave
+        noteRefusal('requests')
         throw new Fault(overloaded)
       },
     }
-  }
-}
-
-/**
- * The limit of requests outside `/v1`. A slot becomes free in the event-loop turn after its response was sent.
- * Otherwise 24,000 responses of 160 kB were each sent in the turn of their request, one after the other, which took 20
- * seconds.
- */
-function createUnversionedOverload(): Overload {
-  const overload = createOverload({ requests: maxUnversioned, bytes: Infinity, connections: maxAwaitedBodies })
-  return {
-    ...overload,
-    enter: (tenant, bytes) => {
-      const leave = overload.enter(tenant, bytes)
-      return typeof leave === 'string' ? leave : () => void setImmediate(leave)
-    },
-  }
-}
-
-/** One report a second at most. */
-const reportTicks = 1_000 / tickMs
-
-function startClock(overloads: Overload[], report: GateOptions['report']) {
-  let ticks = 0
-  let refused = 0
-  const measureUtilization = utilizationSinceLastCall()
-  const timer = setInterval(() => {
-    const utilization = measureUtilization()
-    for (const overload of overloads) overload.tick(utilization)
-    ticks += 1
-    if (ticks % reportTicks > 0 || refused === 0) return
-    report({ refused, inFlight: overloads.reduce((sum, overload) => sum + overload.held().requests, 0) })
-    refused = 0
-  }, tickMs).unref()
-  return {
-    countRefusal: () => {
-      refused += 1
-    },
-    stop: () => clearInterval(timer),
   }
 }
 
@@ -196,4 +249,38 @@ function maxBodyBytesOf(headers: IncomingHttpHeaders, { bodyBytes, batchBytes }:
   if (headers['transfer-encoding'] !== undefined) return bodyBytes
   const length = headers['content-length']
   return length === undefined ? 0 : Math.min(Number(length) || 0, batchBytes)
+}
+
+/**
+ * Returns a function that answers a request with a refusal; `closing` closes the connection after the response. A
+ * refused request has no exchange: no deadline, no line in the log.
+ */
+function createRefusalSender(config: GateOptions['config']) {
+  const origins = new Set(config.corsOrigins)
+  const constant = Object.entries(securityHeaders(config)).flat()
+  return ({ headers }: IncomingMessage, response: ServerResponse, refusal: Refusal, closing: boolean): void => {
+    const id = requestId(headers['x-request-id'])
+    const body = failure(refusal, id)
+    const lines = [...constant, ...Object.entries(refusal.headers!).flat()]
+    lines.push(
+      'Content-Type',
+      'application/json; charset=utf-8',
+      'X-Request-Id',
+      id,
+      'Content-Length',
+      `${body.length}`,
+    )
+    if (closing) lines.push('Connection', 'close')
+    const { origin = '' } = headers
+    if (origins.has(origin))
+      lines.push(
+        'Access-Control-Allow-Origin',
+        origin,
+        'Vary',
+        'Origin',
+        'Access-Control-Expose-Headers',
+        'Retry-After',
+      )
+    response.writeHead(refusal.status, lines).end(body, 'latin1')
+  }
 }

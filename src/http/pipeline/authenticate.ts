@@ -1,9 +1,8 @@
 import type { CallerSession } from '../../auth/sessions.ts'
 import { refuse } from '../../errors.ts'
 import type { Caller } from '../../route/caller.ts'
-import { requireSameOrigin } from '../input/origin.ts'
-import { readSessionCookies } from '../input/session-cookie.ts'
-import { clientAddress } from '../server/server.ts'
+import { readSessionCookies, requireSameOrigin } from '../input/browser.ts'
+import { clientAddress } from '../input/request-head.ts'
 import type { Exchange } from './exchange.ts'
 import type { Services } from './services.ts'
 
@@ -16,7 +15,8 @@ type Authentication = Pick<Services, 'authenticator' | 'config'>
 export function authenticate(services: Authentication, exchange: Exchange): Caller | Promise<Caller> {
   const authorizations = authorizationsOf(exchange)
   const session = authorizations.length === 0 ? authenticateSession(services, exchange) : undefined
-  if (session === undefined) return services.authenticator.authenticate(authorizations, exchange.deadline.signal)
+  const { deadline, recalledToken } = exchange
+  if (session === undefined) return services.authenticator.authenticate(authorizations, deadline.signal, recalledToken)
   return session instanceof Promise ? session.then(({ caller }) => caller) : session.caller
 }
 
@@ -49,19 +49,12 @@ function throwSentTwice(): never {
 
 const authorization = 'authorization'
 
-/**
- * Returns every Authorization header. Node's `headers` has only the first. If a header equals that of the connection's
- * previous request, this returns the earlier string object: V8 has its hash already, which saves 1 µs.
- */
-export function authorizationsOf({ connection, request }: Exchange): string[] {
-  const { rawHeaders: headers } = request
-  const previous = connection.credential
+/** Returns every Authorization header. Node's `headers` has only the first. */
+export function authorizationsOf({ request: { rawHeaders: headers } }: Exchange): string[] {
   const found: string[] = []
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!
-    if (name.length !== authorization.length || name.toLowerCase() !== authorization) continue
-    const text = headers[index + 1]!
-    found.push(text === previous ? previous : text)
+    if (name.length === authorization.length && name.toLowerCase() === authorization) found.push(headers[index + 1]!)
   }
   return found
 }

@@ -1,16 +1,16 @@
 import type { Config } from '../../config.ts'
 import { contextOf } from '../../db/context.ts'
-import type { BatchCall, Call, Following, FollowingCall, StreamingCall } from '../../route/call.ts'
+import type { Call, Following, StreamState } from '../../route/call.ts'
 import type { Caller } from '../../route/caller.ts'
 import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '../input/bind.ts'
-import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/dry-run.ts'
+import { readChunks } from '../input/body.ts'
 import { chooseMediaType, readPreferences } from '../input/preferences.ts'
+import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/query.ts'
 import { authenticate } from './authenticate.ts'
 import type { Exchange } from './exchange.ts'
 import { explain } from './log.ts'
-import type { RowEndpoint } from './row-endpoint.ts'
+import type { CheckItem, RowEndpoint } from './row-endpoint.ts'
 import type { RowServices } from './services.ts'
-import { readChunks } from './streams.ts'
 
 /** A call with the raw body or query string that it was bound from. */
 export type BoundCall = Call & { source: Buffer | string }
@@ -18,8 +18,8 @@ export type BoundCall = Call & { source: Buffer | string }
 type Arrived = { exchange: Exchange; caller: Caller; body: Buffer | undefined }
 
 /**
- * Builds the call of a request from its path, query, headers and body: bound, trimmed and validated. Throws a Fault of 400. Only a large body
- * takes several turns of the event loop.
+ * Builds the call of a request from its path, query, headers and body: bound, trimmed and validated. Throws a Fault
+ * of 400. Only a large body takes several turns of the event loop.
  */
 export function bindCall(
   services: RowServices,
@@ -45,11 +45,13 @@ export function bindCall(
 type Read = { params: Record<string, string>; dryRun: DryRunRead; bound: Bound }
 
 function callOf(
-  { config, db, responseMemory }: RowServices,
-  { input, lane, row, dryRun }: RowEndpoint,
+  services: RowServices,
+  endpoint: RowEndpoint,
   { exchange, caller }: Arrived,
   { params, dryRun: { isDryRun, isMember }, bound }: Read,
 ): BoundCall {
+  const { config, db, responseMemory } = services
+  const { input, lane, row, dryRun } = endpoint
   const { deadline, request } = exchange
   const { headers } = request
   const organization_id = caller.organization.id
@@ -59,7 +61,7 @@ function callOf(
   if (dryRun.isBodyMember && bound.value.dry_run === true && headers['idempotency-key'] !== undefined)
     throwKeyedDryRun()
   const share = db.shareOf(organization_id, lane)
-  return {
+  const call: BoundCall = {
     context: contextOf(share, organization_id),
     limits: config.limits,
     caller,
@@ -82,6 +84,8 @@ function callOf(
     within: work => deadline.within(work),
     signal: deadline.signal,
   }
+  addParts(services, endpoint, exchange, call)
+  return call
 }
 
 function bindInput({ input, row }: RowEndpoint, raw: RawInput): Bound | Promise<Bound> {
@@ -92,8 +96,8 @@ function bindInput({ input, row }: RowEndpoint, raw: RawInput): Bound | Promise<
 type DryRunRead = { isDryRun: boolean; isMember?: boolean; queryString: string }
 
 /**
- * Reads `dry_run` of the query of a write. `isMember` says that it belongs to the body. A write never ignores the parameter: this throws a
- * Fault of 400 if the row has no dry run, or if the request has an Idempotency-Key.
+ * Reads `dry_run` of the query of a write. `isMember` says that it belongs to the body. A write never ignores the
+ * parameter: this throws a Fault of 400 if the row has no dry run, or if the request has an Idempotency-Key.
  */
 function readDryRun({ isWrite, dryRun }: RowEndpoint, query: string, isKeyed: boolean): DryRunRead {
   const { isAnswered, isBodyMember, isQueryMember } = dryRun
@@ -112,34 +116,34 @@ function localUrlOf({ request: { socket } }: Exchange, { tls }: Config): string 
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${localPort}`
 }
 
-/** A call with the parts of every kind of row. A handler uses those of its own. */
-type FullCall = BatchCall & StreamingCall & FollowingCall
-
-/** Adds the parts of a call that the kind of its row has: elements of a batch, lines of a stream, or events to wait for. */
-export function completeCall(
-  services: RowServices,
-  { row, checkItem }: RowEndpoint,
-  exchange: Exchange,
-  call: Call,
-): FullCall {
-  if (row.item) return { ...call, checkItem: (value: unknown) => checkItem!(value, call.boundFrom) } as FullCall
-  if (!row.line && !row.follows) return call as FullCall
+/**
+ * Adds the parts that the kind of a row has to its call: elements of a batch, lines of a stream, or events to wait
+ * for.
+ */
+function addParts(services: RowServices, { row, checkItem }: RowEndpoint, exchange: Exchange, call: BoundCall): void {
+  if (row.item) Object.assign(call, { checkItem: (value: unknown) => checkItem!(value, call.boundFrom) })
+  if (!row.line && !row.follows) return
   const { drain, logger, config } = services
-  const stream = {
-    explain: (error: unknown) => explain(exchange, error, logger),
+  const stream: StreamState = {
+    explain: error => explain(exchange, error, logger),
     draining: () => !drain.isAccepting(),
   }
-  if (!row.line) return { ...call, ...stream, following: followingOf(services, exchange) } as FullCall
-  const check = (value: unknown) => checkItem!(value, 'body')
+  Object.assign(
+    call,
+    stream,
+    row.line ? linesOf(exchange, checkItem!, config) : { following: followingOf(services, exchange) },
+  )
+}
+
+function linesOf({ request }: Exchange, checkItem: CheckItem, { limits }: Config) {
+  const check = (value: unknown) => checkItem(value, 'body')
   return {
-    ...call,
-    ...stream,
-    chunks: readChunks(exchange.request, config.limits.requestMs),
+    chunks: readChunks(request, limits.requestMs),
     checkLine: (line: Buffer) => {
-      const parsed = parseLine(line, config.limits)
+      const parsed = parseLine(line, limits)
       return parsed instanceof Promise ? parsed.then(check) : check(parsed)
     },
-  } as unknown as FullCall
+  }
 }
 
 function followingOf(services: RowServices, exchange: Exchange): Following {

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ErrorCode, Fault, Refusal } from '../../errors.ts'
+import type { CachedToken } from '../../auth/authenticator.ts'
+import { createRefusal, type ErrorCode, Fault, type Refusal } from '../../errors.ts'
+import type { EndSpan } from '../../observer.ts'
 import type { Route } from '../../route/route.ts'
+import { Cancellation } from '../../signal.ts'
 import { hasBody, incompleteBody, readBody, throwIfTooLarge } from '../input/body.ts'
-import type { Connection } from '../server/connection.ts'
-import { Deadline } from './deadline.ts'
+import type { Connection } from '../server/connections.ts'
 import { failure } from './reply.ts'
 import { sendStream } from './streams.ts'
 
@@ -31,10 +33,11 @@ export const ndjsonType = 'application/x-ndjson'
 export type Leave = () => void
 
 /**
- * A request that is counted in, or that will be once its body is complete. `enter` counts it in and throws a Fault of 503 if
- * there is no room. Until then, `leave` ends the wait for the body.
+ * A request that is counted in, or that will be once its body is complete. `enter` counts it in and throws a Fault of
+ * 503 if there is no room. Until then, `leave` ends the wait for the body. `recalledToken` is what the cache has of
+ * the request's token.
  */
-export type Admission = { leave: Leave; enter?: () => Leave }
+export type Admission = { leave: Leave; enter?: () => Leave; recalledToken?: CachedToken | undefined }
 
 /** The time in which a body must arrive that is awaited without a slot (gate.ts). */
 const bodyMs = 2_000
@@ -69,6 +72,7 @@ export class Exchange {
   readonly #shouldClose: (exchange: Exchange) => boolean
   readonly #requestMs: number
   readonly #enter: (() => Leave) | undefined
+  readonly recalledToken: CachedToken | undefined
   #leave: Leave | undefined
 
   // The log, the metrics, an error response and the end of a request read these fields. They are set as it proceeds.
@@ -82,6 +86,8 @@ export class Exchange {
   refused: ErrorCode | undefined
   /** When the request began to wait for events; undefined for a request that does not follow. */
   followsSinceMs: number | undefined
+  /** The span of the stage that is under way, if there is a tracer. */
+  span: EndSpan | undefined
   /** How far it is: its work begins when the complete request has arrived, and ends when it is answered. */
   #state: 'arriving' | 'working' | 'done' = 'arriving'
   #afterWork: (() => void) | undefined
@@ -101,6 +107,7 @@ export class Exchange {
     this.#requestMs = options.requestMs
     this.#enter = options.admission.enter
     this.#leave = options.admission.leave
+    this.recalledToken = options.admission.recalledToken
     const firstMs = this.#enter ? Math.min(bodyMs, options.requestMs) : options.requestMs
     this.deadline = new Deadline(firstMs, fault => this.#expire(fault))
   }
@@ -162,8 +169,8 @@ export class Exchange {
   }
 
   /**
-   * Asks for the body if the client waits for that (`Expect: 100-continue`). Must be called before the body is read. If a
-   * request is refused before, the client sends no body, and Node closes the connection after the response.
+   * Asks for the body if the client waits for that (`Expect: 100-continue`). Must be called before the body is read.
+   * If a request is refused before, the client sends no body, and Node closes the connection after the response.
    */
   requestBody(): void {
     const { headers, httpVersion } = this.request
@@ -177,13 +184,20 @@ export class Exchange {
     return readBody(this.request, maxBytes)
   }
 
+  /** Ends the span of a stage. */
+  endSpan(failed = false): void {
+    this.span?.(failed)
+    this.span = undefined
+  }
+
   get isWorking(): boolean {
     return this.#state === 'working'
   }
 
   /**
-   * Begins the work. Counts the request in, if the gate has left that until its body is complete. Throws the gate's Fault of 503 if there is
-   * no room, and that of its deadline. A request whose connection has closed would never be counted out.
+   * Begins the work. Counts the request in, if the gate has left that until its body is complete. Throws the gate's
+   * Fault of 503 if there is no room, and that of its deadline. A request whose connection has closed would never be
+   * counted out.
    */
   enter(): void {
     this.deadline.signal.throwIfAborted()
@@ -210,6 +224,16 @@ export class Exchange {
     else work()
   }
 
+  /** Calls `release` when the request is counted out: at once, if it is already. */
+  leaveWith(release: Leave): void {
+    const leave = this.#leave
+    this.#leave = () => {
+      leave?.()
+      release()
+    }
+    if (!leave) this.leave()
+  }
+
   /** Counts the request out of those under way, once: when it ends, or when it begins to wait for events. */
   leave(): void {
     this.#leave?.()
@@ -228,4 +252,60 @@ export class Exchange {
     if (this.#shouldClose(this)) this.header('Connection', 'close')
     return this.response.writeHead(status, this.#headers)
   }
+}
+
+/**
+ * The time of a request, including the wait for a database connection. When it passes, the signal aborts with a Fault
+ * of 504, and then `onExpired` is called. `end` must be called when the request is over.
+ */
+export class Deadline {
+  readonly signal: Cancellation = new Cancellation()
+  readonly #onExpired: (fault: Fault) => void
+  #limitMs: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(limitMs: number, onExpired: (fault: Fault) => void = () => {}) {
+    this.#onExpired = onExpired
+    this.#limitMs = limitMs
+    this.#start()
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Starts the time anew, with another limit. */
+  restart(limitMs: number): void {
+    clearTimeout(this.#timer)
+    this.#limitMs = limitMs
+    this.#start()
+  }
+
+  /** Runs work under the request's deadline or, if that has ended, under a deadline of its own. */
+  async within<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#timer) return work()
+    this.#start()
+    return work().finally(() => this.end())
+  }
+
+  #start() {
+    this.#timer = setTimeout(() => {
+      const fault = buildTimeoutFault(this.#limitMs)
+      this.signal.abort(fault)
+      this.#onExpired(fault)
+    }, this.#limitMs)
+  }
+}
+
+function buildTimeoutFault(requestMs: number): Fault {
+  return new Fault(
+    createRefusal(
+      'operation_failed',
+      `The request took longer than ${Math.round(requestMs) / 1000} seconds and was cancelled.`,
+      {
+        status: 504,
+      },
+    ),
+  )
 }

@@ -10,23 +10,18 @@ import { payloadToJson, refusalOf } from './reply.ts'
 const maxKeyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
-type KeyedRequest = {
-  key: string | string[]
-  source: Buffer | string
-  handle: (call: Call) => Promise<HandlerResult>
-}
-
 /**
  * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept
- * for 24 hours. `source` is what the request was bound from, and `handle` runs the row's handler. A refusal below 500 is
+ * for 24 hours. `source` is what the request was bound from. A refusal below 500 is
  * stored too; 429 and 5xx store no key. Throws a Fault: 400 for a malformed key, 409 while the first request with the
  * key runs, 422 if the key belongs to another request.
  */
 export async function idempotentHandler(
   row: Route,
   call: Call,
-  { key, source, handle }: KeyedRequest,
+  { key, source }: { key: string | string[]; source: Buffer | string },
 ): Promise<HandlerResult> {
+  const handle = (own: Call): Promise<HandlerResult> => row.handle(own as never)
   const { caller, signal, written } = call
   const id = digest([caller.identity, row.method, row.path, call.params, readKey(key)])
   const request_sha256 = digest([call.boundFrom, ...preferencesOf(row, call)], source)

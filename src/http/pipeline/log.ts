@@ -1,11 +1,14 @@
 import type { Logger } from 'pino'
 import { persistentErrorMessage } from '../../db/pg-errors.ts'
 import { describeFault } from '../../describe-fault.ts'
-import { Fault, type Refusal } from '../../errors.ts'
+import { createRefusal, Fault, type Refusal } from '../../errors.ts'
 import { warnOfCondition, writeLine } from '../../logger.ts'
-import type { Tracer } from '../../observer.ts'
+import type { Observer, RequestEnd, Tracer } from '../../observer.ts'
+import { drainUnreadBody } from '../input/body.ts'
+import { isVersioned } from '../input/request-head.ts'
 import type { Exchange } from './exchange.ts'
 import { refusalOf } from './reply.ts'
+import type { Services } from './services.ts'
 
 /**
  * Logs one line per request. It names the route's template, never the path: an external identifier may be a person's
@@ -33,4 +36,58 @@ export function explain({ id, statuses }: Exchange, error: unknown, logger: Logg
   if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
   else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
   return refusal
+}
+
+/**
+ * Observes a request that the gate has admitted. When the connection is done with the request, answered or not, this
+ * logs it. When its work has ended too, this counts it out.
+ */
+export function observe(exchange: Exchange, { config, drain, logger, instruments: { observer } }: Services): void {
+  const { connection, request, response, deadline } = exchange
+  const end = () => {
+    if (!connection.unanswered.delete(end)) return
+    if (connection.newest === request) connection.newest = undefined
+    if (!request.complete) drainUnreadBody(request, config.limits)
+    logExchange(logger, exchange, observer.tracer)
+    endObserving(exchange, observer, isVersioned(exchange.url))
+    finish(exchange)
+    connection.onAnswered?.()
+  }
+  connection.unanswered.add(end)
+  // The event occurs once, so `on` avoids the wrapper that `once` makes.
+  response.on('close', end)
+  observer.requestBegan()
+  observer.tracer?.request(deadline.signal, request.method!, request.headers.traceparent as string | undefined)
+  if (isVersioned(exchange.url)) drain.noteRequest()
+}
+
+// The client has disconnected, so this is never sent.
+const clientDisconnected = new Fault(createRefusal('operation_failed', 'The client disconnected.'))
+
+/** If the client has disconnected, cancels a read. A write is finished, and a drain waits for it. */
+function finish(exchange: Exchange) {
+  const { isRead, deadline, response } = exchange
+  exchange.afterWork(() => {
+    deadline.end()
+    exchange.leave()
+  })
+  if (!response.writableFinished && isRead && exchange.isWorking) deadline.signal.abort(clientDisconnected)
+}
+
+/**
+ * Reports the end of a request, with the route's template and never its path, as in the log. In the metrics, a
+ * request whose token was not accepted has no route: without a token, nobody makes them grow.
+ */
+function endObserving(exchange: Exchange, observer: Observer, needsToken: boolean): void {
+  const { request, response, route, startedMs, followsSinceMs, deadline, refused, organization } = exchange
+  const end: RequestEnd = {
+    method: request.method!,
+    route,
+    status: response.writableFinished ? response.statusCode : undefined,
+    // The time that a request waits for events says nothing about the service.
+    durationMs: (followsSinceMs ?? performance.now()) - startedMs,
+    error: refused,
+  }
+  observer.requestEnded(needsToken && organization === undefined ? { ...end, route: undefined } : end)
+  observer.tracer?.requestEnded(deadline.signal, end)
 }

@@ -1,42 +1,41 @@
-import type { Limits } from '../../config.ts'
 import { contextOf } from '../../db/context.ts'
 import { refuse } from '../../errors.ts'
 import { type Call, sequenceHeader } from '../../route/call.ts'
-import type { Caller } from '../../route/caller.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
 import { requireScope } from '../../scopes.ts'
 import { hasBody } from '../input/body.ts'
 import { readIfSequence } from '../input/preferences.ts'
-import { createCorsHandler } from '../server/cors.ts'
-import { type Serve, throwIfMalformed } from '../server/server.ts'
+import { isVersioned, parseTarget, requestId, throwIfMalformed, throwIfOverLimits } from '../input/request-head.ts'
+import type { Gate } from '../overload/gate.ts'
+import { createCorsHandler, securityHeaders } from '../server/headers.ts'
+import type { Serve } from '../server/server.ts'
 import { authenticate } from './authenticate.ts'
-import { beginRequest, isVersioned, traced } from './begin-request.ts'
-import { type BoundCall, bindCall, completeCall } from './call.ts'
-import type { Exchange, OpenEndpoint } from './exchange.ts'
+import { bindCall } from './call.ts'
+import { Exchange, type OpenEndpoint } from './exchange.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
-import { explain } from './log.ts'
+import { explain, observe } from './log.ts'
 import type { Router } from './router.ts'
 import type { RowEndpoint } from './row-endpoint.ts'
 import { sendResult } from './send-result.ts'
 import type { RowServices } from './services.ts'
-import { requireLines } from './streams.ts'
 
 /** The limit of a body outside `/v1`, in bytes, unless the endpoint has its own. Such a body needs no token. */
 const maxOpenBodyBytes = 16_384
 
 /**
- * Returns a function that serves each admitted request: malformed request · CORS · path, then {@link serveRow} or {@link serveOpen}. An
- * exception in any step becomes an error response.
+ * Returns a function that serves each request, stage by stage: target · gate · observe · malformed request · CORS ·
+ * path, then {@link serveRow} or {@link serveOpen}. A stage throws what refuses the request. An exception in any
+ * stage becomes an error response.
  */
-export function createPipeline(services: RowServices, router: Router): Serve {
+export function createPipeline(services: RowServices, gate: Gate, router: Router): Serve {
   const { config, drain, logger } = services
-  const { observer } = services.instruments
-  const { limits } = config
+  const headers = Object.entries(securityHeaders(config)).flat()
   const handleCors = createCorsHandler(config.corsOrigins)
+  const shouldClose = ({ connection, request }: Exchange) => !drain.isAccepting() && connection.mayEndWith(request)
 
-  async function serve(exchange: Exchange): Promise<void> {
-    throwIfMalformed(exchange)
+  async function run(exchange: Exchange): Promise<void> {
+    throwIfMalformed(exchange.request)
     if (handleCors(exchange)) return
     const endpoint = router.find(exchange.request.method!, exchange.url)
     exchange.route = endpoint?.path
@@ -45,10 +44,24 @@ export function createPipeline(services: RowServices, router: Router): Serve {
     else await serveOpen(endpoint, exchange)
   }
 
-  return exchange => {
-    beginRequest(exchange, { limits, drain, logger, observer })
+  return (connection, request, response) => {
+    const url = parseTarget(request.url ?? '/')
+    const admission = gate.admit(connection, request, response, url)
+    if (!admission) return
+    const id = requestId(request.headers['x-request-id'])
+    const requestMs = Math.min(config.limits.requestMs, drain.leftMs())
+    const exchange = new Exchange(connection, request, response, {
+      id,
+      url,
+      requestMs,
+      headers,
+      shouldClose,
+      admission,
+    })
+    observe(exchange, services)
     const end = () => exchange.endWork()
-    serve(exchange).then(end, error => {
+    run(exchange).then(end, error => {
+      exchange.endSpan(true)
       // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
       exchange.refuse(explain(exchange, error, logger))
       end()
@@ -57,33 +70,42 @@ export function createPipeline(services: RowServices, router: Router): Serve {
 }
 
 /**
- * Serves a request to a row of the route table: token · scope · rate · limits · body · slot · bind · handle · envelope. Each stage throws what
- * refuses the request. A stage that decides at once is not awaited.
+ * Serves a request to a row of the route table: token · scope · rate · limits · body · turn · bind · handle · reveal
+ * · envelope. A stage that decides at once, as nearly all do, is not awaited.
  */
 async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: Exchange): Promise<void> {
-  const { config, rateLimiter, reads, instruments } = services
+  const { config, rateLimiter, reads, running, instruments } = services
   const { row, isWrite } = endpoint
+  const { request, deadline } = exchange
   const { tracer } = instruments.observer
   exchange.statuses = row.statuses
-  const authenticating = traced(tracer, 'authenticate', exchange, () => authenticate(services, exchange))
+  exchange.span = tracer?.begin('authenticate', deadline.signal)
+  const authenticating = authenticate(services, exchange)
   const caller = authenticating instanceof Promise ? await authenticating : authenticating
+  exchange.endSpan()
   exchange.organization = caller.organization.key
   requireScope(caller, row.scope)
   if (rateLimiter) exchange.headers(await rateLimiter.spend(caller, isWrite ? 'write' : 'read'))
   if (isWrite && reads.isReader) throwReaderOnly()
-  throwIfOverLimits(exchange, config.limits, row)
+  throwIfOverLimits(request, config.limits, row)
   exchange.isRead = !isWrite
   if (row.line) exchange.requestBody()
-  const hasWholeBody = !row.line && hasBody(exchange.request)
+  const hasWholeBody = !row.line && hasBody(request)
   const body = hasWholeBody ? await exchange.readBody(row.bodyBytes ?? config.limits.bodyBytes) : undefined
   exchange.enter()
-  const binding = traced(tracer, 'bind', exchange, () => bindCall(services, endpoint, { exchange, caller, body }))
+  const { id } = caller.organization
+  exchange.leaveWith(running.tryTake(id) ?? (await running.take(id, deadline.signal)))
+  exchange.span = tracer?.begin('bind', deadline.signal)
+  const binding = bindCall(services, endpoint, { exchange, caller, body })
   const call = binding instanceof Promise ? await binding : binding
-  const key = endpoint.isKeyed ? exchange.request.headers['idempotency-key'] : undefined
-  const result = await handle(services, endpoint, { exchange, call, key })
+  exchange.endSpan()
+  const key = endpoint.isKeyed ? request.headers['idempotency-key'] : undefined
+  const result = await (key === undefined
+    ? handle(services, endpoint, request.headers['if-sequence'] as string | undefined, call)
+    : idempotentHandler(row, call, { key, source: call.source }))
   if (key === undefined && call.written.sequence > 0) exchange.header(sequenceHeader, `${call.written.sequence}`)
+  const reply = row.reveals && !caller.scopes.has(row.reveals.scope) ? revealIdentifiers(result, row.reveals) : result
   const { memory, limits } = call
-  const reply = row.reveals && !caller.scopes.has(row.reveals.scope) ? identifiersOf(result, row.reveals) : result
   await sendResult(exchange, reply, { memory, limits, isWrite: isWrite && !call.isDryRun })?.catch(error => {
     if (!exchange.response.headersSent) throw error
     // The failed response has closed its connection, so this only logs the error.
@@ -92,23 +114,20 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
 }
 
 /**
- * Runs the handler of a row: a write with an Idempotency-Key once, and a read on the database that `reads` selects for it, the primary or a
- * standby, once it shows the change that `If-Sequence` names.
+ * Runs the handler of a row: a read on the database that `reads` selects for it, the primary or a standby, once it
+ * shows the change that `If-Sequence` names.
  */
 function handle(
-  services: RowServices,
-  endpoint: RowEndpoint,
-  { exchange, call, key }: { exchange: Exchange; call: BoundCall; key: string | string[] | undefined },
+  { reads }: RowServices,
+  { row, isWrite, lane }: RowEndpoint,
+  ifSequence: string | undefined,
+  call: Call,
 ): Promise<HandlerResult> {
-  const { row, isWrite, lane } = endpoint
-  const { reads } = services
-  const run = (own: Call): Promise<HandlerResult> => row.handle(completeCall(services, endpoint, exchange, own))
-  if (key !== undefined) return idempotentHandler(row, call, { key, source: call.source, handle: run })
-  const header = isWrite ? undefined : (exchange.request.headers['if-sequence'] as string | undefined)
+  const run = (own: Call): Promise<HandlerResult> => row.handle(own as never)
   const prefersReader = row.prefersReader === true
-  if (isWrite || (header === undefined && reads.isPlain({ prefersReader }))) return run(call)
+  if (isWrite || (ifSequence === undefined && reads.isPlain({ prefersReader }))) return run(call)
   const { id: organization_id } = call.caller.organization
-  const sequence = header === undefined ? undefined : readIfSequence(header)
+  const sequence = ifSequence === undefined ? undefined : readIfSequence(ifSequence)
   return reads.run({ organization_id, sequence, prefersReader, signal: call.signal }, (pool, isReader) => {
     const db = pool.shareOf(organization_id, lane)
     return run({ ...call, context: contextOf(db, organization_id), isReader })
@@ -124,27 +143,11 @@ export function throwReaderOnly(): never {
   )
 }
 
-function throwIfOverLimits({ request: { headers, url = '' } }: Exchange, limits: Limits, { line }: Route) {
-  // A character has at most three bytes, so most URLs need no counting.
-  if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes)
-    refuse('invalid_parameter', `The path and the query may have at most ${limits.urlBytes} bytes.`, { status: 414 })
-  if (isOther(headers['content-encoding'], 'identity'))
-    refuse('invalid_parameter', 'A body with a Content-Encoding is not supported. Send it without compression.', {
-      status: 415,
-    })
-  if (isOther(headers['transfer-encoding'], 'chunked'))
-    refuse('invalid_parameter', 'The only supported Transfer-Encoding is chunked.', { status: 415 })
-  if (line) requireLines(headers['content-type'])
-}
-
-const isOther = (coding: string | undefined, known: string) =>
-  coding !== undefined && coding.trim().toLowerCase() !== known
-
 /**
- * The identifiers of an entity, for a token that may write it but not read it. The whole is reduced after the handler, because a response
- * stored under an Idempotency-Key may have been for a token that may read.
+ * The identifiers of an entity, for a token that may write it but not read it. The whole is reduced after the
+ * handler, because a response stored under an Idempotency-Key may have been for a token that may read.
  */
-function identifiersOf(result: HandlerResult, { identifiers }: NonNullable<Route['reveals']>): HandlerResult {
+function revealIdentifiers(result: HandlerResult, { identifiers }: NonNullable<Route['reveals']>): HandlerResult {
   if (!('json' in result)) return result
   const entity = JSON.parse(result.json) as Record<string, unknown> | true
   if (entity === true) return result
@@ -165,15 +168,15 @@ async function serveOpen(endpoint: OpenEndpoint, exchange: Exchange): Promise<vo
 }
 
 /**
- * Refuses a request that no endpoint takes: 405 if the path allows other methods, otherwise 404. Below `/v1` it needs a token first, so that
- * a client without one learns nothing. It counts as a read.
+ * Refuses a request that no endpoint takes: 405 if the path allows other methods, otherwise 404. Below `/v1` it needs
+ * a token first, so that a client without one learns nothing. It counts as a read.
  */
 async function refuseUnknown(services: RowServices, router: Router, exchange: Exchange): Promise<never> {
   const found = router.findAll(exchange.url)
   // The log and the metrics name the path, even if only other methods have it.
   exchange.route = found[0]?.endpoint.path
   if (isVersioned(exchange.url)) {
-    const caller: Caller = await authenticate(services, exchange)
+    const caller = await authenticate(services, exchange)
     exchange.organization = caller.organization.key
     if (services.rateLimiter) exchange.headers(await services.rateLimiter.spend(caller, 'read'))
   }

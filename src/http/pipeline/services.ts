@@ -5,7 +5,7 @@ import type { DatabasePool } from '../../db/db.ts'
 import type { FairPool } from '../../fair-pool.ts'
 import type { Instruments } from '../../observer.ts'
 import type { Reads } from '../../readers/reads.ts'
-import type { RateLimiter } from '../rate-limit/rate-limit.ts'
+import type { RateLimiter } from '../overload/rate-limit.ts'
 import type { Drain } from '../server/drain.ts'
 
 /** What the requests of a process share. */
@@ -23,4 +23,8 @@ export type Services = {
 }
 
 /** The services that the rows of the route table need. */
-export type RowServices = Services & { responseMemory: FairPool }
+export type RowServices = Services & {
+  responseMemory: FairPool
+  /** The requests whose work is under way. Those that the gate has admitted beyond it wait for it. */
+  running: FairPool
+}

@@ -1,57 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createRefusal, Fault, refuse } from '../../errors.ts'
-import { incompleteBody } from '../input/body.ts'
-
-const isLines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
-
-/** Throws a Fault of 400 unless the content type is that of JSON lines. */
-export function requireLines(contentType: string | undefined): void {
-  if (!isLines.test(contentType ?? ''))
-    refuse(
-      'invalid_parameter',
-      'The body must be sent with Content-Type: application/x-ndjson, one JSON object per line.',
-    )
-}
-
-/**
- * Yields the bytes of a body as they arrive. Throws a Fault of 504 if no data arrives for `idleMs`, and of 400 if the
- * connection closes before the body is complete.
- */
-export async function* readChunks(request: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
-  const timeout = new Fault(
-    createRefusal('operation_failed', `No data arrived for ${idleMs / 1000} seconds.`, { status: 504 }),
-  )
-  // A reader that stops early still sends a response, so the connection must stay open.
-  const chunks: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false })
-  const next = () =>
-    chunks.next().catch(() => {
-      throw incompleteBody
-    })
-  try {
-    for (;;) {
-      const { value, done } = await within(next(), idleMs, timeout)
-      if (done) return
-      yield value
-    }
-  } finally {
-    // Not awaited: it would wait for data that may never arrive.
-    chunks.return?.().catch(() => {})
-  }
-}
-
-async function within<T>(work: Promise<T>, timeMs: number, timeoutError: Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(timeoutError), timeMs)
-  })
-  // If the work fails after the timeout, its rejection must not be unhandled.
-  work.catch(() => {})
-  try {
-    return await Promise.race([work, timeout])
-  } finally {
-    clearTimeout(timer)
-  }
-}
 
 /**
  * Sends a stream with back-pressure: it requests the next part when the previous one has been sent. The producer may
@@ -90,7 +37,7 @@ export async function sendStream(
 
 /**
  * Reads the rest of a body and drops it, as after any early response. Node stops a body without a listener for its data when
- * {@link readChunks} ends, and the next request of the connection then got no answer.
+ * `readChunks` ends, and the next request of the connection then got no answer.
  */
 const dropRest = (request: IncomingMessage): unknown => request.on('data', () => {}).resume()
 

@@ -9,20 +9,21 @@ import pino from 'pino'
 import { describe, expect, it } from 'vitest'
 import { writePair } from '../../../test/support/certificate.ts'
 import { loadConfig } from '../../config.ts'
+import { clientAddress } from '../input/request-head.ts'
 import { createDrain } from './drain.ts'
-import { clientAddress, createServer, type Serve } from './server.ts'
+import { createServer, type Serve } from './server.ts'
 
 /** A server that passes every request to `serve`. */
 const createTestServer = (serve: Serve, settings: NodeJS.ProcessEnv = {}) =>
   createServer(
     { config: loadConfig(settings), logger: pino({ level: 'silent' }), drain: createDrain() },
-    { admit: () => ({ leave: () => {} }), inFlight: () => 0, stop: () => {} },
+    { inFlight: () => 0, stop: () => {} },
     serve,
   )
 
 /** The client address that the service determines. */
 async function readClientAddress(proxies: number, headers: Record<string, string>): Promise<string> {
-  const app = createTestServer(exchange => exchange.send(200, clientAddress(exchange.request, proxies)))
+  const app = createTestServer((_, request, response) => response.end(clientAddress(request, proxies)))
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const answer = await (await fetch(address, { headers })).text()
   await app.close()
@@ -62,10 +63,9 @@ describe('a connection whose client sends nothing more', () => {
   it.each(['http', 'https'])('gets every response, in order, and is closed then (%s)', async protocol => {
     const folder = await mkdtemp(join(tmpdir(), 'kith-'))
     const app = createTestServer(
-      async exchange => {
-        const { socket } = exchange.request
+      async ({ socket }, { url }, response) => {
         if (!socket.readableEnded) await once(socket, 'end')
-        exchange.send(200, exchange.url)
+        response.end(url)
       },
       protocol === 'https' ? await writePair(folder) : {},
     )
@@ -77,7 +77,7 @@ describe('a connection whose client sends nothing more', () => {
 
   it('is closed if no response comes for some seconds, so that a client that is gone costs no more', async () => {
     const closed = Promise.withResolvers<void>()
-    const app = createTestServer(exchange => exchange.request.socket.once('close', () => closed.resolve()))
+    const app = createTestServer(({ socket }) => socket.once('close', () => closed.resolve()))
     const socket = await sendAll(await app.listen({ host: '127.0.0.1', port: 0 }), ['/'])
     await closed.promise
     expect(await text(socket)).toBe('')
@@ -102,7 +102,9 @@ describe('a drain', () => {
 
   it('answers every connection of clients that connect again and again, until it refuses them', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const app = createTestServer(exchange => exchange.send(503, 'draining'))
+      const app = createTestServer((_connection, _request, response) =>
+        response.writeHead(503, { Connection: 'close' }).end(),
+      )
       const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port)
       const outcomes = new Set<string>()
       const client = async () => {

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import type { Config } from '../../config.ts'
 import { createRefusal } from '../../errors.ts'
 import { version } from '../../version.ts'
+import { requestId } from '../input/request-head.ts'
 import { failure, success } from '../pipeline/reply.ts'
+import { securityHeaders } from './headers.ts'
 import { listen } from './listening.ts'
-import { securityHeaders } from './security-headers.ts'
-import { requestId } from './server.ts'
 import { readTls } from './tls.ts'
 
 /** A server that answers in place of the service while the database is away. */

@@ -1,15 +1,21 @@
 import type { Logger } from 'pino'
-import { createLoginThrottle } from '../../auth/login-throttle.ts'
-import { type IssuerIdentity, IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../../auth/oidc.ts'
-import { describeFault } from '../../describe-fault.ts'
-import { organizationKeyOf, sessionSeconds, startSessionAtIssuer } from '../../sessions/sessions.ts'
-import { isEncrypted, ownOrigin, requirePublicHost } from '../input/origin.ts'
-import { pendingCookie, readPendingCookies, sessionCookie } from '../input/session-cookie.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
-import { explain } from '../pipeline/log.ts'
-import type { Router } from '../pipeline/router.ts'
-import type { Services } from '../pipeline/services.ts'
-import { clientAddress } from '../server/server.ts'
+import { createLoginThrottle } from '../auth/login-throttle.ts'
+import { type IssuerIdentity, IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../auth/oidc.ts'
+import { describeFault } from '../describe-fault.ts'
+import {
+  isEncrypted,
+  ownOrigin,
+  pendingCookie,
+  readPendingCookies,
+  requirePublicHost,
+  sessionCookie,
+} from '../http/input/browser.ts'
+import { clientAddress } from '../http/input/request-head.ts'
+import type { Exchange } from '../http/pipeline/exchange.ts'
+import { explain } from '../http/pipeline/log.ts'
+import type { Router } from '../http/pipeline/router.ts'
+import type { Services } from '../http/pipeline/services.ts'
+import { organizationKeyOf, sessionSeconds, startSessionAtIssuer } from '../sessions/sessions.ts'
 
 export const startPath = '/console/oidc/start'
 const callbackPath = '/console/oidc/callback'

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { sendAsPage } from '../../../test/support/browser-session.ts'
-import { startIssuer, type TestIssuer } from '../../../test/support/issuer.ts'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
-import { findOrganization } from '../../organizations/organizations.ts'
-import { startSession } from '../../sessions/sessions.ts'
+import { sendAsPage } from '../../test/support/browser-session.ts'
+import { startIssuer, type TestIssuer } from '../../test/support/issuer.ts'
+import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { findOrganization } from '../organizations/organizations.ts'
+import { startSession } from '../sessions/sessions.ts'
 
 let issuer: TestIssuer
 let service: Service

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readSessionCookies, sessionCookie } from './session-cookie.ts'
+import { readSessionCookies, sessionCookie } from './browser.ts'
 
 it('names the cookie of a session over TLS so that no other host of the domain can set it', () => {
   expect(sessionCookie('t', { maxAgeSeconds: 60, isSecure: true })).toBe(

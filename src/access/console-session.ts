@@ -1,10 +1,19 @@
-import { verifyClient } from '../../auth/clients.ts'
-import { createLoginThrottle, throwThrottled } from '../../auth/login-throttle.ts'
-import { createSignInIssuer } from '../../auth/oidc.ts'
-import type { CallerSession } from '../../auth/sessions.ts'
-import { contextOf } from '../../db/context.ts'
-import { Fault, refuse } from '../../errors.ts'
-import { Type } from '../../json-schema.ts'
+import { verifyClient } from '../auth/clients.ts'
+import { createLoginThrottle, throwThrottled } from '../auth/login-throttle.ts'
+import { createSignInIssuer } from '../auth/oidc.ts'
+import type { CallerSession } from '../auth/sessions.ts'
+import { contextOf } from '../db/context.ts'
+import { Fault, refuse } from '../errors.ts'
+import { bind } from '../http/input/bind.ts'
+import { isEncrypted, requirePublicHost, requireSameOrigin, sessionCookie } from '../http/input/browser.ts'
+import { clientAddress } from '../http/input/request-head.ts'
+import { compile } from '../http/input/validate.ts'
+import { authenticateSession } from '../http/pipeline/authenticate.ts'
+import type { Exchange } from '../http/pipeline/exchange.ts'
+import { success } from '../http/pipeline/reply.ts'
+import type { Router } from '../http/pipeline/router.ts'
+import type { Services } from '../http/pipeline/services.ts'
+import { Type } from '../json-schema.ts'
 import {
   clientIdentity,
   endSession,
@@ -13,18 +22,8 @@ import {
   sessionSeconds,
   startSession,
   startSessionWithCode,
-} from '../../sessions/sessions.ts'
-import { version } from '../../version.ts'
-import { bind } from '../input/bind.ts'
-import { isEncrypted, requirePublicHost, requireSameOrigin } from '../input/origin.ts'
-import { sessionCookie } from '../input/session-cookie.ts'
-import { compile } from '../input/validate.ts'
-import { authenticateSession } from '../pipeline/authenticate.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
-import { success } from '../pipeline/reply.ts'
-import type { Router } from '../pipeline/router.ts'
-import type { Services } from '../pipeline/services.ts'
-import { clientAddress } from '../server/server.ts'
+} from '../sessions/sessions.ts'
+import { version } from '../version.ts'
 import { registerIssuerRoutes, startPath } from './console-oidc.ts'
 
 const path = '/console/session'

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { useBrowser } from '../../../test/support/browser.ts'
-import { codeFor, signIn } from '../../../test/support/browser-session.ts'
-import { startIssuer, type TestIssuer } from '../../../test/support/issuer.ts'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { useBrowser } from '../../test/support/browser.ts'
+import { codeFor, signIn } from '../../test/support/browser-session.ts'
+import { startIssuer, type TestIssuer } from '../../test/support/issuer.ts'
+import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
 const browser = useBrowser()
 let issuer: TestIssuer

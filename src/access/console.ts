@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import type { Config } from '../../config.ts'
-import { refuse } from '../../errors.ts'
-import { requirePublicHost } from '../input/origin.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
-import type { Router } from '../pipeline/router.ts'
-import { pageHeaders } from '../server/security-headers.ts'
+import type { Config } from '../config.ts'
+import { refuse } from '../errors.ts'
+import { requirePublicHost } from '../http/input/browser.ts'
+import type { Exchange } from '../http/pipeline/exchange.ts'
+import type { Router } from '../http/pipeline/router.ts'
+import { pageHeaders } from '../http/server/headers.ts'
 
 /** The folder that `npm run build --workspace console` fills. */
-const buildFolder = join(import.meta.dirname, '../../../console/dist')
+const buildFolder = join(import.meta.dirname, '../../console/dist')
 
 const contentTypes: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type Organization, useOwnService } from '../../../test/support/service.ts'
-import { type Credentials, createClient, revokeClient } from '../../auth/clients.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
+import { type Credentials, createClient, revokeClient } from '../auth/clients.ts'
 
 const service = useOwnService()
 let organization: Organization

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { HtmlPage, PageCall, PageRoute } from '../../route/page.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
-import { explain } from '../pipeline/log.ts'
-import { throwReaderOnly } from '../pipeline/pipeline.ts'
-import type { Router } from '../pipeline/router.ts'
-import type { Services } from '../pipeline/services.ts'
-import { pageHeaders } from '../server/security-headers.ts'
-import { clientAddress } from '../server/server.ts'
+import { clientAddress } from '../input/request-head.ts'
+import { pageHeaders } from '../server/headers.ts'
+import type { Exchange } from './exchange.ts'
+import { explain } from './log.ts'
+import { throwReaderOnly } from './pipeline.ts'
+import type { Router } from './router.ts'
+import type { Services } from './services.ts'
 
 const html = 'text/html; charset=utf-8'
 
@@ -20,7 +20,7 @@ export function registerPages(router: Router, services: Services, pages: readonl
   let limiter: Promise<(address: string) => Promise<unknown>> | undefined
   const spend = async (address: string) => {
     // The libraries of rate limits are loaded with the first page.
-    limiter ??= import('../rate-limit/rate-limit.ts').then(({ createPageLimiter }) => createPageLimiter(rates.pages))
+    limiter ??= import('../overload/rate-limit.ts').then(({ createPageLimiter }) => createPageLimiter(rates.pages))
     return (await limiter)(address)
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { useService } from '../../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
 
 const service = useService()
 const get = (path: string, headers: Record<string, string> = {}) =>

@@ -1,0 +1,174 @@
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
+import { Server as HttpsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Drain, DrainableServer } from './drain.ts'
+
+/** Pipelined requests that one connection may have under way. Node starts each as it arrives: 10,000 at once. */
+export const maxPipelined = 32
+
+/**
+ * A request with a body that is answered at once is no longer under way when the next one starts. Without this limit,
+ * 1,000 connections each started the 700 requests of a 64 kB chunk in one event-loop turn.
+ */
+const maxPerTurn = 2 * maxPipelined
+
+/** The state of a client's connection. */
+export class Connection {
+  readonly socket: Socket
+  /** Whether it starts no further request. A response that is due or already sent closes it. */
+  isClosing = false
+  /** The newest request that Node's parser made, until its response is over. */
+  newest: IncomingMessage | undefined
+
+  /**
+   * Ends each started request whose response is not over (pipeline.ts). Their number is limited, and a connection
+   * without one is idle.
+   */
+  readonly unanswered = new Set<() => void>()
+  /** Called when a request has left {@link unanswered}: sends the refusal of malformed bytes behind the requests. */
+  onAnswered: (() => void) | undefined
+  /** The requests that started in the current event-loop turn, answered or not. */
+  #startedInTurn = 0
+
+  /** Whether it counts in the limit of connections: since its first request below `/v1`. */
+  isCounted = false
+  /** The refusals by the gate that are not sent yet. Such a request has not started. */
+  pendingRefusals = 0
+
+  /** Whether it was opened after the drain began to refuse new connections. */
+  readonly isRefusedByDrain: boolean
+  /**
+   * The bytes sent and received when the drain last looked, since when they are the same, and when the drain ended
+   * it.
+   */
+  bytes = 0
+  quietSinceMs = performance.now()
+  endedAtMs: number | undefined
+
+  constructor(socket: Socket, isRefusedByDrain: boolean) {
+    this.socket = socket
+    this.isRefusedByDrain = isRefusedByDrain
+    // In some versions of Node, a response that waits for earlier ones emits no `close` when its connection closes.
+    socket.once('close', () => {
+      for (const end of this.unanswered) end()
+    })
+  }
+
+  /** Counts a request. Returns whether the connection already has the most under way, or in this event-loop turn. */
+  isAtLimit(): boolean {
+    this.#startedInTurn += 1
+    // Scheduled at the first request of each turn, this took a sixth of a GET.
+    if (this.#startedInTurn === maxPipelined) setImmediate(() => (this.#startedInTurn = 0))
+    return this.unanswered.size >= maxPipelined || this.#startedInTurn >= maxPerTurn
+  }
+
+  /**
+   * Whether the response to a request may close the connection. If the parser made another request after it, closing
+   * would lose the response to that one. If true, the connection starts no further request.
+   */
+  mayEndWith(request: IncomingMessage): boolean {
+    if (this.newest !== request) return false
+    this.isClosing = true
+    return true
+  }
+
+  /**
+   * Makes the connection start no further request, and stops its parser. Pending responses are still sent, and the
+   * last one must end the connection. Otherwise the parser makes 3,000 requests and responses of a 64 kB chunk before
+   * any of them is checked. A thousand connections do so in one event-loop turn, which frees none of them. A pause of
+   * the socket takes effect only with the next chunk.
+   *
+   * Node does not document that the parser calls `onIncoming`. If it does not, requests are made and then ignored.
+   */
+  stopRequests(): void {
+    this.isClosing = true
+    const { parser }: ParsedSocket = this.socket
+    if (typeof parser?.onIncoming === 'function') parser.onIncoming = stop
+  }
+
+  /**
+   * Closes the connection after the response to a request with `Upgrade`. kith answers that request like any other
+   * (RFC 9110, 7.8). But Node drops the bytes behind it in the same chunk and reads the next chunk as the start of a
+   * request, so it would run a body as a request.
+   */
+  closeAfterUpgrade(request: IncomingMessage, response: ServerResponse): void {
+    if (request.headers.upgrade === undefined) return
+    response.setHeader('Connection', 'close')
+    this.stopRequests()
+  }
+}
+
+type ParsedSocket = Socket & { parser?: { onIncoming?: unknown } | null }
+
+/** Returns an error code to Node's parser, which then stops at its current position. */
+const stop = () => -1
+
+/** An idle connection is ended after this time without a byte. Before that, its client may be about to use it. */
+const idleMs = 1_000
+/**
+ * The time in which a client may close a connection that kith has ended. An earlier close could reset it before the
+ * client has read the end.
+ */
+const lingerMs = 1_000
+
+type TrackingOptions = {
+  /** The open sockets at a time. A connection without a request has no tenant yet, so only this limit covers it. */
+  max: number
+  drain: Drain
+  /**
+   * Writes a last response to an idle connection and ends it. The response answers a request that is on its way in that
+   * moment; kith does not start that request.
+   */
+  end: (socket: Socket) => void
+}
+
+export type OpenConnections = Pick<DrainableServer, 'openConnections' | 'visit'> & {
+  /** The record of an open socket; a new one for a socket whose TLS handshake has failed. */
+  of(socket: Socket): Connection
+  /** Closes every connection at once, even with requests under way. */
+  destroy(): void
+}
+
+/** Tracks the open connections of a server. Closes each one beyond the maximum at once. */
+export function trackConnections(server: HttpServer, { max, drain, end }: TrackingOptions): OpenConnections {
+  const accepted = new Set<Socket>()
+  // HTTPS uses a TLS socket on top of the accepted one.
+  const open = new Map<Socket, Connection>()
+  server.on('connection', (socket: Socket) => {
+    accepted.add(socket)
+    socket.once('close', () => accepted.delete(socket))
+    if (accepted.size > max) socket.destroy()
+  })
+  server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    open.set(socket, new Connection(socket, drain.isRefusing()))
+    socket.once('close', () => open.delete(socket))
+  })
+
+  function visitOne(connection: Connection, mayEnd: boolean) {
+    const { socket, endedAtMs } = connection
+    const now = performance.now()
+    const bytes = socket.bytesRead + socket.bytesWritten
+    if (endedAtMs !== undefined) {
+      if (now - endedAtMs >= lingerMs) socket.destroy()
+    } else if (bytes !== connection.bytes) {
+      connection.bytes = bytes
+      connection.quietSinceMs = now
+    } else if (mayEnd && connection.unanswered.size === 0 && now - connection.quietSinceMs >= idleMs) {
+      connection.endedAtMs = now
+      connection.stopRequests()
+      end(socket)
+    }
+  }
+
+  return {
+    of: socket => open.get(socket) ?? new Connection(socket, drain.isRefusing()),
+    openConnections: () => open.size,
+    visit: mayEnd => {
+      for (const connection of open.values()) visitOne(connection, mayEnd)
+    },
+    destroy: () => {
+      for (const socket of open.keys()) socket.destroy()
+      for (const socket of accepted) socket.destroy()
+    },
+  }
+}
