@@ -240,7 +240,8 @@ describe('writes of an organization', () => {
       }),
       { numRuns: histories },
     )
-  })
+    // A history has up to sixty transactions, and the machine may be busy.
+  }, 300_000)
 
   it('of eight clients at once have the state and the log that the writes of the log have one by one', async () => {
     const clients = fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 8, maxLength: 8 })
