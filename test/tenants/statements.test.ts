@@ -172,9 +172,9 @@ const statementsOf = (module: object): Statement[] =>
     .flatMap(value => (isStatement(value) ? value : Object.values(value as object)))
     .filter(isStatement)
 
-/** Statements of exports and dossiers, which use a connection of their own. */
+/** Statements of exports, dossiers and audits, which use a connection of their own. */
 const exportStatements = [
-  ...['copy_all', 'read_answers_after'],
+  ...['copy_all', 'read_answers_after', 'begin_audit', 'read_entry_range'],
   ...statementsOf(dossierStatements).map(({ name }) => name),
 ]
 
