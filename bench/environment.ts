@@ -72,7 +72,10 @@ export async function startService(
 ): Promise<Service> {
   const url = urlOfDatabase(postgres.url, name)
   // A revision refuses the settings of later ones.
-  const known = await readFile(join(checkout, 'src', 'config.ts'), 'utf8')
+  const folder = join(checkout, 'src')
+  const known = await readFile(join(folder, 'process', 'config.ts'), 'utf8').catch(() =>
+    readFile(join(folder, 'config.ts'), 'utf8'),
+  )
   const ownSettings = Object.fromEntries(Object.entries(settings).filter(([name]) => known.includes(name)))
   const environment = { PATH: process.env.PATH, ...ownSettings, DATABASE_URL: url, PORT: '0' }
   const program = join(checkout, 'cli', 'main.ts')

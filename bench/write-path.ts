@@ -4,7 +4,6 @@
 
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type * as Config from '../src/config.ts'
 import type * as Contexts from '../src/db/context.ts'
 import type * as Databases from '../src/db/db.ts'
 import { urlOfDatabase } from '../src/db/embedded.ts'
@@ -12,6 +11,7 @@ import type * as Migrations from '../src/db/migrate.ts'
 import type * as Queue from '../src/entities/write/request-coalescing.ts'
 import type { Write } from '../src/entities/write-request.ts'
 import type * as Organizations from '../src/organizations/organizations.ts'
+import type * as Config from '../src/process/config.ts'
 import type { BenchPostgres } from './environment.ts'
 import { median } from './measure.ts'
 import { word } from './population.ts'
@@ -30,7 +30,9 @@ async function openPath(postgres: BenchPostgres, name: string, folder: string): 
   const { createOrganization } = await load<typeof Organizations>('organizations/organizations.ts')
   // Revisions before decision 71 take the database and the number.
   const contexts = await load<typeof Contexts>('db/context.ts').catch(() => undefined)
-  const { limits } = (await load<typeof Config>('config.ts')).loadConfig({})
+  const { limits } = (
+    await load<typeof Config>('process/config.ts').catch(() => load<typeof Config>('config.ts'))
+  ).loadConfig({})
   await postgres.createDatabase(name)
   const url = urlOfDatabase(postgres.url, name)
   await migrate(url)

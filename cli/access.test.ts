@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { scopes } from '../src/scopes.ts'
+import { scopes } from '../src/route/scopes.ts'
 import { runInProcess, useFolder } from '../test/support/command.ts'
 import { type Organization, useService } from '../test/support/service.ts'
 

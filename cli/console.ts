@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { defaultOrganizationKey } from '../src/organizations/organizations.ts'
-import { scopes } from '../src/scopes.ts'
+import { scopes } from '../src/route/scopes.ts'
 import { codeSeconds } from '../src/sessions/sessions.ts'
 import { createSignInLink, operatorName } from '../src/sessions/sign-in-link.ts'
 import { newCommand, printResult } from './command.ts'

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import pg from 'pg'
-import { loadConfig } from '../src/config.ts'
 import { planDistribution, readDistribution } from '../src/db/distribution.ts'
 import { migrate } from '../src/db/migrate.ts'
+import { loadConfig } from '../src/process/config.ts'
 import { newCommand, printResult } from './command.ts'
 import { withServer } from './session.ts'
 

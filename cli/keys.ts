@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { listSigningKeys } from '../src/access/signing-keys.ts'
-import { revokeKey, rotateKeys } from '../src/auth/keys.ts'
+import { revokeKey, rotateKeys } from '../src/auth/keys/keys.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { type Command, CommanderError } from 'commander'
-import { version } from '../src/version.ts'
+import { version } from '../src/process/version.ts'
 import { newPlainCommand, UsageError } from './command.ts'
 import { completeCommand } from './completion.ts'
 import { printStderr } from './stderr.ts'

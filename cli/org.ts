@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { defaultLimits } from '../src/config.ts'
 import { contextOf } from '../src/db/context.ts'
 import type { Database } from '../src/db/db.ts'
 import { deleteOrganization, requireDeletable } from '../src/organizations/deletion.ts'
@@ -9,6 +8,7 @@ import {
   findOrganization,
   listOrganizations,
 } from '../src/organizations/organizations.ts'
+import { defaultLimits } from '../src/process/config.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'

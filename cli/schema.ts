@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type Client, isKithError } from '../client/index.ts'
-import type { Detail } from '../src/errors.ts'
+import type { Detail } from '../src/values/errors.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { pathOf, readFileOrNull, readInput } from './files.ts'

@@ -1,9 +1,8 @@
-import { loadOrCreateKeys } from '../src/auth/keys.ts'
-import { type Config, loadConfig } from '../src/config.ts'
+import { loadOrCreateKeys } from '../src/auth/keys/keys.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { probe } from '../src/db/probe.ts'
+import { probe } from '../src/db/servers/probe.ts'
 import { ensureLedgerKey } from '../src/ledger/keys.ts'
 import {
   ensureDefaultOrganization,
@@ -11,6 +10,7 @@ import {
   isOrganizationKey,
   type Organization,
 } from '../src/organizations/organizations.ts'
+import { type Config, loadConfig } from '../src/process/config.ts'
 import { printStderr } from './stderr.ts'
 
 /** The database of a command. `migrations` are the names of the migrations that this command has run in it. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { ApiTokenBody } from '../client/index.ts'
-import { scopes, splitScopes } from '../src/scopes.ts'
+import { scopes, splitScopes } from '../src/route/scopes.ts'
 import { newCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeToken } from './connection.ts'
 

@@ -16,19 +16,19 @@ describe('an import that the rules allow', () => {
     ['src/people/sql.ts', '../db/db.ts'],
     ['src/organizations/definitions-sql.ts', '../db/db.ts'],
     ['src/entities/pagination-sql.ts', './sql.ts'],
-    ['src/entities/read-sql.ts', '../profile-fields.ts'],
+    ['src/entities/read-sql.ts', '../values/profile-fields.ts'],
     ['src/consents/contactable-sql.ts', '../changes/people-sql.ts'],
-    ['src/entities/plan.ts', '../errors.ts'],
-    ['src/entities/write/load.ts', '../past/past-state.ts'],
+    ['src/entities/plan.ts', '../values/errors.ts'],
+    ['src/entities/write/load/load.ts', '../past/past-state.ts'],
     ['src/http/pipeline/pipeline.ts', '../../auth/verify.ts'],
     ['src/auth/verify.ts', '../organizations/organizations.ts'],
     ['src/db/embedded.ts', './embedded/cluster.ts'],
-    ['src/app.ts', './people/routes.ts'],
-    ['src/main.ts', './app.ts'],
-    ['cli/main.ts', '../src/config.ts'],
+    ['src/process/app.ts', '../people/routes.ts'],
+    ['src/main.ts', './process/app.ts'],
+    ['cli/main.ts', '../src/process/config.ts'],
     ['examples/people.ts', '@faker-js/faker'],
     ['examples/people.ts', '../client/index.ts'],
-    ['test/support/app.ts', '../../src/app.ts'],
+    ['test/support/app.ts', '../../src/process/app.ts'],
     ['src/people/people.test.ts', '../records/routes.ts'],
     ['src/organizations/change-organization.ts', './head.ts'],
   ])('is accepted: %s → %s', (path, specifier) => expect(importing(path, specifier)).toEqual([]))
@@ -40,7 +40,11 @@ describe('an import against the rules', () => {
     ['src/people/people.ts', '../records/records.ts', 'people/ does not import records/'],
     ['src/people/people.ts', '../auth/caller.ts', 'people/ does not import auth/'],
     ['src/changes/sql.ts', '../changes/changes.ts', 'a sql file imports only db/, sql files of its module'],
-    ['src/organizations/definitions-sql.ts', '../errors.ts', 'a sql file imports only db/, sql files of its module'],
+    [
+      'src/organizations/definitions-sql.ts',
+      '../values/errors.ts',
+      'a sql file imports only db/, sql files of its module',
+    ],
     ['src/people/people.ts', './routes.ts', 'only app.ts and main.ts import routes'],
     ['src/people/routes.ts', '../http/pipeline/reply.ts', 'people/ does not import http/'],
     ['src/auth/verify.ts', '../http/pipeline/reply.ts', 'auth/ does not import http/'],
@@ -50,16 +54,16 @@ describe('an import against the rules', () => {
     [
       'src/http/pipeline/pipeline.ts',
       '../../people/schema.ts',
-      'http/ does not import people/: it imports auth/, idempotency/, readers/, route/, db/',
+      'http/ does not import people/: it imports auth/, idempotency/, route/, db/',
     ],
     ['src/db/db.ts', '../auth/keys.ts', 'db/ does not import auth/: it imports no module'],
-    ['src/errors.ts', './people/schema.ts', 'a file outside the modules'],
-    ['src/http/pipeline/pipeline.ts', '../../app.ts', 'src/app.ts is an entry point'],
+    ['src/values/errors.ts', '../people/schema.ts', 'a file outside the modules'],
+    ['src/http/pipeline/pipeline.ts', '../../process/app.ts', 'src/process/app.ts is an entry point'],
     ['src/people/people.ts', './people.test.ts', 'no file imports a test'],
     ['src/people/people.ts', '../../test/support/app.ts', 'src/ does not import test/support/app.ts'],
-    ['examples/people.ts', '../src/errors.ts', 'examples/ does not import src/errors.ts'],
+    ['examples/people.ts', '../src/values/errors.ts', 'examples/ does not import src/values/errors.ts'],
     ['client/src/entities.ts', '../../src/people/schema.ts', 'client/ does not import src/people/schema.ts'],
-    ['src/entities/past/as-of.ts', '../write/load-sql.ts', 'entities/past/ does not import entities/write/'],
+    ['src/entities/past/as-of.ts', '../write/load/load-sql.ts', 'entities/past/ does not import entities/write/'],
     ['src/webhooks/webhooks.ts', '../organizations/head.ts', 'change an organization by it'],
     ['cli/main.ts', '../test/support/app.ts', 'cli/ does not import test/support/app.ts'],
   ])('is reported: %s → %s', (path, specifier, message) => {
@@ -96,7 +100,7 @@ describe('reading process.env', () => {
     `import { env } from 'node:process'`,
   ])('is reported in a module: %s', text => expect(messagesOf('src/db/db.ts', text)).toHaveLength(1))
 
-  it.each(['src/config.ts', 'src/main.ts', 'cli/main.ts', 'test/support/app.ts', 'src/db/db.test.ts'])(
+  it.each(['src/process/config.ts', 'src/main.ts', 'cli/main.ts', 'test/support/app.ts', 'src/db/db.test.ts'])(
     'is accepted in %s',
     path => expect(messagesOf(path, 'const port = process.env.PORT')).toEqual([]),
   )
@@ -109,7 +113,7 @@ describe('reading process.env', () => {
 it('reports the name of a channel, except in the table of channels and in tests', () => {
   const text = "const channel = 'sms'"
   expect(messagesOf('src/consents/answers.ts', text)).toEqual([expect.stringContaining('derive from its table')])
-  for (const path of ['src/channels.ts', 'src/consents/answers.test.ts', 'cli/import.ts'])
+  for (const path of ['src/values/channels.ts', 'src/consents/answers.test.ts', 'cli/import.ts'])
     expect(messagesOf(path, text)).toEqual([])
 })
 

@@ -3,11 +3,11 @@ import { lineOf, type Node, readSources, report, type Source, type Violation, vi
 
 /** The modules that own a noun, in columns. A module imports from the columns to its right, never from its own or the left. */
 const columns = [
-  ['people', 'records', 'schema', 'links'],
+  ['people', 'records', 'schema', 'consent-pages'],
   ['identity', 'rights', 'segments'],
-  ['filters', 'search', 'transfer'],
+  ['queries', 'search', 'bulk'],
   ['entities'],
-  ['relationships', 'consents', 'observed'],
+  ['consents', 'observed'],
   ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions'],
   ['changes'],
   ['organizations'],
@@ -16,10 +16,10 @@ const columns = [
 
 /** The technical modules, which own no noun, and the modules that each may import. */
 const technicalModules: Record<string, string[]> = {
-  http: ['auth', 'idempotency', 'readers', 'route', 'db'],
+  http: ['auth', 'idempotency', 'route', 'db'],
   auth: ['sessions', 'organizations', 'route', 'db'],
-  readers: ['route', 'db'],
   route: ['db'],
+  // A read that a standby cannot answer is refused.
   db: [],
   access: ['http', 'auth', 'sessions', 'organizations', 'route', 'db'],
   operations: ['http', 'auth', 'entities', 'organizations', 'webhooks', 'followers', 'instruments', 'route', 'db'],
@@ -44,24 +44,29 @@ const areas: Record<string, string[]> = {
 }
 
 /** The files outside of its module that a sql file may import: the columns of a person's profile, the channels, and the people of the change log. */
-const sharedSql = ['src/profile-fields.ts', 'src/channels.ts', 'src/changes/people-sql.ts']
+const sharedSql = ['src/values/profile-fields.ts', 'src/values/channels.ts', 'src/changes/people-sql.ts']
 
 /** The file of the command line that the console runs too. It uses nothing of Node, as all of transfer/. */
 const sharedWithConsole = 'cli/dossier/page.ts'
 
 /** The files of the service that transfer/ imports, so that they are in the console too: the rules of values. */
-const sharedWithTransfer = ['src/formats.ts', 'src/instant.ts', 'src/scalars.ts', 'src/errors.ts']
+const sharedWithTransfer = [
+  'src/values/formats.ts',
+  'src/values/instant.ts',
+  'src/values/scalars.ts',
+  'src/values/errors.ts',
+]
 
 /** The files of the client that the service imports: the formats that both read. They use nothing of Node and no package. */
 const sharedWithService = ['distinct-members', 'ledger-text', 'ledger-proof'].map(name => `client/src/${name}.ts`)
 
 /** The lock of the head of an organization, and the only files that take it: every change of an organization has their shape. */
 const headLock = 'src/organizations/head.ts'
-const lockingFiles = /^src\/(organizations\/change-organization|entities\/write\/\w+)\.ts$/
+const lockingFiles = /^src\/(organizations\/change-organization|entities\/write\/(\w+\/)?\w+)\.ts$/
 
-const entryPoints = ['src/app.ts', 'src/main.ts']
+const entryPoints = ['src/process/app.ts', 'src/main.ts']
 const environmentReaders =
-  /^(src\/(config|main)\.ts|vitest\.config\.ts|(cli|test|scripts|bench|examples)\/.*|.*\.test\.ts)$/
+  /^(src\/(process\/config|main)\.ts|vitest\.config\.ts|(cli|test|scripts|bench|examples)\/.*|.*\.test\.ts)$/
 const emptyNames = ['utils', 'common', 'helpers', 'types', 'lib']
 const allowedBarrels = ['client/index.ts']
 
@@ -72,6 +77,9 @@ type ImportRule = {
   message: (from: File, to: File) => string
   isBroken: (from: File, to: File) => boolean
 }
+
+/** The folders that every file may import: what concerns the process as a whole, and the rules of single values. They import no module. */
+const shared = ['process', 'values']
 
 const inModule = (file: File) => file.module !== undefined
 const isEntryPoint = (file: File) => entryPoints.includes(file.path)
@@ -157,9 +165,10 @@ function reachable(module: string): string[] {
 function fileOf(path: string): File {
   const [area, ...rest] = path.split('/')
   const name = posix.basename(path)
+  const module = area === 'src' && rest.length > 1 && !shared.includes(rest[0]!) ? rest[0] : undefined
   const test = /\.test\.tsx?$/.test(name)
   const role = test ? 'test' : (/^(?:.*-)?(routes|sql)\.ts$/.exec(name)?.[1] as 'routes' | 'sql' | undefined)
-  return { path, area: area!, module: area === 'src' && rest.length > 1 ? rest[0] : undefined, role: role ?? 'other' }
+  return { path, area: area!, module, role: role ?? 'other' }
 }
 
 /** Returns every violation of the import rules in the given files, in order of path and line. */
@@ -219,20 +228,20 @@ function checkEnvironment(source: Source): Violation[] {
       found.push({
         path: source.path,
         line: lineOf(source.text, node.start),
-        message: 'only src/config.ts and the entry points read process.env: use the configuration',
+        message: 'only src/process/config.ts and the entry points read process.env: use the configuration',
       })
   })
   return found
 }
 
-/** The service derives everything about a channel from src/channels.ts, so a channel is added there alone. */
+/** The service derives everything about a channel from src/values/channels.ts, so a channel is added there alone. */
 function checkChannels({ path, text }: Source): Violation[] {
   const { area, role } = fileOf(path)
-  if (area !== 'src' || role === 'test' || path === 'src/channels.ts') return []
+  if (area !== 'src' || role === 'test' || path === 'src/values/channels.ts') return []
   return [...text.matchAll(/'sms'/g)].map(({ index }) => ({
     path,
     line: lineOf(text, index),
-    message: "only src/channels.ts names the channel 'sms': derive from its table",
+    message: "only src/values/channels.ts names the channel 'sms': derive from its table",
   }))
 }
 

@@ -13,9 +13,9 @@ import { report, type Violation } from './source.ts'
 
 /** The beginnings of the paths whose calls need not name a constant statement, and the reasons. */
 const exemptPaths = {
-  'src/filters/': 'Filters are composed for each request.',
+  'src/queries/': 'Filters are composed for each request.',
   'src/entities/read/projected-portion.ts': 'A projection decides the text.',
-  'src/transfer/export.ts': 'COPY takes no parameters.',
+  'src/bulk/export.ts': 'COPY takes no parameters.',
   'src/http/overload/rate-limit.ts': 'The statements are those of rate-limiter-flexible.',
   'src/db/': 'It sends the statements of the others, and SET, which takes no parameters.',
   'cli/': 'A backup has any table, and settings of its own.',

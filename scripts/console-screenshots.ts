@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { createClient } from '../client/index.ts'
-import { scopes } from '../src/scopes.ts'
+import { scopes } from '../src/route/scopes.ts'
 import { launchChromium } from '../test/support/chromium.ts'
 
 const { KITH_URL: url, KITH_TOKEN: token } = process.env

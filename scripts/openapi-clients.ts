@@ -8,8 +8,8 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openApiDocument } from '../src/app.ts'
-import { loadConfig } from '../src/config.ts'
+import { openApiDocument } from '../src/process/app.ts'
+import { loadConfig } from '../src/process/config.ts'
 
 // openapi-typescript 7 needs TypeScript 5, and kith is checked by TypeScript 7: hence no development dependency.
 const npmPackages = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3', '@types/node@24']

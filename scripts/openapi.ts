@@ -6,8 +6,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openApiDocument } from '../src/app.ts'
-import { loadConfig } from '../src/config.ts'
+import { openApiDocument } from '../src/process/app.ts'
+import { loadConfig } from '../src/process/config.ts'
 import { root } from './source.ts'
 
 // Telemetry and the check for updates are off, so the linter needs no network.

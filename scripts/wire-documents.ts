@@ -1,12 +1,12 @@
 // The tables of the documents that derive from the lists, schemas and routes of the service. A comment before each names its source.
 
-import { attributeRules, ruleNames, typesText } from '../src/attribute-rules.ts'
-import { defaultLimits } from '../src/config.ts'
-import { type ErrorCode, errorStatuses } from '../src/errors.ts'
-import { filterLimits } from '../src/filters/grammar.ts'
 import { operationFacts, operations } from '../src/organizations/logged-changes.ts'
+import { defaultLimits } from '../src/process/config.ts'
+import { filterLimits } from '../src/queries/grammar/grammar.ts'
 import type { Route } from '../src/route/route.ts'
-import { type Scope, scopes } from '../src/scopes.ts'
+import { type Scope, scopes } from '../src/route/scopes.ts'
+import { attributeRules, ruleNames, typesText } from '../src/values/attribute-rules.ts'
+import { type ErrorCode, errorStatuses } from '../src/values/errors.ts'
 import { rows } from './wire-endpoints.ts'
 import { limits, profileFields } from './wire-vocabulary.ts'
 
@@ -144,27 +144,27 @@ function endpointRows(tags: string[]): string[][] {
 }
 
 const tables: Record<string, () => string[][]> = {
-  'src/profile-fields.ts': () =>
+  'src/values/profile-fields.ts': () =>
     Object.entries(profileFields).map(([name, { type, isSearched, description }]) => [
       `\`${name}\``,
       isSearched ? `${type}, [searched](queries.md#search)` : type,
       description,
     ]),
-  'src/attribute-rules.ts': () =>
+  'src/values/attribute-rules.ts': () =>
     ruleNames.map(name => [`\`${name}\``, typesText(name), attributeRules[name].description]),
   'src/organizations/logged-changes.ts': () =>
     operations.map(operation => {
       const { event, description } = operationFacts[operation]
       return [`\`${operation}\``, `\`${event}\``, description]
     }),
-  'src/errors.ts': () =>
+  'src/values/errors.ts': () =>
     Object.entries(errorStatuses).map(([code, statuses]) => [
       `\`${code}\``,
       statuses.join(', '),
       errorMeanings[code as ErrorCode],
     ]),
-  'src/scopes.ts': () => scopes.map(scope => [`\`${scope}\``, scopeMeanings[scope]]),
-  'src/config.ts': () => limitRows,
+  'src/route/scopes.ts': () => scopes.map(scope => [`\`${scope}\``, scopeMeanings[scope]]),
+  'src/process/config.ts': () => limitRows,
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox'
-import { routeTable } from '../src/app.ts'
-import { loadConfig } from '../src/config.ts'
-import { Type } from '../src/json-schema.ts'
 import { healthRows } from '../src/operations/health.ts'
+import { routeTable } from '../src/process/app.ts'
+import { loadConfig } from '../src/process/config.ts'
 import { type ParameterKind, type Repetition, type Route, repetitionOf } from '../src/route/route.ts'
+import { Type } from '../src/values/json-schema.ts'
 
 type TypeOf = (schema: TSchema, indent: string) => string
 type Members = Record<string, string | false | undefined>

@@ -1,13 +1,15 @@
-import { attributeRules, attributeTypes, operandKind, ruleNames } from '../src/attribute-rules.ts'
-import { channelTable } from '../src/channels.ts'
-import { defaultLimits } from '../src/config.ts'
 import { methods } from '../src/consents/evidence.ts'
 import { batchBody } from '../src/entities/batch.ts'
-import { filterLimits } from '../src/filters/grammar.ts'
-import { maxFields } from '../src/filters/schema.ts'
 import { declaredTypes } from '../src/observed/schema.ts'
 import { operations, subjects } from '../src/organizations/logged-changes.ts'
 import { pageLanguages } from '../src/organizations/settings-schema.ts'
+import { defaultLimits } from '../src/process/config.ts'
+import { filterLimits } from '../src/queries/grammar/grammar.ts'
+import { maxFields } from '../src/queries/schema.ts'
+import { scopes } from '../src/route/scopes.ts'
+import { searchBody } from '../src/search/schema.ts'
+import { attributeRules, attributeTypes, operandKind, ruleNames } from '../src/values/attribute-rules.ts'
+import { channelTable } from '../src/values/channels.ts'
 import {
   flagFields,
   phoneColumns,
@@ -16,9 +18,7 @@ import {
   summaryColumns,
   textFields,
   wordColumns,
-} from '../src/profile-fields.ts'
-import { scopes } from '../src/scopes.ts'
-import { searchBody } from '../src/search/schema.ts'
+} from '../src/values/profile-fields.ts'
 import { allEvents, eventSubjects } from '../src/webhooks/events.ts'
 
 const searched: readonly string[] = [...wordColumns, ...phoneColumns]

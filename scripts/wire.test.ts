@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Type } from '../src/json-schema.ts'
+import { Type } from '../src/values/json-schema.ts'
 import { root } from './source.ts'
 import { generated, typeOf } from './wire.ts'
 

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { scopes } from '../src/scopes.ts'
+import { scopes } from '../src/route/scopes.ts'
 
 const [command, ...parameters] = process.argv.slice(2)
 if (!command) throw new Error('usage: node scripts/with-service.ts <command> [parameters]')

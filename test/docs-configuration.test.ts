@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { loadConfig } from '../src/config.ts'
+import { loadConfig } from '../src/process/config.ts'
 
 const document = readFileSync(new URL('../docs/configuration.md', import.meta.url), 'utf8')
-const source = readFileSync(new URL('../src/config.ts', import.meta.url), 'utf8')
+const source = readFileSync(new URL('../src/process/config.ts', import.meta.url), 'utf8')
 const tracing = readFileSync(new URL('../docs/tracing.md', import.meta.url), 'utf8')
 
 const settings = [...source.matchAll(/^ {2}([A-Z][A-Z_]+): /gm)].map(([, name]) => name!)
@@ -37,7 +37,7 @@ describe('docs/configuration.md', () => {
     for (const value of [minimum - 1, maximum + 1]) expect(() => load(value)).toThrow(name)
   })
 
-  it('names every setting of src/config.ts, with docs/tracing.md for the traces', () => {
+  it('names every setting of src/process/config.ts, with docs/tracing.md for the traces', () => {
     expect(settings.length).toBeGreaterThan(50)
     const missing = settings.filter(name => !`${document}${tracing}`.includes(`\`${name}\``))
     expect(missing).toEqual([])

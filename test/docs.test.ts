@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { searchFollower } from '../src/entities/indexes/search-index.ts'
-import { errorStatuses } from '../src/errors.ts'
+import { errorStatuses } from '../src/values/errors.ts'
 import { follow } from './support/followers.ts'
 import { useOwnService } from './support/service.ts'
 import { useSharedShop } from './support/shop.ts'

@@ -28,7 +28,7 @@ beforeAll(async () => {
     '-- People have a nickname.\n\nalter table entities add column nickname text;\n',
   )
   copy.edit(
-    'src/profile-fields.ts',
+    'src/values/profile-fields.ts',
     '  date_of_birth: {',
     "  nickname: { description: 'What friends say.', isSearched: true },\n  date_of_birth: {",
   )
@@ -45,7 +45,7 @@ beforeAll(async () => {
 /** Texts have at most so many characters. */
 function addRule() {
   copy.edit(
-    'src/attribute-rules.ts',
+    'src/values/attribute-rules.ts',
     '  minimum: {',
     "  max_length: { description: 'The most characters.', schema: nullable(Type.Integer({ minimum: 1 })), types: ['text'] },\n  minimum: {",
   )

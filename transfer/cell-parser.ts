@@ -1,6 +1,6 @@
 import type { Attribute } from '../client/index.ts'
-import { isDate, isDateTime } from '../src/formats.ts'
-import { readsBackEqual } from '../src/scalars.ts'
+import { isDate, isDateTime } from '../src/values/formats.ts'
+import { readsBackEqual } from '../src/values/scalars.ts'
 
 /**
  * Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`, or null where clocks are put forward over

@@ -1,6 +1,6 @@
 import type { Channel } from '../client/index.ts'
-import type { Detail } from '../src/errors.ts'
-import { sortableTime, utcTime } from '../src/instant.ts'
+import type { Detail } from '../src/values/errors.ts'
+import { sortableTime, utcTime } from '../src/values/instant.ts'
 import { jsonOf, type OffsetOf, type ParseOptions } from './cell-parser.ts'
 import type { Target } from './columns.ts'
 import { normalize } from './normalize-name.ts'

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { Servers } from '../../src/db/servers.ts'
+import { Servers } from '../../src/db/servers/servers.ts'
 import type { Sequence } from './container.ts'
 
 /** A table of the catalog. `bytes` is its approximate size on disk, without indexes. */

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Config } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/db.ts'
+import type { Config } from '../../src/process/config.ts'
 import { withServer } from '../session.ts'
 
 const statementTimeoutMs = 10_000

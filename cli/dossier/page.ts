@@ -1,5 +1,5 @@
 import type { DossierLine } from '../../client/index.ts'
-import { Html, html } from '../../src/links/html.ts'
+import { Html, html } from '../../src/consent-pages/html.ts'
 import { pageStyle } from './page-style.ts'
 import { type Part, sections } from './sections.ts'
 import { dateOf, timeOf } from './values.ts'

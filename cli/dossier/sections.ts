@@ -1,5 +1,5 @@
 import type { Change, DossierLine } from '../../client/index.ts'
-import { type Html, html } from '../../src/links/html.ts'
+import { type Html, html } from '../../src/consent-pages/html.ts'
 import { cellOf, labelOf, printValue, rowOf, rowsOf, timeOf } from './values.ts'
 
 type LineType = DossierLine['type']

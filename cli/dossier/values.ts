@@ -1,4 +1,4 @@
-import { type Html, html } from '../../src/links/html.ts'
+import { type Html, html } from '../../src/consent-pages/html.ts'
 
 const utc = { timeZone: 'UTC' } as const
 const day = new Intl.DateTimeFormat('en-GB', { ...utc, day: 'numeric', month: 'long', year: 'numeric' })

@@ -1,4 +1,4 @@
-import { isCountry, readPhone } from '../../src/phone-numbers.ts'
+import { isCountry, readPhone } from '../../src/values/phone-numbers.ts'
 import type { PhoneSplitter } from '../../transfer/profile-answers.ts'
 import { UsageError } from '../command.ts'
 

@@ -1,5 +1,5 @@
 import type { Definitions } from '../../client/index.ts'
-import { phoneColumns } from '../../src/profile-fields.ts'
+import { phoneColumns } from '../../src/values/profile-fields.ts'
 import type { OffsetOf } from '../../transfer/cell-parser.ts'
 import {
   answerableConsents,

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Filter } from '../../client/index.ts'
-import { profileTexts } from '../../src/profile-fields.ts'
+import { profileTexts } from '../../src/values/profile-fields.ts'
 import { UsageError } from '../command.ts'
 import { readArgument } from '../files.ts'
 

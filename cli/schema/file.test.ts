@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { noRules } from '../../src/attribute-rules.ts'
+import { noRules } from '../../src/values/attribute-rules.ts'
 import { parseSchemaFile, SchemaFileError } from './file.ts'
 
 const marketing = {

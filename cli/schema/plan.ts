@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Attribute, ConsentType, Definitions, Segment } from '../../client/index.ts'
-import { type Detail, pointer } from '../../src/errors.ts'
-import { namesSegment } from '../../src/filters/segment-names.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
+import { namesSegment } from '../../src/queries/grammar/segment-names.ts'
+import { type Detail, pointer } from '../../src/values/errors.ts'
 import {
   attributeName,
   type Declared,

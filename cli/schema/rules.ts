@@ -1,7 +1,7 @@
 import { findRuleFaults } from '../../src/attributes/rules.ts'
-import { type Detail, pointer } from '../../src/errors.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import { parseLabel } from '../../src/stacks/label.ts'
+import { type Detail, pointer } from '../../src/values/errors.ts'
 import { attributeName, type Declared, type DeclaredAttribute, type DeclaredConsentType } from './declared.ts'
 
 /** Finds the faults that the service would refuse in any organization, each with its JSON Pointer into the file. */

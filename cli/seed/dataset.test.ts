@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { PersonBody, RecordBody } from '../../client/index.ts'
-import { formats } from '../../src/formats.ts'
+import { formats } from '../../src/values/formats.ts'
 import type { Dataset } from './dataset.ts'
 import { bodiesOf, earlierVersions, type FileName, files } from './lines.ts'
 

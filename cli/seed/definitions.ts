@@ -1,4 +1,4 @@
-import { noRules } from '../../src/attribute-rules.ts'
+import { noRules } from '../../src/values/attribute-rules.ts'
 import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/declared.ts'
 
 /** The name of a key for people: `placed_at` is Placed at. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { version } from '../../src/version.ts'
+import { version } from '../../src/process/version.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import { createClient, isKithError, KithConnectionError, writable } from '../index.ts'

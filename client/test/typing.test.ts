@@ -3,11 +3,11 @@ import { describe, expectTypeOf, it } from 'vitest'
 import type { attributeToJson } from '../../src/attributes/attributes.ts'
 import type { ConsentTypeBody as StoredNewConsentType } from '../../src/consents/schema.ts'
 import type { batchAnswer } from '../../src/entities/schema.ts'
-import type { ErrorCode as ServiceErrorCode } from '../../src/errors.ts'
 import type { ConsentType as StoredConsentType } from '../../src/organizations/definitions.ts'
 import type { personBody, Person as StoredPerson } from '../../src/people/schema.ts'
 import type { StackRecord as StoredRecord } from '../../src/records/schema.ts'
 import type { stackToJson } from '../../src/stacks/stacks.ts'
+import type { ErrorCode as ServiceErrorCode } from '../../src/values/errors.ts'
 import {
   type Attribute,
   type BatchResult,

@@ -1,9 +1,9 @@
-import { actorNameMessage, organizationOf } from '../actor-names.ts'
 import { type Client, findClient, insertClient, isClientName, readClientPage, revokeClient } from '../auth/clients.ts'
-import { createValueRefusal, Fault, refuse } from '../errors.ts'
-import { withUnseen } from '../invisible-characters.ts'
 import type { Call } from '../route/call.ts'
-import { splitScopes } from '../scopes.ts'
+import { splitScopes } from '../route/scopes.ts'
+import { actorNameMessage, organizationOf } from '../values/actor-names.ts'
+import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { withUnseen } from '../values/invisible-characters.ts'
 import { requireGrantable } from './grantable-scopes.ts'
 import type { AccessClientBody, AccessClientShape, ClientsQuery } from './schema.ts'
 

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { createLoginThrottle } from '../auth/login-throttle.ts'
 import { type IssuerIdentity, IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../auth/oidc.ts'
-import { describeFault } from '../describe-fault.ts'
 import {
   isEncrypted,
   ownOrigin,
@@ -15,6 +14,7 @@ import type { Exchange } from '../http/pipeline/exchange.ts'
 import { explain } from '../http/pipeline/log.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
+import { describeFault } from '../process/describe-fault.ts'
 import { organizationKeyOf, sessionSeconds, startSessionAtIssuer } from '../sessions/sessions.ts'
 
 export const startPath = '/console/oidc/start'

@@ -3,7 +3,6 @@ import { createLoginThrottle, throwThrottled } from '../auth/login-throttle.ts'
 import { createSignInIssuer } from '../auth/oidc.ts'
 import type { CallerSession } from '../auth/sessions.ts'
 import { contextOf } from '../db/context.ts'
-import { Fault, refuse } from '../errors.ts'
 import { bind } from '../http/input/bind.ts'
 import { isEncrypted, requirePublicHost, requireSameOrigin, sessionCookie } from '../http/input/browser.ts'
 import { clientAddress } from '../http/input/request-head.ts'
@@ -13,7 +12,7 @@ import type { Exchange } from '../http/pipeline/exchange.ts'
 import { success } from '../http/pipeline/reply.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
-import { Type } from '../json-schema.ts'
+import { version } from '../process/version.ts'
 import {
   clientIdentity,
   endSession,
@@ -23,7 +22,8 @@ import {
   startSession,
   startSessionWithCode,
 } from '../sessions/sessions.ts'
-import { version } from '../version.ts'
+import { Fault, refuse } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
 import { registerIssuerRoutes, startPath } from './console-oidc.ts'
 
 const path = '/console/session'

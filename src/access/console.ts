@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import type { Config } from '../config.ts'
-import { refuse } from '../errors.ts'
 import { requirePublicHost } from '../http/input/browser.ts'
 import type { Exchange } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import { pageHeaders } from '../http/server/headers.ts'
+import type { Config } from '../process/config.ts'
+import { refuse } from '../values/errors.ts'
 
 /** The folder that `npm run build --workspace console` fills. */
 const buildFolder = join(import.meta.dirname, '../../console/dist')

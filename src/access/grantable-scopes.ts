@@ -1,6 +1,6 @@
-import { type Detail, pointer, refuse } from '../errors.ts'
 import type { Caller } from '../route/caller.ts'
-import type { Scope } from '../scopes.ts'
+import type { Scope } from '../route/scopes.ts'
+import { type Detail, pointer, refuse } from '../values/errors.ts'
 
 /** Throws a Fault of 400 that names each scope of the body that the caller does not have. */
 export function requireGrantable(caller: Caller, requested: readonly Scope[]): void {

@@ -6,9 +6,9 @@ import { authorizationsOf } from '../http/pipeline/authenticate.ts'
 import type { Exchange } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
-import { Type } from '../json-schema.ts'
 import type { OpenRoute } from '../route/route.ts'
-import { scopes } from '../scopes.ts'
+import { scopes } from '../route/scopes.ts'
+import { Type } from '../values/json-schema.ts'
 
 /** A token is valid for an hour. A client then requests a new one, so there are no refresh tokens. */
 const ttlSeconds = 3_600

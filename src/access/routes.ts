@@ -1,8 +1,8 @@
-import { Type } from '../json-schema.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { type Route, route } from '../route/route.ts'
 import { sessionList } from '../sessions/schema.ts'
 import { listSessions, revokeSession } from '../sessions/sessions.ts'
+import { Type } from '../values/json-schema.ts'
 import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'
 import {
   type AccessClientBody,

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../json-schema.ts'
-import { scopes } from '../scopes.ts'
+import { scopes } from '../route/scopes.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 /** A scope of a token. */
 const scope = Type.Enum([...scopes], { title: 'Scope', description: 'A scope of a token.' })

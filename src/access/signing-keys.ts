@@ -1,4 +1,4 @@
-import { type ListedKey, listKeys } from '../auth/keys.ts'
+import { type ListedKey, listKeys } from '../auth/keys/keys.ts'
 import type { Database } from '../db/db.ts'
 import type { SigningKeyShape } from './schema.ts'
 

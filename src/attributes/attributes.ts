@@ -1,7 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { noRules } from '../attribute-rules.ts'
 import type { Transaction } from '../db/db.ts'
-import { pointer, refuse } from '../errors.ts'
 import {
   changeDefinitions,
   type DefinitionCall,
@@ -19,6 +17,8 @@ import {
   peopleKey,
   peopleStackId,
 } from '../organizations/definitions.ts'
+import { noRules } from '../values/attribute-rules.ts'
+import { pointer, refuse } from '../values/errors.ts'
 import { CollectedFaults } from './collected-faults.ts'
 import { indexIdOf, indexState } from './indexing.ts'
 import { coerceRules, findRuleFaults, rulesOf } from './rules.ts'

@@ -1,4 +1,4 @@
-import { Fault, type Refusal } from '../errors.ts'
+import { Fault, type Refusal } from '../values/errors.ts'
 
 const maxDetails = 100
 

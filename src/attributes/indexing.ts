@@ -5,7 +5,7 @@ import {
   currentDefinitions,
   type Definitions,
 } from '../organizations/definitions.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 import { readProgressSql } from './sql.ts'
 
 type Indexable = Pick<Attribute, 'indexed' | 'target_stack_id' | 'state' | 'index'>

@@ -1,7 +1,7 @@
-import type { Limits } from '../config.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import type { Limits } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { type Route, route } from '../route/route.ts'
 import {

@@ -1,3 +1,4 @@
+import type { Attribute } from '../organizations/definitions.ts'
 import {
   type AttributeRules,
   attributeRules,
@@ -5,10 +6,9 @@ import {
   type RuleName,
   ruleNames,
   typesText,
-} from '../attribute-rules.ts'
-import { instantOf } from '../instant.ts'
-import { withUnseen } from '../invisible-characters.ts'
-import type { Attribute } from '../organizations/definitions.ts'
+} from '../values/attribute-rules.ts'
+import { instantOf } from '../values/instant.ts'
+import { withUnseen } from '../values/invisible-characters.ts'
 import { type PatternTime, patternFault, patternMismatch } from './pattern.ts'
 import { coerceValue, type ValueFault, valueFault } from './values.ts'
 

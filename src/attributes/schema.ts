@@ -1,6 +1,4 @@
 import type { Static } from 'typebox'
-import { attributeTypes, noRules, optionalRuleSchemas, ruleSchemas } from '../attribute-rules.ts'
-import { nullable, Type } from '../json-schema.ts'
 import {
   definitionDescription,
   definitionKey,
@@ -8,6 +6,8 @@ import {
   definitionState,
   times,
 } from '../organizations/definition-schema.ts'
+import { attributeTypes, noRules, optionalRuleSchemas, ruleSchemas } from '../values/attribute-rules.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 const cardinality = Type.Enum(['one', 'many'], {
   description: '`one` can change to `many`, but `many` cannot change to `one`.',

@@ -1,7 +1,7 @@
 import type { Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
-import { type Detail, pointer, refuse } from '../errors.ts'
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
+import { type Detail, pointer, refuse } from '../values/errors.ts'
 import { readProgress } from './indexing.ts'
 import { findCarriedKeysSql, findCarrierSql, findRepeatedValuesSql } from './sql.ts'
 

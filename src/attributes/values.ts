@@ -1,8 +1,8 @@
-import type { AttributeType } from '../attribute-rules.ts'
-import { isDate, isDateTime } from '../formats.ts'
-import { withUnseen } from '../invisible-characters.ts'
 import type { Attribute } from '../organizations/definitions.ts'
-import { coerceText } from '../scalars.ts'
+import type { AttributeType } from '../values/attribute-rules.ts'
+import { isDate, isDateTime } from '../values/formats.ts'
+import { withUnseen } from '../values/invisible-characters.ts'
+import { coerceText } from '../values/scalars.ts'
 
 type PlainType = Exclude<AttributeType, 'person' | 'stack'>
 

@@ -4,7 +4,7 @@ import { type BrowserSession, samePage, signIn } from '../../test/support/browse
 import { exchange, parseResponse } from '../../test/support/process.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
-import { routeTable } from '../app.ts'
+import { routeTable } from '../process/app.ts'
 import type { ParameterKind } from '../route/route.ts'
 
 // Behind a proxy, each attempt can come from an address of its own.

@@ -8,7 +8,7 @@ import {
   useGate,
   validClaims,
 } from '../../test/support/gate.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../process/config.ts'
 
 const gate = useGate()
 const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...validClaims, ...claims })

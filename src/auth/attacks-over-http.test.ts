@@ -4,9 +4,9 @@ import { sharedSecret, signShared } from '../../test/support/gate.ts'
 import { exchange, parseResponse } from '../../test/support/process.ts'
 import { isWhole, someRuns } from '../../test/support/runs.ts'
 import { allScopes, useOwnService } from '../../test/support/service.ts'
-import { routeTable } from '../app.ts'
+import { routeTable } from '../process/app.ts'
 import type { ParameterKind } from '../route/route.ts'
-import { scopes } from '../scopes.ts'
+import { scopes } from '../route/scopes.ts'
 
 const service = useOwnService({ AUTH_SECRET: sharedSecret })
 let token: string

@@ -1,10 +1,10 @@
-import { actorNameMessage, isActorName, looksLikeClient } from '../actor-names.ts'
-import { withUnseen } from '../invisible-characters.ts'
 import { isOrganizationKey } from '../organizations/organizations.ts'
-import { parseScopes, type Scope } from '../scopes.ts'
+import { parseScopes, type Scope } from '../route/scopes.ts'
+import { actorNameMessage, isActorName, looksLikeClient } from '../values/actor-names.ts'
+import { withUnseen } from '../values/invisible-characters.ts'
 import type { JsonObject } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
-import { ownName } from './keys.ts'
+import { ownName } from './keys/keys.ts'
 
 /** The checked claims of a token. Whether the organization and the client exist is not checked yet. */
 export type Claims = {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { authenticate, invalidToken, now, signOwn, signShared, useGate, validClaims } from '../../test/support/gate.ts'
-import type { Fault } from '../errors.ts'
 import { createOrganization } from '../organizations/organizations.ts'
+import type { Fault } from '../values/errors.ts'
 import { type Credentials, createClient, listClients, revokeClient, verifyClient } from './clients.ts'
 
 const gate = useGate()

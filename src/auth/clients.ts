@@ -1,12 +1,12 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { actorNameMessage, isActorName, organizationOf } from '../actor-names.ts'
 import type { Database } from '../db/db.ts'
-import { Fault, refuse } from '../errors.ts'
-import { withUnseen } from '../invisible-characters.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
+import type { Signal } from '../process/signal.ts'
 import type { Caller } from '../route/caller.ts'
-import { buildScopeRefusal, splitScopes } from '../scopes.ts'
-import type { Signal } from '../signal.ts'
+import { buildScopeRefusal, splitScopes } from '../route/scopes.ts'
+import { actorNameMessage, isActorName, organizationOf } from '../values/actor-names.ts'
+import { Fault, refuse } from '../values/errors.ts'
+import { withUnseen } from '../values/invisible-characters.ts'
 import {
   findClientSql,
   insertClientSql,

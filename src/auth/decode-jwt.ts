@@ -1,5 +1,5 @@
 import { findRepeatedMember } from '../../client/src/distinct-members.ts'
-import { parseExactly } from '../parse-json.ts'
+import { parseExactly } from '../values/parse-json.ts'
 
 export type TokenAlgorithm = 'ES256' | 'RS256' | 'EdDSA' | 'HS256'
 

@@ -1,4 +1,4 @@
-import { splitScopes } from '../scopes.ts'
+import { splitScopes } from '../route/scopes.ts'
 import type { Credentials } from './clients.ts'
 
 /** A token request (RFC 6749, 4.4.2): the form in the body, and the headers that can identify the client. */

@@ -1,6 +1,6 @@
 import type { TokenAlgorithm } from './decode-jwt.ts'
-import type { VerifyingKey } from './jwk.ts'
-import { ownName } from './keys.ts'
+import type { VerifyingKey } from './keys/jwk.ts'
+import { ownName } from './keys/keys.ts'
 
 /** Looks up keys by `kid`. A token without a `kid` can only be signed with the shared secret. */
 export type KeySource = {

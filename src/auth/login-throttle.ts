@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import { refuse } from '../errors.ts'
+import { refuse } from '../values/errors.ts'
 import { ageOf } from './age-of.ts'
 import { setWithBound } from './bounded-map.ts'
 

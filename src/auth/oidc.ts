@@ -1,8 +1,8 @@
 import type { Configuration, CustomFetchOptions } from 'openid-client'
-import { looksLikeClient } from '../actor-names.ts'
-import type { Config } from '../config.ts'
 import { isOrganizationKey } from '../organizations/organizations.ts'
-import { parseScopes } from '../scopes.ts'
+import type { Config } from '../process/config.ts'
+import { parseScopes } from '../route/scopes.ts'
+import { looksLikeClient } from '../values/actor-names.ts'
 import { clockToleranceMs, isSubject } from './claims.ts'
 
 /** The secrets of a sign-in that has begun. The browser holds them in a cookie until it comes back. */

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { actorNameMessage } from '../actor-names.ts'
 import type { Database } from '../db/db.ts'
-import { createValueRefusal, Fault, type Refusal } from '../errors.ts'
-import { withUnseen } from '../invisible-characters.ts'
-import { buildScopeRefusal, splitScopes } from '../scopes.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
+import { buildScopeRefusal, splitScopes } from '../route/scopes.ts'
+import { actorNameMessage } from '../values/actor-names.ts'
+import { createValueRefusal, Fault, type Refusal } from '../values/errors.ts'
+import { withUnseen } from '../values/invisible-characters.ts'
 import { isSubject } from './claims.ts'
-import { ownName, takeSigningKey } from './keys.ts'
+import { ownName, takeSigningKey } from './keys/keys.ts'
 
 /**
  * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` and `session_id` name the client or the session

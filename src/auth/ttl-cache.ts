@@ -1,4 +1,4 @@
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 import { ageOf } from './age-of.ts'
 import { setWithBound } from './bounded-map.ts'
 

@@ -2,7 +2,7 @@ import { compactVerify, errors } from 'jose'
 import { type Claims, readClaims } from './claims.ts'
 import { decodeJwt } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
-import type { VerifyingKey } from './jwk.ts'
+import type { VerifyingKey } from './keys/jwk.ts'
 
 /** A verified token: its claims, its issuer, and the key that signed it. */
 export type VerifiedToken = { claims: Claims; issuer: Issuer; kid: string | undefined; key: VerifyingKey }

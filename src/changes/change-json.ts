@@ -1,7 +1,7 @@
 import type { Reading } from '../db/context.ts'
 import { type Operation, operationFacts, type Subject } from '../organizations/logged-changes.ts'
-import { parseExactly } from '../parse-json.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
+import { parseExactly } from '../values/parse-json.ts'
 import {
   type LinkNames,
   type LinksForm,

@@ -1,5 +1,5 @@
-import { NotArrived, refuse, warningHeader } from '../errors.ts'
 import type { HandlerResult } from '../route/result.ts'
+import { NotArrived, refuse, warningHeader } from '../values/errors.ts'
 import { jsonOfEvent } from './change-json.ts'
 import { type FeedCall, type StreamStart, takeStream } from './change-streams.ts'
 import { streamEvents } from './event-stream.ts'

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { requireScope } from '../scopes.ts'
+import { requireScope } from '../route/scopes.ts'
 import { printLines } from './change-json.ts'
 import type { FeedCall, StreamStart } from './change-streams.ts'
 import { type LineRange, readLines } from './read-changes.ts'

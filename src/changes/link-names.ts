@@ -1,5 +1,5 @@
 import type { Reading } from '../db/context.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 import type { ChangesQuery } from './schema.ts'
 import { readLinkNamesSql } from './sql.ts'
 

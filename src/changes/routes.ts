@@ -1,5 +1,5 @@
-import { Type } from '../json-schema.ts'
 import type { Route } from '../route/route.ts'
+import { Type } from '../values/json-schema.ts'
 import type { FeedCall } from './change-streams.ts'
 import { eventsType, feedChanges, linesType } from './changes.ts'
 import { change, changePage, changesQuery } from './schema.ts'

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../json-schema.ts'
 import { operations, subjects } from '../organizations/logged-changes.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 const sequence = Type.Integer({
   minimum: 1,

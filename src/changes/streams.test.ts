@@ -16,7 +16,7 @@ import { allScopes, type Service, startService, useOwnService } from '../../test
 import { createShop, useShop } from '../../test/support/shop.ts'
 import { names, write, writeAll } from '../../test/support/writes.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
-import { listKeys, revokeKey, rotateKeys } from '../auth/keys.ts'
+import { listKeys, revokeKey, rotateKeys } from '../auth/keys/keys.ts'
 import { issueToken } from '../auth/token.ts'
 import { contextOf } from '../db/context.ts'
 import { openDatabase } from '../db/db.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Channel, channels } from '../channels.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
+import { type Channel, channels } from '../values/channels.ts'
 import {
   type Answers,
   type ConsentAssignment,

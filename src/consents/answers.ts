@@ -1,8 +1,8 @@
-import { type Channel, channels, channelTable, type SummaryFlag } from '../channels.ts'
-import type { Detail } from '../errors.ts'
-import { pointer } from '../errors.ts'
-import { sortableTime, utcTime } from '../instant.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
+import { type Channel, channels, channelTable, type SummaryFlag } from '../values/channels.ts'
+import type { Detail } from '../values/errors.ts'
+import { pointer } from '../values/errors.ts'
+import { sortableTime, utcTime } from '../values/instant.ts'
 import { type Evidence, evidenceFault, evidenceOf, methods } from './evidence.ts'
 import type { EffectiveConsent } from './schema.ts'
 

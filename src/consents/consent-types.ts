@@ -1,4 +1,3 @@
-import { pointer, refuse } from '../errors.ts'
 import {
   changeDefinitions,
   type DefinitionCall,
@@ -10,6 +9,7 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import type { ConsentType, Definitions } from '../organizations/definitions.ts'
+import { pointer, refuse } from '../values/errors.ts'
 import type { ConsentTypeBody, ConsentTypePatch } from './schema.ts'
 import { insertConsentTypeSql, updateConsentTypeSql } from './sql.ts'
 

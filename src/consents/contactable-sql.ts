@@ -1,6 +1,6 @@
 import { bearerOrDeleted, deletedOrErasedWith, personWithId, survivorOf } from '../changes/people-sql.ts'
-import { channels, channelTable } from '../channels.ts'
 import { statement } from '../db/db.ts'
+import { channels, channelTable } from '../values/channels.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 
 /** The last answer that was not superseded, of whom the row of a person e names. */

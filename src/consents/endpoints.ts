@@ -1,5 +1,5 @@
-import { type PersonAddress, personAddresses } from '../person-addresses.ts'
 import type { Call } from '../route/call.ts'
+import { type PersonAddress, personAddresses } from '../route/person-addresses.ts'
 import type { Route } from '../route/route.ts'
 import { answerContactable, answerContactableMany } from './contactable.ts'
 import { answerConsentHistory } from './history.ts'

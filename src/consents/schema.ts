@@ -1,6 +1,4 @@
 import type { Static } from 'typebox'
-import { channels } from '../channels.ts'
-import { count, flag, ifTrue, nullable, number, storedNumber, Type, text, time, uuid } from '../json-schema.ts'
 import {
   definitionDescription,
   definitionKey,
@@ -9,6 +7,8 @@ import {
   examplesOf,
   times,
 } from '../organizations/definition-schema.ts'
+import { channels } from '../values/channels.ts'
+import { count, flag, ifTrue, nullable, number, storedNumber, Type, text, time, uuid } from '../values/json-schema.ts'
 import { methods } from './evidence.ts'
 
 const channel = Type.Enum(channels)

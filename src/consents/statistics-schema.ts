@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { channels } from '../channels.ts'
-import { count, number, storedNumber, Type, time } from '../json-schema.ts'
+import { channels } from '../values/channels.ts'
+import { count, number, storedNumber, Type, time } from '../values/json-schema.ts'
 
 /** The maximum number of intervals of one request. */
 export const maxIntervals = 400

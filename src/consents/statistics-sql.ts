@@ -1,5 +1,5 @@
-import { type Channel, channels, channelTable } from '../channels.ts'
 import { statement } from '../db/db.ts'
+import { type Channel, channels, channelTable } from '../values/channels.ts'
 import { answersOf } from './recorded-answers-sql.ts'
 
 /** An answer a that stood when it was recorded, to one of the questions that are asked for. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 import { Queue, type QueueOptions, type Result } from './coalesce.ts'
 
 type Running = {

@@ -1,5 +1,5 @@
-import type { QueuedItem } from '../observer.ts'
-import { Cancellation, type Signal } from '../signal.ts'
+import type { QueuedItem } from '../process/observer.ts'
+import { Cancellation, type Signal } from '../process/signal.ts'
 
 /** The result of one item. `again` is true if the item may succeed in a retry without the rest of its batch. */
 export type Result<O> = { outcome: O } | { error: unknown; again: boolean }

@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
-import type { Release } from '../fair-pool.ts'
-import type { Signal } from '../signal.ts'
+import type { Release } from '../process/fair-pool.ts'
+import type { Signal } from '../process/signal.ts'
 import { cancelPatienceMs, cancelStatements } from './cancel.ts'
-import { type Liveness, ServerSilent } from './liveness.ts'
 import { isReadOnly, OutcomeUnknown } from './pg-errors.ts'
-import type { Servers } from './servers.ts'
+import { type Liveness, ServerSilent } from './servers/liveness.ts'
+import type { Servers } from './servers/servers.ts'
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>
 

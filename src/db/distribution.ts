@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { Servers } from './servers.ts'
+import { Servers } from './servers/servers.ts'
 
 /** The state of a database with Citus. `settings` are the `name=value` of the database on this server. */
 export type Distribution = {

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
-import { version } from '../version.ts'
-import { Servers } from './servers.ts'
+import { version } from '../process/version.ts'
+import { Servers } from './servers/servers.ts'
 
 const directory = fileURLToPath(new URL('../../migrations/', import.meta.url))
 

@@ -1,7 +1,7 @@
 import pg from 'pg'
-import { createRefusal, type Refusal } from '../errors.ts'
-import { ServerSilent } from './liveness.ts'
-import { NoServer } from './servers.ts'
+import { createRefusal, type Refusal } from '../values/errors.ts'
+import { ServerSilent } from './servers/liveness.ts'
+import { NoServer } from './servers/servers.ts'
 
 const hasCode = (error: unknown, ...codes: string[]): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && codes.includes(error.code ?? '')

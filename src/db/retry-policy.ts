@@ -1,5 +1,5 @@
-import { createRefusal, Fault } from '../errors.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
+import { createRefusal, Fault } from '../values/errors.ts'
 
 // Work runs again after three kinds of errors, until the request's deadline:
 // - A conflict with another client of the database, or a row that has moved: the whole transaction, ten times at most, with a growing pause (retryConflicts).

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
-import type { Limits } from '../config.ts'
-import { nullable, Type } from '../json-schema.ts'
+import type { Limits } from '../process/config.ts'
 import type { BatchCall, Call } from '../route/call.ts'
 import type { Route } from '../route/route.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 import { type Batch, batchBody, batchEntities } from './batch.ts'
 import type { EntityKind } from './entity-kind.ts'
 import {

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
-import type { ErrorCode } from '../errors.ts'
 import type { Call } from '../route/call.ts'
 import type { ParameterKind } from '../route/route.ts'
+import type { ErrorCode } from '../values/errors.ts'
 
 type Scope = 'people:read' | 'people:write' | 'records:read' | 'records:write'
 

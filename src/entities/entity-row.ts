@@ -1,6 +1,6 @@
 import type { Answers } from '../consents/answers.ts'
 import { type Attribute, peopleStackId } from '../organizations/definitions.ts'
-import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
+import type { ProfileFlag, ProfileText } from '../values/profile-fields.ts'
 import { recordIdOf } from './identifiers.ts'
 
 /** The profile columns of a row. They are null for a record. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
-import { mobileKey } from '../phone-numbers.ts'
+import { mobileKey } from '../values/phone-numbers.ts'
 import type { Columns, Profile } from './entity-row.ts'
 
 /** The keys that people are recognized by. Two people with the same key may be one person; no key is unique. */

@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox'
-import type { Limits } from '../config.ts'
 import { answerChange } from '../consents/schema.ts'
-import { detail } from '../errors.ts'
-import { nullable, Type } from '../json-schema.ts'
 import { examplesOf, times } from '../organizations/definition-schema.ts'
+import type { Limits } from '../process/config.ts'
+import { detail } from '../values/errors.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 import { matchKinds } from './write-request.ts'
 
 /** The page at /docs sends example bodies with one click. This one renames, overwrites and opts in no one. */

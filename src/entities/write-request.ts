@@ -1,9 +1,9 @@
 import type { ConsentBody, TimeOfUndated } from '../consents/answers.ts'
-import type { IfMatch } from '../entity-tag.ts'
-import type { Detail, Refusal } from '../errors.ts'
 import type { WriteKey } from '../idempotency/kept-responses.ts'
 import type { Author } from '../organizations/change-organization.ts'
 import type { StoredResponse } from '../route/call.ts'
+import type { IfMatch } from '../route/entity-tag.ts'
+import type { Detail, Refusal } from '../values/errors.ts'
 import type { Profile } from './entity-row.ts'
 import type { SerializedEntity } from './read/entity-reader.ts'
 

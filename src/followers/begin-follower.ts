@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { announceCommit } from '../db/commit-events.ts'
 import type { Context } from '../db/context.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 import { beginFollowerSql, readPositionSql } from './sql.ts'
 
 /** The first request waits this long for the follower, which is enough for a small organization. */

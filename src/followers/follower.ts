@@ -1,6 +1,6 @@
 import type { Context } from '../db/context.ts'
 import type { Database, Transaction } from '../db/db.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 
 /**
  * A reader of the change log that works behind the writes. In each organization it has a position, and one process at a time works

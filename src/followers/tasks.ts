@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
-import { describeFault } from '../describe-fault.ts'
-import { FairPool } from '../fair-pool.ts'
-import type { Signal } from '../signal.ts'
+import { describeFault } from '../process/describe-fault.ts'
+import { FairPool } from '../process/fair-pool.ts'
+import type { Signal } from '../process/signal.ts'
 import type { Follower, News, Task } from './follower.ts'
 import { keepLease, type Lease, LeaseLost, type LeaseRow } from './lease.ts'
 import {

@@ -1,6 +1,6 @@
 import { type Context, contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 import { expiredBefore } from './kept-responses.ts'
 import { forgetKeysSql, listOrganizationsWithExpiredKeysSql } from './sql.ts'
 

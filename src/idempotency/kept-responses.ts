@@ -1,6 +1,6 @@
 import type { Within } from '../db/context.ts'
-import { createRefusal, type Refusal } from '../errors.ts'
 import type { RequestKey, StoredResponse } from '../route/call.ts'
+import { createRefusal, type Refusal } from '../values/errors.ts'
 import { forgetExpiredKeysSql, insertKeys, readKeysSql } from './sql.ts'
 
 /** The retention of a key and its response. */

@@ -4,10 +4,10 @@ import { awaitPipelined, type Database, statement, type Transaction } from '../d
 import { perDatabase } from '../db/per-database.ts'
 import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
-import { Fault, refuse } from '../errors.ts'
-import { FairPool } from '../fair-pool.ts'
+import { FairPool } from '../process/fair-pool.ts'
+import type { Signal } from '../process/signal.ts'
 import type { StoredResponse } from '../route/call.ts'
-import type { Signal } from '../signal.ts'
+import { Fault, refuse } from '../values/errors.ts'
 import { expiredBefore, otherRequestRefusal } from './kept-responses.ts'
 import { claimKeySql, readKeySql, storeResponseSql } from './sql.ts'
 

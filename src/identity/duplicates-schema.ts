@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { flag, nullable, Type, text, time, uuid } from '../json-schema.ts'
+import { flag, nullable, Type, text, time, uuid } from '../values/json-schema.ts'
 import { sharedKeys } from './duplicates-sql.ts'
 
 const sharedKey = Type.Enum([...sharedKeys])

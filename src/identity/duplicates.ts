@@ -1,6 +1,6 @@
-import { refuse } from '../errors.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
+import { refuse } from '../values/errors.ts'
 import { type DuplicateGroup, type DuplicatesBody, defaultSize } from './duplicates-schema.ts'
 import { readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
 

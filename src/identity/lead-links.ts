@@ -1,7 +1,7 @@
 import { type Context, contextOf, type Within } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { changeOrganization, ownAuthor } from '../organizations/change-organization.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 import { leadLinksSql, listUnfinishedMergesSql, readMovingSql, storeMovingSql } from './merge-sql.ts'
 
 /** The lists of links that one transaction leads elsewhere. It holds the head for 25 ms. */

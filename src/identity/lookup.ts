@@ -1,15 +1,15 @@
 import type { Static } from 'typebox'
-import type { Limits } from '../config.ts'
 import { emailKey } from '../entities/match-keys.ts'
 import { answerPage } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/read/entity-reader.ts'
 import { findEntity, type Position } from '../entities/read/pagination.ts'
-import { createValueRefusal, Fault, pointer, refuse } from '../errors.ts'
-import { Type } from '../json-schema.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
-import { mobileKey, notANumber } from '../phone-numbers.ts'
+import type { Limits } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
+import { createValueRefusal, Fault, pointer, refuse } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
+import { mobileKey, notANumber } from '../values/phone-numbers.ts'
 
 /** Body of a look-up: one of email, phone and external identifier. */
 export function lookupBody({ emailCharacters, profileCharacters }: Limits) {

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { noProfile } from '../../test/support/profile.ts'
-import { channels, channelTable } from '../channels.ts'
 import { type Answers, answerKey, type StandingAnswer } from '../consents/answers.ts'
 import { decideContact } from '../consents/contact-decision.ts'
 import type { CurrentState, EntityRow } from '../entities/entity-row.ts'
 import { buildDefinitions, type ConsentType } from '../organizations/definitions.ts'
+import { channels, channelTable } from '../values/channels.ts'
 import { planMerge } from './merge.ts'
 
 const time = fc.integer({ min: 0, max: 4 }).map(day => `2026-01-0${day + 1}T00:00:00.000Z`)

@@ -1,4 +1,3 @@
-import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import {
   type Answers,
@@ -10,8 +9,9 @@ import {
   summaryFlag,
 } from '../consents/answers.ts'
 import type { Columns, EntityRow } from '../entities/entity-row.ts'
-import type { ConsentChange } from '../entities/write/decide-answers.ts'
+import type { ConsentChange } from '../entities/write/decide/answers.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
+import { channels, channelTable } from '../values/channels.ts'
 
 /** The version and the change of the last answer of a person to a question, by {@link answerKey}, that was not superseded. */
 export type GivenAt = (person_id: string, key: string) => { version: number; sequence: number } | undefined

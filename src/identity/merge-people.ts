@@ -1,16 +1,16 @@
 import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
-import { countFirstAlias, insertAliases } from '../entities/write/aliases.ts'
-import { buildDeletion, buildFill, type Change } from '../entities/write/decide.ts'
-import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
+import { buildDeletion, buildFill, type Change } from '../entities/write/decide/decide.ts'
+import { countFirstAlias, insertAliases } from '../entities/write/store/aliases.ts'
+import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
 import type { Address } from '../entities/write-request.ts'
-import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import { profileFlags, profileTexts } from '../profile-fields.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
+import { createRefusal, createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { profileFlags, profileTexts } from '../values/profile-fields.ts'
 import {
   type Asked,
   checkVersion,

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { eachText, noProfile } from '../../test/support/profile.ts'
 import type { CurrentState, EntityRow, Target } from '../entities/entity-row.ts'
 import { type Attribute, buildDefinitions } from '../organizations/definitions.ts'
-import { plainColumns } from '../profile-fields.ts'
+import { plainColumns } from '../values/profile-fields.ts'
 import { planMerge, type Undo } from './merge.ts'
 import { planUnmerge } from './unmerge.ts'
 

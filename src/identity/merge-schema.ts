@@ -1,7 +1,7 @@
 import type { TProperties, TSchema } from 'typebox'
-import type { Limits } from '../config.ts'
 import { answerChange } from '../consents/schema.ts'
-import { count, flag, nullable, number, Type, text, uuid } from '../json-schema.ts'
+import type { Limits } from '../process/config.ts'
+import { count, flag, nullable, number, Type, text, uuid } from '../values/json-schema.ts'
 import { aliasKinds } from './merged-addresses.ts'
 
 /** The body of a merge and of an unmerge. */

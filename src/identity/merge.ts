@@ -1,4 +1,3 @@
-import { channels, channelTable, type SummaryFlag } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import type { Answers } from '../consents/answers.ts'
 import {
@@ -9,11 +8,12 @@ import {
   type Target,
   writtenIdOf,
 } from '../entities/entity-row.ts'
-import type { Fill } from '../entities/write/decide.ts'
-import { type LinkedKey, linkedByKey } from '../entities/write/decide-attributes.ts'
-import { type Detail, pointer } from '../errors.ts'
+import { type LinkedKey, linkedByKey } from '../entities/write/decide/attributes.ts'
+import type { Fill } from '../entities/write/decide/decide.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
-import { plainColumns, profileFlags } from '../profile-fields.ts'
+import { channels, channelTable, type SummaryFlag } from '../values/channels.ts'
+import { type Detail, pointer } from '../values/errors.ts'
+import { plainColumns, profileFlags } from '../values/profile-fields.ts'
 import { addAnswers, answerColumns, type GivenAt, type TakenAnswer } from './merge-answers.ts'
 
 /** Links of one attribute of the survivor, by the ids of the targets before and after the merge. */

@@ -1,6 +1,6 @@
 import type { Profile } from '../entities/entity-row.ts'
 import { emailKey } from '../entities/match-keys.ts'
-import { mobileKey } from '../phone-numbers.ts'
+import { mobileKey } from '../values/phone-numbers.ts'
 
 /** The email and phone of a merged person that lead to the survivor, as keys. */
 export type MergedAddresses = { email_key: string | null; mobile_key: string | null }

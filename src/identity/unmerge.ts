@@ -1,4 +1,3 @@
-import { channels, channelTable, type SummaryFlag } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import {
   type Answer,
@@ -11,11 +10,12 @@ import {
 } from '../consents/answers.ts'
 import type { Evidence } from '../consents/evidence.ts'
 import { type Columns, type CurrentState, type EntityRow, type Target, writtenIdOf } from '../entities/entity-row.ts'
-import type { Fill } from '../entities/write/decide.ts'
-import { linkedByKey } from '../entities/write/decide-attributes.ts'
-import { jsonEqual } from '../entities/write/json-equal.ts'
-import { pointer } from '../errors.ts'
+import { linkedByKey } from '../entities/write/decide/attributes.ts'
+import type { Fill } from '../entities/write/decide/decide.ts'
+import { jsonEqual } from '../entities/write/decide/json-equal.ts'
 import { type Definitions, isRelationship } from '../organizations/definitions.ts'
+import { channels, channelTable, type SummaryFlag } from '../values/channels.ts'
+import { pointer } from '../values/errors.ts'
 import type { LinkFill, Undo } from './merge.ts'
 import { answerColumns, type GivenAt, givenBy } from './merge-answers.ts'
 

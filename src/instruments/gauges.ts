@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from '@prometheus-io/client'
 import type { Database } from '../db/db.ts'
 import { freeBytes } from '../db/embedded.ts'
-import { version } from '../version.ts'
+import { version } from '../process/version.ts'
 import { createDatabaseHealth } from './database-health.ts'
 import { gauge } from './families.ts'
 

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
-import type { Instruments, Observer, Tracer } from '../observer.ts'
+import type { Instruments, Observer, Tracer } from '../process/observer.ts'
 import { aggregateForWorkers, scrapeThroughStarter } from './cluster.ts'
 import {
   type EmbeddedSource,

@@ -7,7 +7,7 @@ import type {
   Overload,
   RequestEnd,
   RetentionKind,
-} from '../observer.ts'
+} from '../process/observer.ts'
 import { counters, gauge, histograms } from './families.ts'
 import type { Counter, Histogram } from './histogram.ts'
 

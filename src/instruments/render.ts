@@ -1,5 +1,5 @@
 import type { Metric, Registry } from '@prometheus-io/client'
-import { yieldIfDue } from '../event-loop.ts'
+import { yieldIfDue } from '../process/event-loop.ts'
 
 /** The samples that one step renders, which takes one to two milliseconds. */
 const samplesInAStep = 250

@@ -1,8 +1,8 @@
-import { refuse } from '../errors.ts'
 import type { Router } from '../http/pipeline/router.ts'
-import { Type } from '../json-schema.ts'
-import type { Instruments } from '../observer.ts'
+import type { Instruments } from '../process/observer.ts'
 import type { OpenRoute } from '../route/route.ts'
+import { refuse } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
 import { singleFlight } from './single-flight.ts'
 
 /** The OpenAPI entry of /metrics. */

@@ -21,9 +21,9 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import type { Config, Traces } from '../config.ts'
-import type { EndSpan, QueuedItem, RequestEnd, Tracer, Work } from '../observer.ts'
-import type { Signal } from '../signal.ts'
+import type { Config, Traces } from '../process/config.ts'
+import type { EndSpan, QueuedItem, RequestEnd, Tracer, Work } from '../process/observer.ts'
+import type { Signal } from '../process/signal.ts'
 
 export type Tracing = { tracer: Tracer; stop(): Promise<void> }
 

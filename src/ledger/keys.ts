@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } fr
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint, type JWK } from 'jose'
 import type { Database, Transaction } from '../db/db.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 import {
   insertLedgerKeySql,
   listLedgerKeysSql,

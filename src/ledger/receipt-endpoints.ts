@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
-import { personAddresses } from '../person-addresses.ts'
+import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
+import { personAddresses } from '../route/person-addresses.ts'
 import type { Route } from '../route/route.ts'
 import { answerReceipt } from './receipts.ts'
 import { consentReceipt, type ReceiptQuery, receiptQuery } from './schema.ts'

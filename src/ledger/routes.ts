@@ -1,7 +1,7 @@
-import type { Config } from '../config.ts'
-import { refuse } from '../errors.ts'
+import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { type Route, route } from '../route/route.ts'
+import { refuse } from '../values/errors.ts'
 import { proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
 import {
   checkpointText,

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { channels } from '../channels.ts'
-import { count, flag, ifTrue, number, Type, text, time, uuid } from '../json-schema.ts'
+import { channels } from '../values/channels.ts'
+import { count, flag, ifTrue, number, Type, text, time, uuid } from '../values/json-schema.ts'
 import receiptExample from './receipt-example.json' with { type: 'json' }
 
 const base64 = (description: string) =>

@@ -1,7 +1,7 @@
 import { attributeToJson, createAttribute } from '../attributes/attributes.ts'
 import { type DefinitionCall, throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import type { Scope } from '../scopes.ts'
+import type { Scope } from '../route/scopes.ts'
 import { mayRead, stackIdOf, undeclarable } from './observed.ts'
 import type { DeclareBody, ObservedType } from './schema.ts'
 import { countFittingSql } from './sql.ts'

@@ -2,7 +2,7 @@ import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import type { Scope } from '../scopes.ts'
+import type { Scope } from '../route/scopes.ts'
 import { type ObservedKey, type ObservedQuery, observedTypes } from './schema.ts'
 import { countObservedSql } from './sql.ts'
 

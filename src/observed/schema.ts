@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { attribute } from '../attributes/schema.ts'
-import { nullable, Type } from '../json-schema.ts'
 import { definitionDescription, definitionName } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 const owner = Type.String({ minLength: 1, description: '`people`, or the key of a stack.' })
 

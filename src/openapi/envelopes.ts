@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
-import { detail, type ErrorCode, errorStatuses } from '../errors.ts'
-import { Type } from '../json-schema.ts'
+import { detail, type ErrorCode, errorStatuses } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
 
 /** The envelope of a successful response around its `data`. */
 export const successEnvelope = (data: TSchema) => Type.Object({ status: Type.Literal('Success'), data })

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { padded } from '../../test/hostile/texts.ts'
 import { formats as texts } from '../../test/hostile/values.ts'
-import { readIfMatch } from '../entity-tag.ts'
-import { formats, isExternalId } from '../formats.ts'
-import { trim } from '../white-space.ts'
+import { readIfMatch } from '../route/entity-tag.ts'
+import { formats, isExternalId } from '../values/formats.ts'
+import { trim } from '../values/white-space.ts'
 import { ifMatchPattern, pathExternalId, patterns } from './patterns.ts'
 
 const samples: Record<string, { accepted: string[]; rejected: string[] }> = {

@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { ndjsonHeaders } from '../../test/support/lines.ts'
 import { useService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
-import { openApiDocument } from '../app.ts'
-import { loadConfig } from '../config.ts'
-import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { openApiDocument } from '../process/app.ts'
+import { loadConfig } from '../process/config.ts'
+import { profileFlags, profileTexts } from '../values/profile-fields.ts'
 import type { JsonSchema } from './shapes.ts'
 
 const document = openApiDocument({ config: loadConfig({}) })

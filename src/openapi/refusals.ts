@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../errors.ts'
 import { honorsIdempotencyKey, type OpenRoute, type Route } from '../route/route.ts'
+import type { ErrorCode } from '../values/errors.ts'
 import { errorEnvelope, errorExampleOf } from './envelopes.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { useOwnService } from '../../test/support/service.ts'
-import { openApiDocument } from '../app.ts'
+import { openApiDocument } from '../process/app.ts'
 
 const service = useOwnService()
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from 'typebox'
-import { mapSchema } from '../json-schema.ts'
+import { mapSchema } from '../values/json-schema.ts'
 import { patterns } from './patterns.ts'
 
 export type JsonSchema = { [keyword: string]: unknown }

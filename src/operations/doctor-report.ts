@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
-import type { Signal } from '../signal.ts'
+import type { Config } from '../process/config.ts'
+import type { Signal } from '../process/signal.ts'
 import { checkMachine, checkStorage, withoutOrganization } from './doctor/checks.ts'
 import { type Finding, type OrganizationFinding, ok, warning, wrong } from './doctor/finding.ts'
 import type { DoctorReportShape } from './schema.ts'

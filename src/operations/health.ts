@@ -1,13 +1,13 @@
 import { diskFullMessage, readOnlyMessage } from '../db/pg-errors.ts'
-import { readReadiness } from '../db/readiness.ts'
-import { refuse } from '../errors.ts'
+import { readReadiness } from '../db/servers/readiness.ts'
 import { success } from '../http/pipeline/reply.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import { singleFlight } from '../instruments/single-flight.ts'
-import { Type } from '../json-schema.ts'
+import { version } from '../process/version.ts'
 import type { OpenRoute } from '../route/route.ts'
-import { version } from '../version.ts'
+import { refuse } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
 
 /** Why a standby is not ready for reads, see {@link StandbyState}. */
 const standbyMessages = {

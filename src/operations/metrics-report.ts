@@ -1,4 +1,4 @@
-import type { Instruments } from '../observer.ts'
+import type { Instruments } from '../process/observer.ts'
 import { parseSamples, type Samples } from './samples.ts'
 import type { OperationsMetricsShape } from './schema.ts'
 

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../json-schema.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const total = (description: string) => Type.Integer({ minimum: 0, description })

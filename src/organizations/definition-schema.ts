@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { nullable, Type } from '../json-schema.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 import { type DefinitionSubject, definitionOperations } from './change-organization.ts'
 import { type Subject, subjects } from './logged-changes.ts'
 

@@ -1,7 +1,7 @@
-import type { AttributeRules, AttributeType } from '../attribute-rules.ts'
-import type { Channel } from '../channels.ts'
 import { type Context, contextOf, perOrganizationData, type Reading } from '../db/context.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
+import type { AttributeRules, AttributeType } from '../values/attribute-rules.ts'
+import type { Channel } from '../values/channels.ts'
 import { readDefinitionsSql, readSchemaVersionSql } from './definitions-sql.ts'
 
 /** The stack id of people in every table. Ids of record stacks begin at 1. */

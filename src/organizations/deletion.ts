@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../db/db.ts'
-import { refuse } from '../errors.ts'
+import { refuse } from '../values/errors.ts'
 import { deleteRowsSql, findDeletedSql, markDeletedSql, organizationTables } from './deletion-sql.ts'
 import { defaultOrganizationKey, findOrganization } from './organizations.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
-import type { Fault } from '../errors.ts'
+import type { Fault } from '../values/errors.ts'
 import { createOrganization, ensureDefaultOrganization, findOrganization, listOrganizations } from './organizations.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>

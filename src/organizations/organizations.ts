@@ -1,9 +1,9 @@
-import { channels } from '../channels.ts'
-import type { Limits } from '../config.ts'
 import type { Context } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
-import { refuse } from '../errors.ts'
-import type { Signal } from '../signal.ts'
+import type { Limits } from '../process/config.ts'
+import type { Signal } from '../process/signal.ts'
+import { channels } from '../values/channels.ts'
+import { refuse } from '../values/errors.ts'
 import type { ConsentType } from './definitions.ts'
 import { clientLimits, type OrganizationShape } from './schema.ts'
 import {

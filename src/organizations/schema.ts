@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { camelCase, defaultLimits, type Limits } from '../config.ts'
-import { Type } from '../json-schema.ts'
+import { camelCase, defaultLimits, type Limits } from '../process/config.ts'
+import { Type } from '../values/json-schema.ts'
 
 const count = Type.Integer({ minimum: 0 })
 

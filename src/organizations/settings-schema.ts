@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../json-schema.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 /** The languages that the pages of links exist in. */
 export const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const

@@ -6,7 +6,7 @@ import { useOwnService } from '../../test/support/service.ts'
 import { createShop, type Shop } from '../../test/support/shop.ts'
 import type { Statement } from '../db/db.ts'
 import { copyAllSql } from '../entities/read/read-sql.ts'
-import { appendConsentHistory } from '../entities/write/store-sql.ts'
+import { appendConsentHistory } from '../entities/write/store/store-sql.ts'
 import { deleteRowsSql, organizationTables } from './deletion-sql.ts'
 
 const service = useOwnService()

@@ -4,7 +4,7 @@ import { eachText } from '../../test/support/profile.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import type { Profile } from '../entities/entity-row.ts'
-import { plainColumns } from '../profile-fields.ts'
+import { plainColumns } from '../values/profile-fields.ts'
 
 const service = useService()
 const shop = useShop(service)

@@ -1,10 +1,10 @@
 import type { Static } from 'typebox'
-import { channels } from '../channels.ts'
-import type { Limits } from '../config.ts'
 import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
-import { nullable, Type } from '../json-schema.ts'
-import { flagFields, profileFlags, profileTexts, textFields } from '../profile-fields.ts'
+import type { Limits } from '../process/config.ts'
+import { channels } from '../values/channels.ts'
+import { nullable, Type } from '../values/json-schema.ts'
+import { flagFields, profileFlags, profileTexts, textFields } from '../values/profile-fields.ts'
 
 /** An element of `consents`: one answer to one purpose on one channel. */
 const consentAssignment = Type.Object(

@@ -1,15 +1,15 @@
+import { transferEndpoints } from '../bulk/endpoints.ts'
 import { historyEndpoints } from '../changes/endpoints.ts'
-import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
-import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import { cachedDefinitions, currentDefinitions } from '../organizations/definitions.ts'
+import type { Config } from '../process/config.ts'
+import { type EntitySchemas, readingEndpoints } from '../queries/pages/endpoints.ts'
 import type { Call } from '../route/call.ts'
 import type { Route } from '../route/route.ts'
 import { searchEndpoints } from '../search/endpoints.ts'
 import { findStack } from '../stacks/stacks.ts'
-import { transferEndpoints } from '../transfer/endpoints.ts'
 import { record, recordBody } from './schema.ts'
 
 /** The route table of records. `schemas` are the response schemas of both kinds of entity. */

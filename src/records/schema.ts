@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import type { Limits } from '../config.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
-import { nullable, Type } from '../json-schema.ts'
+import type { Limits } from '../process/config.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 /** Body of create, PUT and PATCH of a record. Every field is optional, and null clears it. */
 export function recordBody(limits: Limits) {

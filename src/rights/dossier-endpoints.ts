@@ -1,4 +1,4 @@
-import { personAddresses } from '../person-addresses.ts'
+import { personAddresses } from '../route/person-addresses.ts'
 import type { Route } from '../route/route.ts'
 import { answerDossier } from './dossier.ts'
 import { dossierLine } from './dossier-schema.ts'

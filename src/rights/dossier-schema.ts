@@ -2,8 +2,8 @@ import type { Static, TProperties } from 'typebox'
 import { change } from '../changes/schema.ts'
 import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
 import { entityFields } from '../entities/schema.ts'
-import { count, flag, nullable, number, Type, text, time, uuid } from '../json-schema.ts'
-import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { count, flag, nullable, number, Type, text, time, uuid } from '../values/json-schema.ts'
+import { profileFlags, profileTexts } from '../values/profile-fields.ts'
 import { otherHolders } from './erasure/erasure-schema.ts'
 
 const line = <Name extends string, Properties extends TProperties>(

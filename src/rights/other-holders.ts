@@ -1,6 +1,6 @@
 import { findOtherHoldersSql } from '../changes/people-sql.ts'
 import type { Reading } from '../db/context.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
 
 /** A response names at most this many. */
 const maxOtherHolders = 100

@@ -1,10 +1,10 @@
-import type { Config } from '../config.ts'
 import type { Context } from '../db/context.ts'
-import type { IfMatch } from '../entity-tag.ts'
-import type { Refusal } from '../errors.ts'
-import type { Release } from '../fair-pool.ts'
-import type { Signal } from '../signal.ts'
+import type { Config } from '../process/config.ts'
+import type { Release } from '../process/fair-pool.ts'
+import type { Signal } from '../process/signal.ts'
+import type { Refusal } from '../values/errors.ts'
 import type { Caller } from './caller.ts'
+import type { IfMatch } from './entity-tag.ts'
 import type { HandlerResult } from './result.ts'
 
 /** The `If-Match` and `Prefer` headers of a request. */

@@ -1,4 +1,4 @@
-import type { Scope } from '../scopes.ts'
+import type { Scope } from './scopes.ts'
 
 /** The authenticated caller of a request: its organization, the subject that the change log names, and its scopes. */
 export type Caller = Readonly<{

@@ -1,4 +1,4 @@
-import { yieldIfDue } from '../event-loop.ts'
+import { yieldIfDue } from '../process/event-loop.ts'
 import type { EnvelopeResult } from './result.ts'
 
 /** The elements of a long list are joined into pieces of at least this length. */

@@ -1,7 +1,7 @@
-import type { Config } from '../config.ts'
 import type { DatabasePool } from '../db/db.ts'
-import type { Refusal } from '../errors.ts'
-import type { Signal } from '../signal.ts'
+import type { Config } from '../process/config.ts'
+import type { Signal } from '../process/signal.ts'
+import type { Refusal } from '../values/errors.ts'
 
 /** A request for a page. The path names what it may see, so it needs no token of the API. */
 export type PageCall = {

@@ -1,4 +1,4 @@
-import type { Release } from '../fair-pool.ts'
+import type { Release } from '../process/fair-pool.ts'
 
 /**
  * The result of a handler: the payload of the success envelope, as data or as JSON text, in one piece or in several. `release` gives back

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
-import type { ErrorCode } from '../errors.ts'
-import { isWriting, type Scope } from '../scopes.ts'
+import type { ErrorCode } from '../values/errors.ts'
 import type { BatchCall, Call, FollowingCall, StreamingCall } from './call.ts'
 import type { HandlerResult, StreamResult } from './result.ts'
+import { isWriting, type Scope } from './scopes.ts'
 
 /** The check a path parameter must pass before the handler runs. A `count` is a number from 0, a `path` the rest of the path with its slashes. */
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'client_id' | 'number' | 'count' | 'path'

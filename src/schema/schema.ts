@@ -1,8 +1,8 @@
 import { attribute } from '../attributes/schema.ts'
 import { consent_type } from '../consents/schema.ts'
-import { Type } from '../json-schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
 import { stack } from '../stacks/schema.ts'
+import { Type } from '../values/json-schema.ts'
 
 /** All definitions of an organization. */
 export const schema = Type.Object(

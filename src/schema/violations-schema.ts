@@ -1,6 +1,6 @@
 import type { Static, TOptional, TSchema, TUnknown } from 'typebox'
-import { attributeRules, operandOf, type RuleName, ruleNames } from '../attribute-rules.ts'
-import { nullable, Type } from '../json-schema.ts'
+import { attributeRules, operandOf, type RuleName, ruleNames } from '../values/attribute-rules.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 /** The names of what a value can violate: its type, or a rule of its attribute. */
 const violationNames = ['type', ...ruleNames] as const

@@ -1,4 +1,3 @@
-import { noRules } from '../attribute-rules.ts'
 import { findAttribute } from '../attributes/attributes.ts'
 import type { PatternTime } from '../attributes/pattern.ts'
 import { brokenRules, coerceRules, findRuleFaults, isPresent, namesOfRules } from '../attributes/rules.ts'
@@ -6,9 +5,6 @@ import { valueFault } from '../attributes/values.ts'
 import type { Database } from '../db/db.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { claimOf, findHolders } from '../entities/write/unique.ts'
-import { pointer, refuse } from '../errors.ts'
-import { yieldIfDue } from '../event-loop.ts'
-import { isObjectId, isUuid } from '../formats.ts'
 import {
   type Attribute,
   currentDefinitions,
@@ -17,9 +13,13 @@ import {
   isRelationship,
   peopleStackId,
 } from '../organizations/definitions.ts'
+import { yieldIfDue } from '../process/event-loop.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { requireScope } from '../scopes.ts'
+import { requireScope } from '../route/scopes.ts'
+import { noRules } from '../values/attribute-rules.ts'
+import { pointer, refuse } from '../values/errors.ts'
+import { isObjectId, isUuid } from '../values/formats.ts'
 import {
   defaultViolations,
   proposableRules,

@@ -2,11 +2,11 @@ import { searchedKeys } from '../entities/indexes/search-index.ts'
 import { printEntity } from '../entities/read/entity-json.ts'
 import { readPortion } from '../entities/read/entity-reader.ts'
 import { labeler } from '../entities/read/labels.ts'
-import { type Detail, pointer, refuse } from '../errors.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { requireScope } from '../scopes.ts'
+import { requireScope } from '../route/scopes.ts'
+import { type Detail, pointer, refuse } from '../values/errors.ts'
 import {
   beginIndexes,
   digestOf,

@@ -1,7 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import { labels, pageSchema } from '../entities/schema.ts'
-import { nullable, Type } from '../json-schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 export const defaultSize = 20
 

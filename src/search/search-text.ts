@@ -1,8 +1,8 @@
 import { foldText, isOfPairs, searchedWordsOf } from '../entities/indexes/search-words.ts'
 import { emailKey } from '../entities/match-keys.ts'
-import { createValueRefusal, Fault, pointer } from '../errors.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
-import { mobileKey } from '../phone-numbers.ts'
+import { createValueRefusal, Fault, pointer } from '../values/errors.ts'
+import { mobileKey } from '../values/phone-numbers.ts'
 
 const maxCharacters = 200
 /** The words of a text are separated by white space, and have a letter or a digit. A phone number is one word. */

@@ -1,6 +1,6 @@
 import type { Context } from '../db/context.ts'
-import type { RelationshipLevel } from '../filters/membership.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import type { RelationshipLevel } from '../queries/plan/membership.ts'
 import {
   readBatchSql,
   readChecksSql,

@@ -1,7 +1,7 @@
-import { readMatchesOf } from '../filters/membership.ts'
 import type { Task } from '../followers/follower.ts'
 import { changeOrganization, ownAuthor } from '../organizations/change-organization.ts'
 import type { Definitions } from '../organizations/definitions.ts'
+import { readMatchesOf } from '../queries/plan/membership.ts'
 import { compareNext, firstId, lastId, type Membership, peoplePerSet } from './members.ts'
 import { setEvaluatedSql } from './sql.ts'
 import { conditionsAt, type TestedSegment } from './tested-segments.ts'

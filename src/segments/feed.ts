@@ -1,9 +1,9 @@
 import { computingRefusal } from '../changes/read-changes.ts'
 import type { FindSegments } from '../changes/selection.ts'
-import { Fault, pointer, refuse } from '../errors.ts'
-import { parseFilter } from '../filters/parse.ts'
-import { scopesOf } from '../filters/scopes.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import { parseFilter } from '../queries/grammar/parse.ts'
+import { scopesOf } from '../queries/grammar/scopes.ts'
+import { Fault, pointer, refuse } from '../values/errors.ts'
 import { throwIfBroken } from './segments.ts'
 import { readSegmentStartsSql } from './sql.ts'
 

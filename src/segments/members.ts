@@ -1,6 +1,6 @@
 import type { Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
-import { type Matches, readNextMatches } from '../filters/membership.ts'
+import { type Matches, readNextMatches } from '../queries/plan/membership.ts'
 import { deleteMembersSql, insertMembersSql, insertSegmentChangesSql, readMembersBetweenSql } from './sql.ts'
 import type { ConditionsAt } from './tested-segments.ts'
 

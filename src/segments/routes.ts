@@ -1,13 +1,13 @@
-import type { Limits } from '../config.ts'
-import { type Detail, Fault } from '../errors.ts'
-import type { EntitySchemas } from '../filters/endpoints.ts'
-import { filterEntities } from '../filters/handlers.ts'
-import { answerSchema } from '../filters/schema.ts'
-import { Type } from '../json-schema.ts'
 import { definitionCallOf, definitionWrite, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import type { Limits } from '../process/config.ts'
+import type { EntitySchemas } from '../queries/pages/endpoints.ts'
+import { filterEntities } from '../queries/pages/handlers.ts'
+import { answerSchema } from '../queries/schema.ts'
 import type { Call } from '../route/call.ts'
 import { type Route, route } from '../route/route.ts'
+import { type Detail, Fault } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
 import {
   newSegment,
   type SegmentBody,

@@ -1,6 +1,4 @@
 import type { Static } from 'typebox'
-import { type FilterBody, filterBody, nextCursor, warnings } from '../filters/schema.ts'
-import { Type } from '../json-schema.ts'
 import {
   definitionDescription,
   definitionKey,
@@ -8,6 +6,8 @@ import {
   listSchema,
   times,
 } from '../organizations/definition-schema.ts'
+import { type FilterBody, filterBody, nextCursor, warnings } from '../queries/schema.ts'
+import { Type } from '../values/json-schema.ts'
 
 const filter = Type.Record(Type.String(), Type.Unknown(), {
   description:

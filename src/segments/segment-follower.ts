@@ -1,8 +1,8 @@
 import { readHeadSql, segmentsFollowerName } from '../changes/sql.ts'
 import type { Transaction } from '../db/db.ts'
-import { readMatchesOf } from '../filters/membership.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
+import { readMatchesOf } from '../queries/plan/membership.ts'
 import { type Affected, affectedPeople, type Batch, defaultSourcesPerRead, readBatch } from './affected-people.ts'
 import { type ClockedSegment, type ClockMoves, logClockMoves, nextTickMs } from './clock.ts'
 import {

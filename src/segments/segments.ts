@@ -1,10 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { segmentsFollowerName } from '../changes/sql.ts'
-import { type Detail, Fault, refuse } from '../errors.ts'
-import { throwUnusedKeys, warningOf } from '../filters/handlers.ts'
-import { parseFilter } from '../filters/parse.ts'
-import { namesSegment } from '../filters/segment-names.ts'
-import { defaultSearchMs, findUnusedKeys } from '../filters/undeclared-keys.ts'
 import {
   changeDefinitions,
   type DefinitionCall,
@@ -13,7 +8,12 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import { parseFilter } from '../queries/grammar/parse.ts'
+import { namesSegment } from '../queries/grammar/segment-names.ts'
+import { defaultSearchMs, findUnusedKeys } from '../queries/grammar/undeclared-keys.ts'
+import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
 import type { Call } from '../route/call.ts'
+import { type Detail, Fault, refuse } from '../values/errors.ts'
 import type { SegmentBody, SegmentPatch } from './schema.ts'
 import { deleteSegmentSql, insertSegmentSql, insertSegmentsPositionSql, updateSegmentSql } from './sql.ts'
 

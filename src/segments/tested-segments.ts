@@ -1,8 +1,8 @@
-import { Fault } from '../errors.ts'
-import type { Condition } from '../filters/grammar.ts'
-import { hashOfCondition, type RelationshipLevel, relationshipLevels } from '../filters/membership.ts'
-import { type ParsedFilter, parseFilter } from '../filters/parse.ts'
 import { type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import type { Condition } from '../queries/grammar/grammar.ts'
+import { type ParsedFilter, parseFilter } from '../queries/grammar/parse.ts'
+import { hashOfCondition, type RelationshipLevel, relationshipLevels } from '../queries/plan/membership.ts'
+import { Fault } from '../values/errors.ts'
 
 /** A segment with a valid filter. `hash` stands for what the filter means. */
 export type TestedSegment = { segment: Segment; isRelative: boolean; hash: string }

@@ -1,6 +1,6 @@
-import { Type } from '../json-schema.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
-import { scopes } from '../scopes.ts'
+import { scopes } from '../route/scopes.ts'
+import { Type } from '../values/json-schema.ts'
 
 const id = Type.String({ format: 'uuid' })
 const name = Type.String({ description: 'The person or client that signed in: the actor in the change log.' })

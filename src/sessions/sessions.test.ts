@@ -3,7 +3,7 @@ import { codeFor, sendAsPage, signIn } from '../../test/support/browser-session.
 import { useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
-import { version } from '../version.ts'
+import { version } from '../process/version.ts'
 import { deleteExpired } from './sessions.ts'
 
 // Behind a proxy, a test can send its attempts from an address of its own.

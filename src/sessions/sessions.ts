@@ -1,12 +1,12 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { actorNameMessage, isActorName } from '../actor-names.ts'
 import type { Context } from '../db/context.ts'
 import type { Database, Transaction } from '../db/db.ts'
-import { createValueRefusal, Fault, refuse } from '../errors.ts'
-import { withUnseen } from '../invisible-characters.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
-import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../scopes.ts'
-import type { Signal } from '../signal.ts'
+import type { Signal } from '../process/signal.ts'
+import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../route/scopes.ts'
+import { actorNameMessage, isActorName } from '../values/actor-names.ts'
+import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { withUnseen } from '../values/invisible-characters.ts'
 import {
   deleteExpiredCodesSql,
   deleteExpiredSessionsSql,

@@ -1,10 +1,10 @@
 import { userInfo } from 'node:os'
-import { isActorName } from '../actor-names.ts'
-import type { Config } from '../config.ts'
-import { loopbackHosts } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { defaultOrganizationKey } from '../organizations/organizations.ts'
-import { scopes } from '../scopes.ts'
+import type { Config } from '../process/config.ts'
+import { loopbackHosts } from '../process/config.ts'
+import { scopes } from '../route/scopes.ts'
+import { isActorName } from '../values/actor-names.ts'
 import { createSignInCode } from './sessions.ts'
 
 type LinkRequest = { base: string; organizationKey: string; name: string; scope: string }

@@ -1,5 +1,5 @@
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
-import type { ProfileText } from '../profile-fields.ts'
+import type { ProfileText } from '../values/profile-fields.ts'
 
 /** A piece of a template: a literal text, or what it names: an attribute, or with `hop` an attribute of the target of a relationship. */
 export type LabelPart = string | { key: string; hop?: string }

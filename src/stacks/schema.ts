@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../json-schema.ts'
 import { definitionKey, definitionName, times } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 
 const kind = Type.Enum(['item', 'event'], {
   description: 'Records of an event stack are immutable. The kind never changes.',

@@ -1,4 +1,3 @@
-import { pointer, refuse } from '../errors.ts'
 import {
   changeDefinitions,
   type DefinitionCall,
@@ -9,6 +8,7 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleKey, type Stack } from '../organizations/definitions.ts'
+import { pointer, refuse } from '../values/errors.ts'
 import { findLabelFault, parseLabel } from './label.ts'
 import type { StackBody, StackPatch } from './schema.ts'
 import { insertStackSql, updateStackSql } from './sql.ts'

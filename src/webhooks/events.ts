@@ -1,9 +1,9 @@
 import { readScopes as subjectScopes } from '../changes/selection.ts'
-import { pointer } from '../errors.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { type ChangeEvent, type Operation, operationFacts, operations } from '../organizations/logged-changes.ts'
-import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { pointer } from '../values/errors.ts'
+import { profileFlags, profileTexts } from '../values/profile-fields.ts'
 
 /** The subjects of events with the scope that reads them. */
 const readScopes = { ...subjectScopes, consent: subjectScopes.person }

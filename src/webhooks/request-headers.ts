@@ -1,5 +1,5 @@
-import { pointer } from '../errors.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
+import { pointer } from '../values/errors.ts'
 
 /** Headers of the requests of a webhook: their values by their names in lower case. In a patch, null removes one. */
 export type RequestHeaders = Record<string, string>

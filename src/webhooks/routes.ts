@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { Config } from '../config.ts'
-import { Type } from '../json-schema.ts'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
+import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { type Route, route } from '../route/route.ts'
+import { Type } from '../values/json-schema.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
 import {
   type DeliveriesQuery,

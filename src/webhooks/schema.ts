@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../json-schema.ts'
 import { listSchema, times } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../values/json-schema.ts'
 import { allEvents, eventPattern, eventSubjects } from './events.ts'
 import { maxHeaders, maxValueCharacters } from './request-headers.ts'
 import { maxCounted } from './sql.ts'

@@ -1,7 +1,7 @@
 import { isIPv6, type LookupFunction } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
-import { version } from '../version.ts'
+import { version } from '../process/version.ts'
 import { type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { type RequestHeaders, withoutValues } from './request-headers.ts'
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Context, Reading } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
-import { pointer, refuse } from '../errors.ts'
 import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
@@ -9,9 +8,10 @@ import {
   type Locked,
   ownAuthor,
 } from '../organizations/change-organization.ts'
+import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
-import { requireScope } from '../scopes.ts'
-import type { Signal } from '../signal.ts'
+import { requireScope } from '../route/scopes.ts'
+import { pointer, refuse } from '../values/errors.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { scopesOf, throwIfUnknown } from './events.ts'
 import { namesAfter, readHeaders, requireSameOrigin } from './request-headers.ts'

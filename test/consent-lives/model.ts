@@ -1,5 +1,5 @@
-import type { Channel } from '../../src/channels.ts'
 import { methods } from '../../src/consents/evidence.ts'
+import type { Channel } from '../../src/values/channels.ts'
 
 /** A purpose on a channel, as the organization of the test declares it. */
 export type Purpose = {

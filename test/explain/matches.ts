@@ -1,6 +1,6 @@
 import { it } from 'vitest'
 import { readPageByKey } from '../../src/entities/read/read-sql.ts'
-import { findMatchesSql } from '../../src/entities/write/load-sql.ts'
+import { findMatchesSql } from '../../src/entities/write/load/load-sql.ts'
 import { expectReads, type Knowledge } from './explain.ts'
 import { related, type World } from './world.ts'
 

@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { everything, segmentValuesOf } from '../../src/changes/selection.ts'
 import { readSegmentChangesSql } from '../../src/changes/sql.ts'
 import type { Statement, Transaction } from '../../src/db/db.ts'
-import { readMatchesOf, readNextMatches } from '../../src/filters/membership.ts'
-import { parseFilter } from '../../src/filters/parse.ts'
+import { parseFilter } from '../../src/queries/grammar/parse.ts'
+import { readMatchesOf, readNextMatches } from '../../src/queries/plan/membership.ts'
 import { deleteMembershipsSql, insertSegmentChecksSql } from '../../src/rights/erasure/erased-tables-sql.ts'
 import {
   deleteMembersSql,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openApiDocument } from '../../src/app.ts'
+import { openApiDocument } from '../../src/process/app.ts'
 import { useOwnService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { openApiDocument } from '../../src/app.ts'
+import { openApiDocument } from '../../src/process/app.ts'
 import { sealLedgers } from '../support/ledger.ts'
 import { isWhole } from '../support/runs.ts'
 import { useOwnService } from '../support/service.ts'

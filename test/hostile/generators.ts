@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { noRules } from '../../src/attribute-rules.ts'
 import { matchKinds } from '../../src/entities/write-request.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
+import { noRules } from '../../src/values/attribute-rules.ts'
 import { orderFilters, personFilters } from '../support/filter-generators.ts'
 import type { Operation } from './operations.ts'
 import { external_id, freeKey, json, padded, text, trimStrings } from './texts.ts'

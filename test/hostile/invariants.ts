@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ruleNames } from '../../src/attribute-rules.ts'
+import { ruleNames } from '../../src/values/attribute-rules.ts'
 import type { WireChange } from '../support/changes.ts'
 import { dryRunOf, findDefinitionMismatch, findDryRunMismatch, type WireDryRun } from '../support/dry-runs.ts'
 import { ndjsonType } from './operations.ts'

@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../src/errors.ts'
-import { pointer } from '../../src/errors.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
+import type { ErrorCode } from '../../src/values/errors.ts'
+import { pointer } from '../../src/values/errors.ts'
 import { resolveSchema, type Schema, typesOf } from './operations.ts'
 
 type Values = Record<string, unknown>

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isListEdit } from '../../src/attributes/list-edit.ts'
-import { plainColumns } from '../../src/profile-fields.ts'
+import { plainColumns } from '../../src/values/profile-fields.ts'
 import { trimStrings } from './texts.ts'
 
 type Values = Record<string, unknown>

@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:http'
-import { parseExactly } from '../../src/parse-json.ts'
+import { parseExactly } from '../../src/values/parse-json.ts'
 import type { Reply, Service } from '../support/service.ts'
 import { ndjsonType } from './operations.ts'
 

@@ -1,7 +1,7 @@
 import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isActorName } from '../../src/actor-names.ts'
+import { isActorName } from '../../src/values/actor-names.ts'
 import { useOwnService } from '../support/service.ts'
 import { hostileStrings, positions } from './positions.ts'
 import { createSender, type Sender } from './sender.ts'

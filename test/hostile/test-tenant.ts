@@ -1,5 +1,5 @@
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
-import { scopes } from '../../src/scopes.ts'
+import { scopes } from '../../src/route/scopes.ts'
 import { startSession } from '../../src/sessions/sessions.ts'
 import { follow } from '../support/followers.ts'
 import { ndjsonHeaders } from '../support/lines.ts'

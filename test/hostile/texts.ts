@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { hasInvisible } from '../../src/invisible-characters.ts'
+import { hasInvisible } from '../../src/values/invisible-characters.ts'
 
 /** A selection of Unicode White_Space characters, which kith trims (docs/api.md). */
 const whiteSpace = ['\t', '\n', '\v', '\f', '\r', ' ', '\u0085', '\u00a0', '\u1680', '\u2003', '\u2028', '\u3000']

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { afterEach, expect, it } from 'vitest'
 import { createClient } from '../../client/index.ts'
-import { version } from '../../src/version.ts'
+import { version } from '../../src/process/version.ts'
 import { runInProcess } from '../support/command.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { endProcesses, launch, makeDataFolder, terminate } from '../support/process.ts'

@@ -1,5 +1,5 @@
 import { awaitPipelined, statement, type Transaction } from '../../src/db/db.ts'
-import { insertAliases } from '../../src/entities/write/aliases.ts'
+import { insertAliases } from '../../src/entities/write/store/aliases.ts'
 import type { Organization, Service } from './service.ts'
 
 type Owner = Pick<Organization, 'id'>

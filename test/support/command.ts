@@ -10,7 +10,7 @@ import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll } from 'vitest'
-import { quote } from '../../src/welcome.ts'
+import { quote } from '../../src/process/welcome.ts'
 
 const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 

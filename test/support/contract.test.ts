@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { openApiDocument } from '../../src/app.ts'
-import { loadConfig } from '../../src/config.ts'
+import { openApiDocument } from '../../src/process/app.ts'
+import { loadConfig } from '../../src/process/config.ts'
 import { createContractCheck, templateOf } from './contract.ts'
 
 const check = createContractCheck(() => openApiDocument({ config: loadConfig({}) }))

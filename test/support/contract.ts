@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { formats } from '../../src/formats.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
+import { formats } from '../../src/values/formats.ts'
 
 /** A response of the service, as a test received it. */
 export type ReceivedResponse = {

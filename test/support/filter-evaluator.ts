@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Question } from '../../src/consents/answers.ts'
-import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
-import { mobileKey } from '../../src/phone-numbers.ts'
+import { isDate, isDateTime } from '../../src/values/formats.ts'
+import { mobileKey } from '../../src/values/phone-numbers.ts'
 
 /** An entity, and the ids of its link targets by attribute. */
 export type StoredEntity = {

@@ -1,5 +1,5 @@
-import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
+import { isDate, isDateTime } from '../../src/values/formats.ts'
 import { eachFlag, eachText, kindOfText } from './profile.ts'
 
 type Values = Record<string, unknown>

@@ -1,8 +1,8 @@
 import { contextOf } from '../../src/db/context.ts'
 import type { Database } from '../../src/db/db.ts'
 import { idsOfPage } from '../../src/entities/read/entity-json.ts'
-import { type FilteredPage, type PageRequest, readFilteredPage } from '../../src/filters/page.ts'
-import type { FilterOptions } from '../../src/filters/reading.ts'
+import { type FilteredPage, type PageRequest, readFilteredPage } from '../../src/queries/pages/page.ts'
+import type { FilterOptions } from '../../src/queries/plan/reading.ts'
 
 /** Reads a page as a request does, with the ids of its entities. */
 export async function readPageIds(

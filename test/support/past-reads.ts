@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { parseExactly } from '../../src/parse-json.ts'
+import { parseExactly } from '../../src/values/parse-json.ts'
 import { linesFrom, ndjsonHeaders } from './lines.ts'
 import { nextMillisecond } from './moments.ts'
 import type { Service } from './service.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
-import { type ProfileText, profileTexts } from '../../src/profile-fields.ts'
+import { type ProfileText, profileTexts } from '../../src/values/profile-fields.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { follow } from './followers.ts'
 import { sealLedgers } from './ledger.ts'

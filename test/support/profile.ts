@@ -1,4 +1,10 @@
-import { type ProfileFlag, type ProfileText, profileFlags, profileTexts, textFields } from '../../src/profile-fields.ts'
+import {
+  type ProfileFlag,
+  type ProfileText,
+  profileFlags,
+  profileTexts,
+  textFields,
+} from '../../src/values/profile-fields.ts'
 
 const each = <Name extends string, Value>(names: readonly Name[], create: (name: Name) => Value) =>
   Object.fromEntries(names.map(name => [name, create(name)])) as Record<Name, Value>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openApiDocument } from '../../src/app.ts'
+import { openApiDocument } from '../../src/process/app.ts'
 import { operationsOf } from '../hostile/operations.ts'
 import { planOf, requestOf } from '../hostile/requests.ts'
 import { fuzzSeed } from '../hostile/seed.ts'

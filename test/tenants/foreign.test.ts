@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { routeTable } from '../../src/app.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
+import { routeTable } from '../../src/process/app.ts'
 import type { Route } from '../../src/route/route.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { readDigest } from '../hostile/test-tenant.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openApiDocument } from '../../src/app.ts'
+import { openApiDocument } from '../../src/process/app.ts'
 import { type Operation, operationsOf, resolveSchema, type Schema } from '../hostile/operations.ts'
 import { createSender, type Sender } from '../hostile/sender.ts'
 import { createTestTenant, readDigest, type TestTenant } from '../hostile/test-tenant.ts'

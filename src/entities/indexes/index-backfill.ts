@@ -1,10 +1,10 @@
-import type { AttributeType } from '../../attribute-rules.ts'
 import { type Context, contextOf, perOrganizationData } from '../../db/context.ts'
 import { type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
-import type { Signal } from '../../signal.ts'
+import type { Signal } from '../../process/signal.ts'
+import type { AttributeType } from '../../values/attribute-rules.ts'
 import { type Indexed, termsOf } from './index-keys.ts'
 import {
   advanceFillSql,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { instantOf, numericOf } from '../../instant.ts'
+import { instantOf, numericOf } from '../../values/instant.ts'
 import { kindBounds, prefixBounds, termOf, termsOf } from './index-keys.ts'
 
 const byteOrder = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

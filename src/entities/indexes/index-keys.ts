@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { AttributeType } from '../../attribute-rules.ts'
-import { isDate, isDateTime } from '../../formats.ts'
-import { instantOf } from '../../instant.ts'
 import type { Attribute } from '../../organizations/definitions.ts'
+import type { AttributeType } from '../../values/attribute-rules.ts'
+import { isDate, isDateTime } from '../../values/formats.ts'
+import { instantOf } from '../../values/instant.ts'
 
 /** A row of `terms`, without its organization. */
 export type Term = { index_id: number; value: string; entity_id: string }

@@ -1,10 +1,10 @@
 import type { Context } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
-import { yieldIfDue } from '../../event-loop.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
-import { mobileKey } from '../../phone-numbers.ts'
-import type { Signal } from '../../signal.ts'
+import { yieldIfDue } from '../../process/event-loop.ts'
+import type { Signal } from '../../process/signal.ts'
+import { mobileKey } from '../../values/phone-numbers.ts'
 import {
   advancePhoneKeysSql,
   insertPhoneChecksSql,

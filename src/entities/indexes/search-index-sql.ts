@@ -1,5 +1,5 @@
 import { statement } from '../../db/db.ts'
-import { wordColumns } from '../../profile-fields.ts'
+import { wordColumns } from '../../values/profile-fields.ts'
 
 /** The name of the follower that indexes the words. An erasure locks its row, so that no word of the person comes back. */
 export const searchFollowerName = 'search'

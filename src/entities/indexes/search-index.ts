@@ -2,7 +2,7 @@ import type { Within } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import type { Follower, Progress, Task } from '../../followers/follower.ts'
 import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { phoneColumns, wordColumns } from '../../profile-fields.ts'
+import { phoneColumns, wordColumns } from '../../values/profile-fields.ts'
 import { analyzeEntitiesSql } from './index-keys-sql.ts'
 import {
   advanceSearchIndexSql,

@@ -1,5 +1,5 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
-import { type ProfileFlag, type ProfileText, profileFlags, profileTexts } from '../../profile-fields.ts'
+import { type ProfileFlag, type ProfileText, profileFlags, profileTexts } from '../../values/profile-fields.ts'
 
 export type SortTime = 'created_at' | 'updated_at'
 

@@ -1,5 +1,5 @@
 import { statement } from '../../db/db.ts'
-import { profileFlags, profileTexts } from '../../profile-fields.ts'
+import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
 
 /** The number of first characters of a text that a sort term depends on, `prefixCharacters` of index-keys.ts. */
 const firstCharacters = 64

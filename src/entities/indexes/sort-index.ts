@@ -2,7 +2,7 @@ import type { Context } from '../../db/context.ts'
 import { isLockTimeout } from '../../db/pg-errors.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import type { Definitions, SortIndex } from '../../organizations/definitions.ts'
-import type { Signal } from '../../signal.ts'
+import type { Signal } from '../../process/signal.ts'
 import { sortFieldOf } from './sort-field.ts'
 import { announceSortIndexSql, createSortIndexSql } from './sort-index-sql.ts'
 

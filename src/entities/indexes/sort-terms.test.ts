@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AttributeType } from '../../attribute-rules.ts'
+import type { AttributeType } from '../../values/attribute-rules.ts'
 import { compareByCodePoint, noValueTerm, sortTermOf } from './sort-terms.ts'
 
 const byBytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))

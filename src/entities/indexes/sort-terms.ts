@@ -1,5 +1,5 @@
-import type { AttributeType } from '../../attribute-rules.ts'
-import { isDateTime } from '../../formats.ts'
+import type { AttributeType } from '../../values/attribute-rules.ts'
+import { isDateTime } from '../../values/formats.ts'
 import { firstCharacters, termOf } from './index-keys.ts'
 
 /** The sort term of an entity without a value, and of one with an array or object. It is greater than all others. */

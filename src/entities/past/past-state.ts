@@ -1,11 +1,11 @@
 import type { LoggedLinks } from '../../changes/link-names.ts'
-import type { Channel } from '../../channels.ts'
 import { type Answers, answerKey } from '../../consents/answers.ts'
 import type { Method } from '../../consents/evidence.ts'
 import type { Reading } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
 import type { Operation } from '../../organizations/logged-changes.ts'
+import type { Channel } from '../../values/channels.ts'
 import { readTargetsSql } from '../bearers-sql.ts'
 import { type Columns, eachOnce, type Target } from '../entity-row.ts'
 import {

@@ -1,7 +1,7 @@
 import type { Context } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { type Definitions, definitionsAt, peopleStackId } from '../../organizations/definitions.ts'
-import type { Signal } from '../../signal.ts'
+import type { Signal } from '../../process/signal.ts'
 import { printEntity } from './entity-json.ts'
 import { type Count, maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
 import { readProjectedPortion } from './projected-portion.ts'

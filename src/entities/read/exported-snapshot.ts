@@ -1,8 +1,8 @@
 import type { Database } from '../../db/db.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { openSnapshot, type Snapshot } from '../../db/snapshot.ts'
-import { throwBusy } from '../../errors.ts'
-import { FairPool } from '../../fair-pool.ts'
+import { FairPool } from '../../process/fair-pool.ts'
+import { throwBusy } from '../../values/errors.ts'
 
 /**
  * An export, a dossier or a stream of groups holds a connection with a snapshot for as long as its client reads. One organization may hold

@@ -7,8 +7,8 @@ import {
   isRelationship,
   peopleStackId,
 } from '../../organizations/definitions.ts'
+import type { Signal } from '../../process/signal.ts'
 import type { Call } from '../../route/call.ts'
-import type { Signal } from '../../signal.ts'
 import {
   fillLabel,
   type LabelPart,

@@ -1,6 +1,6 @@
 import type { Context } from '../../db/context.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
-import type { Signal } from '../../signal.ts'
+import type { Signal } from '../../process/signal.ts'
 import type { Projection } from './projection.ts'
 import { findEntitySql, findPersonByAnyIdentifier } from './read-sql.ts'
 

@@ -1,5 +1,5 @@
 import { type Database, shape } from '../../db/db.ts'
-import type { Signal } from '../../signal.ts'
+import type { Signal } from '../../process/signal.ts'
 import { type Projection, pickedKeys } from './projection.ts'
 import { portion, rowTextOfMembers } from './read-sql.ts'
 

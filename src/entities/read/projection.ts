@@ -1,6 +1,6 @@
-import { type Detail, pointer, refuse } from '../../errors.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
-import { profileFlags, profileTexts } from '../../profile-fields.ts'
+import { type Detail, pointer, refuse } from '../../values/errors.ts'
+import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
 import { linksByIdBit, memberBits } from './read-sql.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { type AddressKey, peopleWithKey } from '../../changes/people-sql.ts'
 import { type Statement, statement } from '../../db/db.ts'
-import { profileFlags, profileTexts } from '../../profile-fields.ts'
+import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
 
 // Reads return each row as text. PostgreSQL prints it in 2.8 µs, and `entity-json.ts` converts it to JSON in 1 µs.
 // Building the JSON in PostgreSQL took 7.5 µs per row by concatenation, and a quarter more with row_to_json.

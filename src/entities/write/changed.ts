@@ -3,9 +3,9 @@ import type { StoredResponse } from '../../route/call.ts'
 import type { EntityRow } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
 import { fieldsByKey, matchKeys } from '../match-keys.ts'
-import { type Change, type Decision, idOfDecision } from './decide.ts'
-import { erasableValues } from './erasable-values.ts'
-import type { Loaded } from './loaded.ts'
+import { type Change, type Decision, idOfDecision } from './decide/decide.ts'
+import { erasableValues } from './decide/erasable-values.ts'
+import type { Loaded } from './load/loaded.ts'
 import {
   type Item,
   type Name,

@@ -1,9 +1,13 @@
 import { type GivenEdit, givenEdit, ListEdit, readListEdit } from '../../attributes/list-edit.ts'
 import type { PatternTime } from '../../attributes/pattern.ts'
+import {
+  looksInternal,
+  normalizeEdit,
+  normalizeRelationship,
+  type TargetKind,
+} from '../../attributes/relationships/normalize.ts'
 import { isPresent, ruleFault } from '../../attributes/rules.ts'
 import { coerceValue, valueFault } from '../../attributes/values.ts'
-import { type Detail, pointer } from '../../errors.ts'
-import { yieldIfDue } from '../../event-loop.ts'
 import {
   type Attribute,
   type Definitions,
@@ -11,8 +15,9 @@ import {
   isRelationship,
   peopleStackId,
 } from '../../organizations/definitions.ts'
-import { mobileKey } from '../../phone-numbers.ts'
-import { looksInternal, normalizeEdit, normalizeRelationship, type TargetKind } from '../../relationships/normalize.ts'
+import { yieldIfDue } from '../../process/event-loop.ts'
+import { type Detail, pointer } from '../../values/errors.ts'
+import { mobileKey } from '../../values/phone-numbers.ts'
 import { uuidOfRecord } from '../identifiers.ts'
 import { emailKey } from '../match-keys.ts'
 import type { EntityBody, MatchKind, Write } from '../write-request.ts'

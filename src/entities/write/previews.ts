@@ -1,8 +1,8 @@
 import { answerChanges, answerChangesToJson } from '../../consents/answer-changes.ts'
-import { yieldIfDue } from '../../event-loop.ts'
 import { type Definitions, peopleKey, peopleStackId } from '../../organizations/definitions.ts'
+import { yieldIfDue } from '../../process/event-loop.ts'
 import type { WritePreview } from '../write-request.ts'
-import type { Change } from './decide.ts'
+import type { Change } from './decide/decide.ts'
 import type { Item } from './plan.ts'
 import type { Accepted, DecidedRound } from './round.ts'
 

@@ -1,15 +1,15 @@
 import type { Reading } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
-import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { Fault } from '../../values/errors.ts'
 import type { Write } from '../write-request.ts'
-import { profileChanges } from './decide.ts'
-import { erasableValues, erasedRefusal, type Giving } from './erasable-values.ts'
-import { readTombstonesBeforeSql, readTombstonesSql } from './load-sql.ts'
-import { type Loaded, rowOf } from './loaded.ts'
+import { profileChanges } from './decide/decide.ts'
+import { erasableValues, erasedRefusal, type Giving } from './decide/erasable-values.ts'
+import { readTombstonesBeforeSql, readTombstonesSql } from './load/load-sql.ts'
+import { type Loaded, rowOf } from './load/loaded.ts'
 import { addressedName, type Item, nameKey } from './plan.ts'
 import type { DecidedRound } from './round.ts'
-import { deleteTombstonesSql } from './store-sql.ts'
+import { deleteTombstonesSql } from './store/store-sql.ts'
 
 /**
  * Read stage: returns those of the values which items may give to somebody that belonged to an erased person. Without an erasure in the

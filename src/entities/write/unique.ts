@@ -1,11 +1,11 @@
 import type { Reading } from '../../db/context.ts'
-import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { type IndexedAttribute, peopleStackId } from '../../organizations/definitions.ts'
+import { createRefusal, type Detail, pointer, type Refusal } from '../../values/errors.ts'
 import type { Target } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { termOf } from '../indexes/index-keys.ts'
 import type { Write } from '../write-request.ts'
-import { findHoldersSql } from './load-sql.ts'
+import { findHoldersSql } from './load/load-sql.ts'
 
 /** A value of a unique attribute, which one entity may have. `key` is a map key: different from that of any name. */
 export type Claim = { attribute: IndexedAttribute; value: unknown; term: string; key: string }

@@ -8,13 +8,13 @@ import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from 
 import { unlimitedRowBytes } from '../read/pagination.ts'
 import { type Decided, type Done, isCompleting, type KeyedOutcome, type WritePreview } from '../write-request.ts'
 import { Changed } from './changed.ts'
-import { type DecisionLimits, idOfDecision } from './decide.ts'
-import { load } from './load.ts'
-import type { Loaded } from './loaded.ts'
+import { type DecisionLimits, idOfDecision } from './decide/decide.ts'
+import { load } from './load/load.ts'
+import type { Loaded } from './load/loaded.ts'
 import { type Item, planItems } from './plan.ts'
 import type { Previews } from './previews.ts'
 import { type DecidedRound, decideRound } from './round.ts'
-import { storeRound } from './store.ts'
+import { storeRound } from './store/store.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 

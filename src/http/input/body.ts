@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { Limits } from '../../config.ts'
-import { createRefusal, Fault } from '../../errors.ts'
+import type { Limits } from '../../process/config.ts'
+import { createRefusal, Fault } from '../../values/errors.ts'
 
 const tooLarge = new Fault(
   createRefusal('invalid_parameter', 'The body is too large.', {

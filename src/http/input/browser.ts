@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { Config } from '../../config.ts'
-import { refuse } from '../../errors.ts'
+import type { Config } from '../../process/config.ts'
+import { refuse } from '../../values/errors.ts'
 
 /** The cookie of a session of the console. A browser takes the second one only over TLS, and from no other host of the domain. */
 const sessionName = 'kith_session'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Fault } from '../../errors.ts'
+import type { Fault } from '../../values/errors.ts'
 import { takeDryRun } from './query.ts'
 
 const pair = fc

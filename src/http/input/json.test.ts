@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Fault, type Refusal } from '../../errors.ts'
-import { readsBackEqual } from '../../scalars.ts'
+import { Fault, type Refusal } from '../../values/errors.ts'
+import { readsBackEqual } from '../../values/scalars.ts'
 import { parseJson, parseLargeJson } from './json.ts'
 
 const limits = { jsonDepth: 32, jsonMembers: 10_000, bodyBytes: 1_048_576 }

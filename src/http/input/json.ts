@@ -1,8 +1,8 @@
-import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } from '../../errors.ts'
-import { yieldIfDue } from '../../event-loop.ts'
-import { findUnseen } from '../../invisible-characters.ts'
-import { parseExactly } from '../../parse-json.ts'
-import { readsBackEqual } from '../../scalars.ts'
+import { yieldIfDue } from '../../process/event-loop.ts'
+import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } from '../../values/errors.ts'
+import { findUnseen } from '../../values/invisible-characters.ts'
+import { parseExactly } from '../../values/parse-json.ts'
+import { readsBackEqual } from '../../values/scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
 type JsonLimits = { jsonDepth: number }

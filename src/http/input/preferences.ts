@@ -1,6 +1,6 @@
-import { type IfMatch, ifMatchMessage, readIfMatch } from '../../entity-tag.ts'
-import { refuse } from '../../errors.ts'
 import type { Preferences } from '../../route/call.ts'
+import { type IfMatch, ifMatchMessage, readIfMatch } from '../../route/entity-tag.ts'
+import { refuse } from '../../values/errors.ts'
 
 /** Most requests have neither header. */
 const noPreferences: Preferences = Object.freeze({

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Fault } from '../../errors.ts'
-import { Type } from '../../json-schema.ts'
+import { Fault } from '../../values/errors.ts'
+import { Type } from '../../values/json-schema.ts'
 import { coerce, parseQuery } from './query.ts'
 
 const limits = { jsonDepth: 32 }

@@ -1,5 +1,5 @@
-import { pointer, refuse } from '../../errors.ts'
-import { coerceText } from '../../scalars.ts'
+import { pointer, refuse } from '../../values/errors.ts'
+import { coerceText } from '../../values/scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
 type Node = Map<string, Node | string>

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Limits } from '../../config.ts'
-import { createRefusal, Fault, refuse } from '../../errors.ts'
+import type { Limits } from '../../process/config.ts'
 import type { Route } from '../../route/route.ts'
+import { createRefusal, Fault, refuse } from '../../values/errors.ts'
 
 /**
  * Normalizes a request target. The router, the parameters and the refusals share the result. The usual form is returned

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Fault, type Refusal } from '../../errors.ts'
-import { trim } from '../../white-space.ts'
+import { Fault, type Refusal } from '../../values/errors.ts'
+import { trim } from '../../values/white-space.ts'
 import { checkText, keyFault, trimAndCheck } from './trim.ts'
 
 const limits = { stringBytes: 65_536, keyBytes: 150 }

@@ -1,6 +1,6 @@
-import { pointer, refuse } from '../../errors.ts'
-import { yieldIfDue } from '../../event-loop.ts'
-import { trim } from '../../white-space.ts'
+import { yieldIfDue } from '../../process/event-loop.ts'
+import { pointer, refuse } from '../../values/errors.ts'
+import { trim } from '../../values/white-space.ts'
 
 /** Why a text cannot be stored as sent; undefined if it can. */
 export function textFault(text: string): string | undefined {

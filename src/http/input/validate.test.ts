@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import type { TSchema } from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { Fault, type Refusal } from '../../errors.ts'
-import { Type } from '../../json-schema.ts'
+import { Fault, type Refusal } from '../../values/errors.ts'
+import { Type } from '../../values/json-schema.ts'
 import { compile } from './validate.ts'
 
 const nullable = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))

@@ -1,10 +1,10 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import type { TSchema } from 'typebox'
-import { type ErrorCode, pointer, refuse } from '../../errors.ts'
-import { formats } from '../../formats.ts'
-import { withUnseen } from '../../invisible-characters.ts'
-import { mapSchema } from '../../json-schema.ts'
+import { type ErrorCode, pointer, refuse } from '../../values/errors.ts'
+import { formats } from '../../values/formats.ts'
+import { withUnseen } from '../../values/invisible-characters.ts'
+import { mapSchema } from '../../values/json-schema.ts'
 
 const maxDetails = 100
 

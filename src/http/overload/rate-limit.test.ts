@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Reply, type Send, type Service, startService, useOwnService } from '../../../test/support/service.ts'
 import { openDatabase, statement } from '../../db/db.ts'
-import type { Fault } from '../../errors.ts'
 import type { Caller } from '../../route/caller.ts'
+import type { Fault } from '../../values/errors.ts'
 import { createRateLimiter } from './rate-limit.ts'
 
 const limited = (replies: Reply[]) => replies.filter(({ status }) => status === 429)

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { BurstyRateLimiter, RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { networkOf } from '../../auth/login-throttle.ts'
-import type { Budget, Rates } from '../../config.ts'
 import { type Database, statement } from '../../db/db.ts'
-import { createRefusal, Fault } from '../../errors.ts'
+import type { Budget, Rates } from '../../process/config.ts'
 import type { Caller } from '../../route/caller.ts'
+import { createRefusal, Fault } from '../../values/errors.ts'
 
 type BudgetName = 'read' | 'write' | 'page'
 

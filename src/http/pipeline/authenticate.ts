@@ -1,6 +1,6 @@
 import type { CallerSession } from '../../auth/sessions.ts'
-import { refuse } from '../../errors.ts'
 import type { Caller } from '../../route/caller.ts'
+import { refuse } from '../../values/errors.ts'
 import { readSessionCookies, requireSameOrigin } from '../input/browser.ts'
 import { clientAddress } from '../input/request-head.ts'
 import type { Exchange } from './exchange.ts'

@@ -1,5 +1,5 @@
-import type { Config } from '../../config.ts'
 import { contextOf } from '../../db/context.ts'
+import type { Config } from '../../process/config.ts'
 import type { Call, Following, StreamState } from '../../route/call.ts'
 import type { Caller } from '../../route/caller.ts'
 import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '../input/bind.ts'

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { Context } from '../../db/context.ts'
-import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
 import { keyedTransaction } from '../../idempotency/keyed-transaction.ts'
 import { type Call, type Keyed, type StoredResponse, sequenceHeader, type Written } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
+import { type Detail, type ErrorCode, Fault, refuse } from '../../values/errors.ts'
 import { payloadToJson, refusalOf } from './reply.ts'
 
 const maxKeyCharacters = 255

@@ -3,7 +3,7 @@ import { limitVariable } from '../../../test/support/limit-variable.ts'
 import { exchange, openSocket, parseResponse } from '../../../test/support/process.ts'
 import { startService, useOwnService } from '../../../test/support/service.ts'
 import { useSharedShop } from '../../../test/support/shop.ts'
-import { type Limits, loadConfig } from '../../config.ts'
+import { type Limits, loadConfig } from '../../process/config.ts'
 
 /** Limits that are small enough to reach, each with its own number. */
 const small = {

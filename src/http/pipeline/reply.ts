@@ -1,5 +1,5 @@
 import { unavailability } from '../../db/pg-errors.ts'
-import { createRefusal, type ErrorCode, Fault, type Refusal } from '../../errors.ts'
+import { createRefusal, type ErrorCode, Fault, type Refusal } from '../../values/errors.ts'
 
 const [opening, closing] = ['{"status":"Success","data":', '}']
 

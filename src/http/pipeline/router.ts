@@ -1,5 +1,5 @@
 import createFindMyWay, { type HTTPMethod } from 'find-my-way'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../process/config.ts'
 import type { Route } from '../../route/route.ts'
 import type { OpenEndpoint } from './exchange.ts'
 import { createEndpoint, type RowEndpoint } from './row-endpoint.ts'

@@ -1,8 +1,8 @@
-import { createRefusal, Fault } from '../../errors.ts'
-import { yieldIfDue } from '../../event-loop.ts'
-import type { Release } from '../../fair-pool.ts'
+import { yieldIfDue } from '../../process/event-loop.ts'
+import type { Release } from '../../process/fair-pool.ts'
 import type { Call } from '../../route/call.ts'
 import type { ChunkedResult, HandlerResult } from '../../route/result.ts'
+import { createRefusal, Fault } from '../../values/errors.ts'
 import { type Exchange, jsonType, ndjsonType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
 

@@ -1,4 +1,4 @@
-import type { Config } from '../../config.ts'
+import type { Config } from '../../process/config.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 
 /**

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Server } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import type { Logger } from 'pino'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../process/config.ts'
 
 type TlsFiles = NonNullable<Config['tls']>
 

@@ -1,5 +1,5 @@
-import type { Config } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
+import type { Config } from '../../process/config.ts'
 import {
   checkBackup,
   checkClock,

@@ -1,6 +1,6 @@
-import type { AttributeType } from '../../attribute-rules.ts'
 import type { Database } from '../../db/db.ts'
 import { termsOf } from '../../entities/indexes/index-keys.ts'
+import type { AttributeType } from '../../values/attribute-rules.ts'
 import { type OrganizationFinding, ok, wrong } from './finding.ts'
 import { findTableSql, readIndexSampleSql, readMissingTermsSql, readTermSampleSql, readValueSampleSql } from './sql.ts'
 

@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { lstat, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { fetchOutsideKeys } from '../../auth/outside-keys.ts'
-import type { Config } from '../../config.ts'
+import { fetchOutsideKeys } from '../../auth/keys/outside-keys.ts'
 import { freeBytes } from '../../db/embedded.ts'
 import { readTls } from '../../http/server/tls.ts'
+import type { Config } from '../../process/config.ts'
 import { type Finding, ok, runCheck, warning, wrong } from './finding.ts'
 
 const dayMs = 86_400_000

@@ -1,6 +1,6 @@
-import { refuse } from '../../errors.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
+import { refuse } from '../../values/errors.ts'
 import { readOtherHolders } from '../other-holders.ts'
 import { type ErasureRow, erasePerson, type FindPerson } from './erase-person.ts'
 import type { EraseBody, ErasuresQuery } from './erasure-schema.ts'

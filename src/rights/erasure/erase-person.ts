@@ -1,16 +1,16 @@
 import { type Context, contextOf, type Within } from '../../db/context.ts'
 import type { Database, Transaction } from '../../db/db.ts'
 import { recordIdOf } from '../../entities/identifiers.ts'
-import { insertTombstonesSql } from '../../entities/write/store-sql.ts'
-import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../entity-tag.ts'
-import { Fault } from '../../errors.ts'
+import { insertTombstonesSql } from '../../entities/write/store/store-sql.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
 import { readLedgerSigner } from '../../ledger/keys.ts'
 import { readOrigin } from '../../ledger/ledger.ts'
 import { type Author, changeOrganization } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
+import type { Signal } from '../../process/signal.ts'
 import type { Written } from '../../route/call.ts'
-import type { Signal } from '../../signal.ts'
+import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../route/entity-tag.ts'
+import { Fault } from '../../values/errors.ts'
 import {
   addCount,
   type Erased,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { useService } from '../../../test/support/service.ts'
 import { createShop } from '../../../test/support/shop.ts'
-import { mobileKey } from '../../phone-numbers.ts'
+import { mobileKey } from '../../values/phone-numbers.ts'
 import { contactsIn, type LoggedIdentifiers } from './erased-identifiers.ts'
 
 const service = useService()

@@ -1,9 +1,9 @@
 import type { Transaction } from '../../db/db.ts'
 import type { Profile, StoredRow } from '../../entities/entity-row.ts'
 import { emailKey } from '../../entities/match-keys.ts'
-import { erasableText } from '../../entities/write/erasable-values.ts'
+import { erasableText } from '../../entities/write/decide/erasable-values.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { mobileKey } from '../../phone-numbers.ts'
+import { mobileKey } from '../../values/phone-numbers.ts'
 import { readAliasesOfSql, readLoggedIdentifiersSql, readMergedContactsSql } from './erased-tables-sql.ts'
 
 /** The identifiers that the entities ever had. */

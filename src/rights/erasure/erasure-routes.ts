@@ -1,6 +1,6 @@
-import type { Config } from '../../config.ts'
-import { personAddresses } from '../../person-addresses.ts'
+import type { Config } from '../../process/config.ts'
 import type { Call } from '../../route/call.ts'
+import { personAddresses } from '../../route/person-addresses.ts'
 import { type Route, route } from '../../route/route.ts'
 import { answerErasure, answerErasures } from './answer-erasure.ts'
 import { type EraseBody, type ErasuresQuery, eraseBody, erased, erasurePage, erasuresQuery } from './erasure-schema.ts'

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { count, flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../json-schema.ts'
+import { count, flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../values/json-schema.ts'
 
 /** Body of the erasure of a person. */
 export const eraseBody = Type.Object(

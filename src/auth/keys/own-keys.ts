@@ -1,0 +1,71 @@
+import type { JWK } from 'jose'
+import type { Database } from '../../db/db.ts'
+import { ageOf } from '../age-of.ts'
+import type { KeySource } from '../issuers.ts'
+import { createThrottle } from '../throttle.ts'
+import type { VerifyingKey } from './jwk.ts'
+import { type Keys, loadKeys, ownKidPattern } from './keys.ts'
+
+/** Keys of this age are read again in the background and still used. */
+const refreshMs = 5_000
+/** Keys of this age are read again before they are used. */
+const maxAgeMs = 10_000
+/** The pause between two look-ups, for all callers together. */
+const pauseMs = 1_000
+const maxWaiting = 1_000
+
+export type OwnKeys = KeySource & {
+  /** The public halves of all valid keys. They are at most a second old while the database responds. */
+  jwks(): Promise<{ keys: JWK[] }>
+}
+
+/**
+ * The service's own keys. Another process may rotate them, so an unknown `kid` of the right form is looked up in the
+ * database, at most once a second. Requests that arrive in between wait for the next look-up, because the tokens of a
+ * new key must not be refused.
+ */
+export function createOwnKeys(
+  { db, keys: initialKeys, sharedSecret }: { db: Database; keys: Keys; sharedSecret: VerifyingKey | undefined },
+  nowMs: () => number,
+): OwnKeys {
+  let keys = initialKeys
+  let readAtMs = nowMs()
+  let waitingCount = 0
+  const { run, runUntil } = createThrottle(read, pauseMs, nowMs)
+
+  async function read() {
+    const startedAtMs = nowMs()
+    keys = await loadKeys(db, keys.verifying)
+    readAtMs = startedAtMs
+  }
+
+  const ageMs = () => ageOf(readAtMs, nowMs())
+
+  function peek(kid: string | undefined): VerifyingKey | undefined {
+    if (kid === undefined) return sharedSecret
+    if (ageMs() >= maxAgeMs) return undefined
+    if (ageMs() >= refreshMs) run().catch(() => {})
+    return keys.verifying.get(kid)
+  }
+
+  async function find(kid: string | undefined): Promise<VerifyingKey | undefined> {
+    const cached = peek(kid)
+    if (cached || kid === undefined || !ownKidPattern.test(kid)) return cached
+    if (waitingCount >= maxWaiting && ageMs() < maxAgeMs) return undefined
+    waitingCount++
+    try {
+      await runUntil(() => keys.verifying.has(kid))
+      return keys.verifying.get(kid)
+    } finally {
+      waitingCount--
+    }
+  }
+
+  async function jwks() {
+    // Cached keys are better than an error: clients of this endpoint cache its response for much longer.
+    if (ageMs() >= pauseMs) await run().catch(() => {})
+    return keys.publicJwks
+  }
+
+  return { peek, find, jwks }
+}

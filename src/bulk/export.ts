@@ -1,0 +1,91 @@
+import type { Context } from '../db/context.ts'
+import { awaitPipelined } from '../db/db.ts'
+import type { Snapshot } from '../db/snapshot.ts'
+import type { EntityKind } from '../entities/entity-kind.ts'
+import { RowPrinter } from '../entities/read/composite-row-parser.ts'
+import { linePrinter } from '../entities/read/entity-json.ts'
+import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
+import { startOf } from '../entities/read/pagination.ts'
+import { wholeById } from '../entities/read/projection.ts'
+import { copyAllSql, readInOrderSql, waitForReaderSql } from '../entities/read/read-sql.ts'
+import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
+import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
+import type { Signal } from '../process/signal.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
+
+/** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
+const chunkBytes = 128 * 1024
+
+export type ExportBody = { after_id?: string; links?: 'id' }
+
+/** Streams all entities of a stack as lines, in order of their ids, as they were at one moment. */
+export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): Promise<HandlerResult> {
+  const { context, body, signal } = call
+  const stack_id = await kind.stackOf(call)
+  const after_id = startOf({
+    direction: 'asc',
+    after_id: body.after_id && kind.identifier.toUuid(body.after_id),
+  })
+  const { snapshot, close } = await openExportedSnapshot(context.db, context.organization_id)
+  try {
+    const definitions = await definitionsOf(context, snapshot, signal)
+    const isById = body.links === 'id'
+    return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, signal }) }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The definitions, no older than the snapshot. */
+export async function definitionsOf(context: Context, snapshot: Snapshot, signal: Signal): Promise<Definitions> {
+  const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [context.organization_id])
+  return definitionsAt(context, head!.schema_version, signal)
+}
+
+type Export = {
+  snapshot: Snapshot
+  close: () => Promise<void>
+  definitions: Definitions
+  stack_id: number
+  after_id: string
+  isById: boolean
+  signal: Signal
+}
+
+/** Prints rows as they arrive, no faster than they are sent. Each chunk reuses the buffer of the one before. */
+async function* linesFrom({
+  snapshot,
+  close,
+  definitions,
+  stack_id,
+  after_id,
+  isById,
+  signal,
+}: Export): AsyncGenerator<Buffer> {
+  const printer = new RowPrinter()
+  const projection = isById ? wholeById(stack_id) : undefined
+  const print = linePrinter(printer, { definitions, stack_id, projection })
+  const cut = () => void snapshot.close()
+  signal.addEventListener('abort', cut, { once: true })
+  try {
+    // A signal that aborted earlier does not call the listener again.
+    signal.throwIfAborted()
+    await awaitPipelined([snapshot.query(waitForReaderSql, []), snapshot.query(readInOrderSql, [])])
+    const copying = snapshot.copy(
+      copyAllSql(definitions.organization_id, stack_id, after_id, isById),
+      (bytes, start) => {
+        print(bytes, start)
+        return printer.size >= chunkBytes
+      },
+    )
+    for (let more = true; more; printer.start()) {
+      more = await copying.readOn()
+      yield printer.bytes
+    }
+  } finally {
+    signal.removeEventListener('abort', cut)
+    await close()
+  }
+}

@@ -1,0 +1,382 @@
+import type { Context } from '../db/context.ts'
+import { perDatabase } from '../db/per-database.ts'
+import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
+import type { EntityKind } from '../entities/entity-kind.ts'
+import { readMatch } from '../entities/write/load/match.ts'
+import { maxStretchItems, writeStretch } from '../entities/write/request-coalescing.ts'
+import { dryRun, planWrites } from '../entities/write/run.ts'
+import type { Planned } from '../entities/write/write.ts'
+import {
+  type EntityBody,
+  type MatchKind,
+  newWrite,
+  type Outcome,
+  requestOf,
+  unkeyed,
+  type Write,
+} from '../entities/write-request.ts'
+import { yieldIfDue } from '../process/event-loop.ts'
+import { FairPool } from '../process/fair-pool.ts'
+import type { ImportOutcome } from '../process/observer.ts'
+import type { Call, StreamingCall } from '../route/call.ts'
+import type { StreamResult } from '../route/result.ts'
+import { createRefusal, Fault, type Refusal, throwBusy } from '../values/errors.ts'
+import { batchStream } from './batch-stream.ts'
+import { mapConcurrently } from './concurrent-map.ts'
+import { beginImport, type EndImport } from './imports.ts'
+import { type Line, linesOf } from './lines.ts'
+import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
+import { withHeartbeat } from './with-heartbeat.ts'
+
+/** The maximum size of a set, the lines of one transaction. */
+const setSize = { items: maxStretchItems, bytes: 262_144 }
+
+/** The maximum number of sets of an import in memory: one is stored, and the next ones are read and planned meanwhile. */
+const maxConcurrentSets = 3
+
+/** The maximum number of imports per organization and process. Each import holds some sets of lines in memory. */
+const maxImports = 2
+const imports = perDatabase(() => new FairPool({ share: maxImports }))
+
+const progressMs = 1_000
+
+/** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
+export type ImportQuery = {
+  dry_run?: boolean
+  create_only?: boolean
+  max_refused?: number
+  match?: readonly string[]
+  lists?: 'replace' | 'add'
+  consents?: 'now'
+  erased?: 'recreate'
+}
+
+/** A parsed line: its write, or its refusal. */
+type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
+
+/** What became of a line that was written or refused. */
+type LineResult = { refused?: RefusedLine; isWarned?: boolean }
+
+/** The results of the first lines of a set. `failure` ended the import, so nobody knows what became of the others. */
+type SetResult = { results: LineResult[]; failure?: { error: unknown } }
+
+type OutcomeCounts = Record<ImportOutcome, number>
+type Counts = { received: number } & OutcomeCounts
+
+const importOutcomes = ['created', 'updated', 'unchanged', 'failed'] as const satisfies readonly ImportOutcome[]
+const zeroCounts: OutcomeCounts = { created: 0, updated: 0, unchanged: 0, failed: 0 }
+
+/** Counts the lines of a set by outcome. `sequence` is a number of the change log up to which it includes them. */
+type CountLines = (counts: OutcomeCounts, sequence: number) => void
+
+/** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
+export async function importEntities(kind: EntityKind, call: StreamingCall<ImportQuery>): Promise<StreamResult> {
+  const stack_id = await kind.stackOf(call)
+  const match = matchOf(call.body)
+  const mayRead = call.caller.scopes.has(kind.reads)
+  const target = targetOf(call, { stack_id, mayRead, ...(match && { match }) })
+  const readEntry = (line: Line) => entryOf(call, target, line)
+  const metricKind = kind.noun === 'person' ? 'people' : 'records'
+  // A dry run stores nothing, so the metrics do not count it.
+  const countInMetrics = (outcome: ImportOutcome, lines: number) => {
+    if (lines > 0 && !call.body.dry_run) call.context.db.observer?.imported(metricKind, outcome, lines)
+  }
+  const release =
+    imports(call.context.db).tryTake(call.caller.organization.id) ??
+    throwBusy(`The organization already runs ${maxImports} imports.`)
+  try {
+    const end: EndImport = call.body.dry_run ? async () => {} : await beginImport(call, stack_id)
+    return { status: 200, stream: answerLines(call, readEntry, countInMetrics, { end, release }) }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+const matchOf = ({ match }: ImportQuery) => readMatch(match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
+
+const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
+
+async function* answerLines(
+  call: StreamingCall<ImportQuery>,
+  readEntry: ReadEntry,
+  countInMetrics: (outcome: ImportOutcome, lines: number) => void,
+  { end, release }: { end: EndImport; release: () => void },
+): AsyncGenerator<string> {
+  const counts: Counts = { received: 0, ...zeroCounts }
+  let newest = 0
+  let warnings = 0
+  const count: CountLines = (ofSet, sequence) => {
+    newest = Math.max(newest, sequence)
+    for (const outcome of importOutcomes) {
+      counts.received += ofSet[outcome]
+      counts[outcome] += ofSet[outcome]
+      countInMetrics(outcome, ofSet[outcome])
+    }
+  }
+  const heartbeat = { lastAtMs: performance.now(), intervalMs: progressMs }
+  const turns = new Turns()
+  const writing = new Set<Promise<SetResult>>()
+  const textOfRefused = createRefusals()
+  const findTooManyRefused = limitRefused(call.body.max_refused ?? defaultMaxRefused)
+  // Sets that began before the limit was found are stored, and their refused lines are reported.
+  let tooManyRefused: Fault | undefined
+  const failures: unknown[] = []
+  let isOver = false
+  const progress = () => {
+    if (call.draining() && writing.size === 0) throw shuttingDown
+    return textOf({ progress: counts })
+  }
+  const write = async (set: Entry[]) => {
+    if (isOver || call.draining()) throw shuttingDown
+    const written = writeSet(call, set, turns, count).finally(() => writing.delete(written))
+    writing.add(written)
+    const { failure } = await written
+    if (failure) {
+      failures.push(failure.error)
+      isOver = true
+    }
+    return written
+  }
+  const sets = batchStream(entriesOf(call, readEntry), setSize)
+  const written = mapConcurrently(sets, concurrentSets(call), write)
+  try {
+    for (;;) {
+      const { value, done } = yield* withHeartbeat(written.next(), heartbeat, progress)
+      if (done) break
+      const { results, failure } = value
+      const refused = results.flatMap(({ refused }) => refused ?? [])
+      if (refused.length > 0) yield textOfRefused(refused)
+      warnings += results.filter(({ isWarned }) => isWarned).length
+      tooManyRefused ??= findTooManyRefused(results)
+      if (tooManyRefused) isOver = true
+      if (failure) throw failure.error
+    }
+    if (tooManyRefused) throw tooManyRefused
+    // The import is stored, whether this succeeds or not.
+    await end(counts, newest).catch(() => {})
+    yield textOf({
+      ...counts,
+      ...(warnings > 0 && { warnings }),
+      ...(newest > 0 && !call.body.dry_run && { sequence: newest }),
+    })
+  } catch (error) {
+    isOver = true
+    // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
+    await Promise.allSettled(writing)
+    // Not awaited: the database that did not confirm a set may not confirm this either.
+    end(counts, newest).catch(() => {})
+    const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? tooManyRefused ?? error)
+    yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
+  } finally {
+    // Not awaited: it may wait for bytes that never arrive.
+    sets.return(undefined).catch(() => {})
+    isOver = true
+    void Promise.allSettled(writing)
+      .then(() => end(counts, newest))
+      .catch(() => {})
+      .finally(release)
+  }
+}
+
+/**
+ * The number of concurrent sets. A dry run has one at a time, because it stores nothing that the next set could find. So has an import
+ * with strict references, because a link may refer to the previous set.
+ */
+const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
+  body.dry_run || preferences.references === 'strict' ? 1 : maxConcurrentSets
+
+const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
+
+type ReadEntry = (line: Line) => Entry | Promise<Entry>
+
+async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: ReadEntry): AsyncGenerator<Entry[]> {
+  for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) {
+    const entries: Entry[] = []
+    for (const line of lines) {
+      const due = yieldIfDue()
+      if (due) await due
+      const entry = readEntry(line)
+      entries.push(entry instanceof Promise ? await entry : entry)
+    }
+    yield entries
+  }
+}
+
+/** What the writes of all lines of an import have in common. */
+function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'match' | 'mayRead'>): Write {
+  const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
+  return newWrite({
+    ...target,
+    ...requestOf({ ...call, preferences: { ...call.preferences, erased } }),
+    operation: 'import',
+    address: null,
+    body: {},
+    create_only,
+    ...(consents && { consents }),
+    ...(lists === 'add' && { lists }),
+  })
+}
+
+/** Reads a line at once, but a long one over several turns of the event loop. */
+function entryOf(call: StreamingCall<ImportQuery>, target: Write, { number, text }: Line): Entry | Promise<Entry> {
+  if (!text) {
+    const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
+    return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
+  }
+  const bytes = text.length
+  const accept = (body: EntityBody): Entry => ({ number, bytes, write: writeOf(target, body, bytes) })
+  const refuse = (error: unknown): Entry => {
+    if (!(error instanceof Fault)) throw error
+    return { number, bytes, refusal: error.refusal }
+  }
+  try {
+    const line = call.checkLine(text)
+    return line instanceof Promise ? line.then(accept).catch(refuse) : accept(line)
+  } catch (error) {
+    return refuse(error)
+  }
+}
+
+type ImportLine = EntityBody & { match?: readonly MatchKind[] }
+
+function writeOf(target: Write, line: ImportLine, bytes: number): Write {
+  const { external_id } = line
+  const address = external_id ? { external_id } : null
+  if (line.match === undefined) return { ...target, address, body: line, bytes }
+  const { match: kinds, ...body } = line
+  const { match: _, ...others } = target
+  const match = readMatch(kinds)
+  return { ...others, ...(match && { match }), address, body, bytes }
+}
+
+/** Returns a function that takes the results of lines in their order, and returns a Fault at the last of `max` refused lines in a row. */
+function limitRefused(max: number): (results: readonly LineResult[]) => Fault | undefined {
+  let inARow = 0
+  return results => {
+    for (const { refused } of results) {
+      inARow = refused ? inARow + 1 : 0
+      if (inARow === max)
+        return new Fault(createRefusal('invalid_parameter', tooManyRefusedMessage(max, refused!.number)))
+    }
+    return undefined
+  }
+}
+
+const tooManyRefusedMessage = (max: number, last: number) =>
+  `${max} lines in a row were refused, up to line ${last}, so the import ended. Correct the file, or set max_refused to a higher number.`
+
+/** Writes one set, counts its lines up to one with an unknown outcome, and returns the result of each of them. */
+async function writeSet(
+  call: StreamingCall<ImportQuery>,
+  set: Entry[],
+  turns: Turns,
+  count: CountLines,
+): Promise<SetResult> {
+  const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
+  const outcomes: Outcomes = new Map()
+  const failure = await writeWithin(call, writes, turns, outcomes).then(
+    () => undefined,
+    error => ({ error: error as unknown }),
+  )
+  const results: LineResult[] = []
+  const counts = { ...zeroCounts }
+  let newest = 0
+  let next = 0
+  for (const entry of set) {
+    const outcome = 'write' in entry ? outcomes.get(next++) : entry
+    if (!outcome || (failure && 'error' in outcome)) break
+    if ('done' in outcome) {
+      const { result, sequence, warnings } = outcome.done
+      counts[result as ImportOutcome] += 1
+      newest = Math.max(newest, sequence)
+      results.push(warnings ? warned : stored)
+    } else {
+      counts.failed += 1
+      const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
+      results.push({ refused: { number: entry.number, refusal } })
+    }
+  }
+  count(counts, newest)
+  return { results, ...(failure && { failure }) }
+}
+
+const stored: LineResult = {}
+const warned: LineResult = { isWarned: true }
+
+/** The outcomes of writes, by their index. */
+type Outcomes = Map<number, Outcome>
+
+/** Throws an error that concerns a whole set: its time is over, the database is away, or no write has another outcome. */
+function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
+  const errors = [...outcomes.values()].flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
+  if (errors.length === 0) return
+  if (signal.aborted) throw findOutcomeUnknown(errors) ?? signal.reason
+  const unavailable = errors.find(isUnavailable)
+  if (unavailable || errors.length === outcomes.size) throw unavailable ?? errors[0]
+}
+
+/**
+ * Writes sets one after the other, in their order, and none after one that failed: a client sends again what follows the counted lines.
+ * Other writes that arrive during a set come before the next one.
+ */
+class Turns {
+  #last: Promise<unknown> = Promise.resolve()
+
+  run(write: () => Promise<void>): Promise<void> {
+    const written = this.#last.then(write)
+    this.#last = written
+    return written
+  }
+}
+
+/** Writes items in as many sets as their time takes. Other writes of the organization come in between. */
+async function writeAll(
+  context: Context,
+  { items, definitions }: Planned,
+  options: Parameters<typeof writeStretch>[2],
+  outcomes: Outcomes,
+) {
+  for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index)))
+    for (const [index, outcome] of await writeStretch(context, { items: rest, definitions }, options))
+      outcomes.set(index, unkeyed(outcome))
+}
+
+/**
+ * Writes lines in sets, each within its own deadline, which begins when the sets before it are written. Adds their outcomes, also before it
+ * throws.
+ */
+async function writeWithin(
+  { context, limits, body }: Call<ImportQuery>,
+  writes: Write[],
+  turns: Turns,
+  outcomes: Outcomes,
+): Promise<void> {
+  const controller = new AbortController()
+  const { signal } = controller
+  const timeoutMessage = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
+  let timer: NodeJS.Timeout | undefined
+  const onStart = () => {
+    const late = new Fault(createRefusal('operation_failed', timeoutMessage, { status: 504 }))
+    clearTimeout(timer)
+    timer = setTimeout(() => controller.abort(late), limits.requestMs)
+  }
+  const options = { limits, signal, onStart }
+  // Without writes, the lines are refused ones. They are counted after those before them.
+  const planning = writes.length === 0 || body.dry_run ? undefined : planWrites(context, writes, options)
+  // The turn awaits it too, but perhaps later than it fails.
+  planning?.catch(() => {})
+  try {
+    await turns.run(async () => {
+      if (planning) await writeAll(context, await planning, options, outcomes)
+      else if (writes.length > 0) {
+        onStart()
+        const dry = await dryRun(context, writes, options)
+        for (const [index, outcome] of dry.outcomes.entries()) outcomes.set(index, outcome)
+      }
+      throwIfFailed(outcomes, signal)
+    })
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,118 @@
+import type { Static } from 'typebox'
+import { nullable, Type } from '../values/json-schema.ts'
+import { leftReasons } from './undo.ts'
+
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+const importId = Type.String({ description: 'The `request_id` of its changes.' })
+
+const listedImport = Type.Object(
+  {
+    id: importId,
+    owner: Type.String({ description: '`people`, or the key of a stack.' }),
+    actor: Type.String({ description: 'The subject of the token that imported.' }),
+    started_at: Type.String({ format: 'date-time' }),
+    ended_at: nullable(
+      Type.String({ format: 'date-time', description: 'Null while it runs, and if the service was killed meanwhile.' }),
+    ),
+    received: count('Lines, without blank ones.'),
+    created: count('New entities and completed placeholders.'),
+    updated: count('Lines merged into an existing entity.'),
+    unchanged: count('Lines that changed nothing.'),
+    failed: count('Refused lines.'),
+    undone_at: nullable(Type.String({ format: 'date-time', description: 'When an undo of it ended.' })),
+  },
+  { title: 'Import', description: 'An import. The counts are there when it has ended.' },
+)
+
+/** The query of the list of imports. */
+export const importsQuery = Type.Object(
+  {
+    before: Type.Optional(Type.String({ maxLength: 64, description: 'Only imports before the one with this id.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+  },
+  { additionalProperties: false },
+)
+export type ImportsQuery = Static<typeof importsQuery>
+
+const example = {
+  id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+  owner: 'people',
+  actor: 'ada',
+  started_at: '2026-01-01T12:00:00.000Z',
+  ended_at: '2026-01-01T12:00:07.000Z',
+  received: 2_000,
+  created: 1_990,
+  updated: 9,
+  unchanged: 0,
+  failed: 1,
+  undone_at: null,
+}
+
+/** A page of imports, newest first. */
+export const importPage = Type.Object(
+  { items: Type.Array(listedImport), has_more: Type.Boolean({ description: 'Whether another page follows.' }) },
+  {
+    title: 'ImportPage',
+    description: 'A page of imports, newest first.',
+    examples: [{ items: [example], has_more: false }],
+  },
+)
+
+export const undoBody = Type.Object(
+  {
+    dry_run: Type.Optional(Type.Boolean({ description: 'Change nothing, and return what the undo would do.' })),
+    position: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Continue a dry run: the `position` of the response before.' }),
+    ),
+  },
+  { additionalProperties: false, title: 'UndoBody', examples: [{ dry_run: true }] },
+)
+export type UndoRequest = Static<typeof undoBody>
+
+const left = Type.Object(
+  {
+    id: Type.String({ description: 'The internal identifier.' }),
+    external_id: nullable(Type.String()),
+    owner: Type.String({ description: '`people`, or the key of a stack.' }),
+    path: nullable(
+      Type.String({
+        description: 'A JSON Pointer to the field. `/aliases`: further identifiers. Null: the whole entity.',
+      }),
+    ),
+    reason: Type.Enum([...leftReasons], {
+      description:
+        '`changed_since` and `linked_since`: by anything but the import. `gone`: deleted, merged or erased. `consents`: answers stay. ' +
+        '`state`: an entity stays active. `definition_changed`: the attribute is another one now. `log_emptied`: the values before are ' +
+        'not in the log any more. `refused`: see `message`.',
+    }),
+    message: Type.Optional(Type.String()),
+  },
+  { title: 'UndoLeft' },
+)
+export type Left = Static<typeof left>
+
+export const undone = Type.Object(
+  {
+    dry_run: Type.Boolean(),
+    deleted: count('Entities that the import created, deleted again.'),
+    updated: count('Entities with fields that have their earlier values again.'),
+    left: Type.Array(left, { description: 'What the import wrote and the undo left.' }),
+    has_more: Type.Boolean({ description: 'Whether the undo goes on with the next request.' }),
+    position: Type.Integer({ minimum: 0, description: 'The changes above this number are done.' }),
+  },
+  {
+    title: 'Undone',
+    description: 'What a request of an undo did.',
+    examples: [
+      {
+        ...{ dry_run: false, deleted: 1_990, updated: 8, has_more: false, position: 10_400 },
+        left: [
+          {
+            ...{ id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', external_id: 'customer-1', owner: 'people' },
+            ...{ path: '/first_name', reason: 'changed_since' },
+          },
+        ],
+      },
+    ],
+  },
+)

@@ -1,0 +1,67 @@
+import { OutcomeUnknown } from '../db/pg-errors.ts'
+import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
+import { createRefusal, Fault } from '../values/errors.ts'
+import type { ImportsQuery } from './imports-schema.ts'
+import { beginImportSql, endImportSql, listImportsSql } from './sql.ts'
+
+/** The counts of an import's lines. */
+export type LineCounts = { received: number; created: number; updated: number; unchanged: number; failed: number }
+
+/** Ends a recorded import. `sequence` is the number of a change by which the log includes all lines. */
+export type EndImport = (counts: LineCounts, sequence: number) => Promise<void>
+
+/**
+ * Records that an import begins, so that it can be undone even if the service is killed. Its id is that of its request. Throws a Fault of 409 if
+ * another import has the id. The result records the end, once.
+ */
+export async function beginImport(
+  { context, caller, request_id, signal }: Pick<Call, 'context' | 'caller' | 'request_id' | 'signal'>,
+  stack_id: number,
+): Promise<EndImport> {
+  const { db, organization_id } = context
+  const values = [organization_id, request_id, stack_id, caller.subject, new Date().toISOString()]
+  // If the standby does not confirm the record, the lines fail in the same way, and tell the client.
+  const begun = await db.query(beginImportSql, values, signal).catch(error => {
+    if (error instanceof OutcomeUnknown) return [{}]
+    throw error
+  })
+  if (begun.length === 0) throw new Fault(createRefusal('invalid_parameter', takenMessage, { status: 409 }))
+  let ended: Promise<void> | undefined
+  return ({ received, created, updated, unchanged, failed }, sequence) => {
+    const counts = [received, created, updated, unchanged, failed]
+    ended ??= db
+      .query(endImportSql, [organization_id, request_id, new Date().toISOString(), sequence, ...counts])
+      .then(() => {})
+    return ended
+  }
+}
+
+const takenMessage = 'Another import has this request id. Send another X-Request-Id.'
+
+/** The owner as requests name it: `people`, or the key of the stack. */
+export const ownerOf = ({ stacks }: Definitions, stack_id: number): string =>
+  stack_id === peopleStackId ? 'people' : stacks.find(({ id }) => id === stack_id)!.key
+
+type ImportRow = LineCounts & {
+  id: string
+  stack_id: number
+  actor: string
+  started_at: string
+  ended_at: string | null
+  undone_at: string | null
+}
+
+const defaultLimit = 50
+
+export async function listImports({ context, body, signal }: Call<ImportsQuery>): Promise<HandlerResult> {
+  const { before = null, limit = defaultLimit } = body
+  const { db, organization_id } = context
+  const rows = await db.query<ImportRow>(listImportsSql, [organization_id, before, limit + 1], signal)
+  const definitions = await cachedDefinitions(context, signal)
+  const items = rows
+    .slice(0, limit)
+    .map(({ id, stack_id, ...row }) => ({ id, owner: ownerOf(definitions, stack_id), ...row }))
+  return { status: 200, data: { items, has_more: rows.length > limit } }
+}

@@ -1,0 +1,160 @@
+import type { TSchema } from 'typebox'
+import { linksById, matchBody } from '../entities/schema.ts'
+import { matchKinds } from '../entities/write-request.ts'
+import { detail } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
+import { defaultMaxRefused } from './refusals.ts'
+
+const importParameters = {
+  dry_run: Type.Optional(Type.Boolean({ description: 'Process all lines, and store nothing.' })),
+  create_only: Type.Optional(
+    Type.Boolean({
+      description: 'Refuse a line that would change an existing entity. Placeholders are completed all the same.',
+    }),
+  ),
+  max_refused: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description: `The import ends after so many refused lines in a row. The default is ${defaultMaxRefused.toLocaleString('en')}.`,
+    }),
+  ),
+  lists: Type.Optional(
+    Type.Enum(['replace', 'add'], {
+      description:
+        'What the list of an attribute of cardinality `many` does: it replaces the stored list, or adds its elements to it. The default is `replace`.',
+    }),
+  ),
+}
+
+/** The query parameters of an import of records. */
+export const recordsImportQuery = Type.Object(importParameters, { additionalProperties: false })
+
+const kind = `(${matchKinds.join('|')})`
+
+/** The query parameters of an import of people. */
+export const peopleImportQuery = Type.Object(
+  {
+    ...importParameters,
+    match: Type.Optional(
+      Type.Array(Type.String({ pattern: `^${kind}(,${kind})*$` }), {
+        minItems: 1,
+        maxItems: 3,
+        description:
+          'What people are recognized by, in this order: `external_id`, `email` and `mobile`, separated by commas or repeated. ' +
+          'The default is the external identifier alone.',
+      }),
+    ),
+    consents: Type.Optional(
+      Type.Literal('now', {
+        description:
+          'Consent answers without `collected_at` are given now, as in other writes, and become current. Without it, their time is ' +
+          'unknown: they answer what is unanswered, and else go to the history as superseded.',
+      }),
+    ),
+    erased: Type.Optional(
+      Type.Literal('recreate', {
+        description: 'Store people anew who were erased. Without it, their lines are refused.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** A line of an import of people: the body of a create, and what its person is recognized by in place of the query's `match`. */
+export function personLine(body: TSchema): TSchema {
+  const { properties, examples } = body as TSchema & { properties: Record<string, TSchema>; examples: unknown[] }
+  return Type.Object(
+    { ...properties, match: matchBody },
+    { additionalProperties: false, title: 'PersonImportLine', examples },
+  )
+}
+
+/** The body of an export. `format` is the format of the kind's identifiers. */
+export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>
+  Type.Object(
+    {
+      after_id: Type.Optional(Type.String({ format, description: 'Return only entities after this identifier.' })),
+      links: linksById,
+    },
+    { additionalProperties: false },
+  )
+
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+
+const counts = {
+  received: count('Lines so far, without blank ones.'),
+  created: count('New entities and completed placeholders.'),
+  updated: count('Lines merged into an existing entity.'),
+  unchanged: count('Lines that change nothing.'),
+  failed: count('Refused lines.'),
+}
+
+const finalCounts = Type.Object(
+  {
+    ...counts,
+    warnings: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'Stored lines with a `mobile_number` that is no phone number. Absent if there are none. With `Prefer: handling=strict`, such lines are refused.',
+      }),
+    ),
+    sequence: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'The number of a change. The log up to it includes all lines that were not refused. Absent if nothing was stored.',
+      }),
+    ),
+  },
+  { title: 'ImportCounts' },
+)
+
+const details = Type.Array(detail)
+const progress = Type.Object(counts, { title: 'ImportProgress' })
+
+const refusedLine = Type.Object(
+  {
+    line: Type.Integer({ minimum: 1, description: 'The number of the line in the body. Blank lines count.' }),
+    error: Type.String({ description: 'The error code, as for a single request.' }),
+    message: Type.String(),
+    details,
+    reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
+  },
+  { title: 'ImportRefusedLine' },
+)
+
+const lineNumber = Type.Integer({ minimum: 1 })
+const refused_lines = Type.Object(
+  {
+    refused_lines: Type.Array(Type.Array(lineNumber, { minItems: 2, maxItems: 2 }), {
+      description:
+        'After the first 10,000 refusals, or 1 MiB of them: the further refused lines, without their reasons. ' +
+        'Each item is the first and the last line of a run.',
+    }),
+  },
+  { title: 'ImportRefusedLines' },
+)
+
+const progressLine = Type.Object({ progress }, { title: 'ImportProgressLine' })
+
+const faultLine = Type.Object(
+  {
+    error: Type.String(),
+    message: Type.String(),
+    details,
+    request_id: Type.String(),
+    outcome: Type.Optional(
+      Type.Literal('unknown', { description: 'Lines that `progress` does not count may have been stored.' }),
+    ),
+    progress,
+  },
+  { title: 'ImportFault' },
+)
+
+/** A line of an import's response. The last line has the counts, or the fault that ended the import early. */
+export const importAnswer = Type.Union([finalCounts, progressLine, refusedLine, refused_lines, faultLine], {
+  title: 'ImportLine',
+  examples: [{ received: 2, created: 1, updated: 0, unchanged: 0, failed: 1, sequence: 17 }],
+})

@@ -1,0 +1,178 @@
+import { type Answers, answerKey } from '../consents/answers.ts'
+import { type Context, contextOf } from '../db/context.ts'
+import type { Database } from '../db/db.ts'
+import { type ConsentType, currentDefinitions, type Definitions } from '../organizations/definitions.ts'
+import { readSettings } from '../organizations/settings.ts'
+import type { SettingsShape } from '../organizations/settings-schema.ts'
+import type { PageCall } from '../route/page.ts'
+import type { personOf } from '../route/person-addresses.ts'
+import type { Channel } from '../values/channels.ts'
+import { refuse } from '../values/errors.ts'
+import { choosePageLanguage, chooseText } from './languages.ts'
+import type { Frame } from './layout.ts'
+import { readLinkedPersonSql, readLinkKeySql, readNewestTextVersionsSql, readTextsSql } from './sql.ts'
+import { type ConsentLink, isSignedBy, type LinkKey, type LinkKind, parseLink, signLink } from './token.ts'
+import { words } from './words.ts'
+
+/** A version of the texts of a consent type. */
+type TextVersion = { consent_type_id: number; version: number; language: string; bytes: number }
+
+/** A text as a page shows it. */
+export type ShownText = { consent_type_id: number; version: number; language: string; text: string; url: string | null }
+
+export type LinkedPerson = { id: string; version: number; language: string | null; answers: Answers }
+
+/** A purpose on a channel as a page shows it to one person. */
+export type Choice = {
+  type: ConsentType
+  channel: Channel
+  answer: Answers[string] | undefined
+  /** Whether the person agrees: by the answer, also one that waits for its confirmation, or else by the default. */
+  isChosen: boolean
+  /** The version of the text for this person: the newest, in the person's language if there is one. */
+  version: TextVersion | undefined
+}
+
+/** A choice with the text that the page shows. */
+export type ChoiceWithText = Choice & { text: ShownText | undefined }
+
+/** A valid link, and all that its page needs. */
+export type OpenLink = {
+  token: string
+  key: LinkKey
+  link: ConsentLink
+  person: LinkedPerson
+  definitions: Definitions
+  settings: SettingsShape
+  versions: readonly TextVersion[]
+  frame: Frame
+}
+
+function throwInvalid(): never {
+  return refuse('not_found', 'The link is not valid.')
+}
+
+function throwExpired(): never {
+  return refuse('invalid_parameter', 'The link is no longer valid.', { status: 410 })
+}
+
+/**
+ * Verifies a link and reads what its page shows. Throws a Fault: 404 for a token that kith did not sign or that opens
+ * another page, 410 for one that has expired or whose person does not exist any more.
+ */
+export async function openLink({ db, token, acceptLanguage, signal }: PageCall, kind: LinkKind): Promise<OpenLink> {
+  const link = parseLink(token)
+  if (link?.kind !== kind) return throwInvalid()
+  const { organization_id, keyId, person_id } = link
+  // Until the signature is verified, the token may name any organization, so it must not use the share of one.
+  const [key] = await db.query<LinkKey>(readLinkKeySql, [organization_id, keyId], signal)
+  if (!key || !isSignedBy(token, key)) return throwInvalid()
+  if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
+  const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
+  const [person, definitions, settings, versions] = await Promise.all([
+    readPerson(context, { by: 'id', identifier: person_id }, signal),
+    currentDefinitions(context, signal),
+    readSettings(context, signal),
+    context.db.query<TextVersion>(readNewestTextVersionsSql, [organization_id], signal),
+  ])
+  if (!person) return throwExpired()
+  const language = choosePageLanguage(person.language, acceptLanguage, settings.language)
+  const frame = { language, words: words[language], settings }
+  return { token, key, link, person, definitions, settings, versions, frame }
+}
+
+/** Reads the person that an identifier leads to. Undefined for nobody. */
+export async function readPerson(
+  { db, organization_id }: Context,
+  { by, identifier }: ReturnType<typeof personOf>,
+  signal: PageCall['signal'],
+): Promise<LinkedPerson | undefined> {
+  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql[by], [organization_id, identifier], signal)
+  return person
+}
+
+/** Reads the person and the definitions again, after a write or after one that met another. */
+export async function reopen({ db, signal }: PageCall, open: OpenLink): Promise<OpenLink> {
+  const { organization_id, person_id } = open.link
+  const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
+  const [person, definitions] = await Promise.all([
+    readPerson(context, { by: 'id', identifier: person_id }, signal),
+    currentDefinitions(context, signal),
+  ])
+  return person ? { ...open, person, definitions } : throwExpired()
+}
+
+/** The purposes that a person can answer, on each of their channels, in order of type and channel. */
+export function choicesOf({ definitions, person, versions, frame, settings }: OpenLink): Choice[] {
+  const wanted = [person.language, frame.language, settings.language]
+  return definitions.consent_types
+    .filter(type => type.state === 'active' && !type.mandatory)
+    .flatMap(type => {
+      const ofType = versions.filter(({ consent_type_id }) => consent_type_id === type.id)
+      const version = chooseText(ofType, wanted)
+      return type.channels
+        .map(({ channel }) => channel)
+        .sort()
+        .map(channel => {
+          const answer = person.answers[answerKey(type.id, channel)]
+          const isChosen = answer ? answer.state || answer.pending === true : type.default_state
+          return { type, channel, answer, isChosen, version }
+        })
+    })
+}
+
+/** The choices that the link is for. Throws a Fault of 410 if its purpose cannot be answered any more. */
+export function linkedChoices(open: OpenLink): Choice[] {
+  const { consent_type_id, channel } = open.link
+  const choices = choicesOf(open).filter(
+    choice =>
+      (consent_type_id === null || choice.type.id === consent_type_id) &&
+      (channel === null || choice.channel === channel),
+  )
+  return choices.length > 0
+    ? choices
+    : refuse('invalid_parameter', 'The purpose of the link cannot be answered any more.', { status: 410 })
+}
+
+/** Whether the person has answered this, and nothing waits for a confirmation. */
+export const isAnswered = ({ answer }: Choice, state: boolean): boolean =>
+  answer !== undefined && answer.state === state && !answer.pending
+
+/** Texts of this size are read for a page. A text beyond it is not shown, and its version is in no answer. */
+const maxTextBytes = 262_144
+
+/**
+ * Reads the texts of choices. The limit keeps the memory of a page small: a tenant could have a hundred texts of 64 KiB, and
+ * open the page many times at once.
+ */
+export async function withTexts(
+  { db, signal }: PageCall,
+  { link }: OpenLink,
+  choices: readonly Choice[],
+): Promise<ChoiceWithText[]> {
+  let bytes = 0
+  const wanted = [...new Set(choices.map(({ version }) => version))].filter(version => {
+    bytes += version?.bytes ?? 0
+    return version !== undefined && bytes <= maxTextBytes
+  }) as TextVersion[]
+  const texts =
+    wanted.length === 0 ? [] : await readTexts(db.shareOf(link.organization_id, 'reads'), link, wanted, signal)
+  const byType = new Map(texts.map(text => [text.consent_type_id, text]))
+  return choices.map(choice => ({ ...choice, text: byType.get(choice.type.id) }))
+}
+
+/** Reads one version of the texts of each of these consent types. */
+export function readTexts(
+  db: Database,
+  { organization_id }: ConsentLink,
+  versions: readonly Pick<TextVersion, 'consent_type_id' | 'version'>[],
+  signal: PageCall['signal'],
+): Promise<ShownText[]> {
+  const values = [versions.map(({ consent_type_id }) => consent_type_id), versions.map(({ version }) => version)]
+  return db.query<ShownText>(readTextsSql, [organization_id, ...values], signal)
+}
+
+/** The address of the preference page, relative to any page of a link. The link is valid for as long as this one. */
+export function preferencesPathOf({ link, key }: OpenLink): string {
+  return `../p/${signLink({ ...link, kind: 'preferences', consent_type_id: null, channel: null }, key)}`
+}

@@ -1,0 +1,53 @@
+import type { Config } from '../process/config.ts'
+import type { PageRoute } from '../route/page.ts'
+import { personAddresses } from '../route/person-addresses.ts'
+import { type Route, route } from '../route/route.ts'
+import { confirm, showConfirmation } from './confirm.ts'
+import { createConsentLinks, paths } from './links.ts'
+import { savePreferences, showPreferences } from './preferences.ts'
+import { refusalPage } from './refusal-page.ts'
+import { type ConsentLinksBody, consentLinks, consentLinksBody } from './schema.ts'
+import { showUnsubscribe, unsubscribe } from './unsubscribe.ts'
+
+/** The route table of consent links, by both identifiers of a person. */
+export function linkRoutes(config: Config): Route[] {
+  return personAddresses.map(({ path, params, suffix, by }) =>
+    route<ConsentLinksBody>({
+      method: 'POST',
+      path: `${path}/consent-links`,
+      params,
+      scope: 'people:write',
+      tag: 'People',
+      operationId: `createConsentLinks${suffix}`,
+      summary: `Make the consent links of a person${by}`,
+      description:
+        'The links open pages for the person, without a session: everyone who has a link can see and change the consents of ' +
+        'this person. GET of a link changes nothing. Nothing is stored, so the links can be made for each message.',
+      body: consentLinksBody,
+      hasDefaults: true,
+      answer: consentLinks,
+      repeats: 'read',
+      handle: async call => ({ status: 200, data: await createConsentLinks(call, config) }),
+    }),
+  )
+}
+
+const formBytes = 16_384
+/** A purpose on a channel takes at most 30 bytes of the form: what was shown of it, and the choice. */
+const bytesPerConsentType = 64
+
+/** The pages that the links open. */
+export function linkPages({ limits }: Pick<Config, 'limits'>): PageRoute[] {
+  const bodyBytes = formBytes + bytesPerConsentType * limits.consentTypes
+  const pageAt = (path: string, pages: Pick<PageRoute, 'show' | 'submit'>): PageRoute => ({
+    path: `${path}/{token}`,
+    bodyBytes,
+    refuse: refusalPage,
+    ...pages,
+  })
+  return [
+    pageAt(paths.preferences, { show: showPreferences, submit: savePreferences }),
+    pageAt(paths.unsubscribe, { show: showUnsubscribe, submit: unsubscribe }),
+    pageAt(paths.confirm, { show: showConfirmation, submit: confirm }),
+  ]
+}

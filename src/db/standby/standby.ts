@@ -1,0 +1,97 @@
+import type { Database } from '../db.ts'
+import { ReplayLagMeter } from './replay-lag.ts'
+import { readStandbySql } from './sql.ts'
+
+/**
+ * Whether reads may use a server: it is `ready`; it does not respond (`away`); it is too far behind its primary; or it does
+ * not have the tables of this version of kith yet.
+ */
+export type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables'
+
+/** The lag is undefined while it is unknown, and 0 for a server that is a primary. */
+export type StandbyState = {
+  condition: StandbyCondition
+  isPrimary: boolean
+  lagSeconds: number | undefined
+  lagBytes: number | undefined
+}
+
+export type StandbyWatch = {
+  /** The state at the last look. */
+  readonly state: StandbyState
+  /** Looks at the server. Concurrent calls share a look. Never rejects. */
+  look(): Promise<StandbyState>
+}
+
+type Row = {
+  is_standby: boolean
+  received: number | null
+  replayed: number | null
+  is_receiving: boolean
+  replayed_age: number | null
+  migrations: number
+}
+
+type WatchOptions = {
+  maxLagSeconds: number
+  /** The number of migrations that this version of kith needs. */
+  migrations: number
+  /** Called when the state has another condition than before, or when a primary takes the place of a standby. */
+  onChange: (state: StandbyState) => void
+}
+
+/** A server that has not answered a look within this time is away, also if the statement stays stuck for longer. */
+const timeoutMs = 1_000
+
+const away: StandbyState = { condition: 'away', isPrimary: false, lagSeconds: undefined, lagBytes: undefined }
+
+/** Watches a server whose reads this process uses. */
+export function watchStandby(db: Database, { maxLagSeconds, migrations, onChange }: WatchOptions): StandbyWatch {
+  const meter = new ReplayLagMeter()
+  let state = away
+  let looking: Promise<StandbyState> | undefined
+  let reported: string | undefined
+
+  async function read(): Promise<StandbyState> {
+    const [row] = await db.query<Row>(readStandbySql, [], AbortSignal.timeout(timeoutMs))
+    return stateOf(row!)
+  }
+
+  function stateOf(row: Row): StandbyState {
+    const { seconds, bytes } = row.is_standby
+      ? meter.observe({
+          nowMs: performance.now(),
+          received: row.received,
+          replayed: row.replayed ?? 0,
+          isReceiving: row.is_receiving,
+          replayedAgeMs: row.replayed_age === null ? null : row.replayed_age * 1_000,
+        })
+      : { seconds: 0, bytes: 0 }
+    const isBehind = seconds === undefined || seconds > maxLagSeconds
+    const condition = row.migrations < migrations ? 'tables' : isBehind ? 'behind' : 'ready'
+    return { condition, isPrimary: !row.is_standby, lagSeconds: seconds, lagBytes: bytes }
+  }
+
+  async function look(): Promise<StandbyState> {
+    const late = Promise.withResolvers<StandbyState>()
+    const timer = setTimeout(() => late.resolve(away), timeoutMs)
+    state = await Promise.race([read().catch(() => away), late.promise])
+    clearTimeout(timer)
+    const summary = `${state.condition} ${state.isPrimary}`
+    if (summary !== reported) onChange(state)
+    reported = summary
+    return state
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    look: () => {
+      looking ??= look().finally(() => {
+        looking = undefined
+      })
+      return looking
+    },
+  }
+}

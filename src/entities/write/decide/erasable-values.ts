@@ -1,0 +1,85 @@
+import { peopleStackId } from '../../../organizations/definitions.ts'
+import { createRefusal, type Detail, pointer, type Refusal } from '../../../values/errors.ts'
+import { mobileKey } from '../../../values/phone-numbers.ts'
+import type { Columns, EntityRow } from '../../entity-row.ts'
+import { changedMatchKeys, emailKey, matchKeys } from '../../match-keys.ts'
+import { isCompleting, type Write } from '../../write-request.ts'
+import type { PlannedMissing } from './attributes.ts'
+
+/** A value that an erasure keeps a keyed hash of: its kind and itself, such as `email:ada@example.com`. */
+export type ErasableValue = { value: string; path: string }
+
+/**
+ * The kinds of values that have tombstones. An email is as in `email_key`, a phone number as in `mobile_key`. The same name, typed on another
+ * system, may have other code points, so a tombstone has the composed form (NFC). Elsewhere, external identifiers are compared exactly.
+ */
+export const erasableText = (kind: 'external_id' | 'email' | 'mobile', value: string): string =>
+  `${kind}:${value.normalize('NFC')}`
+
+/** The parts of a change that may give a value to somebody. */
+export type Giving = {
+  operation: string
+  external_id: string | null
+  columns: Columns
+  missing: readonly PlannedMissing[]
+  aliases?: readonly string[]
+  /** Values that a person who returns had when it left, although an earlier erasure keeps them. */
+  kept?: ReadonlySet<string> | undefined
+}
+
+/** The part of a write that tells what its change gives. */
+type GivingWrite = Pick<Write, 'stack_id' | 'operation'>
+
+/**
+ * Returns the values that a change gives to people who do not have them yet, with the paths that name them in the request. `row` is the row
+ * before, and `country` that of phone numbers without a prefix.
+ */
+export function erasableValues(
+  change: Giving,
+  write: GivingWrite,
+  row: EntityRow | undefined,
+  country: string | null,
+): ErasableValue[] {
+  const values = givenValues(change, write, row, country)
+  return change.kept?.size ? values.filter(({ value }) => !change.kept!.has(value)) : values
+}
+
+function givenValues(
+  change: Giving,
+  write: GivingWrite,
+  row: EntityRow | undefined,
+  country: string | null,
+): ErasableValue[] {
+  const values: ErasableValue[] = change.missing
+    .filter(({ name }) => name.stack_id === peopleStackId)
+    .map(({ name, pointer: path }) => ({ value: erasableText('external_id', name.external_id), path }))
+  if (write.stack_id !== peopleStackId || change.operation === 'delete' || change.operation === 'erase') return values
+  const { columns } = change
+  const name = columns.external_id ?? (isCompleting(write, row) ? change.external_id : null)
+  if (name != null) values.push({ value: erasableText('external_id', name), path: pointer('external_id') })
+  for (const alias of change.aliases ?? [])
+    values.push({ value: erasableText('external_id', alias), path: pointer('external_id') })
+  const { email_key, mobile_key } = row ? changedMatchKeys(row, columns, country) : matchKeys(columns, country)
+  // A person who writes the same email or phone number in another way gets no new one.
+  if (email_key != null && email_key !== emailKey(row?.email))
+    values.push({ value: erasableText('email', email_key), path: pointer('email') })
+  if (mobile_key != null && mobile_key !== mobileKey(row?.mobile_prefix, row?.mobile_number, country))
+    values.push({ value: erasableText('mobile', mobile_key), path: pointer('mobile_number') })
+  return values
+}
+
+/** Refuses a change that gives these values to somebody if one of them is erased. */
+export function erasedRefusal(given: readonly ErasableValue[], erased: ReadonlySet<string>): Refusal | undefined {
+  const details: Detail[] = given
+    .filter(({ value }) => erased.has(value))
+    .map(({ path }) => ({ path, message: 'belongs to a person who was erased' }))
+  return details.length > 0 ? buildErasedRefusal(details) : undefined
+}
+
+/** The refusal of a write that would bring an erased person back. */
+const buildErasedRefusal = (details: Detail[]): Refusal =>
+  createRefusal(
+    'duplicate_entry',
+    'The person was erased. A request with `Prefer: erased=recreate` stores the person anew.',
+    { details, reason: 'erased' },
+  )

@@ -1,0 +1,137 @@
+import { registerConsole } from '../access/console.ts'
+import { registerSessionRoutes, registerSignInMethods } from '../access/console-session.ts'
+import { registerTokenRoute, tokenRow } from '../access/oauth.ts'
+import { accessRoutes } from '../access/routes.ts'
+import { attributeRoutes } from '../attributes/routes.ts'
+import { importRoutes } from '../bulk/routes.ts'
+import { changeRoutes } from '../changes/routes.ts'
+import { linkPages, linkRoutes } from '../consent-pages/routes.ts'
+import { consentRoutes } from '../consents/routes.ts'
+import { readsOfPrimary } from '../db/standby/reads.ts'
+import { createGate } from '../http/overload/gate.ts'
+import { registerPages } from '../http/pipeline/pages.ts'
+import { createPipeline } from '../http/pipeline/pipeline.ts'
+import { createRouter, registerRoutes } from '../http/pipeline/router.ts'
+import type { Services } from '../http/pipeline/services.ts'
+import { type App, createServer } from '../http/server/server.ts'
+import { metricsRow, serveMetrics } from '../instruments/serve.ts'
+import { ledgerRoutes } from '../ledger/routes.ts'
+import { observedRoutes } from '../observed/routes.ts'
+import { documentOf, type OpenApiDocument } from '../openapi/document.ts'
+import { documentRow, serveDocument } from '../openapi/serve.ts'
+import { healthRows, registerHealthRoutes } from '../operations/health.ts'
+import { operationRoutes } from '../operations/routes.ts'
+import { organizationRoutes } from '../organizations/routes.ts'
+import { peopleRoutes } from '../people/routes.ts'
+import { person } from '../people/schema.ts'
+import { recordRoutes } from '../records/routes.ts'
+import { record } from '../records/schema.ts'
+import { erasureRoutes } from '../rights/erasure/erasure-routes.ts'
+import type { Route } from '../route/route.ts'
+import { schemaRoutes } from '../schema/routes.ts'
+import { searchRoutes } from '../search/routes.ts'
+import { findSegments } from '../segments/feed.ts'
+import { segmentRoutes } from '../segments/routes.ts'
+import { stackRoutes } from '../stacks/routes.ts'
+import { webhookRoutes } from '../webhooks/routes.ts'
+import { FairPool } from './fair-pool.ts'
+
+const responses = { person, record }
+
+/** The configuration, and the services that only running handlers need: the OpenAPI document is made without them. */
+type TableServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db' | 'instruments'>>
+
+/** The route table of all modules, in the order of the documentation. */
+export function routeTable(services: TableServices): Route[] {
+  const { config } = services
+  return [
+    ...peopleRoutes(config, responses),
+    ...erasureRoutes(config),
+    ...linkRoutes(config),
+    ...recordRoutes(config, responses),
+    ...searchRoutes(responses),
+    ...stackRoutes(),
+    ...attributeRoutes(config.limits),
+    ...observedRoutes(),
+    ...consentRoutes(),
+    ...schemaRoutes(),
+    ...organizationRoutes(),
+    ...segmentRoutes(config, responses),
+    ...changeRoutes(findSegments),
+    ...importRoutes(),
+    ...webhookRoutes(config),
+    ...ledgerRoutes(config),
+    ...accessRoutes(),
+    ...operationRoutes(services),
+  ]
+}
+
+/** The requests of an organization whose work is under way. 64 at a time have the throughput of 500. */
+const maxRunning = 64
+
+const info = {
+  title: 'kith',
+  version: 'v1',
+  summary: 'A self-hosted contact and record data service.',
+  description:
+    'Requests and responses are JSON. A body is `application/json`, or query parameters in bracket form if there is none. ' +
+    'Every path below `/v1` needs a bearer token: paste one from `kith token` under "Authorize".',
+}
+
+/** The tags of the route table, one per resource. */
+const tags = [
+  { name: 'People', description: 'Contacts with their profile, consents, attributes and relationships.' },
+  { name: 'Records', description: 'Objects in Item stacks and events in Event stacks.' },
+  { name: 'Search', description: 'People and records in one list.' },
+  { name: 'Stacks', description: 'The kinds of records.' },
+  { name: 'Attributes', description: 'Custom fields and relationships, with their types.' },
+  { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
+  { name: 'Consents', description: 'Numbers of the answers of all people.' },
+  { name: 'Schema', description: 'Everything that the organization has declared.' },
+  { name: 'Segments', description: 'Named filters on people.' },
+  { name: 'Organization', description: 'The tenant that the token belongs to.' },
+  { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
+  { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
+  { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
+  { name: 'Access', description: 'Clients, tokens, the keys that sign them, and the sessions of the console.' },
+  { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },
+  { name: 'System', description: 'The service itself. These endpoints need no token.' },
+]
+
+/** The OpenAPI 3.1 document of all endpoints. */
+export function openApiDocument(services: Pick<Services, 'config'>): OpenApiDocument {
+  return documentOf({
+    info,
+    tags,
+    rows: routeTable(services),
+    openRows: [...healthRows, metricsRow, tokenRow, documentRow],
+  })
+}
+
+/** Creates the whole service on one server, which does not listen yet. */
+export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services, 'reads'>>): App {
+  const services: Services = { ...given, reads: given.reads ?? readsOfPrimary(given.db) }
+  const { config, authenticator, drain, logger } = services
+  const { observer } = services.instruments
+  const report = (counts: object) => logger.warn(counts, 'the service is overloaded and refused requests')
+  const gate = createGate({
+    config,
+    authenticator,
+    shouldClose: () => !drain.isAccepting(),
+    observer,
+    report,
+  })
+  const router = createRouter()
+  const responseMemory = new FairPool({ max: config.limits.answerBytes, leavesRoom: true })
+  const running = new FairPool({ share: maxRunning })
+  registerRoutes(router, config, routeTable(services))
+  registerHealthRoutes(router, services)
+  serveMetrics(router, services.instruments)
+  registerTokenRoute(router, services)
+  registerSessionRoutes(router, services)
+  registerSignInMethods(router, services)
+  registerPages(router, services, linkPages(config))
+  registerConsole(router, config)
+  serveDocument(router, () => openApiDocument(services))
+  return createServer(services, gate, createPipeline({ ...services, responseMemory, running }, gate, router))
+}

@@ -1,0 +1,454 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import ipaddr from 'ipaddr.js'
+import { parse as parseServerUrl } from 'pg-connection-string'
+import type { Static } from 'typebox'
+import { Type } from '../values/json-schema.ts'
+import { DatabaseUrlError, parseDatabaseUrl } from './database-url.ts'
+
+const wholeNumber = (fallback: number, minimum: number, maximum: number) =>
+  Type.Integer({ default: fallback, minimum, maximum })
+
+/** All limits with their defaults and bounds. */
+const limitVariables = {
+  KITH_LIMIT_BODY_BYTES: wholeNumber(1_048_576, 1, 104_857_600),
+  KITH_LIMIT_BATCH_BYTES: wholeNumber(8_388_608, 1, 104_857_600),
+  KITH_LIMIT_JSON_DEPTH: wholeNumber(32, 1, 512),
+  // A body of less than 16 KiB has fewer members, so it is parsed without counting them.
+  KITH_LIMIT_JSON_MEMBERS: wholeNumber(10_000, 8_192, 10_000_000),
+  KITH_LIMIT_REQUEST_KEYS: wholeNumber(300, 1, 10_000),
+  KITH_LIMIT_ENTITY_KEYS: wholeNumber(1_000, 1, 100_000),
+  KITH_LIMIT_KEY_BYTES: wholeNumber(150, 1, 1_000),
+  KITH_LIMIT_STRING_BYTES: wholeNumber(65_536, 1, 10_485_760),
+  KITH_LIMIT_ENTITY_BYTES: wholeNumber(524_288, 1, 52_428_800),
+  KITH_LIMIT_PROFILE_CHARACTERS: wholeNumber(255, 1, 10_000),
+  KITH_LIMIT_EMAIL_CHARACTERS: wholeNumber(254, 1, 1_000),
+  KITH_LIMIT_URL_BYTES: wholeNumber(8_192, 64, 65_536),
+  KITH_LIMIT_HEADER_BYTES: wholeNumber(16_384, 1_024, 1_048_576),
+  KITH_LIMIT_TOKEN_BYTES: wholeNumber(8_192, 256, 65_536),
+  KITH_LIMIT_CONSENTS: wholeNumber(100, 1, 1_000),
+  KITH_LIMIT_LINKS: wholeNumber(1_000, 1, 10_000),
+  KITH_LIMIT_PLACEHOLDERS: wholeNumber(100, 1, 10_000),
+  KITH_LIMIT_STACKS: wholeNumber(1_000, 1, 100_000),
+  KITH_LIMIT_ATTRIBUTES: wholeNumber(5_000, 1, 100_000),
+  KITH_LIMIT_CONSENT_TYPES: wholeNumber(100, 1, 10_000),
+  // The contract promises pages of up to 500, so the setting can only lower the limit.
+  KITH_LIMIT_PAGE: wholeNumber(500, 1, 500),
+  KITH_LIMIT_REQUEST_MS: wholeNumber(10_000, 100, 600_000),
+  KITH_LIMIT_IN_FLIGHT: wholeNumber(1_024, 1, 100_000),
+  KITH_LIMIT_IN_FLIGHT_BYTES: wholeNumber(67_108_864, 1_048_576, 10_737_418_240),
+  KITH_LIMIT_ANSWER_BYTES: wholeNumber(33_554_432, 1_048_576, 10_737_418_240),
+  KITH_LIMIT_CONNECTIONS: wholeNumber(8_192, 1, 100_000),
+  KITH_LIMIT_CHANGE_STREAMS: wholeNumber(1_024, 1, 100_000),
+}
+
+const text = (fallback: string) => Type.String({ default: fallback })
+const optionalText = Type.Optional(Type.String({ minLength: 1 }))
+
+/**
+ * The variables of the OpenTelemetry specification that decide whether requests are traced, and which ones. The exporter itself
+ * reads the variables that decide where and how traces are sent: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION,
+ * _CERTIFICATE and similar ones. They are not validated here.
+ */
+const traceVariables = {
+  OTEL_SDK_DISABLED: Type.Enum(['true', 'false'], { default: 'false' }),
+  OTEL_TRACES_EXPORTER: Type.Optional(Type.Enum(['otlp', 'none'])),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optionalText,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optionalText,
+  OTEL_EXPORTER_OTLP_PROTOCOL: Type.Optional(Type.Enum(['http/json', 'http/protobuf'])),
+  OTEL_TRACES_SAMPLER: Type.Enum(
+    ['always_on', 'always_off', 'traceidratio'].flatMap(sampler => [sampler, `parentbased_${sampler}`]),
+    { default: 'parentbased_always_on' },
+  ),
+  OTEL_TRACES_SAMPLER_ARG: Type.Number({ default: 1, minimum: 0, maximum: 1 }),
+}
+
+const variables = Type.Object({
+  HOST: text('127.0.0.1'),
+  PORT: wholeNumber(8080, 0, 65_535),
+  DATABASE_URL: optionalText,
+  DATABASE_READ_URL: optionalText,
+  LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
+  AUTH_SECRET: optionalText,
+  AUTH_ISSUER: optionalText,
+  AUTH_JWKS_URL: optionalText,
+  AUTH_AUDIENCE: optionalText,
+  AUTH_CLIENT_ID: optionalText,
+  AUTH_CLIENT_SECRET: optionalText,
+  AUTH_SIGN_IN_SCOPE: text('openid profile email'),
+  AUTH_SIGN_IN_NAME: optionalText,
+  TLS_CERT_FILE: optionalText,
+  TLS_KEY_FILE: optionalText,
+  KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
+  KITH_ROLE: Type.Enum(['primary', 'reader'], { default: 'primary' }),
+  KITH_READER_MAX_LAG_SECONDS: wholeNumber(60, 1, 86_400),
+  KITH_DATA_DIR: text('.kith'),
+  KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
+  KITH_PUBLIC_URL: optionalText,
+  KITH_CORS_ORIGINS: optionalText,
+  KITH_WEBHOOK_ALLOW: optionalText,
+  KITH_LEDGER_ORIGIN: text('kith'),
+  KITH_LOG_RETENTION_DAYS: Type.Optional(Type.Integer({ minimum: 1, maximum: 36_500 })),
+  KITH_SEGMENT_CLOCK_MINUTES: wholeNumber(60, 1, 60),
+  KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
+  KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  KITH_RATE_WRITE_BURST: wholeNumber(0, 0, 10_000_000),
+  KITH_RATE_PAGES: wholeNumber(20, 1, 1_000_000),
+  KITH_RATE_PAGES_BURST: wholeNumber(600, 0, 10_000_000),
+  KITH_RATE_STORE: Type.Enum(['memory', 'postgresql'], { default: 'memory' }),
+  KITH_DATABASE_CONNECTIONS: wholeNumber(8, 1, 200),
+  KITH_DATABASE_WAIT_SECONDS: wholeNumber(300, 0, 86_400),
+  ...traceVariables,
+  ...limitVariables,
+})
+
+type Variables = Static<typeof variables>
+
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name
+
+/** Converts a name with underscores, such as `BODY_BYTES` or `body_bytes`, to camelCase. */
+export const camelCase = <Name extends string>(name: Name) =>
+  name.toLowerCase().replace(/_(.)/g, (_, letter) => letter.toUpperCase()) as CamelCase<Lowercase<Name>>
+
+type LimitVariable = keyof typeof limitVariables
+
+/**
+ * The limits, by the names of their settings without `KITH_LIMIT_`. The last word of a name is its unit: bytes, characters or
+ * milliseconds; other limits are counts.
+ */
+export type Limits = {
+  [Variable in LimitVariable as Variable extends `KITH_LIMIT_${infer Name}`
+    ? CamelCase<Lowercase<Name>>
+    : never]: number
+}
+
+function limitsOf(readValue: (variable: LimitVariable) => number): Limits {
+  const names = Object.keys(limitVariables) as LimitVariable[]
+  return Object.fromEntries(names.map(name => [camelCase(name.slice('KITH_LIMIT_'.length)), readValue(name)])) as Limits
+}
+
+/** The limits of a service whose environment sets none. */
+export const defaultLimits: Readonly<Limits> = Object.freeze(
+  limitsOf(name => (limitVariables[name] as unknown as { default: number }).default),
+)
+
+/** A rate limit: `perSecond` requests per second, and `burst` additional requests per minute. */
+export type Budget = Readonly<{ perSecond: number; burst: number }>
+
+/**
+ * The rate limits: of one token subject, where an undefined budget is unlimited, and of one address that requests pages.
+ * `store` is the place where the requests of subjects are counted.
+ */
+export type Rates = Readonly<{
+  read: Budget | undefined
+  write: Budget | undefined
+  pages: Budget
+  store: 'memory' | 'postgresql'
+}>
+
+/** The sampling of traces: a sampler of the OpenTelemetry specification, and its ratio from 0 to 1. */
+export type Traces = Readonly<{ sampler: string; ratio: number }>
+
+export type Config = Readonly<{
+  host: string
+  port: number
+  /** Undefined for the embedded PostgreSQL below `dataDir`. */
+  databaseUrl: string | undefined
+  databaseConnections: number
+  /** How long a start waits for a server that is away. */
+  databaseWaitSeconds: number
+  /** `reader`: `databaseUrl` names a standby, and the process only reads. */
+  role: 'primary' | 'reader'
+  /** The standby that answers some reads of a process with the role `primary`. */
+  databaseReadUrl: string | undefined
+  /** A standby that is further behind is not used for reads, and a reader is not ready. */
+  readerMaxLagSeconds: number
+  dataDir: string
+  logLevel: string
+  /** `auto` is `pretty` on a terminal, else `json`. */
+  logFormat: 'auto' | 'pretty' | 'json'
+  authSecret: string | undefined
+  /** The issuer whose tokens are accepted in addition to the service's own. */
+  outsideIssuer: Readonly<{ issuer: string; jwksUrl: string; audience: string }> | undefined
+  /** The client with which people sign in to the console at the outside issuer. `name` is the issuer's for people. */
+  issuerClient: Readonly<{ id: string; secret: string | undefined; scope: string; name: string }> | undefined
+  tls: { certFile: string; keyFile: string } | undefined
+  /** The number of proxies in front, which is the number of trusted entries of X-Forwarded-For. */
+  behindProxy: number
+  /** The URL at which people reach the service, without a slash at the end. */
+  publicUrl: string | undefined
+  /** The origins of web pages that may call the API from a browser. */
+  corsOrigins: readonly string[]
+  /** The ranges of addresses (CIDR) that webhooks may reach although they are not public. */
+  webhookAllow: readonly string[]
+  /** The first part of the origin of ledgers, as `kith.example.org`. */
+  ledgerOrigin: string
+  /** The values of a change are removed this many days after it. Undefined: never. */
+  logRetentionDays: number | undefined
+  /** How often the clock moves people into and out of segments. */
+  segmentClockMs: number
+  rates: Rates
+  /** Undefined if traces are off. */
+  traces: Traces | undefined
+  limits: Readonly<Limits>
+}>
+
+/** Ends a start, with all problems of the environment in one list. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: string[]) {
+    super(`The configuration cannot be used:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
+    this.problems = problems
+    this.name = 'ConfigError'
+  }
+}
+
+/** The values of HOST that only this machine can reach. */
+export const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
+
+/** Validates the environment and returns it as one frozen object. No other module reads `process.env`. Throws {@link ConfigError}. */
+export function loadConfig(environment: NodeJS.ProcessEnv): Config {
+  const { values, problems } = readVariables(environment)
+  if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together')
+  const isEncrypted = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
+  if (values.HOST !== undefined && !loopbackHosts.has(values.HOST) && !isEncrypted)
+    problems.push(
+      `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
+    )
+  problems.push(...problemsOfDatabase('DATABASE_URL', values.DATABASE_URL))
+  problems.push(...problemsOfDatabase('DATABASE_READ_URL', values.DATABASE_READ_URL), ...problemsOfRole(values))
+  problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values), ...problemsOfIssuerClient(values))
+  problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
+  problems.push(...problemsOfLedgerOrigin(values))
+  problems.push(...problemsOfPublicUrl(values))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return freeze(values)
+}
+
+const databaseUrlExample = 'such as postgresql://user:password@host:5432/database'
+
+/** Parses the URL as the connections do. The problems never quote it, because it contains a password. */
+function problemsOfDatabase(name: string, url: string | undefined): string[] {
+  if (url === undefined) return []
+  const refusal = [`${name} must be a PostgreSQL URL, ${databaseUrlExample}`]
+  if (!/^postgres(ql)?:\/\//.test(url)) return refusal
+  try {
+    if (parseDatabaseUrl(url).urls.every(each => parseServerUrl(each).host)) return []
+    return [`${name} must name a host, ${databaseUrlExample}, or a socket's folder: …?host=/run/postgresql`]
+  } catch (error) {
+    if (error instanceof DatabaseUrlError) return [`${name} ${error.message}`]
+    const { code, path } = error as NodeJS.ErrnoException
+    return path === undefined ? refusal : [`${name} names the file ${path}, which cannot be read (${code})`]
+  }
+}
+
+/** A reader has one database, a standby, on which it can store nothing. */
+function problemsOfRole(values: Variables): string[] {
+  const { KITH_ROLE: role, DATABASE_URL: url, DATABASE_READ_URL: readUrl } = values
+  if (role !== 'reader')
+    return readUrl !== undefined && url === undefined
+      ? ['DATABASE_READ_URL needs DATABASE_URL: the embedded database has no standby']
+      : problemsOfReads('DATABASE_READ_URL', readUrl)
+  const problems = url === undefined ? ['KITH_ROLE=reader needs DATABASE_URL, which names the standby'] : []
+  problems.push(...problemsOfReads('DATABASE_URL', url))
+  if (readUrl !== undefined)
+    problems.push('DATABASE_READ_URL must not be set with KITH_ROLE=reader, whose DATABASE_URL names the standby')
+  if (values.KITH_RATE_STORE === 'postgresql')
+    problems.push('KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader, which stores nothing')
+  return problems
+}
+
+/** Several hosts are those of a primary by default, and a reader would refuse its standbys. */
+function problemsOfReads(name: string, url: string | undefined): string[] {
+  if (url === undefined || problemsOfDatabase(name, url).length > 0) return []
+  return ['read-write', 'primary'].includes(parseDatabaseUrl(url).wants)
+    ? [`${name} is read from a standby, so it needs target_session_attrs=standby, prefer-standby, read-only or any`]
+    : []
+}
+
+function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
+  if (secret === undefined) return []
+  if (Buffer.byteLength(secret) < 32) return ['AUTH_SECRET must have 32 bytes or more']
+  return new Set(secret).size === 1 ? ['AUTH_SECRET must not be one repeated character'] : []
+}
+
+function problemsOfIssuer({ AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwksUrl, AUTH_AUDIENCE: audience }: Variables) {
+  const provided = [issuer, jwksUrl, audience].filter(value => value !== undefined).length
+  const problems =
+    provided === 0 || provided === 3 ? [] : ['AUTH_ISSUER, AUTH_JWKS_URL and AUTH_AUDIENCE must be set together']
+  if (issuer === 'kith') problems.push("AUTH_ISSUER must not be kith, the issuer of the service's own tokens")
+  if (jwksUrl !== undefined && !isSafeUrl(jwksUrl))
+    problems.push('AUTH_JWKS_URL must be an https URL without a user; http is allowed on loopback only')
+  return problems
+}
+
+/** The endpoints of the issuer are found by its name, which must therefore be a URL. */
+function problemsOfIssuerClient(values: Variables): string[] {
+  const { AUTH_CLIENT_ID: id, AUTH_CLIENT_SECRET: secret, AUTH_ISSUER: issuer, AUTH_SIGN_IN_SCOPE: scope } = values
+  if (id === undefined) return secret === undefined ? [] : ['AUTH_CLIENT_SECRET needs AUTH_CLIENT_ID, which is not set']
+  const problems = scope.split(' ').includes('openid') ? [] : ['AUTH_SIGN_IN_SCOPE must contain the scope openid']
+  if (issuer === undefined) problems.push('AUTH_CLIENT_ID needs AUTH_ISSUER, which is not set')
+  else if (!isSafeUrl(issuer))
+    problems.push('AUTH_ISSUER must be an https URL if AUTH_CLIENT_ID is set; http is allowed on loopback only')
+  return problems
+}
+
+/** Whether the URL of the keys is safe. An attacker who could answer in place of the issuer could issue tokens for every organization. */
+function isSafeUrl(text: string): boolean {
+  const url = URL.parse(text)
+  if (url?.username !== '' || url.password !== '') return false
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  return url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHosts.has(host))
+}
+
+/** Links begin with this URL, and a link in a mail must not travel in plain text. */
+function problemsOfPublicUrl({ KITH_PUBLIC_URL: url }: Variables): string[] {
+  if (url === undefined || (isSafeUrl(url) && !/[?#\s]/.test(url))) return []
+  return [
+    'KITH_PUBLIC_URL must be an https URL without a user, a query and a fragment; http is allowed on loopback only',
+  ]
+}
+
+const originsOf = ({ KITH_CORS_ORIGINS: origins }: Variables) =>
+  origins === undefined ? [] : origins.split(',').map(origin => origin.trim())
+
+/** An origin has the form that browsers send: no path and no default port. It is compared as text, so any other form would never match. */
+function problemsOfOrigins(values: Variables): string[] {
+  const isWrong = (origin: string) => !/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin
+  return originsOf(values)
+    .filter(isWrong)
+    .map(origin => `KITH_CORS_ORIGINS has ${origin}, which is not an origin such as https://app.example`)
+}
+
+const rangesOf = ({ KITH_WEBHOOK_ALLOW: ranges }: Variables) =>
+  ranges === undefined ? [] : ranges.split(',').map(range => rangeOf(range.trim()))
+
+/** A single address as the range that has only this one. */
+function rangeOf(text: string): string {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return `${text}/32`
+  return ipaddr.IPv6.isValid(text) ? `${text}/128` : text
+}
+
+const problemsOfRanges = (values: Variables): string[] =>
+  rangesOf(values)
+    .filter(range => !ipaddr.isValidCIDR(range))
+    .map(range => `KITH_WEBHOOK_ALLOW has ${range}, which is neither an address nor a range such as 10.1.0.0/16`)
+
+const maxLedgerOriginCharacters = 255
+
+/** The origin is part of the names of keys in signed notes. */
+function problemsOfLedgerOrigin({ KITH_LEDGER_ORIGIN: origin }: Variables): string[] {
+  const isName = /^[^\p{White_Space}\p{Cc}+/]+(\/[^\p{White_Space}\p{Cc}+/]+)*$/u.test(origin)
+  if (isName && origin.isWellFormed() && origin.length <= maxLedgerOriginCharacters) return []
+  return [
+    `KITH_LEDGER_ORIGIN must be a name such as kith.example.org/consents: at most ${maxLedgerOriginCharacters} characters, without spaces, plus signs and empty parts`,
+  ]
+}
+
+function problemsOfRates(values: Variables): string[] {
+  const kinds = ['READ', 'WRITE'] as const
+  return kinds
+    .filter(kind => values[`KITH_RATE_${kind}_BURST`] > 0 && values[`KITH_RATE_${kind}`] === undefined)
+    .map(kind => `KITH_RATE_${kind}_BURST needs KITH_RATE_${kind}, which is not set`)
+}
+
+/** The form in which links begin: with a host in lower case and no slash at the end. */
+const withoutSlash = (url: string | undefined) => url && new URL(url).href.replace(/\/+$/, '')
+
+const budgetOf = (perSecond: number | undefined, burst: number): Budget | undefined =>
+  perSecond === undefined ? undefined : Object.freeze({ perSecond, burst })
+
+/** Whether traces are on. An endpoint is enough to turn them on. */
+function hasTraces(values: Variables): boolean {
+  const { OTEL_TRACES_EXPORTER: exporter, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = values
+  const addressed = endpoint !== undefined || values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined
+  return values.OTEL_SDK_DISABLED !== 'true' && exporter !== 'none' && (exporter === 'otlp' || addressed)
+}
+
+/** The variables of the commands that call a service (cli/connection.ts). They may be set for every command. */
+const commandVariables = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET', 'KITH_PROFILE']
+
+/**
+ * Converts numbers in place, and sets the defaults. Ajv still refuses unknown keywords, types and formats. Its check by the
+ * meta-schema took a tenth of the processor time of a start, and the optimization of code that runs once took 0.04 s.
+ */
+const validation = {
+  allErrors: true,
+  useDefaults: true,
+  coerceTypes: true,
+  validateSchema: false,
+  code: { optimize: false },
+}
+/** Compiled at the first call: importing a module does nothing. */
+let validateVariables: ValidateFunction | undefined
+
+function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
+  const known = Object.keys(variables.properties)
+  const allowed = new Set([...known, ...commandVariables])
+  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !allowed.has(name))
+  const problems = unknown.map(name => `${name} is not a setting of kith`)
+  const provided = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
+  const values: Record<string, unknown> = provided
+  validateVariables ??= new Ajv2020(validation).compile(variables)
+  if (!validateVariables(values)) problems.push(...(validateVariables.errors ?? []).map(sentenceOf))
+  return { values: values as Variables, problems }
+}
+
+function sentenceOf({ instancePath, message, params }: ErrorObject): string {
+  const allowed = (params as { allowedValues?: string[] }).allowedValues
+  return `${instancePath.slice(1)} ${message}${allowed ? `: ${allowed.join(', ')}` : ''}`
+}
+
+function freeze(values: Variables): Config {
+  return Object.freeze({
+    host: values.HOST,
+    port: values.PORT,
+    databaseUrl: values.DATABASE_URL,
+    databaseConnections: values.KITH_DATABASE_CONNECTIONS,
+    databaseWaitSeconds: values.KITH_DATABASE_WAIT_SECONDS,
+    role: values.KITH_ROLE as Config['role'],
+    databaseReadUrl: values.DATABASE_READ_URL,
+    readerMaxLagSeconds: values.KITH_READER_MAX_LAG_SECONDS,
+    dataDir: values.KITH_DATA_DIR,
+    logLevel: values.LOG_LEVEL,
+    logFormat: values.KITH_LOG_FORMAT,
+    authSecret: values.AUTH_SECRET,
+    outsideIssuer: values.AUTH_ISSUER
+      ? Object.freeze({
+          issuer: values.AUTH_ISSUER,
+          jwksUrl: values.AUTH_JWKS_URL!,
+          audience: values.AUTH_AUDIENCE!,
+        })
+      : undefined,
+    issuerClient: values.AUTH_CLIENT_ID
+      ? Object.freeze({
+          id: values.AUTH_CLIENT_ID,
+          secret: values.AUTH_CLIENT_SECRET,
+          scope: values.AUTH_SIGN_IN_SCOPE,
+          name: values.AUTH_SIGN_IN_NAME ?? new URL(values.AUTH_ISSUER!).host,
+        })
+      : undefined,
+    tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,
+    behindProxy: values.KITH_BEHIND_PROXY,
+    publicUrl: withoutSlash(values.KITH_PUBLIC_URL),
+    corsOrigins: Object.freeze(originsOf(values)),
+    webhookAllow: Object.freeze(rangesOf(values)),
+    ledgerOrigin: values.KITH_LEDGER_ORIGIN,
+    logRetentionDays: values.KITH_LOG_RETENTION_DAYS,
+    segmentClockMs: values.KITH_SEGMENT_CLOCK_MINUTES * 60_000,
+    rates: Object.freeze({
+      read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
+      write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),
+      pages: Object.freeze({ perSecond: values.KITH_RATE_PAGES, burst: values.KITH_RATE_PAGES_BURST }),
+      store: values.KITH_RATE_STORE,
+    }),
+    traces: hasTraces(values)
+      ? Object.freeze({ sampler: values.OTEL_TRACES_SAMPLER, ratio: values.OTEL_TRACES_SAMPLER_ARG })
+      : undefined,
+    limits: Object.freeze(limitsOf(name => values[name])),
+  })
+}

@@ -1,0 +1,111 @@
+import type { Question } from '../../consents/answers.ts'
+import type { Attribute } from '../../organizations/definitions.ts'
+import type { Channel } from '../../values/channels.ts'
+import type { ProfileFlag, ProfileText } from '../../values/profile-fields.ts'
+
+/** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
+export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const
+
+const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
+const searches = ['$contains', '$starts_with', '$ends_with'] as const
+export const quantifiers = ['$some', '$none', '$every'] as const
+/** What a condition computes of the entities that link to one. */
+export const linkMeasures = ['$count', '$sum', '$avg', '$min', '$max'] as const
+export const comparisons = ['$eq', '$neq', ...ranges, '$in', '$nin', ...searches, '$exists', '$anniversary'] as const
+
+export type RangeOperator = (typeof ranges)[number]
+export type Search = (typeof searches)[number]
+export type Quantifier = (typeof quantifiers)[number]
+export type LinkMeasure = (typeof linkMeasures)[number]
+export type Comparison = (typeof comparisons)[number]
+
+export const isRange = (operator: string): operator is RangeOperator => (ranges as readonly string[]).includes(operator)
+export const isSearch = (operator: string): operator is Search => (searches as readonly string[]).includes(operator)
+export const isQuantifier = (operator: string): operator is Quantifier =>
+  (quantifiers as readonly string[]).includes(operator)
+export const isLinkMeasure = (operator: string): operator is LinkMeasure =>
+  (linkMeasures as readonly string[]).includes(operator)
+export const isComparison = (operator: string): operator is Comparison =>
+  (comparisons as readonly string[]).includes(operator)
+
+export const timeColumns = ['created_at', 'updated_at'] as const
+
+export type TextColumn = ProfileText | 'external_id'
+export type TimeColumn = (typeof timeColumns)[number]
+
+/** The field that a condition tests. */
+export type Field =
+  | { kind: 'text'; column: TextColumn }
+  | { kind: 'boolean'; column: ProfileFlag }
+  | { kind: 'time'; column: TimeColumn }
+  | { kind: 'id' }
+  | { kind: 'record_id' }
+  | { kind: 'state' }
+  | { kind: 'attribute'; key: string }
+
+/** The type of a field's values. `json` is a value of any type, `name` the external identifier of a linked entity. */
+export type ValueType = Exclude<Attribute['type'], 'person' | 'stack'> | 'name' | 'identifier'
+
+/** An operator and its operand. The operand has a shape that the operator accepts. */
+export type Test =
+  | { operator: '$eq' | '$neq'; operand: unknown }
+  | { operator: '$in' | '$nin'; operand: readonly unknown[] }
+  | { operator: RangeOperator; operand: string | number }
+  | { operator: Search; operand: string }
+  | { operator: '$exists'; operand: boolean }
+  /** The operand has the days of the year, `MM-DD`. */
+  | { operator: '$anniversary'; operand: readonly string[] }
+
+/** The fields of a consent that operators test. A consent without an answer has none of them. */
+export const consentFields = ['text_version', 'method', 'answered_at'] as const
+export type ConsentField = (typeof consentFields)[number]
+
+/** An attribute that links to entities. */
+export type RelationshipAttribute = Attribute & { target_stack_id: number }
+
+/** A parsed filter: the condition that an entity has to satisfy. */
+export type Condition =
+  | { kind: 'all' | 'any'; conditions: Condition[] }
+  | { kind: 'not'; condition: Condition }
+  | { kind: 'field'; field: Field; tests: Test[] }
+  | {
+      kind: 'consents'
+      consent_type_id?: number
+      channel?: Channel
+      state?: boolean
+      pending?: boolean
+      tests: readonly { field: ConsentField; test: Test }[]
+    }
+  | ({ kind: 'contactable' } & Question)
+  | (Linked & { kind: 'related'; quantifier: Quantifier })
+  | (Linked & { kind: 'measured'; measured: Measured; tests: Test[] })
+
+/** The entities at the other end of the links of an attribute: its targets, or with `incoming` those that have it. */
+export type Linked = { attribute: RelationshipAttribute; isIncoming: boolean; condition: Condition }
+
+/** The number of linked entities, or a measure of one of their fields. */
+export type Measured = { op: '$count' } | { op: Exclude<LinkMeasure, '$count'>; field: Field; type: ValueType }
+
+/** The stack of the entities at the other end. */
+export const otherEndOf = ({ attribute, isIncoming }: Pick<Linked, 'attribute' | 'isIncoming'>): number =>
+  isIncoming ? attribute.owner_stack_id : attribute.target_stack_id
+
+/** A part of a filter, the stack whose entities it tests, and the number of relationships that lead there. */
+export type Visited = { condition: Condition; stack_id: number; relationDepth: number }
+
+/** Visits a condition and all that it is made of, each before its parts. */
+export function* visit(condition: Condition, stack_id: number, relationDepth = 0): Generator<Visited> {
+  yield { condition, stack_id, relationDepth }
+  switch (condition.kind) {
+    case 'all':
+    case 'any':
+      for (const inner of condition.conditions) yield* visit(inner, stack_id, relationDepth)
+      break
+    case 'not':
+      yield* visit(condition.condition, stack_id, relationDepth)
+      break
+    case 'related':
+    case 'measured':
+      yield* visit(condition.condition, otherEndOf(condition), relationDepth + 1)
+  }
+}

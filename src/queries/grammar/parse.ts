@@ -1,0 +1,365 @@
+import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
+import { pointer, refuse } from '../../values/errors.ts'
+import type { LinkMeasured } from '../plan/linked.ts'
+import type { MeasuredSortBody } from '../schema.ts'
+import { consentFault, consentFromQuery, contactableQuestion } from './consent-operands.ts'
+import { fieldOf } from './fields.ts'
+import {
+  type Condition,
+  type ConsentField,
+  consentFields,
+  filterLimits,
+  isLinkMeasure,
+  isQuantifier,
+  type Linked,
+  type LinkMeasure,
+  linkMeasures,
+  type Measured,
+  otherEndOf,
+  type Quantifier,
+  quantifiers,
+  type Test,
+} from './grammar.ts'
+import { incomingAttribute, incomingPrefix } from './incoming.ts'
+import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
+import { operandFromQuery, testFrom } from './operands.ts'
+import { type Clock, isRelativeTime } from './relative-time.ts'
+import { type FieldMeasure, measureFault, typedFieldOf } from './typed-field.ts'
+
+/** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
+export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string }
+
+/** The tests of an attribute's values that every match has to pass, or one of several, at a place in the filter. */
+export type TestedAttribute = { attribute: Attribute; tests: readonly Test[]; path: string; segment?: string }
+
+/** A parsed filter, the undeclared keys that it names, and the attributes whose indexes could find its matches. */
+export type ParsedFilter = {
+  condition: Condition
+  undeclared: UndeclaredKey[]
+  tested: TestedAttribute[]
+  /** The time of which the filter asks, in RFC 3339. Undefined if it names no relative time. */
+  evaluated_at?: string | undefined
+  /** The stacks that the request reads besides those of the filter. */
+  targetStackIds?: readonly number[]
+}
+
+export type ParseOptions = {
+  /** The operands of a query string are texts, and are converted to the types of their fields. */
+  boundFrom?: BoundFrom | undefined
+  /** The key of the segment that the filter belongs to, which it must not lead back to. */
+  ofSegment?: string | undefined
+  /** The time that relative times count from. */
+  nowMs?: number | undefined
+}
+
+/** A place in the filter, with the state of the parse. */
+type ParseContext = {
+  definitions: Definitions
+  boundFrom: BoundFrom
+  /** The stack whose fields are named here. */
+  stack_id: number
+  path: Path
+  /** The segments that lead here, and the place in the filter of the last one. `path` then leads to the first of them. */
+  segments: { chain: readonly string[]; path: Path } | undefined
+  depth: number
+  relationDepth: number
+  /** The segment that the whole filter belongs to. */
+  ofSegment: string | undefined
+  clock: Clock
+  /** Counted over the whole filter. */
+  counted: { conditions: number; relativeTimes: number }
+  /** Collected over the whole filter. */
+  undeclared: UndeclaredKey[]
+  tested: TestedAttribute[]
+  /** Whether an index could find the matches of this part: not under `$not`, `$none` and `$every`. */
+  mayUseIndex: boolean
+}
+
+type BoundFrom = 'body' | 'query'
+type Path = readonly (string | number)[]
+
+/**
+ * Parses a filter on the entities of a stack. Throws a Fault of 400 with the JSON Pointer, which starts with `/filter`, of the
+ * first part that breaks the grammar, exceeds a limit, or is an operand that its field can never equal.
+ */
+export function parseFilter(
+  filter: unknown,
+  definitions: Definitions,
+  stack_id: number,
+  options: ParseOptions = {},
+): ParsedFilter {
+  const context = contextOf(['filter'], definitions, stack_id, options)
+  return parsedIn(context, parseObject(filter, context))
+}
+
+/**
+ * Parses the measure of the entities that link here which sorts a page: its `field`, `measure` and `where`. Throws a Fault of 400 with
+ * a JSON Pointer that starts with `/sort`.
+ */
+export function parseSortMeasure(
+  { field: name, measure, where = {} }: MeasuredSortBody,
+  definitions: Definitions,
+  stack_id: number,
+  options: ParseOptions = {},
+): ParsedFilter & { condition: LinkMeasured } {
+  const context = contextOf(['sort'], definitions, stack_id, options)
+  const attribute = name.startsWith(incomingPrefix)
+    ? incomingAttribute(name.slice(incomingPrefix.length), definitions, stack_id)
+    : `has no measure: only ${incomingPrefix}<owner>.<key>, which stands for those who link here, has one`
+  if (typeof attribute === 'string') return throwInvalid(within(context, 'field'), attribute)
+  const ends = { attribute, isIncoming: true }
+  const there = atOtherEnd(ends, context)
+  const measured = sortingMeasure(measure, within(there, 'measure'))
+  const condition = parseObject(where, within(there, 'where'))
+  return { ...parsedIn(context, condition), condition: { kind: 'measured', ...ends, condition, measured, tests: [] } }
+}
+
+function contextOf(
+  path: Path,
+  definitions: Definitions,
+  stack_id: number,
+  { boundFrom = 'body', ofSegment, nowMs = Date.now() }: ParseOptions,
+): ParseContext {
+  return {
+    ...{ definitions, stack_id, boundFrom, path, segments: undefined, ofSegment, depth: 1, relationDepth: 0 },
+    clock: { nowMs, timeZone: definitions.time_zone },
+    counted: { conditions: 0, relativeTimes: 0 },
+    ...{ undeclared: [], tested: [], mayUseIndex: true },
+  }
+}
+
+function parsedIn({ counted, undeclared, tested, clock }: ParseContext, condition: Condition): ParsedFilter {
+  const evaluated_at = counted.relativeTimes > 0 ? new Date(clock.nowMs).toISOString() : undefined
+  return { condition, undeclared, tested, evaluated_at }
+}
+
+function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'>, message: string): never {
+  const where =
+    segments &&
+    `leads to the segment ${segments.chain.at(-1)}, whose filter is invalid at ${pointer(...segments.path)}: `
+  return refuse('invalid_parameter', path[0] === 'sort' ? 'The sort is invalid.' : 'The filter is invalid.', {
+    details: [{ path: pointer(...path), message: `${where ?? ''}${message}` }],
+  })
+}
+
+const within = (context: ParseContext, ...names: (string | number)[]): ParseContext => {
+  const { segments, path } = context
+  if (segments) return { ...context, segments: { ...segments, path: [...segments.path, ...names] } }
+  return { ...context, path: [...path, ...names] }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function parseObject(filter: unknown, context: ParseContext): Condition {
+  if (!isObject(filter)) return throwInvalid(context, 'must be an object of conditions')
+  if (context.depth > filterLimits.depth)
+    return throwInvalid(context, `is nested deeper than ${filterLimits.depth} levels`)
+  const conditions = Object.entries(filter).map(([key, operand]) => parseMember(key, operand, within(context, key)))
+  return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
+}
+
+function parseMember(key: string, operand: unknown, context: ParseContext): Condition {
+  const deeper = { ...context, depth: context.depth + 1 }
+  if (key === '$not') return { kind: 'not', condition: parseObject(operand, { ...deeper, mayUseIndex: false }) }
+  if (key === '$and' || key === '$or') {
+    if (!Array.isArray(operand)) return throwInvalid(context, 'must be an array of filters')
+    const conditions = operand.map((filter, index) => parseObject(filter, within(deeper, index)))
+    return { kind: key === '$and' ? 'all' : 'any', conditions }
+  }
+  if (key === '$segment') return parseSegment(operand, context)
+  if (key.startsWith('$')) return throwInvalid(context, 'must be a field or one of $and, $or, $not, $segment')
+  return parseField(key, operand, context)
+}
+
+/** The condition of a segment, in the place of its key. Its parts count as if they were written there. */
+function parseSegment(key: unknown, context: ParseContext): Condition {
+  const { definitions, stack_id, ofSegment, segments } = context
+  if (stack_id !== peopleStackId) return throwInvalid(context, 'applies only to people')
+  // Segments without conditions could otherwise lead to each other any number of times.
+  countCondition(context)
+  const segment = definitions.segments.find(each => each.key === key)
+  if (!segment) return throwInvalid(context, 'must be the key of a segment')
+  const before = [...(ofSegment === undefined ? [] : [ofSegment]), ...(segments?.chain ?? [])]
+  if (before.includes(segment.key))
+    throwInvalid(context, `closes a circle of segments: ${[...before, segment.key].join(' → ')}`)
+  const chain = [...(segments?.chain ?? []), segment.key]
+  return parseObject(segment.filter, { ...context, boundFrom: 'body', segments: { chain, path: ['filter'] } })
+}
+
+function parseField(key: string, operand: unknown, context: ParseContext): Condition {
+  if (key === 'consents' && context.stack_id === peopleStackId) return parseConsents(operand, context)
+  if (key === 'contactable' && context.stack_id === peopleStackId) return parseContactable(operand, context)
+  if (key.startsWith(incomingPrefix)) return parseIncoming(key.slice(incomingPrefix.length), operand, context)
+  const field = fieldOf(key, context.stack_id)
+  if (!field)
+    return throwInvalid(
+      context,
+      `is not a field of a ${context.stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
+    )
+  const attribute =
+    field.kind === 'attribute' ? context.definitions.declared.get(context.stack_id)?.get(field.key) : undefined
+  const place = { path: pointer(...context.path), ...(context.segments && { segment: context.segments.chain.at(-1)! }) }
+  if (field.kind === 'attribute' && !attribute)
+    context.undeclared.push({ stack_id: context.stack_id, key: field.key, ...place })
+  const type = operandTypeOf(field, context.definitions, context.stack_id)
+  const [quantified, tested] = isObject(operand) ? partition(operand, isQuantifier) : [{}, operand]
+  const isRelated = Object.keys(quantified).length > 0
+  const tests = isRelated && Object.keys(tested as object).length === 0 ? [] : parseTests(type, tested, context)
+  if (attribute && context.mayUseIndex) context.tested.push({ attribute, tests, ...place })
+  const related = Object.entries(quantified).flatMap(([name, value]): Condition[] => {
+    const inner = within(context, name)
+    countCondition(inner)
+    const relationship = attribute && isRelationship(attribute) ? attribute : undefined
+    const ends = { attribute: relationship ?? throwInvalid(inner, 'applies only to a declared relationship') }
+    return [parseRelated({ ...ends, isIncoming: false }, name as Quantifier, value, inner)]
+  })
+  const conditions = [...(tests.length > 0 ? [{ kind: 'field', field, tests } as const] : []), ...related]
+  return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
+}
+
+function parseTest(type: OperandType, operator: string, operand: unknown, context: ParseContext): Test {
+  countCondition(context)
+  const given = context.boundFrom === 'query' ? operandFromQuery(type, operator, operand) : operand
+  if (operator === '$anniversary' || [given].flat().some(isRelativeTime)) context.counted.relativeTimes += 1
+  const test = testFrom(type, operator, given, context.clock)
+  return 'fault' in test ? throwInvalid(within(context, ...test.fault.path), test.fault.message) : test
+}
+
+function countCondition(context: ParseContext) {
+  context.counted.conditions += 1
+  if (context.counted.conditions > filterLimits.conditions)
+    throwInvalid(context, `exceeds the maximum of ${filterLimits.conditions} conditions in a filter`)
+}
+
+function parseRelated(
+  ends: Omit<Linked, 'condition'>,
+  quantifier: Quantifier,
+  filter: unknown,
+  context: ParseContext,
+): Condition {
+  const there = atOtherEnd(ends, context)
+  const mayUseIndex = there.mayUseIndex && quantifier === '$some'
+  return { kind: 'related', quantifier, ...ends, condition: parseObject(filter, { ...there, mayUseIndex }) }
+}
+
+/** The context of a filter on the entities at the other end of links. */
+function atOtherEnd(ends: Omit<Linked, 'condition'>, context: ParseContext): ParseContext {
+  const relationDepth = context.relationDepth + 1
+  if (relationDepth > filterLimits.relationDepth)
+    return throwInvalid(context, `exceeds the maximum of ${filterLimits.relationDepth} relationships in a row`)
+  return { ...context, stack_id: otherEndOf(ends), relationDepth, depth: context.depth + 1 }
+}
+
+/** Parses conditions on the entities that link here. `name` is the rest of the field: `<people or a stack key>.<attribute key>`. */
+function parseIncoming(name: string, operand: unknown, context: ParseContext): Condition {
+  const attribute = incomingAttribute(name, context.definitions, context.stack_id)
+  if (typeof attribute === 'string') return throwInvalid(context, attribute)
+  const ends = { attribute, isIncoming: true }
+  if (!isObject(operand)) return throwInvalid(context, `must be an object with ${incomingOperators}`)
+  const { $where, ...operators } = operand
+  const measures = Object.keys(operators).filter(isLinkMeasure)
+  if ($where !== undefined && measures.length === 0)
+    return throwInvalid(within(context, '$where'), `needs one of ${linkMeasures.join(', ')} beside it`)
+  const there = atOtherEnd(ends, context)
+  const selected = $where === undefined ? everything : parseObject($where, within(there, '$where'))
+  const conditions = Object.entries(operators).flatMap(([operator, value]): Condition[] => {
+    const inner = within(there, operator)
+    if (isQuantifier(operator)) {
+      countCondition(inner)
+      return [parseRelated(ends, operator, value, within(context, operator))]
+    }
+    if (!isLinkMeasure(operator)) return throwInvalid(inner, `is not an operator here: use ${incomingOperators}`)
+    return parseMeasured(operator, value, inner).map(measured => ({
+      ...{ kind: 'measured', ...ends, condition: selected, ...measured },
+    }))
+  })
+  if (conditions.length === 0) return throwInvalid(context, `must have one of ${incomingOperators}`)
+  return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
+}
+
+const everything: Condition = { kind: 'all', conditions: [] }
+const incomingOperators = [...quantifiers, ...linkMeasures].join(', ')
+
+/** Parses the number of linked entities, or measures of their fields. */
+function parseMeasured(
+  op: LinkMeasure,
+  operand: unknown,
+  context: ParseContext,
+): { measured: Measured; tests: Test[] }[] {
+  const { definitions, stack_id } = context
+  if (op === '$count') return [{ measured: { op }, tests: parseTests(measuredOperandType('number'), operand, context) }]
+  const fields = isObject(operand) ? Object.entries(operand) : []
+  if (fields.length === 0)
+    return throwInvalid(context, 'must be an object with a field: {"attribute_values.total": {"$gte": 100}}')
+  return fields.map(([name, tested]) => {
+    const inner = within(context, name)
+    const typed = typedFieldOf(name, definitions, stack_id)
+    const fault = 'fault' in typed ? typed.fault : measureFault(op.slice(1) as FieldMeasure, typed)
+    if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
+    const { field, type } = typed
+    return { measured: { op, field, type }, tests: parseTests(measuredOperandType(type as 'number'), tested, inner) }
+  })
+}
+
+/** A measure whose results have an order that a cursor can name: numbers, dates and times. */
+function sortingMeasure({ op, field: name }: MeasuredSortBody['measure'], context: ParseContext): Measured {
+  const inner = within(context, 'field')
+  if (op === 'count') {
+    if (name !== undefined) throwInvalid(inner, 'is not taken by count, which counts those who link here')
+    return { op: '$count' }
+  }
+  if (name === undefined) return throwInvalid(inner, `is required: ${op} measures a field of those who link here`)
+  const typed = typedFieldOf(name, context.definitions, context.stack_id)
+  const fault = 'fault' in typed ? typed.fault : measureFault(op, typed)
+  if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
+  if (typed.type === 'text') throwInvalid(inner, `is a text: a page is sorted by numbers, dates and times`)
+  return { op: `$${op}`, field: typed.field, type: typed.type }
+}
+
+function parseConsents(operand: unknown, context: ParseContext): Condition {
+  if (!isObject(operand)) return throwInvalid(context, 'must be an object with $some')
+  for (const name of Object.keys(operand))
+    if (name !== '$some') throwInvalid(within(context, name), 'is not an operator of consents: use $some')
+  const inner = within(context, '$some')
+  const { $some } = operand
+  if (!isObject($some)) return throwInvalid(inner, 'must be an object of the fields of a consent')
+  const [tested, rest] = partition($some, isConsentField)
+  const given = context.boundFrom === 'query' ? consentFromQuery(rest) : rest
+  const fault = consentFault(given, context.definitions.consent_types)
+  if (fault) return throwInvalid(within(inner, ...fault.path), fault.message)
+  countCondition(inner)
+  const tests = Object.entries(tested).flatMap(([name, value]) => {
+    const field = name as ConsentField
+    return parseTests(consentOperandTypes[field], value, within(inner, field)).map(test => ({ field, test }))
+  })
+  return { kind: 'consents', ...given, tests }
+}
+
+function parseContactable(operand: unknown, context: ParseContext): Condition {
+  if (!isObject(operand)) return throwInvalid(context, 'must be an object of consent_type_id and channel')
+  const given = context.boundFrom === 'query' ? consentFromQuery(operand) : operand
+  const question = contactableQuestion(given, context.definitions.consent_types)
+  if ('message' in question) return throwInvalid(within(context, ...question.path), question.message)
+  countCondition(context)
+  return { kind: 'contactable', ...question }
+}
+
+const isConsentField = (name: string) => consentFields.some(field => field === name)
+
+/** Splits the members of an object into those with a matching name and the others. */
+function partition(values: Record<string, unknown>, matches: (name: string) => boolean) {
+  const entries = Object.entries(values)
+  return [true, false].map(side => Object.fromEntries(entries.filter(([name]) => matches(name) === side))) as [
+    Record<string, unknown>,
+    Record<string, unknown>,
+  ]
+}
+
+/** Parses a value, which means equality, or an object of operators. */
+function parseTests(type: OperandType, operand: unknown, context: ParseContext): Test[] {
+  if (!isObject(operand) || isRelativeTime(operand)) return [parseTest(type, '$eq', operand, context)]
+  const operators = Object.entries(operand)
+  if (operators.length === 0) return throwInvalid(context, 'must have at least one operator')
+  return operators.map(([name, value]) => parseTest(type, name, value, within(context, name)))
+}

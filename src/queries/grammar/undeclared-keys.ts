@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { type Database, dataKeyOf } from '../../db/db.ts'
+import type { Definitions } from '../../organizations/definitions.ts'
+import { Cancellation, type Signal } from '../../process/signal.ts'
+import { searchKeySinceSql, searchKeySql } from '../sql.ts'
+import type { UndeclaredKey } from './parse.ts'
+
+/** The remembered result for an undeclared key: an entity carried it, none did up to a change, or the search took too long. */
+type KnownResult = { carried: true } | { carried: false; sequence: number } | { carried: 'unknown'; retryAtMs: number }
+
+/** The result of one search. `carried` is null if there were too many changes to search. */
+type SearchResult = { sequence: number; carried: boolean | null }
+
+/** How long a filter searches for its undeclared keys. A search of a million people takes half of this time. */
+export const defaultSearchMs = 3_000
+/** How long a key is not searched again after its search took too long. */
+const retryAfterMs = 600_000
+/** The maximum number of later changes to search. 10,000 changes take 36 ms. */
+const maxChanges = 10_000
+const maxKnownKeys = 10_000
+
+/** The results of each database, least recently used first. */
+const knownResults = new WeakMap<object, Map<string, KnownResult>>()
+
+type SearchOptions = {
+  signal?: Signal | undefined
+  /** How long to search for all keys together. Undefined means until every key has a result. */
+  searchMs: number | undefined
+}
+
+/**
+ * Finds the undeclared keys that no entity of their stack carries. A key that was found is remembered and not searched again.
+ * For a key that was not found, only later changes are searched, or the whole stack if there are more than `maxChanges`. A key
+ * without a result in time is left out.
+ */
+export async function findUnusedKeys(
+  db: Database,
+  definitions: Definitions,
+  undeclared: readonly UndeclaredKey[],
+  { signal, searchMs }: SearchOptions,
+): Promise<UndeclaredKey[]> {
+  const dataKey = dataKeyOf(db)
+  const known = knownResults.get(dataKey) ?? new Map<string, KnownResult>()
+  knownResults.set(dataKey, known)
+  const startMs = performance.now()
+  const unused: UndeclaredKey[] = []
+  for (const key of undeclared) {
+    const id = idOf(definitions, key)
+    const limitMs = searchMs === undefined ? undefined : searchMs - (performance.now() - startMs)
+    const result = await resultOf(db, definitions, key, known.get(id), { signal, limitMs })
+    if (!result) break
+    known.delete(id)
+    known.set(id, result)
+    if (known.size > maxKnownKeys) known.delete(known.keys().next().value!)
+    if (result.carried === false) unused.push(key)
+  }
+  return unused
+}
+
+/** The key is hashed, because a key in a filter can be as long as 64 kB. */
+function idOf({ organization_id }: Definitions, { stack_id, key }: UndeclaredKey): string {
+  return `${organization_id}:${stack_id}:${createHash('sha256').update(key).digest('base64')}`
+}
+
+/** The result for a key, after a search if one is needed. Undefined if no time is left. */
+async function resultOf(
+  db: Database,
+  definitions: Definitions,
+  key: UndeclaredKey,
+  before: KnownResult | undefined,
+  { signal, limitMs }: { signal: Signal | undefined; limitMs: number | undefined },
+): Promise<KnownResult | undefined> {
+  if (before?.carried === true) return before
+  if (limitMs === undefined) return knownFrom(await search(db, definitions, key, before, signal))
+  if (before?.carried === 'unknown' && performance.now() < before.retryAtMs) return before
+  if (limitMs <= 0) return undefined
+  const found = await withTimeLimit(limitMs, signal, limited => search(db, definitions, key, before, limited))
+  return found ? knownFrom(found) : { carried: 'unknown', retryAtMs: performance.now() + retryAfterMs }
+}
+
+const knownFrom = ({ carried, sequence }: SearchResult): KnownResult =>
+  carried ? { carried } : { carried: false, sequence }
+
+async function search(
+  db: Database,
+  { organization_id, relationships }: Definitions,
+  { stack_id, key }: UndeclaredKey,
+  before: KnownResult | undefined,
+  signal: Signal | undefined,
+): Promise<SearchResult> {
+  if (before?.carried === false) {
+    const values = [organization_id, stack_id, key, before.sequence, maxChanges]
+    const [later] = await db.query<SearchResult>(searchKeySinceSql, values, signal)
+    if (later && later.carried !== null) return later
+  }
+  const archived =
+    relationships
+      .get(stack_id)
+      ?.get(key)
+      ?.map(({ id }) => id) ?? []
+  const [found] = await db.query<SearchResult>(searchKeySql, [organization_id, stack_id, key, archived], signal)
+  if (!found) throw new Error(`organization ${organization_id} has no head`)
+  return found
+}
+
+/** Returns the result of `work`. After `limitMs` it cancels the work and returns undefined. Throws the reason of `signal`. */
+async function withTimeLimit<T>(
+  limitMs: number,
+  signal: Signal | undefined,
+  work: (limited: Signal) => Promise<T>,
+): Promise<T | undefined> {
+  signal?.throwIfAborted()
+  const cancellation = new Cancellation()
+  const cancel = () => cancellation.abort()
+  signal?.addEventListener('abort', cancel, { once: true })
+  const timer = setTimeout(cancel, limitMs)
+  try {
+    return await work(cancellation)
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (cancellation.aborted) return undefined
+    throw error
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', cancel)
+  }
+}

@@ -1,0 +1,262 @@
+import type { EntityKind } from '../../entities/entity-kind.ts'
+import { addressOf } from '../../entities/handlers.ts'
+import { uuidOfRecord } from '../../entities/identifiers.ts'
+import { answerPage, type PageEnd } from '../../entities/read/answer-page.ts'
+import { labeler, withLabels } from '../../entities/read/labels.ts'
+import { type Count, findEntity, type Position, type PositionToRead } from '../../entities/read/pagination.ts'
+import { projectionOf, wholeById, withLinksById } from '../../entities/read/projection.ts'
+import {
+  currentDefinitions,
+  type Definitions,
+  isRelationship,
+  peopleKey,
+  peopleStackId,
+} from '../../organizations/definitions.ts'
+import type { Limits } from '../../process/config.ts'
+import type { Call } from '../../route/call.ts'
+import type { HandlerResult } from '../../route/result.ts'
+import { requireScope } from '../../route/scopes.ts'
+import { type Detail, pointer, refuse } from '../../values/errors.ts'
+import { isObjectId, isUuid } from '../../values/formats.ts'
+import type { UndeclaredKey } from '../grammar/parse.ts'
+import { readScopeOf, scopesOf } from '../grammar/scopes.ts'
+import { orderName } from '../grammar/sort.ts'
+import type { FilterNotes, FilterOptions } from '../plan/reading.ts'
+import {
+  defaultPageSize,
+  type FilterBody,
+  type ListBody,
+  type PageBody,
+  type RelatedBody,
+  type SortBody,
+} from '../schema.ts'
+import { decodeCursor, encodeCursor, type PageOrder } from './cursor.ts'
+import { includer } from './include.ts'
+import { readFilteredPage } from './page.ts'
+import { readRelatedPage } from './related-page.ts'
+
+/** Returns a page of all entities of a stack. */
+export function listEntities(call: Call<ListBody>, stack_id: number): Promise<HandlerResult> {
+  const { sort, sorting_type } = call.body
+  return answerFilter(call, { stack_id, sort, direction: sorting_type, directionPath: pointer('sorting_type') })
+}
+
+/**
+ * Returns a page of the entities of a stack that satisfy a filter. Throws 403 if the filter uses a kind of entity that the
+ * token may not read, and 400 if it names an undeclared key that no entity carries under `Prefer: handling=strict`.
+ */
+export function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<HandlerResult> {
+  const { filter, sort, sort_direction } = call.body
+  const directionPath = pointer('sort_direction')
+  return answerFilter(call, { stack_id, filter, sort, direction: sort_direction, directionPath })
+}
+
+type FilteredRequest = {
+  stack_id: number
+  filter?: unknown
+  sort?: SortBody | undefined
+  /** The direction of the identifiers, and its path in the request. */
+  direction: 'asc' | 'desc' | undefined
+  directionPath: string
+}
+
+async function answerFilter(
+  call: Call<PageBody & { sort?: SortBody }>,
+  request: FilteredRequest,
+): Promise<HandlerResult> {
+  const { context, body, limits } = call
+  const { stack_id, filter = {}, sort, direction } = request
+  const position = sort ? sortedPositionFrom(call, sort, request) : positionFrom(body, direction, stack_id, limits)
+  const page = await pageOf(call, stack_id, position)
+  const options = filterOptionsOf(call, stack_id)
+  let notes: FilterNotes | undefined
+  const readRows = async ({ isCounted, ...part }: PositionToRead) => {
+    const read = await readFilteredPage(context, { stack_id, filter, sort, position: part, isCounted }, options)
+    notes = read.notes
+    return read
+  }
+  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printNotes(notes)
+  return answerPage(call, { ...page, lastMembers }, readRows)
+}
+
+function sortedPositionFrom(
+  { body, limits }: Call<PageBody>,
+  sort: SortBody,
+  { stack_id, direction, directionPath }: FilteredRequest,
+): Position {
+  if (direction !== undefined)
+    throwInvalidBody(directionPath, 'cannot be given with `sort`, which has its own direction')
+  if (body.cursor_configuration?.after_id !== undefined)
+    throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
+  const order = { field: orderName(sort), direction: sort.direction ?? 'asc' }
+  return {
+    ...shownOf(body, stack_id, limits),
+    direction: order.direction,
+    ...placeOf(body.cursor_configuration, order),
+  }
+}
+
+/** The members of a response with the notes of its filter, each after a comma. */
+export const printNotes = ({ unusedKeys, evaluated_at }: FilterNotes = { unusedKeys: [], evaluated_at: undefined }) =>
+  (evaluated_at === undefined ? '' : `,"evaluated_at":"${evaluated_at}"`) +
+  (unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`)
+
+/** What a filter of a request may do: within its time, for its caller, and by its preferences. */
+export function filterOptionsOf(
+  { caller, signal, boundFrom, preferences }: Call<unknown>,
+  stack_id: number,
+): FilterOptions {
+  return {
+    signal,
+    boundFrom,
+    // A long page is read in parts, which all ask of the same time.
+    nowMs: Date.now(),
+    authorize: ({ condition, targetStackIds = [] }) => {
+      const scopes = scopesOf(condition, stack_id).union(new Set(targetStackIds.map(readScopeOf)))
+      for (const scope of scopes) requireScope(caller, scope)
+    },
+    rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
+  }
+}
+
+/** A page as a request asks for it. */
+async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: number, position: Position) {
+  const { fields, include, labels, links, sort, cursor_configuration } = call.body
+  const order: PageOrder = { field: sort && orderName(sort), direction: position.direction }
+  const hasCursor = fields !== undefined || sort !== undefined || cursor_configuration?.cursor !== undefined
+  const isById = links === 'id'
+  const readIncluded = include && (await includer(call, stack_id, { keys: include, isById }))
+  const { projection } = position
+  return {
+    stack_id,
+    position,
+    include: labels ? withLabels(labeler(call, { stack_id, projection, include, isById }), readIncluded) : readIncluded,
+    isCounted: call.body.count,
+    lastMembers: (end: PageEnd, counted: Count | undefined) =>
+      (hasCursor ? `,"next_cursor":${nextCursorOf(order, end)}` : '') +
+      (counted ? `,"count":${counted.count},"sequence":${counted.sequence}` : ''),
+  }
+}
+
+/** The cursor of the next page as JSON. */
+function nextCursorOf(order: PageOrder, { after_id, after_term, has_more }: PageEnd): string {
+  return has_more && after_id !== undefined ? JSON.stringify(encodeCursor(order, { after_id, after_term })) : 'null'
+}
+
+/** Throws a Fault of 400 for undeclared keys that no entity carries. */
+export function throwUnusedKeys(keys: UndeclaredKey[]): never {
+  return refuse('invalid_parameter', 'The filter names keys that are not declared and that no entity carries.', {
+    details: keys.map(warningOf),
+  })
+}
+
+/** A warning about an undeclared key that no entity carries. */
+export function warningOf({ stack_id, key, path, segment }: UndeclaredKey): Detail {
+  const entity = stack_id === peopleStackId ? 'person' : 'record of the stack'
+  const where = segment === undefined ? '' : `leads to the segment ${segment}, whose key ${JSON.stringify(key)} `
+  return { path, message: `${where}is not declared, and no ${entity} carries it` }
+}
+
+/** Returns a page of the entities of one stack that are linked with an entity. The path gives the address of the entity. */
+export async function relatedEntities(
+  kind: Pick<EntityKind, 'identifier' | 'noun'>,
+  call: Call<RelatedBody>,
+  sourceStackId: number,
+): Promise<HandlerResult> {
+  const { context, caller, signal, body } = call
+  const definitions = await currentDefinitions(context, signal)
+  const stack_id = targetOf(body.target, definitions)
+  const position = positionFrom(body, body.sorting_type, stack_id, call.limits)
+  requireScope(caller, readScopeOf(stack_id))
+  const relationships = relationshipsBetween(sourceStackId, stack_id, body, definitions)
+  const id = await findSource(kind, call, sourceStackId)
+  const source = { id, stack_id, ...relationships }
+  const page = await pageOf(call, stack_id, position)
+  return answerPage(call, page, part => readRelatedPage(context, definitions, source, part, signal))
+}
+
+function throwInvalidBody(path: string, message: string): never {
+  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
+}
+
+/** The size of a page, and the members of its items. Throws 400 for unknown fields. */
+function shownOf(
+  { cursor_configuration, fields, links }: PageBody,
+  stack_id: number,
+  { page }: Pick<Limits, 'page'>,
+): Pick<Position, 'size' | 'projection'> {
+  const { size = Math.min(defaultPageSize, page) } = cursor_configuration ?? {}
+  const named = fields && projectionOf(fields, stack_id)
+  if (links !== 'id') return { size, projection: named }
+  return { size, projection: named ? withLinksById(named) : wholeById(stack_id) }
+}
+
+/** The place of `cursor`. Throws 400 if it is no cursor of this order. */
+function placeOf(
+  { cursor }: PageBody['cursor_configuration'] & {} = {},
+  order: PageOrder,
+): Pick<Position, 'after_id' | 'after_term'> {
+  if (cursor === undefined) return {}
+  const place = decodeCursor(cursor, order)
+  const path = pointer('cursor_configuration', 'cursor')
+  if (place === 'invalid') return throwInvalidBody(path, 'must be the `next_cursor` of a page')
+  if (place === 'other order') return throwInvalidBody(path, 'is the `next_cursor` of a page in another order')
+  return place
+}
+
+/**
+ * The position of a request in the order of the identifiers: a UUID for people, a record_id for records. Throws 400 if the
+ * identifier or the cursor is malformed.
+ */
+function positionFrom(
+  body: PageBody,
+  direction: 'asc' | 'desc' = 'desc',
+  stack_id: number,
+  limits: Pick<Limits, 'page'>,
+): Position {
+  const { after_id, cursor } = body.cursor_configuration ?? {}
+  const shown = { ...shownOf(body, stack_id, limits), direction }
+  if (after_id !== undefined && cursor !== undefined)
+    throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'cannot be given with `cursor`')
+  if (after_id === undefined) return { ...shown, ...placeOf(body.cursor_configuration, { direction }) }
+  const isPeople = stack_id === peopleStackId
+  if (!(isPeople ? isUuid : isObjectId)(after_id))
+    throwInvalidBody(
+      pointer('cursor_configuration', 'after_id'),
+      isPeople ? 'must be the id of a person, a UUID' : 'must be a record_id, 24 hexadecimal digits',
+    )
+  return { ...shown, after_id: isPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
+}
+
+function targetOf(target: string, { stacks }: Definitions): number {
+  if (target === peopleKey) return peopleStackId
+  return (
+    stacks.find(({ key }) => key === target)?.id ??
+    throwInvalidBody('/target', 'must be `people` or the key of a stack')
+  )
+}
+
+/** The relationships between two stacks, by direction. Archived ones are included, because reads show their links. */
+function relationshipsBetween(
+  stack_id: number,
+  target_stack_id: number,
+  { attribute_key, direction = 'both' }: RelatedBody,
+  { attributes }: Definitions,
+): { outgoing: number[]; incoming: number[] } {
+  const between = (owner: number, target: number) =>
+    attributes
+      .filter(attribute => isRelationship(attribute) && attribute.owner_stack_id === owner)
+      .filter(attribute => attribute.target_stack_id === target && (attribute_key ?? attribute.key) === attribute.key)
+      .map(({ id }) => id)
+  const outgoing = direction === 'incoming' ? [] : between(stack_id, target_stack_id)
+  const incoming = direction === 'outgoing' ? [] : between(target_stack_id, stack_id)
+  if (attribute_key !== undefined && outgoing.length + incoming.length === 0)
+    throwInvalidBody('/attribute_key', 'is not a relationship between the two in that direction')
+  return { outgoing, incoming }
+}
+
+async function findSource(kind: Pick<EntityKind, 'identifier' | 'noun'>, call: Call<unknown>, stack_id: number) {
+  const { context, signal } = call
+  const id = await findEntity(context, stack_id, addressOf(call, kind), signal)
+  return id ?? refuse('not_found', `There is no such ${kind.noun}.`)
+}

@@ -1,0 +1,58 @@
+import { type Included, type Relationship, readIncluded } from '../../entities/read/included.ts'
+import {
+  cachedDefinitions,
+  currentDefinitions,
+  type Definitions,
+  isRelationship,
+} from '../../organizations/definitions.ts'
+import type { Call } from '../../route/call.ts'
+import { requireScope } from '../../route/scopes.ts'
+import { type Detail, pointer, refuse } from '../../values/errors.ts'
+import { readScopeOf } from '../grammar/scopes.ts'
+
+/**
+ * Checks `include` of a request: keys of active relationships of the stack. Returns how to read the entities that a page includes.
+ * Throws a Fault of 400 with the path of each other key, and of 403 if the token may not read what a relationship leads to.
+ */
+export async function includer(
+  { context, caller, signal }: Call<unknown>,
+  stack_id: number,
+  { keys, isById }: { keys: readonly string[]; isById: boolean },
+): Promise<(ids: readonly string[]) => Promise<Included>> {
+  const resolve = (definitions: Definitions) => {
+    const { relationships, details } = relationshipsOf(keys, definitions, stack_id)
+    if (details.length > 0) refuse('invalid_parameter', 'The request includes what is no relationship.', { details })
+    for (const { target_stack_id } of relationships) requireScope(caller, readScopeOf(target_stack_id))
+    return { relationships, version: definitions.version }
+  }
+  const cached = await cachedDefinitions(context, signal)
+  const isKnown = relationshipsOf(keys, cached, stack_id).details.length === 0
+  let resolved = resolve(isKnown ? cached : await currentDefinitions(context, signal))
+  return async ids => {
+    for (;;) {
+      const { relationships } = resolved
+      const { included, definitions } = await readIncluded(context, { relationships, isById }, ids, signal)
+      if (definitions.version <= resolved.version) return included
+      // A relationship may have been archived or declared again since.
+      resolved = resolve(definitions)
+    }
+  }
+}
+
+function relationshipsOf(
+  keys: readonly string[],
+  { declared }: Definitions,
+  stack_id: number,
+): { relationships: Relationship[]; details: Detail[] } {
+  const relationships: Relationship[] = []
+  const details: Detail[] = []
+  for (const [index, key] of keys.entries()) {
+    const fault = (message: string) => details.push({ path: pointer('include', index), message })
+    const attribute = declared.get(stack_id)?.get(key)
+    if (keys.indexOf(key) < index) fault('occurs twice')
+    else if (!attribute) fault('is not a declared attribute. Only relationships can be included')
+    else if (!isRelationship(attribute)) fault('is not a relationship. Its value is in attribute_values')
+    else relationships.push(attribute)
+  }
+  return { relationships, details }
+}

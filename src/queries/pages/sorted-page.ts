@@ -1,0 +1,291 @@
+import { beginSortIndex } from '../../entities/indexes/sort-index.ts'
+import { compareByCodePoint, noValueTerm, sortTermOf } from '../../entities/indexes/sort-terms.ts'
+import { type Count, type Position, sizeToRead } from '../../entities/read/pagination.ts'
+import type { SortIndex } from '../../organizations/definitions.ts'
+import { yieldIfDue } from '../../process/event-loop.ts'
+import type { Signal } from '../../process/signal.ts'
+import { parseSort, type Sort } from '../grammar/sort.ts'
+import { compileCondition, needsLinked } from '../plan/compile.ts'
+import { distinctCandidates } from '../plan/condition.ts'
+import { always, type Fragment, type Rendered, sql, unionAll } from '../plan/fragment.ts'
+import type { Reading } from '../plan/reading.ts'
+import type { SortBody } from '../schema.ts'
+import {
+  countLinked,
+  countMatches,
+  countMembers,
+  countOf,
+  fewestOf,
+  hashSettings,
+  indexesOf,
+  maxFewCandidates,
+} from './count.ts'
+import type { ReadPage, Selection } from './id-page.ts'
+import { shownRows } from './shown-rows.ts'
+import { keysOf, orderOfTerms, type SortKey, sortedPart } from './sort-walk.ts'
+
+/** A sorted page as it is read, with the sort term of its last entity. */
+export type SortedPage = ReadPage & { last_term: string | undefined }
+
+/** Keys of the index whose entities a round checks. */
+const keysOfRound = (round: number) => Math.min(500 * 8 ** round, 100_000)
+/** After so many rounds, some 4,500 entities, it is known how many satisfy a condition on linked entities. */
+const roundsBeforeAll = 2
+/** Entities of a stack without an index that are read at a time. */
+const scannedEntities = 5_000
+
+/**
+ * Reads a page of matching entities in the order of a field. The first request of a field creates its index, which is filled in the
+ * background. Until then, the page is sorted from the rows. Throws a Fault of 400 if the field cannot sort.
+ */
+export async function readSortedPage(
+  reading: Reading,
+  body: SortBody,
+  selection: Selection,
+  signal?: Signal,
+): Promise<SortedPage> {
+  const { definitions } = reading
+  const { stack_id } = selection
+  const sort = await reading.check(() => parseSort(body, definitions, stack_id))
+  const index = definitions.sort_indexes.get(stack_id)?.get(sort.name)
+  if (!index) await beginSortIndex(reading.context, stack_id, sort.name, signal)
+  const pages = buildPages(reading, sort, index, selection)
+  const counted = await pages.countLinked?.()
+  const keys = (await readFewKeys(pages)) ?? (index?.ready ? undefined : await readAllKeys(pages))
+  const page = keys ? await showKeys(pages, keys) : await walk(pages)
+  return { ...page, counted: counted ?? pages.counted() }
+}
+
+type Row = { schema_version: number; rows: string | null; found: number } & Partial<Count>
+/** `last_term` is that of the last entity of the page, `boundary` the last key that was checked if the page is not full. */
+type WalkedRow = Row & { last_term: string | null; boundary_term: string | null; boundary_id: string | null }
+/** `last_id` is the last entity of the page. */
+type NamedRow = Row & { last_id: string | null }
+/** An entity that matches, and what its sort term depends on. `id` is null if there is none. */
+type ValueRow = { schema_version: number; is_few: boolean; id: string | null; value: unknown } & Partial<Count>
+
+type Pages = ReturnType<typeof buildPages>
+
+function buildPages(reading: Reading, sort: Sort, index: SortIndex | undefined, selection: Selection) {
+  const { condition, stack_id, position, isCounted } = selection
+  const { definitions } = reading
+  const shown = shownRows(definitions, stack_id, position)
+  const { organization, own, row, schemaVersion } = shown
+  const ofOne = compileCondition(condition, definitions, stack_id, organization)
+  const { check } = ofOne
+  const isLinked = needsLinked(condition)
+  const ofAll = isLinked ? compileCondition(condition, definitions, stack_id, organization, true).check : undefined
+  let counted: Count | undefined
+  /** Runs a statement. The first one counts, too. */
+  let counting = isCounted && !isLinked ? countMembers(countMatches(ofOne, own), organization) : sql``
+  const run = async <R extends Row | ValueRow>(
+    build: (counting: Fragment) => Fragment,
+    render: (statement: Fragment) => Rendered = shown.render,
+  ): Promise<[R, ...R[]]> => {
+    const rows = await reading.run<R>(render(build(counting)))
+    counting = sql``
+    counted ??= countOf(rows[0])
+    return rows
+  }
+  /** Shows the entities of a table m of `id` and `n`, their place. */
+  const show = (tables: Fragment, members: Fragment) => (counted: Fragment) =>
+    sql`with ${tables}
+    select string_agg(${shown.shown}, E'\\n' order by x.n) as rows, count(*)::integer as found, ${members},
+      ${schemaVersion} as schema_version${counted}
+    from (
+      select m.*, e.row from matching m cross join lateral (
+        select ${row} from entities e where ${own} and e.id = m.id offset 0
+      ) e
+    ) x`
+  /** The member of the last entity that the page shows. One more is read to tell whether there are more. */
+  const lastOf = (member: Fragment, limit: number) =>
+    sql`(array_agg(${member} order by x.n))[least(${limit - 1}::integer, count(*)::integer)]`
+
+  const indexes = indexesOf(ofOne)
+  const values = sql`e.id, ${sortedPart(sort.field)} as value`
+  return {
+    sort,
+    position,
+    counted: () => counted,
+    countLinked:
+      isCounted && ofAll
+        ? async () => ((await reading.runPlanned(countLinked(ofOne, ofAll, shown))) as [[Count]])[0][0]
+        : undefined,
+    hasIndexes: indexes.length > 0,
+    /** The matches among the candidates of the index with the fewest, if they are few. Returns at least one row. */
+    readFew: () => {
+      const isChosen = (number: number) => sql`(select c.way from chosen c) = ${number}::integer`
+      const matches = indexes.map(
+        (each, number) => sql`select v.id, v.value from (${distinctCandidates(each)} where ${isChosen(number + 1)}) i
+          cross join lateral (select ${values} from entities e where ${own} and e.id = i.id and ${each.rest} offset 0) v`,
+      )
+      return run<ValueRow>(
+        counted => sql`with chosen as materialized (select ${fewestOf(indexes, 0)} as way)
+          select c.way <> 0 as is_few, v.id, v.value, ${schemaVersion} as schema_version${counted}
+          from chosen c left join (${unionAll(matches)}) v on true`,
+        shown.renderPlain,
+      )
+    },
+    /** The matches among the next entities of the stack. Returns at least one row. `last_id` is the last entity that was checked, if there are more. */
+    scan: (after: string) =>
+      run<ValueRow & { last_id: string | null }>(
+        counted => sql`with portion as materialized (
+            select e.id from entities e where ${own} and e.id > ${after}::uuid order by e.id limit ${scannedEntities}::integer
+          )
+          select true as is_few, v.id, v.value, o.last_id, ${schemaVersion} as schema_version${counted}
+          from (select (select p.id from portion p offset ${scannedEntities - 1}::integer limit 1) as last_id) o
+            left join (
+              select v.id, v.value from portion p
+                cross join lateral (select ${values} from entities e where ${own} and e.id = p.id and ${check} offset 0) v
+            ) v on true`,
+        shown.renderPlain,
+      ),
+    /** Shows those of these entities that still match. */
+    showIds: async (ids: readonly string[], limit: number) => {
+      const tables = sql`matching as (
+        select m.id, k.n from unnest(${ids}::uuid[]) with ordinality as k(id, n) cross join lateral (
+          select e.id from entities e where ${own} and e.id = k.id and ${check} offset 0
+        ) m
+      )`
+      return (await run<NamedRow>(show(tables, sql`${lastOf(sql`x.id`, limit)} as last_id`)))[0]
+    },
+    /** Shows the first matches after a key among the next keys of the index. */
+    walk: async (after: SortKey | undefined, limit: number, round: number) => {
+      const count = check === always ? limit : keysOfRound(round)
+      const keys = keysOf(position.direction)(organization, index!, after, count)
+      const matching =
+        check === always
+          ? sql`select k.n, k.value as term, k.entity_id as id from keys k`
+          : sql`select k.n, k.value as term, m.id from keys k cross join lateral (
+              select e.id from entities e where ${own} and e.id = k.entity_id and ${check} offset 0
+            ) m limit ${limit}::integer`
+      const boundary = (member: Fragment) => sql`case when (select count(*) from matching) < ${limit}::integer then (
+        select ${member} from keys k where k.n = ${count}::integer
+      ) end`
+      const tables = sql`keys as materialized (${keys}), matching as materialized (${matching})`
+      const members = sql`${lastOf(sql`x.term`, limit)} as last_term,
+        ${boundary(sql`k.value`)} as boundary_term, ${boundary(sql`k.entity_id`)} as boundary_id`
+      return (await run<WalkedRow>(show(tables, members)))[0]
+    },
+    /** Shows the first matches after a key by the links of the whole stack. */
+    walkLinked:
+      ofAll &&
+      (async (after: SortKey | undefined, limit: number) => {
+        const [order, isAfter] = orderOfTerms(position.direction, after)
+        const tables = sql`matching as materialized (
+          select t.entity_id as id, t.value as term, row_number() over (order by ${order}) as n
+          from terms t join entities e on e.id = t.entity_id
+          where t.organization_id = ${organization} and t.index_id = ${index!.id}::integer and ${isAfter} and ${own} and ${ofAll}
+          order by ${order} limit ${limit}::integer
+        )`
+        const members = sql`${lastOf(sql`x.term`, limit)} as last_term, null::text as boundary_term, null::uuid as boundary_id`
+        const query = { ...shown.render(show(tables, members)(sql``)), settings: hashSettings }
+        return ((await reading.runPlanned(query)) as [[WalkedRow]])[0][0]
+      }),
+  }
+}
+
+const keyAfter = ({ after_id, after_term }: Position): SortKey | undefined =>
+  after_id === undefined || after_term === undefined ? undefined : { id: after_id, term: after_term }
+
+type FoundRows = { rows: string; last_term: string | undefined }
+
+/**
+ * Reads the sort index in order, in rounds, and checks each entity. If the next round would not fill the page, a condition on linked entities
+ * is checked of the whole stack at once.
+ */
+async function walk({ position, walk: walkKeys, walkLinked }: Pages): Promise<FoundRows> {
+  const rows: string[] = []
+  let last_term: string | undefined
+  let found = 0
+  let after = keyAfter(position)
+  for (let round = 0; ; round += 1) {
+    const limit = sizeToRead(position) - found
+    const isRare = round >= roundsBeforeAll && found * 8 < sizeToRead(position)
+    const row = await (walkLinked && isRare ? walkLinked(after, limit) : walkKeys(after, limit, round))
+    if (row.rows !== null) rows.push(row.rows)
+    last_term = row.last_term ?? last_term
+    found += row.found
+    if (found >= sizeToRead(position) || row.boundary_id === null) return { rows: rows.join('\n'), last_term }
+    after = { id: row.boundary_id, term: row.boundary_term! }
+  }
+}
+
+/** The keys of the matches, in the order of the page, if an index gives few candidates. */
+async function readFewKeys(pages: Pages): Promise<SortKey[] | undefined> {
+  if (!pages.hasIndexes) return undefined
+  const rows = await pages.readFew()
+  if (!rows[0].is_few) return undefined
+  const first = new FirstKeys(pages, maxFewCandidates)
+  first.add(rows)
+  return first.keys()
+}
+
+/** The first keys of all matches of the stack. */
+async function readAllKeys(pages: Pages): Promise<SortKey[]> {
+  const first = new FirstKeys(pages, 2 * sizeToRead(pages.position))
+  for (let after: string | null = nil; after !== null; ) {
+    const rows: [ValueRow & { last_id: string | null }, ...ValueRow[]] = await pages.scan(after)
+    first.add(rows)
+    after = rows[0].last_id
+    await yieldIfDue()
+  }
+  return first.keys()
+}
+
+const nil = '00000000-0000-0000-0000-000000000000'
+
+/** The first keys after the place of a page. */
+class FirstKeys {
+  readonly #sort: Sort
+  readonly #after: SortKey | undefined
+  readonly #compare: (one: SortKey, other: SortKey) => number
+  readonly #max: number
+  #keys: SortKey[] = []
+
+  constructor({ sort, position }: Pick<Pages, 'sort' | 'position'>, max: number) {
+    this.#sort = sort
+    this.#after = keyAfter(position)
+    this.#compare = position.direction === 'asc' ? compareAscending : compareDescending
+    this.#max = max
+  }
+
+  add(rows: readonly ValueRow[]) {
+    for (const { id, value } of rows) {
+      if (id === null) continue
+      const { field, type } = this.#sort
+      const key = { id, term: field.kind === 'time' ? String(value) : sortTermOf(type, value) }
+      if (!this.#after || this.#compare(key, this.#after) > 0) this.#keys.push(key)
+    }
+    if (this.#keys.length > this.#max) this.#keys = this.keys().slice(0, this.#max)
+  }
+
+  keys(): SortKey[] {
+    return this.#keys.sort(this.#compare)
+  }
+}
+
+/** Shows the entities of these keys. One that a concurrent write removes from the matches is left out, and the next ones are read for it. */
+async function showKeys({ position, showIds }: Pages, keys: readonly SortKey[]): Promise<FoundRows> {
+  const terms = new Map(keys.map(({ id, term }) => [id, term]))
+  const rows: string[] = []
+  let last_term: string | undefined
+  let found = 0
+  for (let next = 0; next < keys.length && found < sizeToRead(position); ) {
+    const limit = sizeToRead(position) - found
+    const ids = keys.slice(next, next + limit).map(({ id }) => id)
+    next += ids.length
+    const row = await showIds(ids, limit)
+    if (row.rows !== null) rows.push(row.rows)
+    found += row.found
+    if (row.last_id !== null) last_term = terms.get(row.last_id)
+  }
+  return { rows: rows.join('\n'), last_term }
+}
+
+const compareAscending = (one: SortKey, other: SortKey): number =>
+  compareByCodePoint(one.term, other.term) || (one.id < other.id ? -1 : Number(one.id > other.id))
+
+/** Values backwards, then entities without a value, each with the later identifier first. */
+const compareDescending = (one: SortKey, other: SortKey): number =>
+  Number(one.term >= noValueTerm) - Number(other.term >= noValueTerm) || compareAscending(other, one)

@@ -1,0 +1,134 @@
+import type { Definitions } from '../../organizations/definitions.ts'
+import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
+import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from '../grammar/grammar.ts'
+import { mayHaveAliases, nameOrAlias, selectByAlias } from './aliases.ts'
+import { attributeCondition } from './attribute.ts'
+import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
+import { and, type CompiledCondition, candidateRanks, compiled, or, type Subject } from './condition.ts'
+import { consentCondition, contactableCondition } from './consents.ts'
+import { allOf, always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
+import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
+
+/**
+ * Compiles a filter on the entities of a stack to a condition on the row `e` of `entities`, which is true or false and
+ * never null, and to the candidates of indexes. The SQL text contains no value and no key.
+ */
+export function compileCondition(
+  condition: Condition,
+  definitions: Definitions,
+  stack_id: number,
+  organization: Parameter,
+  isWholeStack = false,
+): CompiledCondition {
+  return compile(condition, { definitions, organization, stack_id, row: rows[0], relationDepth: 0, isWholeStack })
+}
+
+/** Whether a condition on linked entities has to hold of every match, so that a check of a whole stack joins the links once. */
+export function needsLinked(condition: Condition): boolean {
+  if (condition.kind === 'all') return condition.conditions.some(needsLinked)
+  return isLinked(condition.kind === 'not' ? condition.condition : condition)
+}
+
+const isLinked = ({ kind }: Condition) => kind === 'related' || kind === 'measured'
+
+/** The measures of the entities that link to the row `e`, and to any row. */
+export function compileMeasure(
+  linked: LinkMeasured,
+  definitions: Definitions,
+  stack_id: number,
+  organization: Parameter,
+): { ofOne: Fragment; ofAll: Fragment } {
+  const subject: Subject = { definitions, organization, stack_id, row: rows[0], relationDepth: 0 }
+  return { ofOne: measureOfOne(linked, subject, compile), ofAll: measureOfAll(linked, subject, compile) }
+}
+
+function compile(condition: Condition, subject: Subject): CompiledCondition {
+  switch (condition.kind) {
+    case 'all':
+      return and(condition.conditions.map(inner => compile(inner, subject)))
+    case 'any':
+      return or(condition.conditions.map(inner => compile(inner, rowByRow(subject))))
+    case 'not':
+      return compiled(
+        negated(compile(condition.condition, isLinked(condition.condition) ? subject : rowByRow(subject)).check),
+      )
+    case 'consents':
+      return compiled(consentCondition(condition, subject))
+    case 'contactable':
+      return compiled(contactableCondition(condition, subject))
+    case 'related':
+      return relatedCondition(condition, subject, compile)
+    case 'measured':
+      return measuredCondition(condition, subject, compile)
+    case 'field':
+      return compileField(condition.field, condition.tests, subject)
+  }
+}
+
+/** PostgreSQL joins only what has to hold of every match. Elsewhere it would run a statement on all links for each row. */
+const rowByRow = (subject: Subject): Subject => ({ ...subject, isWholeStack: false })
+
+function compileField(field: Field, tests: readonly Test[], subject: Subject): CompiledCondition {
+  const { row } = subject
+  switch (field.kind) {
+    case 'attribute':
+      return attributeCondition(field.key, tests, subject)
+    case 'text':
+      return compileTextColumn(field.column, tests, subject)
+    case 'boolean':
+      return compiled(allOf(tests.map(test => testOf(booleanColumn(columnsOf[field.column](row)), test))))
+    case 'time':
+      return compiled(allOf(tests.map(test => testOf(timeColumn(columnsOf[field.column](row)), test))))
+    case 'state':
+      return compiled(allOf(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
+    default:
+      return compileIdentifier(field.kind, tests, subject)
+  }
+}
+
+const columnsOf = columnFragments(['external_id', ...profileTexts, ...profileFlags, ...timeColumns])
+
+/** Email and external identifier have indexes of their own; the other text columns have none. */
+function compileTextColumn(column: TextColumn, tests: readonly Test[], subject: Subject): CompiledCondition {
+  const { row, organization, stack_id } = subject
+  const hasAliases = column === 'external_id' && mayHaveAliases(subject, stack_id)
+  const comparableOn = (alias: Fragment) => {
+    const value = columnsOf[column](alias)
+    return hasAliases ? nameOrAlias(value, sql`${alias}.id`, organization) : textColumn(value)
+  }
+  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(comparableOn(alias), test)))
+  const check = checkOn(row)
+  const isIndexed = column === 'email' || column === 'external_id'
+  const equality = tests.find(({ operator, operand }) => equalities[operator]?.(operand))
+  if (!isIndexed || !(equality || tests.some(({ operator }) => isRange(operator)))) return compiled(check)
+  const select = (condition: Fragment) => sql`select g.id from entities g
+    where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${condition}`
+  const rank = column === 'email' ? candidateRanks.email : candidateRanks.identifier
+  if (hasAliases && equality) {
+    const selects = [select(testOf(textColumn(sql`g.external_id`), equality)), selectByAlias(equality, organization)]
+    return compiled(check, { rank, selects, rest: check })
+  }
+  const found = { selects: [select(checkOn(sql`g`))], rest: always, isDistinct: true }
+  return equality
+    ? compiled(check, { ...found, rank, isOrdered: equality.operator === '$eq' })
+    : compiled(check, { ...found, rank: candidateRanks.range })
+}
+
+/** Whether an equality with this operand finds only rows that have a value. */
+const equalities: Partial<Record<Test['operator'], (operand: unknown) => boolean>> = {
+  $eq: operand => operand !== null,
+  $in: operand => Array.isArray(operand) && !operand.includes(null),
+}
+
+function compileIdentifier(
+  kind: 'id' | 'record_id',
+  tests: readonly Test[],
+  { row, organization, stack_id }: Subject,
+): CompiledCondition {
+  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(identifierColumn(sql`${alias}.id`, kind), test)))
+  const check = checkOn(row)
+  if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return compiled(check)
+  const select = sql`select g.id from entities g
+    where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
+  return compiled(check, { rank: candidateRanks.identifier, selects: [select], rest: always, isDistinct: true })
+}

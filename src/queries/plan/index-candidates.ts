@@ -1,0 +1,90 @@
+import { isInOrder, isOneValue, kindBounds, prefixBounds, termOf } from '../../entities/indexes/index-keys.ts'
+import type { Attribute } from '../../organizations/definitions.ts'
+import { isRange, type Test } from '../grammar/grammar.ts'
+import { candidateRanks } from './condition.ts'
+import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'
+
+type RangeTest = Test & { operand: string | number }
+
+/** What an attribute's index gives: a select of ids, and the tests that each of them passes. */
+export type SelectedTerms = {
+  rank: number
+  select: Fragment
+  covered: readonly Test[]
+  isOrdered: boolean
+  isDistinct: boolean
+}
+
+/**
+ * Selects from an attribute's index the ids of all entities that pass the tests, and possibly others. Undefined if the index
+ * does not help: missing values, objects and arrays have no terms, and the index does not support text search.
+ */
+export function selectTerms(
+  attribute: Attribute,
+  tests: readonly Test[],
+  organization: Parameter,
+): SelectedTerms | undefined {
+  const found = equality(attribute, tests) ?? range(attribute, tests)
+  if (!found) return undefined
+  const { condition, ...selected } = found
+  const select = sql`select x.entity_id from terms x where x.organization_id = ${organization}
+      and x.index_id = ${attribute.index!.id}::integer and ${condition}`
+  return { ...selected, select }
+}
+
+type Found = Omit<SelectedTerms, 'select'> & { condition: Fragment }
+
+function equality({ type, cardinality }: Attribute, tests: readonly Test[]): Found | undefined {
+  const test = tests.find(({ operator }) => operator === '$eq' || operator === '$in')
+  if (!test) return undefined
+  const operands = test.operator === '$in' ? test.operand : [test.operand]
+  const terms = operands.map(operand => termOf(type, operand))
+  if (!terms.every(term => term !== undefined)) return undefined
+  const isOne = terms.length === 1
+  return {
+    rank: candidateRanks.term,
+    condition: isOne ? sql`x.value = ${terms[0]}::text` : sql`x.value = any(${terms}::text[])`,
+    // An equality of times compares how they were written.
+    covered: terms.every(isOneValue) ? [test] : [],
+    isOrdered: isOne,
+    isDistinct: isOne || cardinality === 'one',
+  }
+}
+
+/** With several values, a different value may pass each test, so only one test is used. */
+function range(attribute: Attribute, tests: readonly Test[]): Found | undefined {
+  const isMany = attribute.cardinality === 'many'
+  const ranges = tests.filter((test): test is RangeTest => isRange(test.operator))
+  if (ranges.length === 0) return undefined
+  const used = isMany ? ranges.slice(0, 1) : ranges
+  return {
+    rank: candidateRanks.range,
+    condition: allOf(used.map(test => bounds(attribute, test))),
+    covered: used.filter(({ operand }) => isInOrder(operand)),
+    isOrdered: false,
+    isDistinct: !isMany,
+  }
+}
+
+/** The terms of a range. That of an operand longer than a term includes all texts that begin as it does. */
+function bounds({ type }: Attribute, { operator, operand }: RangeTest): Fragment {
+  const isAbove = operator === '$gt' || operator === '$gte'
+  const [first, end] = kindBounds(termOf(type, operand)!)
+  if (!isInOrder(operand)) {
+    const [from, to] = prefixBounds(String(operand))
+    return isAbove
+      ? sql`x.value >= ${from}::text and x.value < ${end}::text`
+      : sql`x.value >= ${first}::text and x.value <= ${to}::text`
+  }
+  const term = termOf(type, operand)
+  switch (operator) {
+    case '$lt':
+      return sql`x.value >= ${first}::text and x.value < ${term}::text`
+    case '$lte':
+      return sql`x.value >= ${first}::text and x.value <= ${term}::text`
+    case '$gt':
+      return sql`x.value > ${term}::text and x.value < ${end}::text`
+    default:
+      return sql`x.value >= ${term}::text and x.value < ${end}::text`
+  }
+}

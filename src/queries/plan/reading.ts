@@ -1,0 +1,158 @@
+import type { Context } from '../../db/context.ts'
+import { awaitPipelined, type Statement, shape, statement } from '../../db/db.ts'
+import { retryConflicts } from '../../db/retry-policy.ts'
+import { cachedDefinitions, type Definitions, reloadDefinitions } from '../../organizations/definitions.ts'
+import { readSchemaVersionSql } from '../../organizations/definitions-sql.ts'
+import type { Signal } from '../../process/signal.ts'
+import { type ParsedFilter, parseFilter, type TestedAttribute, type UndeclaredKey } from '../grammar/parse.ts'
+import { defaultSearchMs, findUnusedKeys } from '../grammar/undeclared-keys.ts'
+import type { Rendered } from './fragment.ts'
+import { withIndexAdvice } from './index-advice.ts'
+
+export type FilterOptions = {
+  signal?: Signal | undefined
+  /** The source of the filter. All operands of a query string are texts. */
+  boundFrom?: 'body' | 'query' | undefined
+  /** The time that relative times count from. */
+  nowMs?: number | undefined
+  /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
+  authorize?: (parsed: ParsedFilter) => void
+  /** Called before the page is read, with the undeclared keys that no entity carries, if there are any. It may throw. */
+  rejectUnusedKeys?: ((keys: UndeclaredKey[]) => void) | undefined
+}
+
+/** The filter's undeclared keys that no entity carries, and the time of which it asked, if it has relative times. */
+export type FilterNotes = { unusedKeys: UndeclaredKey[]; evaluated_at: string | undefined }
+
+/**
+ * A statement whose text depends on the shape of the request alone, never on its values, so that each connection plans it once. Its first
+ * row has the `schema_version` as of the statement.
+ */
+export type ShapeQuery = Rendered
+
+/** A statement that is planned for its values, under settings of the planner. */
+export type PlannedQuery = Rendered & { settings: Statement }
+
+/** Plans a statement for its values, unlike the connection's other ones. */
+export const planWithValuesSql = statement('', 'set local plan_cache_mode = force_custom_plan')
+
+/** The definitions have changed since the request was parsed. It is parsed and run again. */
+export class DefinitionsChanged extends Error {}
+
+/** A filter on the entities of a stack. */
+type FilterRequest = FilterOptions & { stack_id: number; filter: unknown }
+
+/**
+ * Reads under the cached definitions, and again under newer ones if they change meanwhile. If the time does not suffice, the 504 advises
+ * on indexes.
+ */
+export async function underDefinitions<T>(
+  context: Context,
+  request: FilterRequest,
+  read: (reading: Reading) => Promise<T>,
+): Promise<T> {
+  const { signal } = request
+  let definitions = await cachedDefinitions(context, signal)
+  const attempt = async (previousError?: unknown) => {
+    if (previousError) definitions = await reloadDefinitions(context, signal)
+    const reading = new Reading(context, definitions, request)
+    try {
+      return await read(reading)
+    } catch (error) {
+      throw withIndexAdvice(error, reading.tested)
+    }
+  }
+  return retryConflicts(attempt, error => error instanceof DefinitionsChanged, signal)
+}
+
+/** One attempt of {@link underDefinitions}. */
+export class Reading {
+  readonly definitions: Definitions
+  /** The attributes that the parsed filters test. */
+  readonly tested: TestedAttribute[] = []
+  readonly context: Context
+  readonly #request: FilterRequest
+
+  constructor(context: Context, definitions: Definitions, request: FilterRequest) {
+    this.context = context
+    this.definitions = definitions
+    this.#request = request
+  }
+
+  /** Parses the filter of the request, as {@link parse} does. */
+  parseFilter(): Promise<{ parsed: ParsedFilter; notes: FilterNotes }> {
+    const { filter, stack_id, boundFrom, nowMs } = this.#request
+    return this.parse(() => parseFilter(filter, this.definitions, stack_id, { boundFrom, nowMs }))
+  }
+
+  /** Parses a request whose filter the caller may run, and finds the undeclared keys that no entity carries. Throws the Fault of either. */
+  parse<Parsed extends ParsedFilter>(parse: () => Parsed): Promise<{ parsed: Parsed; notes: FilterNotes }> {
+    const { signal, authorize, rejectUnusedKeys } = this.#request
+    return this.check(async () => {
+      const parsed = parse()
+      this.tested.push(...parsed.tested)
+      authorize?.(parsed)
+      const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
+      const unusedKeys = await findUnusedKeys(this.context.db, this.definitions, parsed.undeclared, {
+        signal,
+        searchMs,
+      })
+      if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)
+      return { parsed, notes: { unusedKeys, evaluated_at: parsed.evaluated_at } }
+    })
+  }
+
+  /** Returns the result of `work`. A fault of it may come from outdated definitions. Throws {@link DefinitionsChanged} if they are. */
+  async check<T>(work: () => T | Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (fault) {
+      const { organization_id } = this.definitions
+      const [head] = await this.context.db.query<WithVersion>(
+        readSchemaVersionSql,
+        [organization_id],
+        this.#request.signal,
+      )
+      this.#compare(head)
+      throw fault
+    }
+  }
+
+  /**
+   * Runs a statement of a shape, which commits by itself. The indexes that the definitions name exist as long as the version is the same.
+   * Throws {@link DefinitionsChanged} if it is not.
+   */
+  async run<R extends WithVersion>({ text, values }: ShapeQuery): Promise<[R, ...R[]]> {
+    const rows = await this.context.db.query<R>(shape(text), values, this.#request.signal)
+    this.#compare(rows[0])
+    return rows as [R, ...R[]]
+  }
+
+  /**
+   * Runs statements that are planned for their values, each under its settings, as of one moment. Throws {@link DefinitionsChanged} if the
+   * definitions are not of it.
+   */
+  runPlanned(...queries: readonly PlannedQuery[]): Promise<object[][]> {
+    return this.context.db.transaction(
+      async tx => {
+        const planning = tx.query(planWithValuesSql, [])
+        const sent = queries.map(({ text, values, settings }) => ({
+          setting: tx.query(settings, []),
+          rows: tx.query(statement('', text), values),
+        }))
+        const comparing = tx.query<WithVersion>(readSchemaVersionSql, [this.definitions.organization_id])
+        await awaitPipelined([planning, ...sent.flatMap(each => [each.setting, each.rows]), comparing, tx.commit()])
+        this.#compare((await comparing)[0])
+        return Promise.all(sent.map(({ rows }) => rows))
+      },
+      { signal: this.#request.signal, readsFirst: true, isSnapshot: true },
+    )
+  }
+
+  #compare(head: WithVersion | undefined) {
+    if (head?.schema_version !== this.definitions.version)
+      throw new DefinitionsChanged('the definitions changed during the filter')
+  }
+}
+
+type WithVersion = { schema_version: number }

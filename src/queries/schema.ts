@@ -1,0 +1,270 @@
+import type { Static, TObject, TSchema } from 'typebox'
+import { warning } from '../changes/schema.ts'
+import { labels, linksById } from '../entities/schema.ts'
+import { examplesOf } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../values/json-schema.ts'
+import { maxCursorCharacters } from './pages/cursor.ts'
+
+const direction = Type.Optional(
+  Type.Enum(['asc', 'desc'], {
+    description: "The order of the identifiers, which is the order of creation. Default: 'desc'.",
+  }),
+)
+
+/** The size of a page if the request names none and the limit allows as many. */
+export const defaultPageSize = 50
+
+const size = (maxSize: number) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: maxSize,
+      description: `The maximum number of items on the page. Default: ${Math.min(defaultPageSize, maxSize)}.`,
+    }),
+  )
+
+/** `cursor` of a cursor configuration: the `next_cursor` of the page before. */
+export const nextCursor = Type.Optional(
+  Type.String({
+    maxLength: maxCursorCharacters,
+    description: 'The `next_cursor` of the previous page, in the same order. It takes the place of `after_id`.',
+  }),
+)
+
+/** The maximum number of fields that a list can name. */
+export const maxFields = 100
+const maxIncludes = 10
+
+/** The members that list, filter and related share: the members of the items, the entities to include, the form of links, and a count. */
+const pageMembers = {
+  fields: Type.Optional(
+    Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: maxFields,
+      description:
+        'The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`.',
+    }),
+  ),
+  include: Type.Optional(
+    Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: maxIncludes,
+      description:
+        'Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too.',
+    }),
+  ),
+  labels,
+  links: linksById,
+  count: Type.Optional(
+    Type.Boolean({ description: 'Whether the response has `count`, the exact number of all items, and `sequence`.' }),
+  ),
+}
+/** `sort` in the body of list and filter. `parseSort` checks the field. */
+const sortBody = Type.Optional(
+  Type.Object(
+    {
+      field: Type.String({
+        description:
+          'A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship.',
+      }),
+      measure: Type.Optional(
+        Type.Object(
+          {
+            op: Type.Enum(['count', 'sum', 'avg', 'min', 'max']),
+            field: Type.Optional(
+              Type.String({ description: 'A number, date or time of those who link here. Only `count` takes none.' }),
+            ),
+          },
+          {
+            additionalProperties: false,
+            title: 'ListSortMeasure',
+            description: 'The measure of the entities that link here.',
+          },
+        ),
+      ),
+      where: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), {
+          description: 'Only with `measure`: a filter on those who link here. The others are not measured.',
+        }),
+      ),
+      direction: Type.Optional(
+        Type.Enum(['asc', 'desc'], { description: "Entities without a value come last in both. Default: 'asc'." }),
+      ),
+    },
+    {
+      additionalProperties: false,
+      title: 'ListSort',
+      description:
+        'Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index.',
+    },
+  ),
+)
+
+const cursor = (format: string, maxSize: number) =>
+  Type.Optional(
+    Type.Object(
+      {
+        size: size(maxSize),
+        cursor: nextCursor,
+        after_id: Type.Optional(
+          Type.String({
+            format,
+            description: 'The identifier of the last item of the previous page. If absent, the page is the first.',
+          }),
+        ),
+      },
+      { additionalProperties: false, title: format === 'uuid' ? 'PersonCursor' : 'RecordCursor' },
+    ),
+  )
+
+/** The format of a kind's internal identifier, which serves as its cursor. */
+export type CursorFormat = 'uuid' | 'object-id'
+
+/** Body of the list endpoints. A page has at most `maxSize` items. */
+export function listBody(format: CursorFormat, maxSize: number) {
+  return Type.Object(
+    { ...pageMembers, cursor_configuration: cursor(format, maxSize), sorting_type: direction, sort: sortBody },
+    { additionalProperties: false },
+  )
+}
+
+/** Body of the filter endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
+export function filterBody(format: CursorFormat, maxSize: number) {
+  return Type.Object(
+    {
+      ...pageMembers,
+      filter: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), {
+          description: 'Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
+        }),
+      ),
+      cursor_configuration: cursor(format, maxSize),
+      sort_direction: direction,
+      sort: sortBody,
+    },
+    { additionalProperties: false },
+  )
+}
+
+const next_cursor = nullable(Type.String({ description: 'The `cursor` of the next page, or null on the last page.' }))
+
+const counts = {
+  count: Type.Optional(Type.Integer({ minimum: 0, description: 'The number of all items. Only with `count: true`.' })),
+  sequence: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'The number of the last change that `count` includes.' }),
+  ),
+}
+
+/** The warnings about undeclared keys of a request. */
+export const warnings = Type.Array(warning, {
+  description: 'Keys of the request that are not declared and that no entity carries. Absent if there are none.',
+})
+
+/** The time of which a filter asked. */
+export const evaluatedAt = Type.Optional(
+  Type.String({
+    format: 'date-time',
+    description: 'The time that the relative times of the filter counted from. Absent if it has none.',
+  }),
+)
+
+/** The schemas of both kinds of entity. */
+type Elements = { person: TSchema; record: TSchema }
+
+/**
+ * The response of list, filter and related for one kind of entity: whole items, or what `fields` names of them. The elements are
+ * what a page can include.
+ */
+export function answerSchema(element: TSchema, { person, record }: Elements, name: 'List' | 'Filter' | 'Related') {
+  const { title, properties } = element as TObject & { title: string }
+  const included = Type.Optional(
+    Type.Record(Type.String(), Type.Union([person, record, Type.Null(), Type.Array(Type.Union([person, record]))]), {
+      title: 'Included',
+      description:
+        'Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`.',
+    }),
+  )
+  const fields = Object.entries(properties).map(([name, schema]) => [name, Type.Optional(schema)])
+  const item = Type.Object({ ...properties, included }, { title: `${title}Item` })
+  const selection = Type.Object(
+    { ...Object.fromEntries(fields), included },
+    { title: `${title}Selection`, description: 'The members that `fields` names, and no others.' },
+  )
+  const has_more = Type.Boolean({ description: 'Whether another page follows.' })
+  // Also a list names fields, in the `where` of its order.
+  const rest = {
+    ...counts,
+    ...(name !== 'Related' && { evaluated_at: evaluatedAt, warnings: Type.Optional(warnings) }),
+  }
+  return Type.Union([
+    Type.Object(
+      { items: Type.Array(item), has_more, next_cursor: Type.Optional(next_cursor), ...rest },
+      { title: `${title}${name}Page`, examples: [{ items: examplesOf(element), has_more: false }] },
+    ),
+    Type.Object(
+      { items: Type.Array(selection), has_more, next_cursor, ...rest },
+      { title: `${title}${name}SelectionPage` },
+    ),
+  ])
+}
+
+/** Body of the related endpoints. The cursor is an identifier of the target's kind, so its format depends on the target. */
+export function relatedBody(maxSize: number) {
+  return Type.Object(
+    {
+      ...pageMembers,
+      target: Type.String({ description: 'The kind of entity to list: `people`, or the key of a stack.' }),
+      attribute_key: Type.Optional(
+        Type.String({
+          description: 'The key of one relationship. If absent, every relationship between the two kinds.',
+        }),
+      ),
+      direction: Type.Optional(
+        Type.Enum(['outgoing', 'incoming', 'both'], {
+          description: "Links of the entity (outgoing), links that point to it (incoming), or both. Default: 'both'.",
+        }),
+      ),
+      cursor_configuration: Type.Optional(
+        Type.Object(
+          {
+            size: size(maxSize),
+            cursor: nextCursor,
+            after_id: Type.Optional(
+              Type.String({
+                format: 'entity-id',
+                description: 'The identifier of the last item of the previous page.',
+              }),
+            ),
+          },
+          { additionalProperties: false, title: 'RelatedCursor' },
+        ),
+      ),
+      sorting_type: direction,
+    },
+    { additionalProperties: false, title: 'RelatedBody' },
+  )
+}
+
+type Cursor = { size?: number; after_id?: string; cursor?: string }
+type Direction = 'asc' | 'desc'
+
+/** The members that list, filter and related share. */
+export type PageBody = {
+  fields?: string[]
+  include?: string[]
+  labels?: boolean
+  links?: 'id'
+  count?: boolean
+  cursor_configuration?: Cursor
+}
+type SortMeasure = { op: 'count' | 'sum' | 'avg' | 'min' | 'max'; field?: string }
+export type SortBody = { field: string; direction?: Direction; measure?: SortMeasure; where?: Record<string, unknown> }
+export type MeasuredSortBody = SortBody & { measure: SortMeasure }
+export type ListBody = PageBody & { sorting_type?: Direction; sort?: SortBody }
+export type FilterBody = PageBody & {
+  filter?: Record<string, unknown>
+  sort_direction?: Direction
+  sort?: SortBody
+}
+export type RelatedBody = PageBody &
+  Pick<Static<ReturnType<typeof relatedBody>>, 'target' | 'attribute_key' | 'direction' | 'sorting_type'>

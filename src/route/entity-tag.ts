@@ -1,0 +1,46 @@
+import { createRefusal, type Refusal } from '../values/errors.ts'
+
+/** The precondition of a request: `*`, or the accepted versions and the tags that are none. Null if the request has none. */
+export type IfMatch = '*' | readonly (number | string)[] | null
+
+/** The entity tag of a version. */
+export const entityTag = (version: number): string => `"${version}"`
+
+/** Whether a version meets the precondition. Undefined is the version of an entity that does not exist. */
+export const meetsIfMatch = (ifMatch: IfMatch, version: number | undefined): boolean =>
+  ifMatch === null || (version !== undefined && (ifMatch === '*' || ifMatch.includes(version)))
+
+/** The message for a malformed precondition. */
+export const ifMatchMessage = 'must be * or a list of entity tags in double quotes, such as "3"'
+
+// A tag may contain commas (RFC 9110, 8.8.3), so the list is not split at commas.
+const tag = '(?:W/)?"[\\x21\\x23-\\x7e\\x80-\\xff]*"'
+const tags = new RegExp(`^${tag}(?:[\\t ]*,[\\t ]*${tag})*$`)
+const eachTag = new RegExp(tag, 'g')
+const ownTag = /^"(0|[1-9]\d{0,9})"$/
+
+/** Parses `If-Match`. Returns undefined if it is not a list of tags. A weak or foreign tag stays a text, which matches nothing. */
+export function readIfMatch(text: string): Exclude<IfMatch, null> | undefined {
+  if (text === '*') return '*'
+  if (!tags.test(text)) return undefined
+  return (text.match(eachTag) ?? []).map(found => {
+    const version = ownTag.exec(found)
+    return version ? Number(version[1]) : found
+  })
+}
+
+/** The refusal of a request whose precondition does not hold. It says so if no version has one of the tags. */
+export function buildOtherVersionRefusal(ifMatch: IfMatch, otherwise: string): Refusal {
+  const foreign = Array.isArray(ifMatch) ? ifMatch.find(tag => typeof tag === 'string') : undefined
+  return createRefusal('invalid_parameter', foreign === undefined ? otherwise : foreignMessage(foreign), {
+    status: 412,
+  })
+}
+
+/** A proxy that compresses responses makes their tags weak, or adds a suffix to them. */
+function foreignMessage(tag: string): string {
+  const version = /^(?:W\/)?"(0|[1-9]\d{0,9})(?!\d)[^"]*"$/.exec(tag)?.[1]
+  const found = `If-Match has ${tag}, and no version has ${tag.startsWith('W/') ? 'a weak tag' : 'this tag'}.`
+  if (version === undefined) return `${found} Read the entity and retry with its ETag.`
+  return `${found} A proxy that compresses responses changes tags. Send ${entityTag(Number(version))}.`
+}

@@ -1,6 +1,0 @@
-import { createRequire } from 'node:module'
-
-const manifest = createRequire(import.meta.url)('../package.json') as { version: string }
-
-/** The running version of kith, by Semantic Versioning. */
-export const version = manifest.version
