@@ -191,6 +191,55 @@ comment on column consent_types.default_state is 'Whether people without an answ
 comment on column consent_types.channels is 'The channels of the purpose: [{channel, is_default, double_opt_in}]. A flag of a person answers the default purpose of its channel.';
 comment on column consent_types.version is 'The version of the definitions that changed the row last.';
 
+create table deliverability (
+  organization_id integer not null,
+  channel text not null,
+  hash bytea not null,
+  address text collate "C",
+  events jsonb not null,
+  reason text,
+  suppressed_from timestamp with time zone,
+  suppressed_until timestamp with time zone,
+  constraint deliverability_pkey PRIMARY KEY (organization_id, channel, hash),
+  constraint deliverability_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
+  constraint deliverability_reason_check CHECK ((reason = ANY (ARRAY['hard_bounce'::text, 'soft_bounce'::text, 'complaint'::text])))
+);
+CREATE UNIQUE INDEX deliverability_addresses ON public.deliverability USING btree (organization_id, channel, address) WHERE (address IS NOT NULL);
+CREATE INDEX deliverability_suppressed ON public.deliverability USING btree (organization_id, suppressed_from, hash) WHERE (suppressed_until IS NOT NULL);
+comment on table deliverability is 'An address that messages were sent to, with the events that decide whether it is written to.';
+comment on column deliverability.hash is 'The address as tombstones have it, hashed with the key in tombstone_keys.';
+comment on column deliverability.address is 'The address as in email_key or mobile_key. Null after an erasure of its person, until the address is given to somebody again.';
+comment on column deliverability.events is 'The last event of each type, and the soft bounces since the last delivery.';
+comment on column deliverability.reason is 'The type of the event that suppresses the address, or did. Null if none ever did.';
+comment on column deliverability.suppressed_until is 'The end of the suppression. Infinity for a complaint, null if there was none.';
+
+create table deliverability_sources (
+  organization_id integer not null,
+  key text collate "C" not null,
+  provider text not null,
+  secret_path text not null,
+  secrets jsonb not null,
+  created_at timestamp with time zone not null,
+  last_event_at timestamp with time zone,
+  confirmed_at timestamp with time zone,
+  constraint deliverability_sources_pkey PRIMARY KEY (organization_id, key)
+);
+comment on table deliverability_sources is 'A mail provider that sends its events to kith.';
+comment on column deliverability_sources.secret_path is 'The random part of the address that the provider sends to.';
+comment on column deliverability_sources.secrets is 'What signatures are checked with: a public key, a secret, or the topic of SNS.';
+comment on column deliverability_sources.last_event_at is 'When it last sent events with a valid signature.';
+comment on column deliverability_sources.confirmed_at is 'When its subscription was confirmed, of a provider that asks for it.';
+
+create table deliverability_tokens (
+  organization_id integer not null,
+  hash bytea not null,
+  used_at timestamp with time zone not null,
+  constraint deliverability_tokens_pkey PRIMARY KEY (organization_id, hash)
+);
+CREATE INDEX deliverability_tokens_used ON public.deliverability_tokens USING btree (organization_id, used_at);
+comment on table deliverability_tokens is 'A request of a mail provider that arrived, so that it is not taken twice.';
+comment on column deliverability_tokens.hash is 'The hash of its token or signature.';
+
 create table entities (
   organization_id integer not null,
   stack_id integer not null,
@@ -487,6 +536,7 @@ create table organization_settings (
   updated_at timestamp with time zone not null,
   default_country text,
   phone_keys_after uuid,
+  suppression_days integer,
   constraint organization_settings_pkey PRIMARY KEY (organization_id)
 );
 comment on table organization_settings is 'What an organization shows on the pages that consent links open, and its time zone.';
@@ -494,6 +544,7 @@ comment on column organization_settings.page_texts is 'The title and the introdu
 comment on column organization_settings.time_zone is 'The IANA time zone of the days of relative times. Null is UTC.';
 comment on column organization_settings.default_country is 'The country (ISO 3166) of phone numbers without a prefix. Null: such a number is none.';
 comment on column organization_settings.phone_keys_after is 'While the keys of stored phones follow a change of default_country: the person up to whom they do. Null: all do.';
+comment on column organization_settings.suppression_days is 'How many days a bounce suppresses its address. Null: 180.';
 
 create table organizations (
   id integer generated always as identity not null,

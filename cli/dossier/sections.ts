@@ -133,6 +133,15 @@ export const sections: readonly Section[] = [
       return html`<article><h3>${timeOf(collected_at ?? at)}: ${consent_type_name} by ${channels[channel]} ${decisionOf(state, pending, 'refused')}${superseded && ' (an earlier answer that arrived later, and changed nothing)'}</h3><dl>${rowsOf(evidence)}${rowsOf(record)}</dl></article>`
     },
   }),
+  section('address', {
+    id: 'addresses',
+    title: 'Whether messages reach you',
+    about: 'What mail providers told of your addresses: messages that came back, and complaints.',
+    none: 'Nothing is known of your addresses.',
+    part: table('Address', 'Not written to because of', 'Since', 'Until'),
+    print: ({ address, reason, suppressed_from, suppressed_until }) =>
+      html`<tr>${cellOf('Address', address)}${cellOf('Not written to because of', reason?.replaceAll('_', ' '))}${cellOf('Since', suppressed_from)}${cellOf('Until', suppressed_until)}</tr>`,
+  }),
   section('text', {
     id: 'texts',
     title: 'The texts that you answered to',

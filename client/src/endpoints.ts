@@ -41,6 +41,8 @@ import type {
   Declared,
   DefinitionDryRun,
   Definitions,
+  DeliveryEventStatuses,
+  DeliveryEvents,
   DoctorReport,
   DryRunIdentifiers,
   DuplicatesBody,
@@ -66,6 +68,7 @@ import type {
   Person,
   PersonBody,
   PersonCursor,
+  PersonDeliverability,
   PersonFilterPage,
   PersonFilterSelectionPage,
   PersonIdentifiers,
@@ -102,6 +105,7 @@ import type {
   StackRecordRelatedPage,
   StackRecordRelatedSelectionPage,
   StackRecordSearchPage,
+  SuppressionPage,
   UndoBody,
   Undone,
   UnmergeIdentifiers,
@@ -748,6 +752,45 @@ export type Endpoints = {
     repeatable: 'read'
     scope: 'consents:read'
   }
+  'POST /v1/deliverability': {
+    body: DeliveryEvents
+    data: DeliveryEventStatuses
+    repeatable: 'keyed'
+    scope: 'people:write'
+  }
+  'GET /v1/deliverability': {
+    query?: {
+      channel?: 'email' | 'sms'
+      reason?: 'hard_bounce' | 'soft_bounce' | 'complaint'
+      /** A part of the address. */
+      search?: string
+      /** The `next_cursor` of the page before. */
+      cursor?: string
+      /** The most items of a page. The default is 50. */
+      limit?: number
+    }
+    data: SuppressionPage
+    repeatable: 'read'
+    scope: 'people:read'
+  }
+  'DELETE /v1/deliverability/{channel}/{address}': {
+    params: { channel: string; address: string }
+    data: true
+    repeatable: 'safe'
+    scope: 'people:write'
+  }
+  'GET /v1/people/{external_id}/deliverability': {
+    params: { external_id: string }
+    data: PersonDeliverability
+    repeatable: 'read'
+    scope: 'people:read'
+  }
+  'GET /v1/people/internal/{uuid}/deliverability': {
+    params: { uuid: string }
+    data: PersonDeliverability
+    repeatable: 'read'
+    scope: 'people:read'
+  }
   'GET /v1/schema': {
     data: Definitions
     repeatable: 'read'
@@ -1117,6 +1160,8 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'PATCH /v1/schema/consent-types/{id}': 'safe',
   'POST /v1/schema/consent-types/{id}/texts': 'keyed',
   'POST /v1/consents/statistics': 'read',
+  'POST /v1/deliverability': 'keyed',
+  'DELETE /v1/deliverability/{channel}/{address}': 'safe',
   'PATCH /v1/schema/settings': 'safe',
   'POST /v1/segments': 'keyed',
   'PATCH /v1/segments/{segment_key}': 'safe',

@@ -57,6 +57,21 @@ export type AccessClientWithSecret = {
   client_secret: string
 }
 
+export type AddressDeliverability = {
+  channel: 'email' | 'sms'
+  /** The address in its normal form. */
+  address: string
+  /** `suppressed`: messages to the address bounced, or were complained about. */
+  state: 'deliverable' | 'suppressed'
+  suppression: Suppression | null
+  /** The last delivery that kith was told of. */
+  last_delivered_at: string | null
+  /** The last bounce since then, hard or soft. */
+  last_bounced_at: string | null
+  /** When somebody lifted a suppression last. Events until then do not count. */
+  lifted_at: string | null
+}
+
 /** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. Response of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
 export type Aggregate = {
   /** In the order of `sort`, else of their values, nulls last. */
@@ -865,6 +880,40 @@ export type Definitions = {
   consent_types: ConsentType[]
 }
 
+export type DeliveryEvent = {
+  channel: 'email' | 'sms'
+  /** An email address, or a phone number with its country. It is compared as it is for duplicates. */
+  address?: string
+  /** In place of `address`: the address that the person has now on the channel. */
+  external_id?: string
+  /** `hard_bounce`, `soft_bounce`, `complaint` and `delivered` decide whether the address is written to. `unsubscribe` refuses the purposes of the channel for everyone with the address, or the one that `consent_type_id` names. A `complaint` also does that. */
+  type: 'hard_bounce' | 'soft_bounce' | 'complaint' | 'delivered' | 'unsubscribe'
+  /** When it happened. The default is now. With it, the same event changes nothing the second time, and events may come in any order. */
+  at?: string
+  /** Who tells it, such as `ses`. */
+  provider?: string
+  /** The identifier of the message or of the event there. */
+  reference?: string
+  /** The purpose that an `unsubscribe` refuses. The default is all. */
+  consent_type_id?: number
+}
+
+export type DeliveryEventStatus = {
+  /** `stored`: the event changed something; `unchanged`: it was known already, or something later counts; `not_found`: there is no such person; `no_address`: the person has no address on the channel; `not_an_address`: the address is none; `no_purpose`: nobody can answer the consent type on the channel */
+  status: 'stored' | 'unchanged' | 'not_found' | 'no_address' | 'not_an_address' | 'no_purpose'
+}
+
+/** Response of POST /v1/deliverability. */
+export type DeliveryEventStatuses = {
+  /** One for each event, in the order of the request. */
+  items: DeliveryEventStatus[]
+}
+
+/** Body of POST /v1/deliverability. */
+export type DeliveryEvents = {
+  events: DeliveryEvent[]
+}
+
 export type Detail = {
   /** A JSON Pointer into the body, or `/name` for a parameter of the path. */
   path: string
@@ -1072,6 +1121,19 @@ export type DossierLine =
       merged_person_id?: string
       /** The path of the signed receipt of this answer. */
       receipt: string
+    }
+  | {
+      /** What mail providers told of an address of the person. */
+      type: 'address'
+      channel: 'email' | 'sms'
+      address: string
+      /** The type of the event that suppresses the address, or did. Null if none ever did. */
+      reason: string | null
+      suppressed_from: string | null
+      /** Null without a reason, and after a complaint, which has no end. */
+      suppressed_until: string | null
+      /** The last event of each type, and the soft bounces since the last delivery. */
+      events: unknown
     }
   | {
       /** A text that an answer names. */
@@ -1871,6 +1933,12 @@ export type PersonCursor = {
   after_id?: string
 }
 
+/** Response of GET /v1/people/{external_id}/deliverability and GET /v1/people/internal/{uuid}/deliverability. */
+export type PersonDeliverability = {
+  /** One for each channel on which the person has an address. */
+  items: AddressDeliverability[]
+}
+
 export type PersonFilterPage = {
   items: PersonItem[]
   /** Whether another page follows. */
@@ -2320,6 +2388,8 @@ export type Settings = {
   time_zone: string | null
   /** The country (ISO 3166) of phone numbers that are written without a prefix, such as `IT`. It applies to later writes and look-ups. Null: such a number is stored as sent, and is no address. */
   default_country: string | null
+  /** How many days a bounce suppresses its address. Null: 180. */
+  suppression_days: number | null
   page_texts: {
     en?: PageText
     de?: PageText
@@ -2347,6 +2417,8 @@ export type SettingsPatch = {
   time_zone?: string | null
   /** The country (ISO 3166) of phone numbers that are written without a prefix, such as `IT`. It applies to later writes and look-ups. Null: such a number is stored as sent, and is no address. */
   default_country?: string | null
+  /** How many days a bounce suppresses its address. Null: 180. */
+  suppression_days?: number | null
   /** Title and introduction of the preference page by language. A language that is given is replaced; null removes it. */
   page_texts?: {
     en?: PageText | null
@@ -2589,6 +2661,40 @@ export type StandingAnswer = {
   answered_at: string
   /** The merged person who gave the answer. Null for an own one. */
   person_id: string | null
+}
+
+export type SuppressedAddress = {
+  channel: 'email' | 'sms'
+  /** The address in its normal form. Null if its person was erased: kith has its hash. */
+  address: string | null
+  /** `suppressed`: messages to the address bounced, or were complained about. */
+  state: 'deliverable' | 'suppressed'
+  suppression: Suppression | null
+  /** The last delivery that kith was told of. */
+  last_delivered_at: string | null
+  /** The last bounce since then, hard or soft. */
+  last_bounced_at: string | null
+  /** When somebody lifted a suppression last. Events until then do not count. */
+  lifted_at: string | null
+}
+
+export type Suppression = {
+  /** The type of the event that suppresses the address. */
+  reason: 'hard_bounce' | 'soft_bounce' | 'complaint'
+  /** When it happened. */
+  from: string
+  /** When it ends by itself. Null: somebody has to lift it. */
+  until: string | null
+  /** Who told it. */
+  provider: string | null
+  reference: string | null
+}
+
+/** Response of GET /v1/deliverability. */
+export type SuppressionPage = {
+  items: SuppressedAddress[]
+  /** Null on the last page. */
+  next_cursor: string | null
 }
 
 /** Body of POST /v1/imports/{import_id}/undo. */

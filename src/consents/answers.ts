@@ -65,7 +65,8 @@ export const answerKey = (consent_type_id: number, channel: Channel) => `${conse
 
 const configuredFor = (type: ConsentType, channel: Channel) => type.channels.find(entry => entry.channel === channel)
 
-const canBeAnswered = (type: ConsentType, channel: Channel) =>
+/** Whether people can grant or refuse a purpose on a channel. */
+export const canBeAnswered = (type: ConsentType, channel: Channel): boolean =>
   type.state === 'active' && !type.mandatory && configuredFor(type, channel) !== undefined
 
 /** Whether a body answers any consent. Most writes do not and skip the rest. */

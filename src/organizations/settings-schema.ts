@@ -53,6 +53,13 @@ const fields = {
         'Null: such a number is stored as sent, and is no address.',
     }),
   ),
+  suppression_days: nullable(
+    Type.Integer({
+      minimum: 1,
+      maximum: 3_650,
+      description: 'How many days a bounce suppresses its address. Null: 180.',
+    }),
+  ),
 }
 
 const example = {
@@ -63,6 +70,7 @@ const example = {
   contact_email: 'privacy@books.example',
   time_zone: 'Europe/Berlin',
   default_country: 'DE',
+  suppression_days: 180,
   page_texts: {
     en: { title: 'What may we write to you about?', introduction: 'You can change this at any time.' },
   },
@@ -93,6 +101,7 @@ export const settingsPatch = Type.Object(
     contact_email: Type.Optional(fields.contact_email),
     time_zone: Type.Optional(fields.time_zone),
     default_country: Type.Optional(fields.default_country),
+    suppression_days: Type.Optional(fields.suppression_days),
     page_texts: Type.Optional(
       nullable(
         Type.Object(

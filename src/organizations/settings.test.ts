@@ -18,6 +18,7 @@ const unset = {
   page_texts: {},
   time_zone: null,
   default_country: null,
+  suppression_days: null,
   updated_at: null,
 }
 
@@ -45,6 +46,7 @@ it('changes the settings that a patch names, and clears those that are null', as
     page_texts: { en: { title: 'Hi' } },
     time_zone: null,
     default_country: null,
+    suppression_days: null,
     updated_at,
   })
   await patch({ page_texts: null })
@@ -93,6 +95,7 @@ it.each([
   [{ contact_email: 'books.example' }, '/contact_email'],
   [{ time_zone: 'CET' }, '/time_zone'],
   [{ time_zone: 'Europe/Nowhere' }, '/time_zone'],
+  [{ suppression_days: 0 }, '/suppression_days'],
   [{ page_texts: { pl: { title: 'x' } } }, '/page_texts/pl'],
   [{ page_texts: { en: { heading: 'x' } } }, '/page_texts/en/heading'],
   [{ page_texts: { en: { title: 'x'.repeat(2_049) } } }, '/page_texts/en/title'],

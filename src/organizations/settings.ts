@@ -5,7 +5,7 @@ import { isCountry } from '../values/phone-numbers.ts'
 import { type DefinitionCall, differences, throwInvalidField } from './change-definitions.ts'
 import { changeOrganization } from './change-organization.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
-import { readSettingsSql, storeSettingsSql } from './settings-sql.ts'
+import { readSettingsSql, setSuppressionDaysSql, storeSettingsSql } from './settings-sql.ts'
 
 const maxPageTextBytes = 2_048
 
@@ -17,6 +17,7 @@ const unset: SettingsShape = {
   contact_email: null,
   time_zone: null,
   default_country: null,
+  suppression_days: null,
   page_texts: {},
   updated_at: null,
 }
@@ -40,10 +41,16 @@ export function patchSettings(call: Omit<DefinitionCall, 'limits'>, patch: Setti
     const { display_name, accent_color, language, privacy_url, contact_email, page_texts } = next
     const texts = JSON.stringify(page_texts)
     const pages = [display_name, accent_color, language, privacy_url, contact_email, texts]
-    const values = [...pages, next.time_zone, next.default_country, at]
+    const { time_zone, default_country, suppression_days } = next
+    const values = [...pages, time_zone, default_country, suppression_days, at]
     const operation = updated_at === null ? 'create' : 'update'
     return {
-      statements: [tx.query(storeSettingsSql, [organization_id, ...values])],
+      statements: [
+        tx.query(storeSettingsSql, [organization_id, ...values]),
+        ...('suppression_days' in changed.after
+          ? [tx.query(setSuppressionDaysSql, [organization_id, suppression_days])]
+          : []),
+      ],
       // An organization has settings number 1.
       changes: [{ subject: 'settings', id: 1, operation, ...changed }],
       // The definitions have the time zone and the country.

@@ -8,6 +8,7 @@ import { changeRoutes } from '../changes/routes.ts'
 import { linkPages, linkRoutes } from '../consent-pages/routes.ts'
 import { consentRoutes } from '../consents/routes.ts'
 import { readsOfPrimary } from '../db/standby/reads.ts'
+import { deliverabilityRoutes } from '../deliverability/routes.ts'
 import { createGate } from '../http/overload/gate.ts'
 import { registerPages } from '../http/pipeline/pages.ts'
 import { createPipeline } from '../http/pipeline/pipeline.ts'
@@ -54,6 +55,7 @@ export function routeTable(services: TableServices): Route[] {
     ...attributeRoutes(config.limits),
     ...observedRoutes(),
     ...consentRoutes(),
+    ...deliverabilityRoutes(),
     ...schemaRoutes(),
     ...organizationRoutes(),
     ...segmentRoutes(config, responses),
@@ -87,6 +89,7 @@ const tags = [
   { name: 'Attributes', description: 'Custom fields and relationships, with their types.' },
   { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
   { name: 'Consents', description: 'Numbers of the answers of all people.' },
+  { name: 'Deliverability', description: 'What mail providers tell of addresses, and which are suppressed.' },
   { name: 'Schema', description: 'Everything that the organization has declared.' },
   { name: 'Segments', description: 'Named filters on people.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },

@@ -2,6 +2,7 @@ import type { Static, TProperties } from 'typebox'
 import { change } from '../changes/schema.ts'
 import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
 import { entityFields } from '../entities/schema.ts'
+import { channels } from '../values/channels.ts'
 import { count, flag, nullable, number, Type, text, time, uuid } from '../values/json-schema.ts'
 import { profileFlags, profileTexts } from '../values/profile-fields.ts'
 import { otherHolders } from './erasure/erasure-schema.ts'
@@ -98,6 +99,15 @@ const consent_answer = line('consent_answer', 'An answer that the person gave, w
   receipt: text('The path of the signed receipt of this answer.'),
 })
 
+const address = line('address', 'What mail providers told of an address of the person.', {
+  channel: Type.Enum([...channels]),
+  address: text(),
+  reason: nullable(text('The type of the event that suppresses the address, or did. Null if none ever did.')),
+  suppressed_from: nullable(time()),
+  suppressed_until: nullable(time('Null without a reason, and after a complaint, which has no end.')),
+  events: Type.Unknown({ description: 'The last event of each type, and the soft bounces since the last delivery.' }),
+})
+
 const consent_text = line('text', 'A text that an answer names.', {
   consent_type_id: number(),
   consent_type_name: text(),
@@ -187,7 +197,20 @@ const end = line('end', 'The last line. A dossier without it is incomplete.', {
 /** A line of a dossier. */
 export const dossierLine = Type.Union(
   [
-    ...[about, profile, attribute, match_keys, alias, merge, consent, consent_answer, consent_text, link, record],
+    ...[
+      about,
+      profile,
+      attribute,
+      match_keys,
+      alias,
+      merge,
+      consent,
+      consent_answer,
+      address,
+      consent_text,
+      link,
+      record,
+    ],
     ...[segment, personChange, delivery, erasure, end],
   ],
   {

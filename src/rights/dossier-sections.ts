@@ -11,6 +11,7 @@ import { readByIdentifier, readPortionSql } from '../entities/read/read-sql.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import {
   readAboutSql,
+  readAddressesSql,
   readAliasesSql,
   readDeliveriesSql,
   readErasuresSql,
@@ -56,6 +57,7 @@ export const dossierSections: readonly Section[] = [
   { type: 'alias', tables: ['aliases', 'merges'], print: printAliases },
   { type: 'consent', tables: ['entities'], print: printConsents },
   { type: 'consent_answer', tables: ['consent_history'], print: printAnswers },
+  { type: 'address', tables: ['deliverability'], print: printAddresses },
   { type: 'text', tables: ['consent_texts'], print: printTexts },
   { type: 'link', tables: ['links'], print: printLinks },
   { type: 'record', tables: ['entities'], print: printRecords },
@@ -198,6 +200,11 @@ async function* printAnswers(source: DossierSource) {
       const receipt = `/v1/people/internal/${person_id}/consents/${consent_type_id}/${channel}/receipt?sequence=${sequence}`
       yield JSON.stringify({ person_id, consent_type_name, ...recordedAnswer(answer), receipt })
     }
+}
+
+async function* printAddresses({ snapshot, definitions, id }: DossierSource) {
+  for (const address of await snapshot.query(readAddressesSql, [definitions.organization_id, id]))
+    yield JSON.stringify(address)
 }
 
 const beforeTexts = { consent_type_id: 0, version: 0 }

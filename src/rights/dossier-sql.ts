@@ -1,5 +1,6 @@
 import { personNamed, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
+import { channels, channelTable } from '../values/channels.ts'
 
 /** A person by an expression, with everybody who was merged into it. */
 const personBy = (id: string) =>
@@ -55,6 +56,15 @@ export const readTextsSql = statement(
        and (a.evidence->>'text_version')::integer = t.version
    )
    order by t.consent_type_id, t.version limit $5`,
+)
+
+/** $2: person. What is known of the addresses that the person has. */
+export const readAddressesSql = statement(
+  'read_dossier_addresses',
+  `select d.channel, d.address, d.reason, d.suppressed_from, nullif(d.suppressed_until, 'infinity') as suppressed_until, d.events
+   from entities e cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
+     join deliverability d on d.organization_id = $1 and d.channel = a.channel and d.address = a.address
+   where e.organization_id = $1 and e.stack_id = 0 and e.id = $2 order by d.channel`,
 )
 
 /** Whether no earlier link leads to the same entity: each linked record is shown once. */

@@ -200,6 +200,15 @@ export async function plantCanaries(service: Service, organization: Organization
       [organization.id, name('an alias'), id],
     )
 
+    // The email is suppressed, and a message reached the phone.
+    const reference = canary('the reference of a bounce')
+    await ok('POST', '/v1/deliverability', {
+      events: [
+        { channel: 'email', external_id, type: 'hard_bounce', reference },
+        { channel: 'sms', external_id, type: 'delivered' },
+      ],
+    })
+
     // One delivery of the person was answered, one failed, and one waits. The receiver answers to the change that gave the values of the
     // person to another one, and quotes the names in changes of those who link to it.
     const response = canary('the response of a receiver')

@@ -93,7 +93,7 @@ export const readBasisSql = statement(
  * are any, so those without targets count apart.
  */
 const writtenBy = `select 'f' || f.key as name from jsonb_object_keys(r.after) as f(key)
-     where f.key not in ('attribute_values', 'consents')
+     where f.key not in ('attribute_values', 'consents', 'deliverability')
      union all
      select 'a' || a.key from jsonb_object_keys(
        case when jsonb_typeof(r.after->'attribute_values') = 'object' then r.after->'attribute_values' end

@@ -110,7 +110,8 @@ function foldEntries(entries: readonly LoggedState[], { attributeById }: Definit
   const attributes = new Map<string, unknown>()
   const links = new Map<string, string[]>()
   for (const { after, links: written } of entries) {
-    const { attribute_values = {}, consents, ...fields } = after ?? {}
+    // What holds for an address is no state of the person.
+    const { attribute_values = {}, consents, deliverability, ...fields } = after ?? {}
     Object.assign(columns, fields)
     for (const [key, value] of Object.entries(attribute_values)) attributes.set(key, value)
     for (const [attribute_id, { after: ids = [] }] of Object.entries(written ?? {})) {

@@ -125,6 +125,7 @@ export async function eraseEntities(
     ...{ people, person, members },
     targets: keepsLinks ? [] : [ids],
     log: keepsLog ? [] : [JSON.stringify(ids.map(id => ({ id, ...allVersions })))],
+    values: [[...identifiers.values]],
     texts: searchesResponses ? [[...identifiers.texts, ...ids, ...ids.map(recordIdOf)]] : [],
   }
   await eraseRows({ tx, organization_id }, subjects, removed)

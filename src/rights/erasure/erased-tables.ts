@@ -1,8 +1,10 @@
 import type { Statement } from '../../db/db.ts'
 import {
+  blankAddressesSql,
   blankChangesSql,
   blankMergesSql,
   blankQuotingDeliveriesSql,
+  deleteAddressesSql,
   deleteAliasesSql,
   deleteAnswersSql,
   deleteLinksToSql,
@@ -33,6 +35,8 @@ export type Subjects = {
   log: string[]
   /** The identifiers that the entities ever had, as JSON and URLs print them. */
   texts: string[][]
+  /** The values that get tombstones. */
+  values: string[][]
 }
 
 /** A table, a statement that removes or empties its rows of an erased entity and returns their number, what it takes, and why. */
@@ -97,6 +101,18 @@ export const erasedTables: readonly ErasedTable[] = [
     of: 'texts',
     why: 'Changes of others show the entity by its identifiers, and receivers may have answered with them.',
   },
+  {
+    table: 'deliverability',
+    statement: deleteAddressesSql,
+    of: 'values',
+    why: 'It has when messages reached the address. Nothing suppresses it, so nothing has to be kept.',
+  },
+  {
+    table: 'deliverability',
+    statement: blankAddressesSql,
+    of: 'values',
+    why: 'A suppressed address stays suppressed by its keyed hash, without the address and without the messages.',
+  },
   { table: 'segment_changes', statement: deleteToldSql, of: 'members', why: 'They say what the person once was.' },
   { table: 'segment_members', statement: deleteMembershipsSql, of: 'members', why: 'They say what the person is.' },
 ]
@@ -118,6 +134,8 @@ export const keptTables: Readonly<Record<string, string>> = {
   clients: 'programs that call the API',
   consent_texts: 'the texts that everybody reads',
   consent_types: 'definitions',
+  deliverability_sources: 'mail providers and their secrets',
+  deliverability_tokens: 'hashes of requests of mail providers, for some days',
   erased_answers: 'hashes with salts that nothing keeps',
   erasures: 'the erasures themselves: internal identifiers and certificates',
   fills: 'the position of a background fill, an internal identifier',

@@ -192,11 +192,11 @@ const noLinks: Loaded['links'] = new Map()
  * Read stage of imports: finds the answers that the history already has. Few answers can be repeats, and
  * without one no statement runs.
  */
-async function readKnownAnswers(
+export async function readKnownAnswers<Writing extends Pick<Item, 'write'>>(
   tx: Transaction,
-  { organization_id, consent_types }: Definitions,
-  items: Item[],
-  rowOf: (item: Item) => StoredRow | undefined,
+  { organization_id, consent_types }: Pick<Definitions, 'organization_id' | 'consent_types'>,
+  items: readonly Writing[],
+  rowOf: (item: Writing) => StoredRow | undefined,
 ): Promise<KnownAnswers> {
   const writes: Write[] = []
   const asked: object[] = []

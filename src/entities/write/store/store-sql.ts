@@ -1,7 +1,8 @@
 import { copyInto } from '../../../db/copy.ts'
 import { statement } from '../../../db/db.ts'
+import { hashed } from '../../../db/keyed-hash-sql.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
-import { hashed, hashOfName } from '../load/load-sql.ts'
+import { hashOfName } from '../load/load-sql.ts'
 
 // What store.ts writes. Each set is one JSON text parameter of a statement. That takes half the Node CPU of one array per column, at the
 // same rows per second. `change_heads h` tells Citus the shard of an INSERT.
@@ -181,4 +182,13 @@ export const deleteTombstonesSql = statement(
   `delete from tombstones t where t.organization_id = $1 and t.hash in (
      select h.hash from ${hashed}
    )`,
+)
+
+/** $2: values such as `email:ada@example.com`. An erasure may have left only the hash of what is known of them. */
+export const restoreAddressesSql = statement(
+  'restore_addresses',
+  `update deliverability d set address = substr(v.value, strpos(v.value, ':') + 1) from (
+     select v.value, h.hash from ${hashed} offset 0
+   ) v where d.organization_id = $1 and d.hash = v.hash and d.address is null
+     and d.channel = case when v.value like 'email:%' then 'email' else 'sms' end`,
 )

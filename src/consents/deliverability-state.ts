@@ -1,0 +1,113 @@
+import { sortableTime } from '../values/instant.ts'
+
+// What the events of an address make of it. Every function is pure, and the state is the same in whatever order and how often the events
+// arrive: of each type the last one counts, and of the soft bounces those after the last delivery.
+
+/** The events that tell whether an address can be written to, in the order of the documentation. */
+export const deliveryEventTypes = ['hard_bounce', 'soft_bounce', 'complaint', 'delivered'] as const
+export type DeliveryEventType = (typeof deliveryEventTypes)[number]
+
+/** The events that can suppress an address. */
+export const suppressionReasons = ['hard_bounce', 'soft_bounce', 'complaint'] as const
+export type SuppressionReason = (typeof suppressionReasons)[number]
+
+/** An event of a mail provider. `at` is as `utcTime` prints it. */
+export type EventMark = { at: string; provider?: string; reference?: string }
+
+/** The events that decide about an address. Absent: there was none. `lifted_at` is when somebody lifted a suppression last. */
+export type AddressEvents = {
+  hard_bounce?: EventMark
+  complaint?: EventMark
+  /** Those after the last delivery and the last lifting, the latest first. */
+  soft_bounces?: readonly EventMark[]
+  delivered_at?: string
+  lifted_at?: string
+}
+
+/** What suppresses an address, or did. `until` is null if only a person can lift it. */
+export type Suppression = { reason: SuppressionReason; from: string; until: string | null } & Omit<EventMark, 'at'>
+
+/** So many soft bounces within so many days suppress an address. */
+const softBounces = { count: 3, withinMs: 30 * 86_400_000 }
+const maxSoftBounces = 100
+
+/** Adds an event, or the lifting of a suppression. Returns the same object if it changes nothing. */
+export function withEvent(events: AddressEvents, type: DeliveryEventType | 'lifted', mark: EventMark): AddressEvents {
+  switch (type) {
+    case 'hard_bounce':
+    case 'complaint': {
+      const known = events[type]
+      return known && compareMarks(known, mark) >= 0 ? events : { ...events, [type]: mark }
+    }
+    case 'soft_bounce':
+      return withSoftBounce(events, mark)
+    default:
+      return withTime(events, type === 'lifted' ? 'lifted_at' : 'delivered_at', mark.at)
+  }
+}
+
+const isLater = (one: string, other: string | undefined): boolean =>
+  other === undefined || sortableTime(one) > sortableTime(other)
+
+function withTime(events: AddressEvents, name: 'delivered_at' | 'lifted_at', at: string): AddressEvents {
+  if (!isLater(at, events[name])) return events
+  const { soft_bounces = [], ...others } = events
+  const left = soft_bounces.filter(mark => isLater(mark.at, at))
+  return { ...others, [name]: at, ...(left.length > 0 && { soft_bounces: left }) }
+}
+
+/** Bounces of one moment are one bounce. */
+function withSoftBounce(events: AddressEvents, mark: EventMark): AddressEvents {
+  const { soft_bounces = [], delivered_at, lifted_at } = events
+  if (!isLater(mark.at, delivered_at) || !isLater(mark.at, lifted_at)) return events
+  const same = soft_bounces.find(({ at }) => at === mark.at)
+  if (same && compareMarks(same, mark) >= 0) return events
+  const next = [...soft_bounces.filter(other => other !== same), mark].sort((one, other) => compareMarks(other, one))
+  const kept = next.slice(0, maxSoftBounces)
+  return kept.includes(mark) ? { ...events, soft_bounces: kept } : events
+}
+
+/** The order of events of a type: by time, and for a total order by the rest. */
+function compareMarks(one: EventMark, other: EventMark): number {
+  const [key, otherKey] = [one, other].map(({ at, provider = '', reference = '' }) =>
+    JSON.stringify([sortableTime(at), provider, reference]),
+  )
+  return key! < otherKey! ? -1 : Number(key! > otherKey!)
+}
+
+/**
+ * What suppresses the address, or has done so last; undefined if nothing did. A bounce suppresses for so many days, a complaint until somebody
+ * lifts it. A lifting ends what came before it.
+ */
+export function suppressionOf(events: AddressEvents, days: number): Suppression | undefined {
+  const { hard_bounce, complaint, lifted_at } = events
+  const standing = (mark: EventMark | undefined) => (mark && isLater(mark.at, lifted_at) ? mark : undefined)
+  const complained = standing(complaint)
+  if (complained) return suppression('complaint', complained, null)
+  const [hard, soft] = [standing(hard_bounce), lastOfSeveral(events.soft_bounces ?? [])]
+  const isHard = hard && (!soft || sortableTime(hard.at) >= sortableTime(soft.at))
+  const mark = isHard ? hard : soft
+  if (!mark) return undefined
+  const until = new Date(Date.parse(mark.at) + days * 86_400_000).toISOString()
+  return suppression(isHard ? 'hard_bounce' : 'soft_bounce', mark, until)
+}
+
+const suppression = (reason: SuppressionReason, { at, ...event }: EventMark, until: string | null): Suppression => ({
+  reason,
+  from: at,
+  until,
+  ...event,
+})
+
+/** The last soft bounce that is within thirty days of the second one before it. */
+function lastOfSeveral(marks: readonly EventMark[]): EventMark | undefined {
+  const { count, withinMs } = softBounces
+  return marks.find((mark, index) => {
+    const first = marks[index + count - 1]
+    return first !== undefined && Date.parse(mark.at) - Date.parse(first.at) <= withinMs
+  })
+}
+
+/** Whether an address is suppressed at a time, RFC 3339 in UTC. */
+export const isSuppressed = (found: Pick<Suppression, 'until'> | undefined, at: string): boolean =>
+  found !== undefined && (found.until === null || sortableTime(found.until) > sortableTime(at))

@@ -1,0 +1,9 @@
+// Keyed hashes of what an erasure must not leave in plain text: names, emails and phone numbers.
+
+/** The keyed hash of a text. The key never leaves the database: without it, nobody can find out which values were erased. */
+export const hashOf = (text: string): string => `sha256(k.secret || sha256(k.secret || convert_to(${text}, 'UTF8')))`
+
+/** The values v.value of $2 with their hashes. */
+export const hashed = `unnest($2::text[]) as v(value) join tombstone_keys k on k.organization_id = $1 cross join lateral (
+     select ${hashOf('v.value')} as hash offset 0
+   ) h`

@@ -1,0 +1,79 @@
+import { type AddressEvents, isSuppressed, suppressionOf } from '../consents/deliverability-state.ts'
+import type { Context } from '../db/context.ts'
+import type { Signal } from '../process/signal.ts'
+import type { Channel } from '../values/channels.ts'
+import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { isDateTime } from '../values/formats.ts'
+import { sortableTime } from '../values/instant.ts'
+import type { AddressShape, SuppressionPageShape, SuppressionsQuery } from './schema.ts'
+import { listSuppressedSql, readPersonAddressesSql, readSuppressionDaysSql } from './sql.ts'
+
+const defaultPage = 50
+
+/** What holds for an address with these events at a time. */
+function shownState(events: AddressEvents, days: number, at: string): Omit<AddressShape, 'channel' | 'address'> {
+  const found = suppressionOf(events, days)
+  const suppression = found && isSuppressed(found, at) ? found : undefined
+  const bounces = [events.hard_bounce?.at, events.soft_bounces?.[0]?.at].filter(time => time !== undefined)
+  const { provider = null, reference = null } = suppression ?? {}
+  return {
+    state: suppression ? 'suppressed' : 'deliverable',
+    suppression: suppression
+      ? { reason: suppression.reason, from: suppression.from, until: suppression.until, provider, reference }
+      : null,
+    last_delivered_at: events.delivered_at ?? null,
+    last_bounced_at: bounces.sort((one, other) => (sortableTime(one) < sortableTime(other) ? 1 : -1))[0] ?? null,
+    lifted_at: events.lifted_at ?? null,
+  }
+}
+
+async function readDays({ db, organization_id }: Context, signal: Signal): Promise<number> {
+  const [row] = await db.query<{ days: number }>(readSuppressionDaysSql, [organization_id], signal)
+  return row!.days
+}
+
+type AddressRow = { channel: Channel; address: string | null; events: AddressEvents }
+
+/** What holds for the addresses of a person. Throws a Fault of 404. */
+export async function readPersonDeliverability(
+  context: Context,
+  { by, identifier }: { by: 'id' | 'external_id'; identifier: string },
+  signal: Signal,
+): Promise<{ items: AddressShape[] }> {
+  const { db, organization_id } = context
+  const [rows, days] = await Promise.all([
+    db.query<AddressRow>(readPersonAddressesSql[by], [organization_id, identifier], signal),
+    readDays(context, signal),
+  ])
+  if (rows.length === 0) refuse('not_found', 'There is no such person.')
+  const at = new Date().toISOString()
+  const items = rows.flatMap(({ channel, address, events }) =>
+    address === null ? [] : [{ channel, address, ...shownState(events, days, at) }],
+  )
+  return { items }
+}
+
+/** A page of the suppressed addresses, the latest suppression first. Throws a Fault of 400 for a wrong cursor. */
+export async function listSuppressed(
+  context: Context,
+  { channel, reason, search, cursor, limit = defaultPage }: SuppressionsQuery,
+  signal: Signal,
+): Promise<SuppressionPageShape> {
+  const { db, organization_id } = context
+  const at = new Date().toISOString()
+  const after = cursor === undefined ? [null, null] : readCursor(cursor)
+  const asked = [channel ?? null, reason ?? null, search?.trim().toLowerCase() ?? null]
+  type Row = AddressRow & { suppressed_from: string | null; hash: string }
+  const values = [organization_id, at, ...asked, ...after, limit + 1]
+  const [rows, days] = await Promise.all([db.query<Row>(listSuppressedSql, values, signal), readDays(context, signal)])
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  const items = page.map(({ channel, address, events }) => ({ channel, address, ...shownState(events, days, at) }))
+  return { items, next_cursor: rows.length > limit && last ? `${last.suppressed_from}~${last.hash}` : null }
+}
+
+function readCursor(cursor: string): [string, string] {
+  const [time = '', hash = ''] = cursor.split('~')
+  if (isDateTime(time) && /^[\da-f]{64}$/.test(hash)) return [time, hash]
+  throw new Fault(createValueRefusal('/cursor', 'is not a `next_cursor`'))
+}

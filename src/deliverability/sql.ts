@@ -1,0 +1,113 @@
+import { statement } from '../db/db.ts'
+import { hashed, hashOf } from '../db/keyed-hash-sql.ts'
+import { exactTimeText } from '../db/time-text.ts'
+import { type Channel, channels, channelTable } from '../values/channels.ts'
+
+/** The channel of a value such as `email:ada@example.com`. */
+const channelOfValue = `case when v.value like 'email:%' then 'email' else 'sms' end`
+
+/**
+ * $2: values such as `email:ada@example.com`. Returns each with what is stored of the address, and whether it belonged to an erased person.
+ */
+export const readAddressesSql = statement(
+  'read_addresses',
+  `select v.value, d.events, exists (
+       select from tombstones t where t.organization_id = $1 and t.hash = h.hash
+     ) as is_erased
+   from ${hashed} left join lateral (
+     select d.events from deliverability d
+     where d.organization_id = $1 and d.channel = ${channelOfValue} and d.hash = h.hash offset 0
+   ) d on true`,
+)
+
+export const readSuppressionDaysSql = statement(
+  'read_suppression_days',
+  `select coalesce((
+     select s.suppression_days from organization_settings s where s.organization_id = $1
+   ), 180) as days`,
+)
+
+/** $2: keys of addresses. The people who have them. */
+const peopleWith = (channel: Channel) =>
+  statement(
+    `read_people_with_${channelTable[channel].key}`,
+    `select v.key, e.id from unnest($2::text[]) as v(key) cross join lateral (
+       select e.id from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.${channelTable[channel].key} = v.key offset 0
+     ) e order by e.id`,
+  )
+export const readPeopleWithSql = Object.fromEntries(channels.map(channel => [channel, peopleWith(channel)])) as Record<
+  Channel,
+  ReturnType<typeof peopleWith>
+>
+
+/** $2: external identifiers. The keys of the addresses of the people whom they lead to. */
+export const readAddressesOfSql = statement(
+  'read_addresses_of',
+  `select n.name, e.email_key, e.mobile_key from unnest($2::text[]) as n(name) cross join lateral (
+     select e.email_key, e.mobile_key from (
+       select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = n.name
+       union all
+       select s.person_id from aliases s where s.organization_id = $1 and s.external_id = n.name
+     ) p cross join lateral (
+       select e.email_key, e.mobile_key from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
+     ) e limit 1
+   ) e`,
+)
+
+/** $2: [{value, channel, address, events, reason, suppressed_from, suppressed_until}]. */
+export const storeAddressesSql = statement(
+  'store_addresses',
+  `insert into deliverability
+     (organization_id, channel, hash, address, events, reason, suppressed_from, suppressed_until)
+   select k.organization_id, v.channel, h.hash, v.address, v.events, v.reason, v.suppressed_from, v.suppressed_until
+   from jsonb_to_recordset($2::text::jsonb) as v(value text, channel text, address text, events jsonb, reason text,
+       suppressed_from timestamptz, suppressed_until timestamptz)
+     join tombstone_keys k on k.organization_id = $1
+     cross join lateral (select ${hashOf('v.value')} as hash offset 0) h
+   order by h.hash
+   on conflict (organization_id, channel, hash) do update set address = excluded.address, events = excluded.events,
+     reason = excluded.reason, suppressed_from = excluded.suppressed_from, suppressed_until = excluded.suppressed_until`,
+)
+
+const shown = `d.channel, d.address, d.events`
+
+/** $2: an internal or external identifier. Returns the addresses of a person with what is stored of each. */
+const ofPerson = (condition: string) =>
+  `select a.channel, a.address, coalesce(d.events, '{}') as events from (${condition}) p
+     cross join lateral (
+       select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
+     ) e cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
+     left join lateral (
+       select d.events from deliverability d
+       where d.organization_id = $1 and d.channel = a.channel and d.address = a.address offset 0
+     ) d on true`
+export const readPersonAddressesSql = {
+  external_id: statement(
+    'read_person_addresses',
+    ofPerson(`select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2
+       union all
+       select s.person_id from aliases s where s.organization_id = $1 and s.external_id = $2`),
+  ),
+  id: statement(
+    'read_person_addresses_by_id',
+    ofPerson(`select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = $2
+       union all
+       (select m.person_id from merges m
+        where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null limit 1)`),
+  ),
+}
+
+/**
+ * $2: the time, $3: channel or null, $4: reason or null, $5: part of an address or null, $6 and $7: the start of the suppression and the hash
+ * to go on after, or nulls, $8: limit. The suppressed addresses, the latest first.
+ */
+export const listSuppressedSql = statement(
+  'list_suppressed',
+  `select ${shown}, ${exactTimeText('d.suppressed_from')} as suppressed_from, encode(d.hash, 'hex') as hash from deliverability d
+   where d.organization_id = $1 and d.suppressed_until > $2::timestamptz
+     and ($3::text is null or d.channel = $3) and ($4::text is null or d.reason = $4)
+     and ($5::text is null or strpos(d.address, $5) > 0)
+     and ($6::timestamptz is null or (d.suppressed_from, d.hash) < ($6, decode($7, 'hex')))
+   order by d.suppressed_from desc, d.hash desc limit $8`,
+)
