@@ -41,6 +41,8 @@ import type {
   Declared,
   DefinitionDryRun,
   Definitions,
+  DeliverabilitySource,
+  DeliverabilitySourceBody,
   DeliveryEventStatuses,
   DeliveryEvents,
   DoctorReport,
@@ -779,6 +781,25 @@ export type Endpoints = {
     repeatable: 'safe'
     scope: 'people:write'
   }
+  'POST /v1/deliverability/sources': {
+    body: DeliverabilitySourceBody
+    data: DeliverabilitySource
+    repeatable: 'keyed'
+    scope: 'webhooks:write'
+  }
+  'GET /v1/deliverability/sources': {
+    data: {
+      items: DeliverabilitySource[]
+    }
+    repeatable: 'read'
+    scope: 'webhooks:read'
+  }
+  'DELETE /v1/deliverability/sources/{key}': {
+    params: { key: string }
+    data: true
+    repeatable: 'safe'
+    scope: 'webhooks:write'
+  }
   'GET /v1/people/{external_id}/deliverability': {
     params: { external_id: string }
     data: PersonDeliverability
@@ -1162,6 +1183,8 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/consents/statistics': 'read',
   'POST /v1/deliverability': 'keyed',
   'DELETE /v1/deliverability/{channel}/{address}': 'safe',
+  'POST /v1/deliverability/sources': 'keyed',
+  'DELETE /v1/deliverability/sources/{key}': 'safe',
   'PATCH /v1/schema/settings': 'safe',
   'POST /v1/segments': 'keyed',
   'PATCH /v1/segments/{segment_key}': 'safe',

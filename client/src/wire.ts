@@ -880,6 +880,33 @@ export type Definitions = {
   consent_types: ConsentType[]
 }
 
+/** Response of POST /v1/deliverability/sources. */
+export type DeliverabilitySource = {
+  key: string
+  /** Amazon SES by SNS, SendGrid, Mailgun or Postmark. */
+  provider: 'ses' | 'sendgrid' | 'mailgun' | 'postmark'
+  /** Where the provider sends its events: the path after the public address of kith. Keep it secret; it is what protects a source of Postmark without a password. */
+  path: string
+  created_at: string
+  /** When it last sent events with a valid signature. */
+  last_event_at: string | null
+  /** When kith confirmed the subscription of SNS. */
+  confirmed_at: string | null
+}
+
+/** Body of POST /v1/deliverability/sources. */
+export type DeliverabilitySourceBody = {
+  key: string
+  /** Amazon SES by SNS, SendGrid, Mailgun or Postmark. */
+  provider: 'ses' | 'sendgrid' | 'mailgun' | 'postmark'
+  /** Of SendGrid: the verification key of the signed event webhook. */
+  public_key?: string
+  /** Of Mailgun: the HTTP webhook signing key. Of Postmark, if it is to send them: the user and the password, with a colon between them. */
+  secret?: string
+  /** Of SES: the topic of SNS. kith confirms the subscription of this topic only. */
+  topic_arn?: string
+}
+
 export type DeliveryEvent = {
   channel: 'email' | 'sms'
   /** An email address, or a phone number with its country. It is compared as it is for duplicates. */

@@ -56,8 +56,8 @@ function withTime(events: AddressEvents, name: 'delivered_at' | 'lifted_at', at:
   return { ...others, [name]: at, ...(left.length > 0 && { soft_bounces: left }) }
 }
 
-/** Bounces of one moment are one bounce. */
-function withSoftBounce(events: AddressEvents, mark: EventMark): AddressEvents {
+/** Bounces of one moment are one bounce. Only their times and providers are kept. */
+function withSoftBounce(events: AddressEvents, { reference: _, ...mark }: EventMark): AddressEvents {
   const { soft_bounces = [], delivered_at, lifted_at } = events
   if (!isLater(mark.at, delivered_at) || !isLater(mark.at, lifted_at)) return events
   const same = soft_bounces.find(({ at }) => at === mark.at)

@@ -1,3 +1,5 @@
+import { channels, channelTable } from '../values/channels.ts'
+
 // Keyed hashes of what an erasure must not leave in plain text: names, emails and phone numbers.
 
 /** The keyed hash of a text. The key never leaves the database: without it, nobody can find out which values were erased. */
@@ -7,3 +9,8 @@ export const hashOf = (text: string): string => `sha256(k.secret || sha256(k.sec
 export const hashed = `unnest($2::text[]) as v(value) join tombstone_keys k on k.organization_id = $1 cross join lateral (
      select ${hashOf('v.value')} as hash offset 0
    ) h`
+
+/** The channel of a value v.value such as `email:ada@example.com`. */
+export const channelOfValue = `case ${channels
+  .map(channel => `when v.value like '${channelTable[channel].key.replace('_key', '')}:%' then '${channel}'`)
+  .join(' ')} end`

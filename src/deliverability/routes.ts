@@ -1,6 +1,7 @@
 import type { Call } from '../route/call.ts'
+import type { HookRoute } from '../route/hook.ts'
 import { personAddresses, personOf } from '../route/person-addresses.ts'
-import { type Route, route } from '../route/route.ts'
+import { type OpenRoute, type Route, route } from '../route/route.ts'
 import { isChannel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
@@ -15,6 +16,8 @@ import {
   suppressionPage,
   suppressionsQuery,
 } from './schema.ts'
+import { createSource, deleteSource, incomingPath, listSources, receiveEvents } from './sources.ts'
+import { newSource, received, type SourceBody, source } from './sources-schema.ts'
 
 const path = '/v1/deliverability'
 const tag = 'Deliverability'
@@ -23,6 +26,79 @@ const recordCallOf = ({ caller, request_id, limits, signal, written }: Call) => 
   actor: caller.subject,
   ...{ request_id, limits, signal, written },
 })
+
+const sourcesPath = `${path}/sources`
+
+/** The route table of the mail providers that tell of addresses. */
+function sourceRoutes(): Route[] {
+  return [
+    route<SourceBody>({
+      method: 'POST',
+      tag,
+      path: sourcesPath,
+      scope: 'webhooks:write',
+      operationId: 'createDeliverabilitySource',
+      summary: 'Let a mail provider send its events',
+      description: 'The response has the path to give to the provider. kith checks the signature of each request.',
+      body: newSource,
+      answer: source,
+      successes: { 201: 'Created.' },
+      refusals: { 409: 'duplicate_entry' },
+      handle: async call => ({
+        status: 201,
+        data: await createSource(call.context, recordCallOf(call as Call), call.body),
+      }),
+    }),
+    route({
+      method: 'GET',
+      tag,
+      path: sourcesPath,
+      scope: 'webhooks:read',
+      operationId: 'listDeliverabilitySources',
+      summary: 'List the mail providers that send events',
+      answer: Type.Object({ items: Type.Array(source) }),
+      handle: async ({ context, signal }) => ({ status: 200, data: { items: await listSources(context, signal) } }),
+    }),
+    route({
+      method: 'DELETE',
+      tag,
+      path: `${sourcesPath}/{key}`,
+      params: { key: 'key' },
+      scope: 'webhooks:write',
+      operationId: 'deleteDeliverabilitySource',
+      summary: 'Take no more events of a mail provider',
+      description: 'What it told stays.',
+      answer: Type.Literal(true),
+      handle: async call => {
+        await deleteSource(call.context, recordCallOf(call), call.params.key!)
+        return { status: 200, data: true }
+      },
+    }),
+  ]
+}
+
+/** The largest request of a provider. SendGrid sends up to 768 KiB. */
+const hookBytes = 1_048_576
+
+/** Where providers send their events. */
+export const deliverabilityHooks = (): HookRoute[] => [
+  { path: `${incomingPath}/{key}`, bodyBytes: hookBytes, handle: receiveEvents },
+]
+
+export const incomingRow: OpenRoute = {
+  method: 'POST',
+  path: `${incomingPath}/{key}`,
+  operationId: 'receiveDeliveryEvents',
+  summary: 'Receive the events of a mail provider',
+  description:
+    'The path of a source. It needs no token: the request has the signature of the provider. One that is unsigned, too old or repeated is refused with 401, ' +
+    'and nothing of it is stored.',
+  tag,
+  request: { contentType: 'application/json', body: Type.Unknown() },
+  answer: received,
+  enveloped: true,
+  refusals: { 400: 'invalid_json', 401: 'unauthorized', 413: 'invalid_parameter', 503: 'operation_failed' },
+}
 
 /** The route table of what mail providers tell of addresses. */
 export function deliverabilityRoutes(): Route[] {
@@ -76,6 +152,7 @@ export function deliverabilityRoutes(): Route[] {
         return { status: 200, data: true }
       },
     }),
+    ...sourceRoutes(),
     ...personAddresses.map(({ path, params, suffix, by }) =>
       route({
         method: 'GET',

@@ -1,10 +1,7 @@
 import { statement } from '../db/db.ts'
-import { hashed, hashOf } from '../db/keyed-hash-sql.ts'
+import { channelOfValue, hashed, hashOf } from '../db/keyed-hash-sql.ts'
 import { exactTimeText } from '../db/time-text.ts'
 import { type Channel, channels, channelTable } from '../values/channels.ts'
-
-/** The channel of a value such as `email:ada@example.com`. */
-const channelOfValue = `case when v.value like 'email:%' then 'email' else 'sms' end`
 
 /**
  * $2: values such as `email:ada@example.com`. Returns each with what is stored of the address, and whether it belonged to an erased person.
@@ -110,4 +107,54 @@ export const listSuppressedSql = statement(
      and ($5::text is null or strpos(d.address, $5) > 0)
      and ($6::timestamptz is null or (d.suppressed_from, d.hash) < ($6, decode($7, 'hex')))
    order by d.suppressed_from desc, d.hash desc limit $8`,
+)
+
+const sourceColumns = `s.key, s.provider, s.secret_path, s.created_at, s.last_event_at, s.confirmed_at`
+
+export const listSourcesSql = statement(
+  'list_sources',
+  `select ${sourceColumns} from deliverability_sources s where s.organization_id = $1 order by s.key`,
+)
+
+/** $2: key, $3: provider, $4: the random part of its address, $5: secrets, $6: the time. Returns no row if the key is taken. */
+export const insertSourceSql = statement(
+  'insert_source',
+  `insert into deliverability_sources as s (organization_id, key, provider, secret_path, secrets, created_at)
+   values ($1, $2, $3, $4, $5::text::jsonb, $6) on conflict do nothing
+   returning ${sourceColumns}`,
+)
+
+/** $2: key. */
+export const deleteSourceSql = statement(
+  'delete_source',
+  'delete from deliverability_sources s where s.organization_id = $1 and s.key = $2 returning s.key',
+)
+
+/** $2: the random part of an address. */
+export const findSourceSql = statement(
+  'find_source',
+  `select s.key, s.provider, s.secrets from deliverability_sources s where s.organization_id = $1 and s.secret_path = $2`,
+)
+
+/** $2: key, $3: the time. */
+export const noteEventsSql = statement(
+  'note_source_events',
+  'update deliverability_sources s set last_event_at = $3 where s.organization_id = $1 and s.key = $2',
+)
+export const noteConfirmedSql = statement(
+  'note_source_confirmed',
+  'update deliverability_sources s set confirmed_at = $3 where s.organization_id = $1 and s.key = $2',
+)
+
+/** $2: the hash of a token, in hexadecimal, $3: the time. Returns no row if the token was used before. */
+export const useTokenSql = statement(
+  'use_source_token',
+  `insert into deliverability_tokens as t (organization_id, hash, used_at) values ($1, decode($2, 'hex'), $3)
+   on conflict do nothing returning t.used_at`,
+)
+
+/** $2: a time. Forgets the tokens that were used before: their requests are too old by now. */
+export const forgetTokensSql = statement(
+  'forget_source_tokens',
+  'delete from deliverability_tokens t where t.organization_id = $1 and t.used_at < $2',
 )

@@ -52,6 +52,7 @@ export function createMetrics(registry: Registry): Metrics {
     cache: countCaches(registry),
     batch: (work, items) => byWork[work].observe(items),
     imported: countImports(registry),
+    providerEvents: countProviderEvents(registry),
     readFellBack: countFallbacks(registry),
     followerFailed: countFollowerFailures(registry),
     retentionEnded: countRetention(registry),
@@ -151,6 +152,21 @@ function countCaches(registry: Registry): Observer['cache'] {
   const caches = { token: of('token'), definitions: of('definitions'), statement: of('statement') }
   return (cache, hit) => {
     caches[cache][hit ? 'hit' : 'miss'].value += 1
+  }
+}
+
+/** The providers are a closed list, that of the sources (deliverability/sources-schema.ts). */
+function countProviderEvents(registry: Registry): Observer['providerEvents'] {
+  const events = counters(registry, {
+    name: 'kith_provider_events_total',
+    help: 'Events of mail providers with a valid signature, by provider and outcome.',
+  })
+  const byLabels = new Map<string, Counter>()
+  return (provider, outcome, count) => {
+    const name = `${provider} ${outcome}`
+    const counter = byLabels.get(name) ?? events({ provider, outcome })
+    byLabels.set(name, counter)
+    counter.value += count
   }
 }
 

@@ -8,8 +8,9 @@ import { changeRoutes } from '../changes/routes.ts'
 import { linkPages, linkRoutes } from '../consent-pages/routes.ts'
 import { consentRoutes } from '../consents/routes.ts'
 import { readsOfPrimary } from '../db/standby/reads.ts'
-import { deliverabilityRoutes } from '../deliverability/routes.ts'
+import { deliverabilityHooks, deliverabilityRoutes, incomingRow } from '../deliverability/routes.ts'
 import { createGate } from '../http/overload/gate.ts'
+import { registerHooks } from '../http/pipeline/hooks.ts'
 import { registerPages } from '../http/pipeline/pages.ts'
 import { createPipeline } from '../http/pipeline/pipeline.ts'
 import { createRouter, registerRoutes } from '../http/pipeline/router.ts'
@@ -107,7 +108,7 @@ export function openApiDocument(services: Pick<Services, 'config'>): OpenApiDocu
     info,
     tags,
     rows: routeTable(services),
-    openRows: [...healthRows, metricsRow, tokenRow, documentRow],
+    openRows: [...healthRows, metricsRow, tokenRow, incomingRow, documentRow],
   })
 }
 
@@ -134,6 +135,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   registerSessionRoutes(router, services)
   registerSignInMethods(router, services)
   registerPages(router, services, linkPages(config))
+  registerHooks(router, services, deliverabilityHooks())
   registerConsole(router, config)
   serveDocument(router, () => openApiDocument(services))
   return createServer(services, gate, createPipeline({ ...services, responseMemory, running }, gate, router))

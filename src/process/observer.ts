@@ -46,6 +46,8 @@ export type Observer = {
   webhookDisabled(reason: 'gone' | 'failing'): void
   /** The retention follower has erased records, or removed the values of changes. */
   retentionEnded(kind: RetentionKind, count: number): void
+  /** A mail provider sent events, with a valid signature, that are stored, or that kith has no use for. */
+  providerEvents(provider: string, outcome: 'stored' | 'ignored', count: number): void
   /** Lines of an import ended with this outcome. */
   imported(kind: 'people' | 'records', outcome: ImportOutcome, lines: number): void
   /** Absent if traces are off. */

@@ -15,9 +15,9 @@ const bits = (content: Uint8Array) => der(0x03, Buffer.from([0]), content)
 const time = (moment: Date) => der(0x17, Buffer.from(`${moment.toISOString().replace(/\D/g, '').slice(2, 14)}Z`))
 
 /** Creates a self-signed certificate of 127.0.0.1 (RFC 5280) as PEM. It is valid for `hours` from now. */
-export function selfSigned(publicKey: KeyObject, privateKey: KeyObject, hours = 1): string {
+export function selfSigned(publicKey: KeyObject, privateKey: KeyObject, hours = 1, commonName = 'kith test'): string {
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'))
-  const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from('kith test')))))
+  const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from(commonName)))))
   const now = Date.now()
   const validity = sequence(time(new Date(now - 86_400_000)), time(new Date(now + hours * 3_600_000)))
   const alternativeName = sequence(oid('551d11'), der(0x04, sequence(der(0x87, Buffer.from([127, 0, 0, 1])))))

@@ -1,5 +1,6 @@
 import { type Statement, statement } from '../../db/db.ts'
 import { hashed } from '../../db/keyed-hash-sql.ts'
+import { channels, channelTable } from '../../values/channels.ts'
 
 // The statements of erased-tables.ts, which remove or empty rows and return their number, and what runs beside them.
 
@@ -153,11 +154,13 @@ export const insertLeavingSql = statement(
 
 /** The addresses d of the values $2 that no other person has. The erased people have no row by now. */
 const givenUp = `d.organization_id = $1 and d.address is not null and d.hash in (select h.hash from ${hashed})
-     and not exists (
-       select from entities e where e.organization_id = $1 and e.stack_id = 0 and d.channel = 'email' and e.email_key = d.address
-     ) and not exists (
-       select from entities e where e.organization_id = $1 and e.stack_id = 0 and d.channel = 'sms' and e.mobile_key = d.address
-     )`
+     ${channels
+       .map(
+         channel => `and not (d.channel = '${channel}' and exists (
+       select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${channelTable[channel].key} = d.address
+     ))`,
+       )
+       .join(' ')}`
 
 /** $2: values such as `email:ada@example.com`. */
 export const deleteAddressesSql = counted(
@@ -168,10 +171,7 @@ export const deleteAddressesSql = counted(
 /** $2: values. Leaves the times and providers of the events. */
 export const blankAddressesSql = counted(
   'blank_addresses',
-  `update deliverability d set address = null, events = jsonb_strip_nulls(jsonb_build_object(
-     'hard_bounce', (d.events->'hard_bounce') - 'reference'::text, 'complaint', (d.events->'complaint') - 'reference'::text,
-     'soft_bounces', (select jsonb_agg(b.mark - 'reference'::text) from jsonb_array_elements(d.events->'soft_bounces') as b(mark)),
-     'delivered_at', d.events->'delivered_at', 'lifted_at', d.events->'lifted_at'))
+  `update deliverability d set address = null, events = d.events #- '{hard_bounce,reference}' #- '{complaint,reference}'
    where ${givenUp} and d.suppressed_until is not null`,
 )
 

@@ -1,6 +1,6 @@
 import { copyInto } from '../../../db/copy.ts'
 import { statement } from '../../../db/db.ts'
-import { hashed } from '../../../db/keyed-hash-sql.ts'
+import { channelOfValue, hashed } from '../../../db/keyed-hash-sql.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { hashOfName } from '../load/load-sql.ts'
 
@@ -190,5 +190,5 @@ export const restoreAddressesSql = statement(
   `update deliverability d set address = substr(v.value, strpos(v.value, ':') + 1) from (
      select v.value, h.hash from ${hashed} offset 0
    ) v where d.organization_id = $1 and d.hash = v.hash and d.address is null
-     and d.channel = case when v.value like 'email:%' then 'email' else 'sms' end`,
+     and d.channel = ${channelOfValue}`,
 )

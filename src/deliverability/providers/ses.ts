@@ -1,0 +1,182 @@
+import { verify, X509Certificate } from 'node:crypto'
+import { rootCertificates } from 'node:tls'
+import { refuse } from '../../values/errors.ts'
+import type { GivenEvent } from '../schema.ts'
+import { checkAge, collect, eventOf, type Incoming, list, member, type Received, throwUnsigned } from './provider.ts'
+
+// The events of Amazon SES, which SNS sends: signed with RSA by a certificate that the message names. kith requests nothing but the
+// certificate and the confirmation of a subscription, over https, of a host of SNS itself.
+
+const snsHost = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d\.amazonaws\.com(?:\.cn)?$/
+const maxBytes = 64 * 1_024
+const fetchMs = 5_000
+
+/** The URL, if it is one of SNS itself. Throws a Fault of 401 otherwise. */
+function snsUrl(text: unknown): URL {
+  const url = typeof text === 'string' && text.length <= 2_048 ? URL.parse(text) : null
+  const isAllowed =
+    url?.protocol === 'https:' &&
+    url.port === '' &&
+    url.username === '' &&
+    url.password === '' &&
+    snsHost.test(url.hostname)
+  return url && isAllowed ? url : throwUnsigned()
+}
+
+/** Requests a URL of {@link snsUrl}. A redirect would lead elsewhere, so it is refused. */
+async function request(url: URL): Promise<string> {
+  try {
+    const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(fetchMs) })
+    if (!response.ok || !response.body) throw new Error(`SNS responded with ${response.status}`)
+    const chunks: Uint8Array[] = []
+    let bytes = 0
+    for await (const chunk of response.body) {
+      bytes += chunk.length
+      if (bytes > maxBytes) throw new Error('the response is too large')
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks).toString()
+  } catch (cause) {
+    return refuse('operation_failed', 'SNS could not be asked. Retry.', { status: 503, cause })
+  }
+}
+
+const maxCertificates = 50
+const certificates = new Map<string, X509Certificate[]>()
+
+/** The certificates of a URL, the one that signs first. Those that were checked are kept, so that SNS is asked once for each. */
+async function certificatesAt(url: URL, nowMs: number): Promise<X509Certificate[]> {
+  const known = certificates.get(url.href)
+  if (known) return known
+  const text = await request(url)
+  const chain = (text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? []).map(read)
+  checkChain(chain, nowMs)
+  if (certificates.size >= maxCertificates) certificates.clear()
+  certificates.set(url.href, chain)
+  return chain
+}
+
+function read(pem: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch {
+    return throwUnsigned()
+  }
+}
+
+/** The subject of the certificates of SNS: `sns.amazonaws.com`, or the name of a region. */
+const snsName = /^sns(?:\.[a-z\d-]+)?\.amazonaws\.com(?:\.cn)?$/
+
+/**
+ * Throws a Fault of 401 unless the first certificate names SNS, each is signed by the next, and a last one that a root of Node.js has issued is signed by
+ * that root. SNS serves the first one alone: then the TLS of its host is what vouches for it.
+ */
+function checkChain(chain: readonly X509Certificate[], nowMs: number): void {
+  const [first] = chain
+  const names = [
+    /(?:^|\n)CN=([^\n]+)/.exec(first?.subject ?? '')?.[1],
+    ...(first?.subjectAltName?.match(/(?<=DNS:)[^,\s]+/g) ?? []),
+  ]
+  if (!first || !names.some(name => name !== undefined && snsName.test(name))) throwUnsigned()
+  for (const [index, certificate] of chain.entries()) {
+    checkPeriod(certificate, nowMs)
+    const issuer = chain[index + 1] ?? rootOf(certificate)
+    if (issuer && !(certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey))) throwUnsigned()
+  }
+}
+
+function checkPeriod({ validFrom, validTo }: X509Certificate, nowMs: number): void {
+  if (!(Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo))) throwUnsigned()
+}
+
+let roots: Map<string, X509Certificate> | undefined
+
+function rootOf({ issuer }: X509Certificate): X509Certificate | undefined {
+  roots ??= new Map(rootCertificates.map(pem => new X509Certificate(pem)).map(root => [root.subject, root]))
+  return roots.get(issuer)
+}
+
+const signedMembers: Record<string, readonly string[]> = {
+  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
+  SubscriptionConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
+  UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
+}
+const algorithms: Record<string, string> = { 1: 'sha1', 2: 'sha256' }
+
+/** Checks what SNS signs. Throws a Fault of 401. */
+async function checkSignature(message: unknown, nowMs: number): Promise<void> {
+  const names = signedMembers[String(member(message, 'Type'))]
+  const algorithm = algorithms[String(member(message, 'SignatureVersion'))]
+  const signature = member(message, 'Signature')
+  if (!names || !algorithm || typeof signature !== 'string') return throwUnsigned()
+  const url = snsUrl(member(message, 'SigningCertURL'))
+  if (!url.pathname.endsWith('.pem') || url.search !== '') throwUnsigned()
+  const lines = names.flatMap(name => {
+    const value = member(message, name)
+    if (value === undefined && name === 'Subject') return []
+    return typeof value === 'string' ? [`${name}\n${value}\n`] : throwUnsigned()
+  })
+  const [certificate] = await certificatesAt(url, nowMs)
+  checkPeriod(certificate!, nowMs)
+  if (!verify(algorithm, Buffer.from(lines.join('')), certificate!.publicKey, Buffer.from(signature, 'base64')))
+    throwUnsigned()
+}
+
+export async function receiveSes({ body, secrets, nowMs }: Incoming): Promise<Received> {
+  let message: unknown
+  try {
+    message = JSON.parse(body.toString())
+  } catch {
+    return throwUnsigned()
+  }
+  const topic = member(message, 'TopicArn')
+  if (typeof topic !== 'string' || topic !== secrets.topic_arn) return throwUnsigned()
+  await checkSignature(message, nowMs)
+  checkAge(Date.parse(String(member(message, 'Timestamp'))), nowMs)
+  const token = `${topic} ${member(message, 'MessageId')}`
+  switch (member(message, 'Type')) {
+    case 'SubscriptionConfirmation':
+      await request(snsUrl(member(message, 'SubscribeURL')))
+      return { events: [], ignored: 0, token, isConfirmed: true }
+    case 'Notification':
+      return { ...eventsIn(String(member(message, 'Message')), nowMs), token }
+    default:
+      return { events: [], ignored: 1, token }
+  }
+}
+
+/** The events in the message of a notification. It is a text, and JSON if it is one of SES. */
+function eventsIn(text: string, nowMs: number): Pick<Received, 'events' | 'ignored'> {
+  let content: unknown
+  try {
+    content = JSON.parse(text)
+  } catch {
+    return { events: [], ignored: 1 }
+  }
+  const reference = member(content, 'mail', 'messageId')
+  const eventsOf = (type: GivenEvent['type'], addresses: unknown[], at: unknown) =>
+    collect(addresses.map(address => eventOf({ provider: 'ses', type, address, at, reference }, nowMs)))
+  const addressesIn = (part: string, name: string) =>
+    list(member(content, part, name)).map(each => member(each, 'emailAddress'))
+  switch (member(content, 'notificationType') ?? member(content, 'eventType')) {
+    case 'Bounce': {
+      const isHard = member(content, 'bounce', 'bounceType') === 'Permanent'
+      const at = member(content, 'bounce', 'timestamp')
+      return eventsOf(isHard ? 'hard_bounce' : 'soft_bounce', addressesIn('bounce', 'bouncedRecipients'), at)
+    }
+    case 'Complaint':
+      return eventsOf(
+        'complaint',
+        addressesIn('complaint', 'complainedRecipients'),
+        member(content, 'complaint', 'timestamp'),
+      )
+    case 'Delivery':
+      return eventsOf(
+        'delivered',
+        list(member(content, 'delivery', 'recipients')),
+        member(content, 'delivery', 'timestamp'),
+      )
+    default:
+      return { events: [], ignored: 1 }
+  }
+}
