@@ -740,6 +740,18 @@ export type ContactReason =
       rule: 'no_address'
     }
   | {
+      /** Messages to the address bounced, or were complained about. Not in a decision of the past. */
+      rule: 'suppressed'
+      event: 'hard_bounce' | 'soft_bounce' | 'complaint'
+      /** When that happened. */
+      at: string
+      /** When the suppression ends by itself. Null: somebody has to lift it. */
+      until: string | null
+      /** Who told it. */
+      provider: string | null
+      reference: string | null
+    }
+  | {
       /** The consent type is archived. */
       rule: 'archived'
     }

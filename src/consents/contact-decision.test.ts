@@ -27,6 +27,8 @@ const answer = (state: boolean, pending = false): RecordedAnswer => ({
   request_id: 'r',
 })
 
+const suppression = { event: 'hard_bounce', at, until: null, provider: 'ses', reference: null } as const
+
 const facts: fc.Arbitrary<DecisionFacts> = fc.record({
   person: fc.constantFrom<DecisionFacts['person']>(
     undefined,
@@ -36,6 +38,7 @@ const facts: fc.Arbitrary<DecisionFacts> = fc.record({
     { address: '' },
     { address: 'ada@example.com' },
     { address: 'ada@example.com' },
+    { address: 'ada@example.com', suppression },
   ),
   purpose: fc.record({
     state: fc.constantFrom('active', 'active', 'archived'),
@@ -54,10 +57,21 @@ const facts: fc.Arbitrary<DecisionFacts> = fc.record({
 function mayBeWrittenTo({ person, purpose, answer }: DecisionFacts): boolean {
   const hasAddress = person !== undefined && 'address' in person && Boolean(person.address)
   const consents = purpose.mandatory || (answer ? answer.state && !answer.pending : purpose.default_state)
-  return hasAddress && purpose.state === 'active' && consents
+  const isSuppressed = person !== undefined && 'suppression' in person && person.suppression !== undefined
+  return hasAddress && !isSuppressed && purpose.state === 'active' && consents
 }
 
-const order = ['not_found', 'deleted', 'erased', 'no_address', 'archived', 'mandatory', 'answer', 'default']
+const order = [
+  'not_found',
+  'deleted',
+  'erased',
+  'no_address',
+  'suppressed',
+  'archived',
+  'mandatory',
+  'answer',
+  'default',
+]
 
 const allows = (reason: ContactReason) =>
   reason.rule === 'mandatory' || ('state' in reason && reason.state && !('pending' in reason && reason.pending))
@@ -89,6 +103,7 @@ describe('a decision about a person', () => {
       deleted: given => ({ ...given, person: { address: 'a@example.com' } }),
       erased: given => ({ ...given, person: { address: 'a@example.com' } }),
       no_address: given => ({ ...given, person: { address: 'a@example.com' } }),
+      suppressed: given => ({ ...given, person: { address: 'a@example.com' } }),
       archived: given => ({ ...given, purpose: { ...given.purpose, state: 'active' } }),
       answer: given => ({ ...given, answer: answer(true) }),
       default: given => ({ ...given, answer: answer(true) }),

@@ -1,9 +1,12 @@
 import type { ConsentType } from '../organizations/definitions.ts'
 import type { ContactReason, RecordedAnswer } from './schema.ts'
 
+/** The event that suppresses an address, as a reason of a decision. */
+export type SuppressedBy = Omit<Extract<ContactReason, { rule: 'suppressed' }>, 'rule'>
+
 /** A person at the moment of a decision: the address on the channel, or the change that deleted or erased the person. */
 export type Contact =
-  | { address: string | null }
+  | { address: string | null; suppression?: SuppressedBy | undefined }
   | { gone: { rule: 'deleted' | 'erased'; sequence: number; at: string } }
 
 /** The facts of a decision. `person` is undefined if there never was one. `answer` is the one that stands. */
@@ -24,6 +27,7 @@ export function decideContact({ person, purpose, answer }: DecisionFacts): Conta
   if ('gone' in person) return refusal(person.gone)
   const against: ContactReason[] = []
   if (!person.address) against.push({ rule: 'no_address' })
+  if (person.suppression) against.push({ rule: 'suppressed', ...person.suppression })
   if (purpose.state === 'archived') against.push({ rule: 'archived' })
   const consent = consentOf(purpose, answer)
   if (!isGranted(consent)) against.push(consent)

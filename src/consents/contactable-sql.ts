@@ -1,5 +1,6 @@
 import { bearerOrDeleted, deletedOrErasedWith, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
+import { exactTimeText } from '../db/time-text.ts'
 import { channels, channelTable } from '../values/channels.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 
@@ -39,7 +40,7 @@ const facts = (identifier: { column: string; type: string; further: string; gone
          ))
        from change_heads h left join consent_types t on t.organization_id = $1 and t.id = $3 where h.organization_id = $1
      ) end as purpose,
-     e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
+     e.id is not null as is_present, e.address, b.suppression, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
      nullif(a.person_id, e.id) as merged_person_id,
      a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
    from unnest($2::${identifier.type}[]) with ordinality as n(name, position)
@@ -53,6 +54,13 @@ const facts = (identifier: { column: string; type: string; further: string; gone
        select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address,
          coalesce(o.answered_by, f.answered_by) as answered_by, coalesce(o.has_answer, f.has_answer) as has_answer
      ) e
+     left join lateral (
+       select json_build_object('event', b.reason, 'at', ${exactTimeText('b.suppressed_from')},
+         'until', case when b.suppressed_until < 'infinity' then ${exactTimeText('b.suppressed_until')} end,
+         'provider', b.events->b.reason->>'provider', 'reference', b.events->b.reason->>'reference') as suppression
+       from deliverability b
+       where b.organization_id = $1 and b.channel = $4 and b.address = e.address and b.suppressed_until > now() offset 0
+     ) b on true
      left join lateral (${endOf(identifier.gone, 'e.id is null')}) d on true
      left join lateral (${lastAnswer}) a on true`
 

@@ -12,7 +12,7 @@ import { channelTable } from '../values/channels.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 import { pastTimeOf } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
-import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
+import { type Contact, type ContactDecision, decideContact, type SuppressedBy } from './contact-decision.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
@@ -28,7 +28,13 @@ type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & {
 }
 
 /** A person, the deletion or erasure of one, or neither, with the answer that stands. `purpose` is null except in the row of the position 1. */
-type FactsRow = { position: number; purpose: FoundPurpose | null; is_present: boolean; address: string | null } & (
+type FactsRow = {
+  position: number
+  purpose: FoundPurpose | null
+  is_present: boolean
+  address: string | null
+  suppression: SuppressedBy | null
+} & (
   | { gone_sequence: number; gone_at: string; is_erased: boolean }
   | { gone_sequence: null; gone_at: null; is_erased: null }
 ) &
@@ -85,8 +91,15 @@ function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpos
   return { state, mandatory, default_state }
 }
 
-function contactOf({ is_present, address, gone_sequence, gone_at, is_erased }: FactsRow): Contact | undefined {
-  if (is_present) return { address }
+function contactOf({
+  is_present,
+  address,
+  suppression,
+  gone_sequence,
+  gone_at,
+  is_erased,
+}: FactsRow): Contact | undefined {
+  if (is_present) return { address, suppression: suppression ?? undefined }
   return gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
 }
 

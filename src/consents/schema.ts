@@ -9,6 +9,7 @@ import {
 } from '../organizations/definition-schema.ts'
 import { channels } from '../values/channels.ts'
 import { count, flag, ifTrue, nullable, number, storedNumber, Type, text, time, uuid } from '../values/json-schema.ts'
+import { suppressionReasons } from './deliverability-state.ts'
 import { methods } from './evidence.ts'
 
 const channel = Type.Enum(channels)
@@ -208,6 +209,16 @@ const contactReason = Type.Union(
       rule: Type.Literal('no_address', {
         description: 'The person has no email address, or no valid mobile number for sms.',
       }),
+    }),
+    Type.Object({
+      rule: Type.Literal('suppressed', {
+        description: 'Messages to the address bounced, or were complained about. Not in a decision of the past.',
+      }),
+      event: Type.Enum([...suppressionReasons]),
+      at: time('When that happened.'),
+      until: nullable(time('When the suppression ends by itself. Null: somebody has to lift it.')),
+      provider: nullable(text('Who told it.')),
+      reference: nullable(text()),
     }),
     Type.Object({ rule: Type.Literal('archived', { description: 'The consent type is archived.' }) }),
     Type.Object({ rule: Type.Literal('mandatory', { description: 'The consent type needs no answer.' }) }),

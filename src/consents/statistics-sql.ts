@@ -13,6 +13,12 @@ const kind = `case when a.pending then 'pending' when a.state then 'granted' els
 const positions = channels.map((channel, position) => `when '${channel}' then ${position}`).join(' ')
 const addressOf = (channel: Channel) => `e.${channelTable[channel].key}`
 
+/** The people whose address on a channel is suppressed now, with their answers. */
+const suppressedOn = (channel: Channel) =>
+  `select '${channel}' as channel, e.answers from deliverability d join entities e
+       on e.organization_id = $1 and e.stack_id = 0 and ${addressOf(channel)} = d.address
+     where d.organization_id = $1 and d.channel = '${channel}' and d.suppressed_until > now()`
+
 /** The number of an interval and of a question. PostgreSQL groups a million rows by one integer in half of the time that texts take. */
 const groupOf = (at: string) =>
   `(a.consent_type_id * ${channels.length} + case a.channel ${positions} end) * 1024 + width_bucket(${at}, $2::timestamptz[])`
@@ -115,12 +121,16 @@ export const readConsentStatisticsSql = statement(
        (array[${channels.map(channel => `'${channel}'`).join(', ')}])[c.position / 1024 % ${channels.length} + 1] as channel,
        c.position % 1024 as position, sum(c.granted) as granted, sum(c.refused) as refused, sum(c.pending) as pending
      from changed c group by c.position
+   ), suppressed as materialized (
+     ${channels.map(suppressedOn).join(' union all ')}
    ), answered as (
-     select a.key, count(*) as answered, count(*) filter (where a.value->'state' = 'true') as granted
+     select a.key, sum(a.weight) as answered, coalesce(sum(a.weight) filter (where a.value->'state' = 'true'), 0) as granted
      from (
-       select a.key collate "C" as key, a.value from entities e cross join lateral jsonb_each(e.answers) a
+       select a.key collate "C" as key, a.value, 1 as weight from entities e cross join lateral jsonb_each(e.answers) a
        where e.organization_id = $1 and e.stack_id = 0 and e.answers <> '{}'
          and case ${channels.map(channel => `when a.key like '%:${channel}' then ${addressOf(channel)}`).join(' ')} end <> ''
+       union all
+       select a.key, a.value, -1 from suppressed s cross join lateral jsonb_each(s.answers) a where a.key like '%:' || s.channel
      ) a group by a.key
    )
    select h.sequence, (
@@ -130,7 +140,7 @@ export const readConsentStatisticsSql = statement(
      ) as types, (
        select coalesce(json_agg(s), '[]') from steps s
      ) as steps, (
-       select json_build_object(${channels.map(channel => `'${channel}', count(*) filter (where ${addressOf(channel)} <> '')`).join(', ')})
+       select json_build_object(${channels.map(channel => `'${channel}', count(*) filter (where ${addressOf(channel)} <> '') - (select count(*) from suppressed s where s.channel = '${channel}')`).join(', ')})
        from entities e where e.organization_id = $1 and e.stack_id = 0
      ) as people, (
        select coalesce(json_agg(a), '[]') from answered a

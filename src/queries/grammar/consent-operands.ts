@@ -2,6 +2,7 @@ import { consentDefaults, type Question } from '../../consents/answers.ts'
 import type { ConsentType } from '../../organizations/definitions.ts'
 import { type Channel, channels } from '../../values/channels.ts'
 import { coerceText } from '../../values/scalars.ts'
+import { addressStates } from './grammar.ts'
 import type { OperandFault } from './operand-types.ts'
 
 /** The parts of a person's consent that a filter can test. */
@@ -47,6 +48,16 @@ function partsFault(operand: Record<string, unknown>, names: readonly string[]):
     const part = names.includes(name) ? parts[name]! : undefined
     if (!part) return { path: [name], message: 'unknown key' }
     if (!part.isValid(value)) return { path: [name], message: part.message }
+  }
+  return undefined
+}
+
+/** The fault of what a filter asks of addresses. Undefined if there is none. */
+export function deliverabilityFault(operand: Record<string, unknown>): OperandFault | undefined {
+  for (const [name, value] of Object.entries(operand)) {
+    const values: readonly string[] | undefined = { channel: channels, state: addressStates }[name]
+    if (!values) return { path: [name], message: 'unknown key' }
+    if (!values.some(each => each === value)) return { path: [name], message: `must be one of: ${values.join(', ')}` }
   }
   return undefined
 }

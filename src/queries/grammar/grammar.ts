@@ -60,6 +60,10 @@ export type Test =
 export const consentFields = ['text_version', 'method', 'answered_at'] as const
 export type ConsentField = (typeof consentFields)[number]
 
+/** What a filter can ask of the address of a person on a channel. */
+export const addressStates = ['deliverable', 'suppressed'] as const
+export type AddressState = (typeof addressStates)[number]
+
 /** An attribute that links to entities. */
 export type RelationshipAttribute = Attribute & { target_stack_id: number }
 
@@ -76,7 +80,8 @@ export type Condition =
       pending?: boolean
       tests: readonly { field: ConsentField; test: Test }[]
     }
-  | ({ kind: 'contactable' } & Question)
+  | ({ kind: 'contactable'; at: string } & Question)
+  | { kind: 'deliverability'; channel?: Channel; state?: AddressState; at: string }
   | (Linked & { kind: 'related'; quantifier: Quantifier })
   | (Linked & { kind: 'measured'; measured: Measured; tests: Test[] })
 

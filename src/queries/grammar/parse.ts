@@ -2,7 +2,7 @@ import { type Attribute, type Definitions, isRelationship, peopleStackId } from 
 import { pointer, refuse } from '../../values/errors.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
 import type { MeasuredSortBody } from '../schema.ts'
-import { consentFault, consentFromQuery, contactableQuestion } from './consent-operands.ts'
+import { consentFault, consentFromQuery, contactableQuestion, deliverabilityFault } from './consent-operands.ts'
 import { fieldOf } from './fields.ts'
 import {
   type Condition,
@@ -190,6 +190,7 @@ function parseSegment(key: unknown, context: ParseContext): Condition {
 function parseField(key: string, operand: unknown, context: ParseContext): Condition {
   if (key === 'consents' && context.stack_id === peopleStackId) return parseConsents(operand, context)
   if (key === 'contactable' && context.stack_id === peopleStackId) return parseContactable(operand, context)
+  if (key === 'deliverability' && context.stack_id === peopleStackId) return parseDeliverability(operand, context)
   if (key.startsWith(incomingPrefix)) return parseIncoming(key.slice(incomingPrefix.length), operand, context)
   const field = fieldOf(key, context.stack_id)
   if (!field)
@@ -342,7 +343,21 @@ function parseContactable(operand: unknown, context: ParseContext): Condition {
   const question = contactableQuestion(given, context.definitions.consent_types)
   if ('message' in question) return throwInvalid(within(context, ...question.path), question.message)
   countCondition(context)
-  return { kind: 'contactable', ...question }
+  return { kind: 'contactable', ...question, at: new Date(context.clock.nowMs).toISOString() }
+}
+
+/** A suppression ends as time goes by, so the condition is one of a time. */
+function parseDeliverability(operand: unknown, context: ParseContext): Condition {
+  const inner = within(context, '$some')
+  if (!isObject(operand) || Object.keys(operand).join() !== '$some')
+    return throwInvalid(context, 'must be an object with $some')
+  const { $some } = operand
+  if (!isObject($some)) return throwInvalid(inner, 'must be an object of channel and state')
+  const fault = deliverabilityFault($some)
+  if (fault) return throwInvalid(within(inner, ...fault.path), fault.message)
+  countCondition(inner)
+  context.counted.relativeTimes += 1
+  return { kind: 'deliverability', ...$some, at: new Date(context.clock.nowMs).toISOString() }
 }
 
 const isConsentField = (name: string) => consentFields.some(field => field === name)

@@ -5,7 +5,7 @@ import { mayHaveAliases, nameOrAlias, selectByAlias } from './aliases.ts'
 import { attributeCondition } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, candidateRanks, compiled, or, type Subject } from './condition.ts'
-import { consentCondition, contactableCondition } from './consents.ts'
+import { consentCondition, contactableCondition, deliverabilityCondition } from './consents.ts'
 import { allOf, always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
 import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
 
@@ -56,6 +56,8 @@ function compile(condition: Condition, subject: Subject): CompiledCondition {
       return compiled(consentCondition(condition, subject))
     case 'contactable':
       return compiled(contactableCondition(condition, subject))
+    case 'deliverability':
+      return deliverabilityCondition(condition, subject)
     case 'related':
       return relatedCondition(condition, subject, compile)
     case 'measured':

@@ -1,9 +1,9 @@
 import { answerKey, consentDefaults, type Question } from '../../consents/answers.ts'
-import { channels, channelTable } from '../../values/channels.ts'
+import { type Channel, channels, channelTable } from '../../values/channels.ts'
 import type { Condition, ConsentField } from '../grammar/grammar.ts'
 import { type Comparable, rangeSigns, testOf, textColumn, timeColumn } from './comparable.ts'
-import type { Subject } from './condition.ts'
-import { allOf, always, anyOf, columnFragments, type Fragment, never, sql } from './fragment.ts'
+import { type CompiledCondition, candidateRanks, compiled, or, type Subject } from './condition.ts'
+import { allOf, always, anyOf, columnFragments, type Fragment, negated, never, sql } from './fragment.ts'
 
 type ConsentCondition = Extract<Condition, { kind: 'consents' }>
 
@@ -46,12 +46,55 @@ const addressOn = columnFragments(channels.map(channel => channelTable[channel].
  * Whether a person may be written to, by the rules of `decideContact`. Under an archived consent type, nobody may. A grant that waits
  * for its confirmation is stored as false.
  */
-export function contactableCondition({ consent_type_id, channel }: Question, { definitions, row }: Subject): Fragment {
+export function contactableCondition(
+  { consent_type_id, channel, at }: Question & { at: string },
+  subject: Subject,
+): Fragment {
+  const { definitions, row } = subject
   const { state, mandatory, default_state } = definitions.consent_types.find(({ id }) => id === consent_type_id)!
   if (state === 'archived') return never
   const answer = mandatory ? null : sql`${row}.answers->${answerKey(consent_type_id, channel)}::text`
   const address = addressOn[channelTable[channel].key](row)
-  return allOf([sql`${address} is not null`, hasState(answer, mandatory || default_state, true)])
+  return allOf([
+    sql`${address} is not null`,
+    hasState(answer, mandatory || default_state, true),
+    negated(isSuppressed(channel, at, subject)),
+  ])
+}
+
+/** Whether the address of a person on a channel is suppressed at a time. */
+function isSuppressed(channel: Channel, at: string, { row, organization }: Subject): Fragment {
+  return sql`exists (select from deliverability s where s.organization_id = ${organization} and s.channel = ${channel}::text
+    and s.address = ${addressOn[channelTable[channel].key](row)} and s.suppressed_until > ${at}::timestamptz)`
+}
+
+/** Whether the person has an address in a state, on a channel or on any. An index leads from the suppressed addresses to their people. */
+export function deliverabilityCondition(
+  { channel: asked, state, at }: Extract<Condition, { kind: 'deliverability' }>,
+  subject: Subject,
+): CompiledCondition {
+  const { organization } = subject
+  return or(
+    channels
+      .filter(channel => (asked ?? channel) === channel)
+      .map(channel => {
+        const column = addressOn[channelTable[channel].key]
+        const suppressed = isSuppressed(channel, at, subject)
+        if (state === 'suppressed') {
+          const select = sql`select g.id from deliverability s join entities g
+            on g.organization_id = ${organization} and g.stack_id = 0 and ${column(sql`g`)} = s.address
+            where s.organization_id = ${organization} and s.channel = ${channel}::text and s.suppressed_until > ${at}::timestamptz`
+          return compiled(suppressed, {
+            rank: candidateRanks.range,
+            selects: [select],
+            rest: always,
+            isDistinct: true,
+          })
+        }
+        const hasAddress = sql`${column(subject.row)} is not null`
+        return compiled(state === undefined ? hasAddress : allOf([hasAddress, negated(suppressed)]))
+      }),
+  )
 }
 
 /** A field of a consent that no answer decides. */
