@@ -51,14 +51,26 @@ const facts: fc.Arbitrary<DecisionFacts> = fc.record({
       .map(({ state, pending }) => answer(state, state && pending)),
     { nil: undefined },
   ),
+  addressAnswer: fc.option(
+    fc.record({
+      state: fc.boolean(),
+      answered_at: fc.constantFrom(at, null),
+      sequence: fc.constantFrom(7, 8),
+      person_id: fc.constantFrom('b', null),
+    }),
+    { nil: undefined },
+  ),
 })
 
 /** The documented meaning of `allowed`, without an order of rules. */
-function mayBeWrittenTo({ person, purpose, answer }: DecisionFacts): boolean {
+function mayBeWrittenTo({ person, purpose, answer, addressAnswer }: DecisionFacts): boolean {
   const hasAddress = person !== undefined && 'address' in person && Boolean(person.address)
   const consents = purpose.mandatory || (answer ? answer.state && !answer.pending : purpose.default_state)
   const isSuppressed = person !== undefined && 'suppression' in person && person.suppression !== undefined
-  return hasAddress && !isSuppressed && purpose.state === 'active' && consents
+  // The answer 7 is that of the person.
+  const refuses = addressAnswer?.state === false && (!answer || addressAnswer.sequence !== answer.sequence)
+  const isWritable = hasAddress && !isSuppressed && purpose.state === 'active'
+  return isWritable && consents && (purpose.mandatory || !refuses)
 }
 
 const order = [
@@ -71,6 +83,7 @@ const order = [
   'mandatory',
   'answer',
   'default',
+  'address_answer',
 ]
 
 const allows = (reason: ContactReason) =>
@@ -108,6 +121,7 @@ describe('a decision about a person', () => {
       answer: given => ({ ...given, answer: answer(true) }),
       default: given => ({ ...given, answer: answer(true) }),
       mandatory: given => given,
+      address_answer: given => ({ ...given, addressAnswer: undefined }),
     }
     fc.assert(
       fc.property(facts, given => {
@@ -127,7 +141,7 @@ describe('a decision about a person', () => {
     const purpose = { state: 'active', mandatory: false, default_state: true } as const
     const person = { address: 'ada@example.com' }
     for (const given of [answer(true), answer(false), answer(true, true)]) {
-      const { allowed, reasons } = decideContact({ person, purpose, answer: given })
+      const { allowed, reasons } = decideContact({ person, purpose, answer: given, addressAnswer: undefined })
       expect([allowed, reasons]).toEqual([given.state && !given.pending, [{ rule: 'answer', ...given }]])
     }
   })

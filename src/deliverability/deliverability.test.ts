@@ -127,6 +127,18 @@ describe('the events of an address', () => {
     expect(await listed()).toEqual([])
   })
 
+  it('of an unsubscription hold for an address that nobody has yet', async () => {
+    const event = email('late@example.com', 'unsubscribe', { at })
+    expect(await record(event)).toEqual(['stored'])
+    expect(await record(event)).toEqual(['unchanged'])
+    const consents = [{ consent_type_id: 1, channel: 'email', state: true, collected_at: '2026-01-01T00:00:00Z' }]
+    await person('late', { email: 'Late@example.com', consents })
+    const decide = () => ok('POST', '/v1/people/late/contactable', { consent_type_id: 1, channel: 'email' })
+    expect(await decide()).toMatchObject({ allowed: false, reasons: [{ rule: 'address_answer', state: false }] })
+    await ok('PATCH', '/v1/people/late', { consents: [{ consent_type_id: 1, channel: 'email', state: true }] })
+    expect(await decide()).toMatchObject({ allowed: true })
+  })
+
   it('before an answer that was given later change no state', async () => {
     const consents = [{ consent_type_id: 1, channel: 'email', state: true, collected_at: '2026-03-01T00:00:00Z' }]
     await person('ada', { email: 'ada@example.com', consents })

@@ -1,3 +1,4 @@
+import { storeAddressAnswers } from '../consents/address-answers.ts'
 import { answerKey, type ConsentAssignment, type ConsentBody, canBeAnswered } from '../consents/answers.ts'
 import {
   type AddressEvents,
@@ -24,6 +25,7 @@ import { utcTime } from '../values/instant.ts'
 import { addressKey, hashedValue } from './addresses.ts'
 import type { EventStatus, GivenEvent } from './schema.ts'
 import {
+  hideAddressesSql,
   readAddressesOfSql,
   readAddressesSql,
   readPeopleWithSql,
@@ -178,6 +180,7 @@ async function storeEvents(
     }
     if (type !== 'unsubscribe' && type !== 'complaint') continue
     const refusal = refusalOf(event, definitions)
+    if (address.people.length === 0 && (await refuseForAddress(locked, address, refusal))) noteStored(index)
     for (const id of address.people) refusing.set(id, [...(refusing.get(id) ?? []), refusal])
   }
   const changed = [...addresses.values()].filter(({ before, after }) => before !== after)
@@ -272,6 +275,22 @@ function refusalOf(
   )
   if (purposes.length === 0) return { index, body: { [channelTable[channel].flag]: false }, keys: [channel] }
   return { index, body: { consents }, keys: purposes.map(({ id }) => answerKey(id, channel)) }
+}
+
+/** Stores the answers of an address that nobody has. Returns whether any of them stands now. */
+async function refuseForAddress(
+  { tx, organization_id }: Locked,
+  { channel, key, value, isErased }: Address,
+  { body }: Refusing,
+): Promise<boolean> {
+  const answers = (body.consents ?? []).map(({ consent_type_id, collected_at, method }) => ({
+    ...{ consent_type_id, channel, address: key, person_id: null },
+    answer: { state: false, answered_at: collected_at!, method: method!, sequence: 0 },
+  }))
+  if (answers.length === 0) return false
+  const stored = await storeAddressAnswers(tx, organization_id, answers)
+  if (isErased) await tx.query(hideAddressesSql, [organization_id, [value]])
+  return stored.length > 0
 }
 
 type Concerned = { refusing: ReadonlyMap<string, readonly Refusing[]>; flips: ReadonlyMap<string, readonly Flip[]> }

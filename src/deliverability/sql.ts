@@ -1,5 +1,5 @@
 import { statement } from '../db/db.ts'
-import { channelOfValue, hashed, hashOf } from '../db/keyed-hash-sql.ts'
+import { channelOfValue, hashed, hashOf } from '../db/keyed-hash.ts'
 import { exactTimeText } from '../db/time-text.ts'
 import { type Channel, channels, channelTable } from '../values/channels.ts'
 
@@ -50,6 +50,13 @@ export const readAddressesOfSql = statement(
        select e.email_key, e.mobile_key from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
      ) e limit 1
    ) e`,
+)
+
+/** $2: values such as `email:ada@example.com`. Leaves the hash of an address that only erased people had. */
+export const hideAddressesSql = statement(
+  'hide_addresses',
+  `update address_answers w set address = null from (select v.value, h.hash from ${hashed} offset 0) v
+   where w.organization_id = $1 and w.hash = v.hash and w.channel = ${channelOfValue}`,
 )
 
 /** $2: [{value, channel, address, events, reason, suppressed_from, suppressed_until}]. */

@@ -50,16 +50,22 @@ export function contactableCondition(
   { consent_type_id, channel, at }: Question & { at: string },
   subject: Subject,
 ): Fragment {
-  const { definitions, row } = subject
+  const { definitions, organization, row } = subject
   const { state, mandatory, default_state } = definitions.consent_types.find(({ id }) => id === consent_type_id)!
   if (state === 'archived') return never
   const answer = mandatory ? null : sql`${row}.answers->${answerKey(consent_type_id, channel)}::text`
   const address = addressOn[channelTable[channel].key](row)
-  return allOf([
+  const reached = allOf([
     sql`${address} is not null`,
     hasState(answer, mandatory || default_state, true),
     negated(isSuppressed(channel, at, subject)),
   ])
+  if (mandatory) return reached
+  // As a value, which PostgreSQL looks up for each row that is left. It joins a condition with all refusals of the organization.
+  const addressAnswer = sql`select w.state from address_answers w
+    where w.organization_id = ${organization} and w.channel = ${channel} and w.address = ${address}
+      and w.consent_type_id = ${consent_type_id}::integer`
+  return allOf([reached, sql`coalesce((${addressAnswer}), true)`])
 }
 
 /** Whether the address of a person on a channel is suppressed at a time. */

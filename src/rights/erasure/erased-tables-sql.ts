@@ -1,5 +1,5 @@
 import { type Statement, statement } from '../../db/db.ts'
-import { hashed } from '../../db/keyed-hash-sql.ts'
+import { hashed } from '../../db/keyed-hash.ts'
 import { channels, channelTable } from '../../values/channels.ts'
 
 // The statements of erased-tables.ts, which remove or empty rows and return their number, and what runs beside them.

@@ -1,6 +1,6 @@
 import { peopleWithKey } from '../../../changes/people-sql.ts'
 import { statement } from '../../../db/db.ts'
-import { hashed, hashOf } from '../../../db/keyed-hash-sql.ts'
+import { hashed, hashOf } from '../../../db/keyed-hash.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { byAlias, byMerge } from '../../bearers-sql.ts'
 

@@ -1,6 +1,6 @@
 import { copyInto } from '../../../db/copy.ts'
 import { statement } from '../../../db/db.ts'
-import { channelOfValue, hashed } from '../../../db/keyed-hash-sql.ts'
+import { channelOfValue, hashed } from '../../../db/keyed-hash.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { hashOfName } from '../load/load-sql.ts'
 

@@ -1,8 +1,9 @@
 import { channels, channelTable } from '../values/channels.ts'
 
-// Keyed hashes of what an erasure must not leave in plain text: names, emails and phone numbers.
-
-/** The keyed hash of a text. The key never leaves the database: without it, nobody can find out which values were erased. */
+/**
+ * SQL of the keyed hash of a text, with a row k of `tombstone_keys`. The key never leaves the database: without it, nobody can find out which
+ * values were erased.
+ */
 export const hashOf = (text: string): string => `sha256(k.secret || sha256(k.secret || convert_to(${text}, 'UTF8')))`
 
 /** The values v.value of $2 with their hashes. */
