@@ -209,6 +209,28 @@ const commands: Row[] = [
     correctArgs: () => ['people', 'people.ndjson'],
     result: { received: 1, failed: 0 },
   },
+  {
+    args: ['deliverability', 'record'],
+    wrongArgs: [],
+    correctArgs: async () => {
+      const event = { channel: 'email', address: 'bounced@example.com', type: 'hard_bounce' }
+      await writeFile(join(folder, 'events.ndjson'), `${JSON.stringify(event)}\n`)
+      return ['events.ndjson']
+    },
+    result: { stored: 1 },
+  },
+  {
+    args: ['deliverability', 'list'],
+    wrongArgs: ['x'],
+    correctArgs: () => [],
+    result: [{ address: 'bounced@example.com', reason: 'hard_bounce' }],
+  },
+  {
+    args: ['deliverability', 'lift'],
+    wrongArgs: ['email'],
+    correctArgs: () => ['email', 'bounced@example.com'],
+    result: { channel: 'email', address: 'bounced@example.com' },
+  },
   { args: ['imports', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ owner: 'people' }] },
   {
     args: ['imports', 'undo'],
@@ -284,6 +306,7 @@ const groups = [
   ['ledger'],
   ['erasures'],
   ['imports'],
+  ['deliverability'],
   ['people'],
   ['records'],
   ['segments'],

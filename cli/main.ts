@@ -11,6 +11,7 @@ type CreateCommand = (environment: NodeJS.ProcessEnv) => Command
 const commands: Record<string, () => Promise<CreateCommand>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
   import: async () => (await import('./import.ts')).importCommand,
+  deliverability: async () => (await import('./deliverability.ts')).deliverabilityCommand,
   imports: async () => (await import('./imports.ts')).importsCommand,
   export: async () => (await import('./export.ts')).exportCommand,
   dossier: async () => (await import('./dossier.ts')).dossierCommand,

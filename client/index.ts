@@ -26,6 +26,7 @@ export type {
   SchemaEndpoints,
   ViolationOptions,
 } from './src/definitions.ts'
+export type { DeliverabilityEndpoints, SuppressionListOptions } from './src/deliverability.ts'
 export type { Endpoints } from './src/endpoints.ts'
 export type { BatchOptions, Entities } from './src/entities.ts'
 export type {

@@ -2,6 +2,7 @@ import { AccessEndpoints } from './access.ts'
 import { ChangeEndpoints } from './changes.ts'
 import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
+import { DeliverabilityEndpoints } from './deliverability.ts'
 import type { Endpoints } from './endpoints.ts'
 import { Entities } from './entities.ts'
 import type { SearchOptions } from './entity-reads.ts'
@@ -52,6 +53,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly schema: SchemaEndpoints
   readonly changes: ChangeEndpoints<S>
   readonly webhooks: WebhookEndpoints
+  readonly deliverability: DeliverabilityEndpoints
   readonly erasures: ErasureEndpoints
   readonly imports: ImportEndpoints
   readonly segments: SegmentEndpoints<S>
@@ -67,6 +69,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.schema = new SchemaEndpoints(this.#transport)
     this.changes = new ChangeEndpoints<S>(this.#transport)
     this.webhooks = new WebhookEndpoints(this.#transport.send)
+    this.deliverability = new DeliverabilityEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
     this.imports = new ImportEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport)

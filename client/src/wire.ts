@@ -864,9 +864,9 @@ export type ContactReason =
       state: boolean
       /** When the answer was collected. Null: nobody knows. */
       answered_at: string | null
-      /** The number of the change that the answer is part of. */
+      /** The number of the change that the answer is part of. 0 for one that was given when nobody had the address. */
       sequence: number
-      /** The person who gave it, who may be deleted. Null after an erasure. */
+      /** The person who gave it, who may be deleted. Null after an erasure, and if nobody had the address. */
       person_id: string | null
     }
 

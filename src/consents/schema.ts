@@ -274,8 +274,12 @@ const contactReason = Type.Union(
       }),
       state: flag('Always false.'),
       answered_at: nullable(time('When the answer was collected. Null: nobody knows.')),
-      sequence: number('The number of the change that the answer is part of.'),
-      person_id: nullable(text('The person who gave it, who may be deleted. Null after an erasure.')),
+      sequence: count(
+        'The number of the change that the answer is part of. 0 for one that was given when nobody had the address.',
+      ),
+      person_id: nullable(
+        text('The person who gave it, who may be deleted. Null after an erasure, and if nobody had the address.'),
+      ),
     }),
   ],
   { title: 'ContactReason', description: 'A rule that allows or forbids writing to a person, with its facts.' },

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -287,6 +288,29 @@ async function countConsents({ send }: Shop) {
     await expectSuccess(send('POST', '/v1/consents/statistics', { interval: 'day', ...question }))
 }
 
+/** Records events of addresses, by the API and as a provider. */
+async function useDeliverability({ send }: Shop, id: string) {
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const event = { channel: 'email', address: 'bounced@example.com', type: 'hard_bounce' }
+  const unknown = { ...event, address: 'nobody@example.com', type: 'unsubscribe' }
+  await ok('POST', '/v1/deliverability', {
+    events: [event, unknown, { ...event, external_id: 'bob', address: undefined }],
+  })
+  await ok('GET', '/v1/deliverability')
+  for (const path of ['bob', `internal/${id}`]) await ok('GET', `/v1/people/${path}/deliverability`)
+  await ok('DELETE', '/v1/deliverability/email/bounced@example.com')
+  await ok('PATCH', '/v1/schema/settings', { suppression_days: 90 })
+  const secret = 'signing key'
+  const { path } = (await ok('POST', '/v1/deliverability/sources', { key: 'mail', provider: 'mailgun', secret })).body
+    .data
+  const timestamp = String(Math.floor(Date.now() / 1_000))
+  const signature = createHmac('sha256', secret).update(`${timestamp}token`).digest('hex')
+  const body = JSON.stringify({ signature: { timestamp, token: 'token', signature } })
+  expect((await fetch(service.address + path, { method: 'POST', body })).status).toBe(200)
+  await ok('GET', '/v1/deliverability/sources')
+  await ok('DELETE', '/v1/deliverability/sources/mail')
+}
+
 /** Uses every endpoint and runs the background tasks. */
 async function useEveryEndpoint(shop: Shop) {
   const { send } = shop
@@ -306,6 +330,7 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('GET', `/v1/people/ada?version=${ada.version + 1}`)
   await ok('PUT', `/v1/people/internal/${ada.id}`, { external_id: 'ada2', attribute_values: { city: 'Rome' } })
   await ok('POST', '/v1/people/upsert', { external_id: 'bob', email_consent: false })
+  await useDeliverability(shop, ada.id)
   const gone = (await ok('GET', '/v1/people/gone')).body.data
   await ok('DELETE', '/v1/people/gone')
   await ok('POST', `/v1/people/internal/${gone.id}/restore`)

@@ -1,0 +1,80 @@
+import type { Call, CallOptions } from './options.ts'
+import type { Send } from './transport.ts'
+import type {
+  DeliverabilitySource,
+  DeliverabilitySourceBody,
+  DeliveryEvent,
+  DeliveryEventStatuses,
+  PersonDeliverability,
+  SuppressionPage,
+} from './wire.ts'
+
+/** What the list of suppressed addresses is limited to. `cursor` is the `next_cursor` of the page before. */
+export type SuppressionListOptions = CallOptions & {
+  channel?: 'email' | 'sms'
+  reason?: 'hard_bounce' | 'soft_bounce' | 'complaint'
+  search?: string
+  cursor?: string
+  limit?: number
+}
+
+/** What mail providers tell of addresses, and which are suppressed. */
+export class DeliverabilityEndpoints {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    this.#send = send
+  }
+
+  /**
+   * Records bounces, complaints, deliveries and unsubscriptions, up to 1,000 at once. Returns a status for each. The scope is `people:write`.
+   *
+   * ```ts
+   * const bounce = { channel: 'email', address: 'ada@example.com', type: 'hard_bounce', at: '2026-01-01T00:00:00Z' } as const
+   * const { items } = await client.deliverability.record([bounce])
+   * console.log(items[0]!.status) // stored
+   * ```
+   */
+  record(events: DeliveryEvent[], options?: CallOptions): Call<DeliveryEventStatuses> {
+    return this.#send('POST /v1/deliverability', { body: { events } }, options)
+  }
+
+  /** Reads what holds for the addresses of a person. The scope is `people:read`. */
+  of(external_id: string, options?: CallOptions): Call<PersonDeliverability> {
+    return this.#send('GET /v1/people/{external_id}/deliverability', { params: { external_id } }, options)
+  }
+
+  /** Lists the suppressed addresses, the latest first. The scope is `people:read`. */
+  suppressed({
+    channel,
+    reason,
+    search,
+    cursor,
+    limit,
+    ...options
+  }: SuppressionListOptions = {}): Call<SuppressionPage> {
+    const query = { channel, reason, search, cursor, limit }
+    const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined))
+    return this.#send('GET /v1/deliverability', { query: given }, options)
+  }
+
+  /** Lifts the suppression of an address. The scope is `people:write`. */
+  lift(channel: string, address: string, options?: CallOptions): Call<true> {
+    return this.#send('DELETE /v1/deliverability/{channel}/{address}', { params: { channel, address } }, options)
+  }
+
+  /** Lists the mail providers that send events. The scope is `webhooks:read`. */
+  sources(options?: CallOptions): Call<{ items: DeliverabilitySource[] }> {
+    return this.#send('GET /v1/deliverability/sources', {}, options)
+  }
+
+  /** Lets a mail provider send its events to the `path` of the response. The scope is `webhooks:write`. */
+  addSource(body: DeliverabilitySourceBody, options?: CallOptions): Call<DeliverabilitySource> {
+    return this.#send('POST /v1/deliverability/sources', { body }, options)
+  }
+
+  /** Takes no more events of a mail provider. The scope is `webhooks:write`. */
+  removeSource(key: string, options?: CallOptions): Call<true> {
+    return this.#send('DELETE /v1/deliverability/sources/{key}', { params: { key } }, options)
+  }
+}
