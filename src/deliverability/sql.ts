@@ -116,7 +116,7 @@ export const listSuppressedSql = statement(
    order by d.suppressed_from desc, d.hash desc limit $8`,
 )
 
-const sourceColumns = `s.key, s.provider, s.secret_path, s.created_at, s.last_event_at, s.confirmed_at`
+const sourceColumns = 'key, provider, secret_path, created_at, last_event_at, confirmed_at'
 
 export const listSourcesSql = statement(
   'list_sources',
@@ -126,7 +126,7 @@ export const listSourcesSql = statement(
 /** $2: key, $3: provider, $4: the random part of its address, $5: secrets, $6: the time. Returns no row if the key is taken. */
 export const insertSourceSql = statement(
   'insert_source',
-  `insert into deliverability_sources as s (organization_id, key, provider, secret_path, secrets, created_at)
+  `insert into deliverability_sources (organization_id, key, provider, secret_path, secrets, created_at)
    values ($1, $2, $3, $4, $5::text::jsonb, $6) on conflict do nothing
    returning ${sourceColumns}`,
 )
@@ -156,8 +156,8 @@ export const noteConfirmedSql = statement(
 /** $2: the hash of a token, in hexadecimal, $3: the time. Returns no row if the token was used before. */
 export const useTokenSql = statement(
   'use_source_token',
-  `insert into deliverability_tokens as t (organization_id, hash, used_at) values ($1, decode($2, 'hex'), $3)
-   on conflict do nothing returning t.used_at`,
+  `insert into deliverability_tokens (organization_id, hash, used_at) values ($1, decode($2, 'hex'), $3)
+   on conflict do nothing returning used_at`,
 )
 
 /** $2: a time. Forgets the tokens that were used before: their requests are too old by now. */
