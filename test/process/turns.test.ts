@@ -70,7 +70,7 @@ async function expectShortTurns(path: string, body?: string, accept?: string) {
     await takeLongestTurnMs()
     expect([200, 201, 400, 413, 503, 504]).toContain(await send(path, body, accept))
     turnsMs.push(await takeLongestTurnMs())
-  } while (Math.min(...turnsMs) > maxTurnMs && turnsMs.length < maxAttempts)
+  } while (Math.min(...turnsMs) >= maxTurnMs && turnsMs.length < maxAttempts)
   expect(Math.min(...turnsMs)).toBeLessThan(maxTurnMs)
 }
 
@@ -171,6 +171,7 @@ describe('no event-loop turn is long for', () => {
   })
   beforeAll(async () => {
     await send('people/batch', batchOf('create', wide))
+    expect(await send('schema/stacks', '{"key":"visits","name":"Visits","kind":"event"}')).toBe(201)
     for (let round = 0; round < 5; round += 1) {
       await send('people/contactable', '{"external_ids":["ada"],"consent_type_id":1,"channel":"email"}')
       await send('changes?limit=1')
@@ -184,5 +185,25 @@ describe('no event-loop turn is long for', () => {
       JSON.stringify({ external_ids: names, consent_type_id: 1, channel: 'email' }),
     ))
   it('a page of a thousand changes', () => expectShortTurns('changes?limit=1000'))
+  it('a page of a thousand people with labels', () =>
+    expectShortTurns('people/list', '{"labels":true,"cursor_configuration":{"size":1000}}'))
+  it('an import of records that are refused', () =>
+    expectShortTurns('stacks/visits/import?max_refused=1000000', '{"x":1}\n'.repeat(30_000)))
+  it.each([
+    ['of unknown types', (index: number) => ({ key: `k${index}`, owner: 'people', type: 'none' })],
+    [
+      'with a pattern each',
+      (index: number) => ({ key: `k${index}`, owner: 'people', type: 'text', pattern: `^${index}$` }),
+    ],
+    [
+      'with as many unknown keys',
+      (index: number) => ({ key: `k${index}`, owner: 'people', type: 'text', ...values(9, 1) }),
+    ],
+  ])('a batch of 5,000 attributes %s', (_, attribute) =>
+    expectShortTurns(
+      'schema/attributes/batch',
+      JSON.stringify({ items: Array.from({ length: 5_000 }, (_, i) => attribute(i)) }),
+    ),
+  )
   it('all changes as lines', () => expectShortTurns('changes', undefined, 'application/x-ndjson'))
 })
