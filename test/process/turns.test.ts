@@ -47,7 +47,7 @@ async function send(path: string, body?: string, accept = 'application/json'): P
     Authorization: `Bearer ${token}`,
     Accept: accept,
     ...(body !== undefined && { 'Content-Type': 'application/json' }),
-    ...(path.includes('import') && ndjsonHeaders),
+    ...(path.includes('import') && (body?.startsWith('external_id,') ? { 'Content-Type': 'text/csv' } : ndjsonHeaders)),
   }
   const sent = request(`${address}/v1/${path}`, { method: body === undefined ? 'GET' : 'POST', headers })
   sent.end(body)
@@ -158,6 +158,13 @@ describe('no event-loop turn is long for an import of', () => {
       'people/import',
       `${fill(300_000, '{"external_id":"i#","first_name":"Ada"}', '\n')}\n`,
     ],
+    ['CSV', 'people/import', `external_id,first_name\n${fill(300_000, 'c#,"Ada"', '\n')}\n`],
+    ['CSV with wrong cells', unlimited, `external_id,active\n${fill(1_000_000, 'c#,x,y', '\n')}\n`],
+    ['CSV with columns that are no fields', unlimited, `external_id,${fill(1_000_000, 'c#')}\n`],
+    ['CSV with a column for each two bytes', unlimited, `external_id,${','.repeat(1_040_000)}`],
+    ['CSV of one record', unlimited, `external_id,first_name\n${','.repeat(1_040_000)}`],
+    ['CSV of empty records', unlimited, `external_id,first_name\n${',\n'.repeat(500_000)}`],
+    ['CSV whose quote stays open', unlimited, `external_id,first_name\n"${fill(1_040_000, '""', '\n')}`],
     ['lines of a dry run', 'people/import?dry_run=true', `${fill(300_000, '{"external_id":"d#"}', '\n')}\n`],
   ])('%s', (_, path, body) => expectShortTurns(path, body))
 })
