@@ -15,6 +15,7 @@ import { startReads } from './db/standby/start-reads.ts'
 import { backfillIndexes } from './entities/indexes/index-backfill.ts'
 import { searchFollower } from './entities/indexes/search-index.ts'
 import { queueLengths } from './entities/write/request-coalescing.ts'
+import { addressAnswersFollower } from './entities/write/store/earlier-answers.ts'
 import type { Follower } from './followers/follower.ts'
 import { createFollowers, type Followers, readFollowerLag } from './followers/followers.ts'
 import type { RateLimiter } from './http/overload/rate-limit.ts'
@@ -364,6 +365,7 @@ function followersOf(
     retentionFollower({ logRetentionDays }),
     segmentFollower({ clockMs: segmentClockMs }),
     searchFollower(),
+    addressAnswersFollower(),
   ]
 }
 

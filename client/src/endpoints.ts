@@ -24,6 +24,7 @@ import type {
   ConsentReceipt,
   ConsentStatistics,
   ConsentStatisticsBody,
+  ConsentsInForce,
   ConsentText,
   ConsentTextBody,
   ConsentTextPage,
@@ -348,6 +349,12 @@ export type Endpoints = {
     repeatable: 'read'
     scope: 'consents:read'
   }
+  'GET /v1/people/{external_id}/consents': {
+    params: { external_id: string }
+    data: ConsentsInForce
+    repeatable: 'read'
+    scope: 'consents:read'
+  }
   'GET /v1/people/{external_id}/consents/history': {
     params: { external_id: string }
     query?: {
@@ -368,6 +375,12 @@ export type Endpoints = {
     params: { external_id: string }
     body: ContactableBody
     data: ContactDecision
+    repeatable: 'read'
+    scope: 'consents:read'
+  }
+  'GET /v1/people/internal/{uuid}/consents': {
+    params: { uuid: string }
+    data: ConsentsInForce
     repeatable: 'read'
     scope: 'consents:read'
   }

@@ -456,6 +456,37 @@ export type ConsentHistoryPage = {
   has_more: boolean
 }
 
+/** An effective consent, and whether the address of the person refuses it. */
+export type ConsentInForce = {
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  /** Whether the purpose is granted on the channel. */
+  state: boolean
+  /** Where the state comes from. */
+  source: 'answer' | 'default' | 'mandatory'
+  /** When the answer was collected, of an `undated` one when it was stored. Null without an answer. */
+  answered_at: string | null
+  /** An import gave the answer without its time. Every answer with a time replaces it. */
+  undated?: true
+  /** The person granted the purpose, and the grant waits for its confirmation. */
+  pending?: true
+  /** How the answer was given. */
+  method?:
+    | 'web_form'
+    | 'double_opt_in'
+    | 'preference_page'
+    | 'unsubscribe_link'
+    | 'phone'
+    | 'paper'
+    | 'import'
+    | 'api'
+    | 'other'
+  /** The version of the text that the person answered to. */
+  text_version?: number
+  /** Somebody refused for the address of the person, so that the person may not be written to although `state` is true. */
+  address_refused?: true
+}
+
 /** The links of a person. Response of POST /v1/people/{external_id}/consent-links and POST /v1/people/internal/{uuid}/consent-links. */
 export type ConsentLinks = {
   /** The page with all purposes, where the person grants and refuses. */
@@ -628,6 +659,13 @@ export type ConsentTypePatch = {
   state?: 'active' | 'archived'
 }
 
+/** The consents of a person in order of consent type and channel. Response of GET /v1/people/{external_id}/consents and GET /v1/people/internal/{uuid}/consents. */
+export type ConsentsInForce = {
+  items: ConsentInForce[]
+  /** The number of the newest change when kith read. */
+  sequence: number
+}
+
 /** Response of GET /v1/ledger/consistency/{old_size}. */
 export type ConsistencyProof = {
   /** The size of the smaller tree. */
@@ -791,6 +829,18 @@ export type ContactReason =
       rule: 'default'
       /** The `default_state` of the consent type. true allows. */
       state: boolean
+    }
+  | {
+      /** Another answer, given for the same address and perhaps by another person, refuses. */
+      rule: 'address_answer'
+      /** Always false. */
+      state: boolean
+      /** When the answer was collected. Null: nobody knows. */
+      answered_at: string | null
+      /** The number of the change that the answer is part of. */
+      sequence: number
+      /** The person who gave it, who may be deleted. Null after an erasure. */
+      person_id: string | null
     }
 
 /** Body of POST /v1/people/{external_id}/contactable and POST /v1/people/internal/{uuid}/contactable. */

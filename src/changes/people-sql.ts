@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { hashOf } from '../db/keyed-hash.ts'
 
 /** The changes of people by which a name became free. No outer condition can choose another index than that of the names. */
 const releasesOf = (name: string) =>
@@ -68,7 +69,7 @@ const bearerOf = (name: string) =>
 const erasureWith = (name: string) =>
   `select x.entity_id, c.sequence from tombstone_keys k
      join tombstones t on t.organization_id = $1
-       and t.hash = sha256(k.secret || sha256(k.secret || convert_to('external_id:' || normalize(${name}), 'UTF8')))
+       and t.hash = ${hashOf(`'external_id:' || normalize(${name})`)}
      join erasures x on x.organization_id = $1 and x.id = t.erasure_id
      cross join lateral (
        select c.sequence from changes c

@@ -177,7 +177,9 @@ export function compareAnswers(one: NumberedAnswer, other: NumberedAnswer): numb
 
 const timeOf = ({ undated, answered_at }: StandingAnswer) => (undated ? '' : sortableTime(answered_at))
 const strengthOf = ({ state, pending }: StandingAnswer) => (pending ? 0 : state ? 1 : 2)
-const methodRank = ({ method }: StandingAnswer) => (method === undefined ? 0 : methods.length - methods.indexOf(method))
+/** The rank of the method: the earlier one in the list of methods has the higher one, and no method the lowest. */
+export const methodRank = ({ method }: Pick<StandingAnswer, 'method'>) =>
+  method === undefined ? 0 : methods.length - methods.indexOf(method)
 
 type AddAnswer = (assignment: ConsentAssignment, source: Answer['source']) => void
 

@@ -48,16 +48,37 @@ const facts: fc.Arbitrary<DecisionFacts> = fc.record({
       .map(({ state, pending }) => answer(state, state && pending)),
     { nil: undefined },
   ),
+  addressAnswer: fc.option(
+    fc.record({
+      state: fc.boolean(),
+      answered_at: fc.constantFrom(at, null),
+      sequence: fc.constantFrom(7, 8),
+      person_id: fc.constantFrom('b', null),
+    }),
+    { nil: undefined },
+  ),
 })
 
 /** The documented meaning of `allowed`, without an order of rules. */
-function mayBeWrittenTo({ person, purpose, answer }: DecisionFacts): boolean {
+function mayBeWrittenTo({ person, purpose, answer, addressAnswer }: DecisionFacts): boolean {
   const hasAddress = person !== undefined && 'address' in person && Boolean(person.address)
   const consents = purpose.mandatory || (answer ? answer.state && !answer.pending : purpose.default_state)
-  return hasAddress && purpose.state === 'active' && consents
+  // The answer 7 is that of the person.
+  const refuses = addressAnswer?.state === false && (!answer || addressAnswer.sequence !== answer.sequence)
+  return hasAddress && purpose.state === 'active' && consents && (purpose.mandatory || !refuses)
 }
 
-const order = ['not_found', 'deleted', 'erased', 'no_address', 'archived', 'mandatory', 'answer', 'default']
+const order = [
+  'not_found',
+  'deleted',
+  'erased',
+  'no_address',
+  'archived',
+  'mandatory',
+  'answer',
+  'default',
+  'address_answer',
+]
 
 const allows = (reason: ContactReason) =>
   reason.rule === 'mandatory' || ('state' in reason && reason.state && !('pending' in reason && reason.pending))
@@ -93,6 +114,7 @@ describe('a decision about a person', () => {
       answer: given => ({ ...given, answer: answer(true) }),
       default: given => ({ ...given, answer: answer(true) }),
       mandatory: given => given,
+      address_answer: given => ({ ...given, addressAnswer: undefined }),
     }
     fc.assert(
       fc.property(facts, given => {
@@ -112,7 +134,7 @@ describe('a decision about a person', () => {
     const purpose = { state: 'active', mandatory: false, default_state: true } as const
     const person = { address: 'ada@example.com' }
     for (const given of [answer(true), answer(false), answer(true, true)]) {
-      const { allowed, reasons } = decideContact({ person, purpose, answer: given })
+      const { allowed, reasons } = decideContact({ person, purpose, answer: given, addressAnswer: undefined })
       expect([allowed, reasons]).toEqual([given.state && !given.pending, [{ rule: 'answer', ...given }]])
     }
   })

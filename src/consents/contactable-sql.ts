@@ -1,5 +1,6 @@
 import { bearerOrDeleted, deletedOrErasedWith, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
+import { exactTimeText } from '../db/time-text.ts'
 import { channels, channelTable } from '../values/channels.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 
@@ -41,7 +42,9 @@ const facts = (identifier: { column: string; type: string; further: string; gone
      ) end as purpose,
      e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
      nullif(a.person_id, e.id) as merged_person_id,
-     a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
+     a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence},
+     w.state as address_state, ${exactTimeText("nullif(w.answered_at, '-infinity')")} as address_answered_at,
+     w.sequence as address_sequence, w.person_id as address_person_id
    from unnest($2::${identifier.type}[]) with ordinality as n(name, position)
      full join people o on o.name = n.name
      left join lateral (
@@ -54,7 +57,11 @@ const facts = (identifier: { column: string; type: string; further: string; gone
          coalesce(o.answered_by, f.answered_by) as answered_by, coalesce(o.has_answer, f.has_answer) as has_answer
      ) e
      left join lateral (${endOf(identifier.gone, 'e.id is null')}) d on true
-     left join lateral (${lastAnswer}) a on true`
+     left join lateral (${lastAnswer}) a on true
+     left join lateral (
+       select w.state, w.answered_at, w.sequence, w.person_id from address_answers w
+       where w.organization_id = $1 and w.channel = $4 and w.address = e.address and w.consent_type_id = $3 offset 0
+     ) w on true`
 
 /**
  * $2: external or internal identifiers, $3: consent type, $4: channel. Returns a row for each identifier, in any order. The row of the

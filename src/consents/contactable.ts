@@ -12,7 +12,7 @@ import { channelTable } from '../values/channels.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 import { pastTimeOf } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
-import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
+import { type AnswerOfAddress, type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
@@ -32,7 +32,11 @@ type FactsRow = { position: number; purpose: FoundPurpose | null; is_present: bo
   | { gone_sequence: number; gone_at: string; is_erased: boolean }
   | { gone_sequence: null; gone_at: null; is_erased: null }
 ) &
-  (Omit<AnswerRow, 'person_id' | 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
+  (Omit<AnswerRow, 'person_id' | 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null }) &
+  ({ address_state: boolean; address_sequence: number } | { address_state: null; address_sequence: null }) & {
+    address_answered_at: string | null
+    address_person_id: string | null
+  }
 
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
 export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
@@ -73,7 +77,8 @@ async function readFacts(
     const text_sha256 = found.text_sha256?.[row.evidence?.text_version ?? 0] ?? null
     return recordedAnswer({ ...row, consent_type_id, channel, superseded: false, text_sha256 })
   }
-  const decide = (row: FactsRow) => decideContact({ person: contactOf(row), purpose, answer: answerOf(row) })
+  const decide = (row: FactsRow) =>
+    decideContact({ person: contactOf(row), purpose, answer: answerOf(row), addressAnswer: addressAnswerOf(row) })
   return { rows, decide, sequence: found.head }
 }
 
@@ -88,6 +93,12 @@ function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpos
 function contactOf({ is_present, address, gone_sequence, gone_at, is_erased }: FactsRow): Contact | undefined {
   if (is_present) return { address }
   return gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
+}
+
+function addressAnswerOf(row: FactsRow): AnswerOfAddress | undefined {
+  if (row.address_state === null) return undefined
+  const { address_state: state, address_sequence: sequence } = row
+  return { state, answered_at: row.address_answered_at, sequence, person_id: row.address_person_id }
 }
 
 const goneBy = (isErased: boolean, sequence: number, at: string) => ({
@@ -146,7 +157,8 @@ async function decideAt(
     throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
   const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
   const answer = row.version === null ? undefined : recordedAnswer(row)
-  return { ...decideContact({ person, purpose, answer }), sequence }
+  // The answers of addresses have no past.
+  return { ...decideContact({ person, purpose, answer, addressAnswer: undefined }), sequence }
 }
 
 function throwWrong(path: string, message: string): never {

@@ -3,12 +3,14 @@ import { type PersonAddress, personAddresses } from '../route/person-addresses.t
 import type { Route } from '../route/route.ts'
 import { answerContactable, answerContactableMany } from './contactable.ts'
 import { answerConsentHistory } from './history.ts'
+import { answerConsentsInForce } from './in-force.ts'
 import {
   type ConsentHistoryQuery,
   type ContactableBody,
   type ContactableManyBody,
   consentHistoryPage,
   consentHistoryQuery,
+  consentsInForce,
   contactableBody,
   contactableManyBody,
   contactDecision,
@@ -40,6 +42,19 @@ function endpointsAt({ path, params, suffix, by }: PersonAddress): Route[] {
     {
       ...shared,
       method: 'GET',
+      path: `${path}/consents`,
+      params,
+      operationId: `listConsents${suffix}`,
+      summary: `List the consents of a person${by}`,
+      description:
+        'The consents that a read of the person shows. `address_refused` is true where the person may not be written to all the same, because ' +
+        'somebody with the same address refused.',
+      answer: consentsInForce,
+      handle: answerConsentsInForce,
+    },
+    {
+      ...shared,
+      method: 'GET',
       path: `${path}/consents/history`,
       params,
       operationId: `listConsentHistory${suffix}`,
@@ -59,7 +74,8 @@ function endpointsAt({ path, params, suffix, by }: PersonAddress): Route[] {
       operationId: `decideContact${suffix}`,
       summary: `Tell whether a person may be written to${by}`,
       description:
-        'With `at`, the decision at that time: by the person, the consent type and the answers that kith had recorded.',
+        'With `at`, the decision at that time: by the person, the consent type and the answers that kith had recorded, but without ' +
+        'the rule `address_answer`: the answers of addresses have no past.',
       body: contactableBody,
       answer: contactDecision,
       handle: call => answerContactable(call as Call<ContactableBody>),

@@ -70,6 +70,42 @@ export const effectiveConsent = Type.Object(
 
 export type EffectiveConsent = Static<typeof effectiveConsent>
 
+/** A consent in force, with what the address says. */
+const consentInForce = Type.Object(
+  {
+    ...effectiveConsent.properties,
+    address_refused: ifTrue(
+      'Somebody refused for the address of the person, so that the person may not be written to although `state` is true.',
+    ),
+  },
+  { title: 'ConsentInForce', description: 'An effective consent, and whether the address of the person refuses it.' },
+)
+export type ConsentInForce = Static<typeof consentInForce>
+
+/** The response of GET /v1/people/{external_id}/consents. */
+export const consentsInForce = Type.Object(
+  { items: Type.Array(consentInForce), sequence: count('The number of the newest change when kith read.') },
+  {
+    title: 'ConsentsInForce',
+    description: 'The consents of a person in order of consent type and channel.',
+    examples: [
+      {
+        items: [
+          {
+            consent_type_id: 1,
+            channel: 'email',
+            state: true,
+            source: 'default',
+            answered_at: null,
+            address_refused: true,
+          },
+        ],
+        sequence: 1_310,
+      },
+    ],
+  },
+)
+
 /** An answer as the consent history shows it. */
 export const recordedAnswer = Type.Object(
   {
@@ -220,6 +256,15 @@ const contactReason = Type.Union(
     Type.Object({
       rule: Type.Literal('default', { description: 'The person has not answered.' }),
       state: flag('The `default_state` of the consent type. true allows.'),
+    }),
+    Type.Object({
+      rule: Type.Literal('address_answer', {
+        description: 'Another answer, given for the same address and perhaps by another person, refuses.',
+      }),
+      state: flag('Always false.'),
+      answered_at: nullable(time('When the answer was collected. Null: nobody knows.')),
+      sequence: number('The number of the change that the answer is part of.'),
+      person_id: nullable(text('The person who gave it, who may be deleted. Null after an erasure.')),
     }),
   ],
   { title: 'ContactReason', description: 'A rule that allows or forbids writing to a person, with its facts.' },

@@ -13,6 +13,15 @@ const kind = `case when a.pending then 'pending' when a.state then 'granted' els
 const positions = channels.map((channel, position) => `when '${channel}' then ${position}`).join(' ')
 const addressOf = (channel: Channel) => `e.${channelTable[channel].key}`
 
+/** People whose address has a refusal, with what they would have without it. */
+const refusedOn = (channel: Channel) =>
+  `select w.consent_type_id, w.channel,
+       coalesce((e.answers->(w.consent_type_id || ':${channel}')->>'state')::boolean, t.default_state) as is_granted
+     from address_answers w join consent_types t on t.organization_id = $1 and t.id = w.consent_type_id
+       join entities e on e.organization_id = $1 and e.stack_id = 0 and ${addressOf(channel)} = w.address
+     where w.organization_id = $1 and w.channel = '${channel}' and not w.state
+       and ($3 is null or w.consent_type_id = $3) and ($4 is null or w.channel = $4)`
+
 /** The number of an interval and of a question. PostgreSQL groups a million rows by one integer in half of the time that texts take. */
 const groupOf = (at: string) =>
   `(a.consent_type_id * ${channels.length} + case a.channel ${positions} end) * 1024 + width_bucket(${at}, $2::timestamptz[])`
@@ -122,6 +131,8 @@ export const readConsentStatisticsSql = statement(
        where e.organization_id = $1 and e.stack_id = 0 and e.answers <> '{}'
          and case ${channels.map(channel => `when a.key like '%:${channel}' then ${addressOf(channel)}`).join(' ')} end <> ''
      ) a group by a.key
+   ), refused as (
+     ${channels.map(refusedOn).join(' union all ')}
    )
    select h.sequence, (
        select coalesce(json_agg(json_build_object('id', t.id, 'state', t.state, 'mandatory', t.mandatory, 'default_state', t.default_state,
@@ -134,6 +145,10 @@ export const readConsentStatisticsSql = statement(
        from entities e where e.organization_id = $1 and e.stack_id = 0
      ) as people, (
        select coalesce(json_agg(a), '[]') from answered a
-     ) as answered
+     ) as answered, (
+       select coalesce(json_agg(r), '[]') from (
+         select r.consent_type_id, r.channel, count(*) as people from refused r where r.is_granted group by r.consent_type_id, r.channel
+       ) r
+     ) as refused
    from change_heads h where h.organization_id = $1`,
 )

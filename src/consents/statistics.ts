@@ -19,7 +19,15 @@ type Step = Question & { position: number } & Record<Kind, number>
 type Answered = { key: string; answered: number; granted: number }
 
 /** `people` is the number of people with an address, by channel. */
-type Facts = { sequence: number; types: Type[]; steps: Step[]; people: Record<Channel, number>; answered: Answered[] }
+type Facts = {
+  sequence: number
+  types: Type[]
+  steps: Step[]
+  people: Record<Channel, number>
+  answered: Answered[]
+  /** How many people may not be written to only because somebody refused for their address. */
+  refused: (Question & { people: number })[]
+}
 
 const defaultIntervals = 30
 
@@ -116,11 +124,13 @@ function itemOf(
 }
 
 /** How many people a decision (contact-decision.ts) allows to write to. */
-function countContactable({ id, ...type }: Type, channel: Channel, { people, answered }: Facts): number {
+function countContactable({ id, ...type }: Type, channel: Channel, { people, answered, refused }: Facts): number {
   if (type.state === 'archived' || !type.channels.some(configured => configured.channel === channel)) return 0
   if (type.mandatory) return people[channel]
   const given = answered.find(({ key }) => key === `${id}:${channel}`) ?? { answered: 0, granted: 0 }
-  return type.default_state ? people[channel] - given.answered + given.granted : given.granted
+  const granted = type.default_state ? people[channel] - given.answered + given.granted : given.granted
+  const ofAddress = refused.find(each => each.consent_type_id === id && each.channel === channel)
+  return granted - (ofAddress?.people ?? 0)
 }
 
 function throwWrong(path: string, message: string): never {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
+import { type Channel, channels, channelTable } from '../values/channels.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 import type { Columns, Profile } from './entity-row.ts'
 
@@ -89,3 +90,10 @@ export function changedMatchKeys(row: Profile, columns: Columns, country: string
 }
 
 const noKeys: Partial<MatchKeys> = {}
+
+/** The fields from which addresses follow. */
+export const addressFields = channels.flatMap(channel => [...fieldsByKey[channelTable[channel].key]])
+
+/** The address of a person on a channel, as the key of its row. */
+export const addressKey = (fields: Partial<KeyFields>, channel: Channel, country: string | null): string | null =>
+  keyOf[channelTable[channel].key](fields, country)

@@ -70,7 +70,8 @@ function isContactable({ row }: CurrentState, type: ConsentType, channel: 'email
   const given = row.answers[answerKey(type.id, channel)]
   const address = channel === 'email' ? row.email : row.mobile_number
   const standing = given && { ...given, pending: given.pending === true }
-  return decideContact({ person: { address }, purpose: type, answer: standing as never }).allowed
+  return decideContact({ person: { address }, purpose: type, answer: standing as never, addressAnswer: undefined })
+    .allowed
 }
 
 const runs = Number(process.env.KITH_MERGE_RUNS ?? 20_000)

@@ -22,7 +22,16 @@ export const organizationTables = [
   ...['sessions', 'sign_in_codes', 'clients', 'link_keys', 'idempotency_keys', 'organization_settings'],
   ...['webhook_deliveries', 'segment_changes', 'segment_checks', 'segment_members', 'segments'],
   ...['search_words', 'search_features', 'search_documents', 'search_indexes', 'sort_indexes', 'terms'],
-  ...['name_versions', 'aliases', 'links', 'consent_history', 'consent_texts', 'consent_types', 'entities'],
+  ...[
+    'name_versions',
+    'aliases',
+    'links',
+    'address_answers',
+    'consent_history',
+    'consent_texts',
+    'consent_types',
+    'entities',
+  ],
   ...['attributes', 'stacks', 'ledger_tiles', 'ledger_entries', 'ledgers', 'erased_answers', 'changes'],
   ...['imports', 'tombstones', 'tombstone_keys'],
 ] as const

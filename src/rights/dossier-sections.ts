@@ -68,6 +68,7 @@ export const dossierSections: readonly Section[] = [
 
 /** The tables that hold what belongs to a person and have no section, and why. */
 export const notInDossier: Readonly<Record<string, string>> = {
+  address_answers: 'copies of answers, under the address that the person had then',
   idempotency_keys: 'copies of responses, with the values of the row and of the log, for 24 hours',
   ledger_entries: 'hashes and salts of the answers, which the receipt of each answer shows',
   search_documents: 'copies of words of the row',

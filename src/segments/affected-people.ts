@@ -6,10 +6,12 @@ import {
   readChecksSql,
   readFormerTargetsSql,
   readMergePartnersSql,
+  readSharingSql,
   readSourcesOfSql,
   readSourcesSql,
   readTargetsOfSql,
 } from './sql.ts'
+import type { ConditionsAt } from './tested-segments.ts'
 
 /** A person whose segments may differ after the change `cause`. */
 export type Affected = { id: string; cause: number }
@@ -91,15 +93,17 @@ export async function readBatch({ db, organization_id }: Context, after: number,
 
 /**
  * The people whose segments a batch may change, in pages: those that changed, and those that lead to a changed entity by the
- * relationships of the filters, their own or those of others. A person may be in several pages.
+ * relationships of the filters, their own or those of others. With `asksAddresses`, those who share an address that a changed person has
+ * answered for count as changed. A person may be in several pages.
  */
 export async function* affectedPeople(
   context: Context,
   batch: Batch,
-  levels: readonly RelationshipLevel[],
+  { levels, asksAddresses }: Pick<ConditionsAt, 'levels' | 'asksAddresses'>,
   sourcesPerRead: number,
 ): AsyncGenerator<Affected[]> {
   const { changed, people } = batch
+  if (asksAddresses) await noteAddresses(context, batch)
   yield* inPages([...people].map(id => ({ id, cause: changed.get(id)! })))
   const former = await readFormerTargets(context, batch, levels)
   let others: ReadonlyMap<string, number> = changed
@@ -115,6 +119,15 @@ export async function* affectedPeople(
     others = next
   }
   if (levels[0]) yield* leadTo(levels[0])
+}
+
+/** Notes the people whose address has the answer of a changed person. */
+async function noteAddresses({ db, organization_id }: Context, { changed, people }: Batch): Promise<void> {
+  type Sharing = { id: string; answered_by: string }
+  for (const { id, answered_by } of await db.query<Sharing>(readSharingSql, [organization_id, [...people]])) {
+    changed.set(id, Math.max(changed.get(answered_by)!, changed.get(id) ?? 0))
+    people.add(id)
+  }
 }
 
 function* inPages(affected: readonly Affected[]): Generator<Affected[]> {

@@ -222,7 +222,7 @@ async function followBatch(
 ): Promise<number> {
   const { db, organization_id, signal, advance } = task
   if (segments.ids.length > 0)
-    for await (const page of affectedPeople(task, batch, segments.levels, sourcesPerRead)) {
+    for await (const page of affectedPeople(task, batch, segments, sourcesPerRead)) {
       if (signal.aborted) return task.after
       await update(task, tx => followPage(tx, segments, page))
     }

@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { channels, channelTable } from '../values/channels.ts'
 
 /** $2: id, $3: key, $4: name, $5: description, $6: filter, $7: the time, $8: the version. The head must be locked. */
 export const insertSegmentSql = statement(
@@ -211,4 +212,20 @@ export const readChecksSql = statement(
 export const deleteChecksSql = statement(
   'delete_segment_checks',
   'delete from segment_checks where organization_id = $1 and entity_id = any($2::uuid[])',
+)
+
+/** $2: people. Returns the people who have an address whose answer one of $2 gave. */
+export const readSharingSql = statement(
+  'read_sharing',
+  `select e.id, w.person_id as answered_by from unnest($2::uuid[]) as v(id) cross join lateral (
+     select distinct w.channel, w.address, w.person_id from address_answers w
+     where w.organization_id = $1 and w.person_id = v.id and w.address is not null
+   ) w cross join lateral (
+     ${channels
+       .map(
+         channel => `select e.id from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and w.channel = '${channel}' and e.${channelTable[channel].key} = w.address`,
+       )
+       .join(' union all ')}
+   ) e`,
 )

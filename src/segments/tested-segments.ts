@@ -1,5 +1,5 @@
 import { type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
-import type { Condition } from '../queries/grammar/grammar.ts'
+import { type Condition, visit } from '../queries/grammar/grammar.ts'
 import { type ParsedFilter, parseFilter } from '../queries/grammar/parse.ts'
 import { hashOfCondition, type RelationshipLevel, relationshipLevels } from '../queries/plan/membership.ts'
 import { Fault } from '../values/errors.ts'
@@ -49,6 +49,8 @@ export type ConditionsAt = {
   ids: number[]
   conditions: Condition[]
   levels: RelationshipLevel[]
+  /** Whether a condition depends on what others have answered for an address. */
+  asksAddresses: boolean
 }
 
 /** The conditions of segments whose relative times count from `nowMs`. */
@@ -59,5 +61,8 @@ export function conditionsAt(
 ): ConditionsAt {
   const conditions = segments.map(({ segment }) => parseAt(segment, definitions, nowMs)!.condition)
   const ids = segments.map(({ segment }) => segment.id)
-  return { definitions, ids, conditions, levels: relationshipLevels(conditions, definitions) }
+  const asksAddresses = conditions.some(each =>
+    [...visit(each, peopleStackId)].some(({ condition: { kind } }) => kind === 'contactable'),
+  )
+  return { definitions, ids, conditions, levels: relationshipLevels(conditions, definitions), asksAddresses }
 }

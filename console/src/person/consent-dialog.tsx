@@ -94,6 +94,8 @@ function explain(
 ): string {
   if (reason.rule === 'no_address') return reasons.no_address[channel]
   if (reason.rule === 'default') return reason.state ? reasons.allowedByDefault : reasons.forbiddenByDefault
+  if (reason.rule === 'address_answer')
+    return reasons.addressRefused[channel](reason.answered_at === null ? undefined : format(reason.answered_at))
   if (reason.rule !== 'answer') return reasons[reason.rule]
   const when = format(reason.collected_at ?? reason.at)
   if (reason.pending) return reasons.pending(when)

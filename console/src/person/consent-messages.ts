@@ -17,6 +17,12 @@ export const consentMessages = defineMessages({
       deleted: 'The person was deleted.',
       erased: 'The person was erased.',
       no_address: { email: 'The person has no email address.', sms: 'The person has no phone number.' },
+      addressRefused: {
+        email: (when: string | undefined) =>
+          `Somebody refused for this email address${when === undefined ? '' : `, on ${when}`}. It may be another person with the same mailbox.`,
+        sms: (when: string | undefined) =>
+          `Somebody refused for this phone number${when === undefined ? '' : `, on ${when}`}. It may be another person with the same number.`,
+      },
       archived: 'The purpose is archived.',
       mandatory: 'The purpose needs no answer.',
       granted: (time: string) => `The person granted it, ${time}.`,
@@ -78,6 +84,12 @@ export const consentMessages = defineMessages({
       deleted: 'Die Person wurde gelöscht.',
       erased: 'Die Person wurde endgültig gelöscht.',
       no_address: { email: 'Die Person hat keine E-Mail-Adresse.', sms: 'Die Person hat keine Telefonnummer.' },
+      addressRefused: {
+        email: (when: string | undefined) =>
+          `Für diese E-Mail-Adresse wurde${when === undefined ? '' : ` am ${when}`} abgelehnt, vielleicht von einer anderen Person mit demselben Postfach.`,
+        sms: (when: string | undefined) =>
+          `Für diese Telefonnummer wurde${when === undefined ? '' : ` am ${when}`} abgelehnt, vielleicht von einer anderen Person mit derselben Nummer.`,
+      },
       archived: 'Der Zweck ist archiviert.',
       mandatory: 'Der Zweck braucht keine Antwort.',
       granted: (time: string) => `Die Person hat zugestimmt, ${time}.`,
@@ -141,6 +153,12 @@ export const consentMessages = defineMessages({
       deleted: 'La persona è stata eliminata.',
       erased: 'La persona è stata cancellata definitivamente.',
       no_address: { email: 'La persona non ha un indirizzo email.', sms: 'La persona non ha un numero di telefono.' },
+      addressRefused: {
+        email: (when: string | undefined) =>
+          `Per questo indirizzo email il consenso è stato rifiutato${when === undefined ? '' : ` il ${when}`}, forse da un'altra persona con la stessa casella.`,
+        sms: (when: string | undefined) =>
+          `Per questo numero di telefono il consenso è stato rifiutato${when === undefined ? '' : ` il ${when}`}, forse da un'altra persona con lo stesso numero.`,
+      },
       archived: 'La finalità è archiviata.',
       mandatory: 'Per la finalità non serve risposta.',
       granted: (time: string) => `La persona ha acconsentito, ${time}.`,

@@ -1,3 +1,4 @@
+import { showAddressesSql } from '../../consents/address-answers-sql.ts'
 import type { Context } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
@@ -53,6 +54,7 @@ const computeStep = (context: Context, limit: number): Promise<number | undefine
     const ids = await storeKeys(tx, definitions, people)
     if (ids.length > 0) {
       await reindexPeople(tx, definitions, ids)
+      if (definitions.has_erased_addresses) await tx.query(showAddressesSql, [organization_id, ids])
       if (definitions.last_segment_id > 0) await tx.query(insertPhoneChecksSql, [organization_id, ids])
     }
     return {

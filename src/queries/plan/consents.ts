@@ -46,12 +46,21 @@ const addressOn = columnFragments(channels.map(channel => channelTable[channel].
  * Whether a person may be written to, by the rules of `decideContact`. Under an archived consent type, nobody may. A grant that waits
  * for its confirmation is stored as false.
  */
-export function contactableCondition({ consent_type_id, channel }: Question, { definitions, row }: Subject): Fragment {
+export function contactableCondition(
+  { consent_type_id, channel }: Question,
+  { definitions, organization, row }: Subject,
+): Fragment {
   const { state, mandatory, default_state } = definitions.consent_types.find(({ id }) => id === consent_type_id)!
   if (state === 'archived') return never
   const answer = mandatory ? null : sql`${row}.answers->${answerKey(consent_type_id, channel)}::text`
   const address = addressOn[channelTable[channel].key](row)
-  return allOf([sql`${address} is not null`, hasState(answer, mandatory || default_state, true)])
+  const consents = allOf([sql`${address} is not null`, hasState(answer, mandatory || default_state, true)])
+  if (mandatory) return consents
+  // As a value, which PostgreSQL looks up for each row that is left. It joins a condition with all refusals of the organization.
+  const addressAnswer = sql`select w.state from address_answers w
+    where w.organization_id = ${organization} and w.channel = ${channel} and w.address = ${address}
+      and w.consent_type_id = ${consent_type_id}::integer`
+  return allOf([consents, sql`coalesce((${addressAnswer}), true)`])
 }
 
 /** A field of a consent that no answer decides. */

@@ -123,6 +123,7 @@ export async function eraseEntities(
   const subjects: Subjects = {
     entities: [ids],
     ...{ people, person, members },
+    addresses: people.map(ids => JSON.stringify({ people: ids, values: [...identifiers.values] })),
     targets: keepsLinks ? [] : [ids],
     log: keepsLog ? [] : [JSON.stringify(ids.map(id => ({ id, ...allVersions })))],
     texts: searchesResponses ? [[...identifiers.texts, ...ids, ...ids.map(recordIdOf)]] : [],

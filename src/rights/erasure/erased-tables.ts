@@ -1,3 +1,4 @@
+import { eraseAddressesSql } from '../../consents/address-answers-sql.ts'
 import type { Statement } from '../../db/db.ts'
 import {
   blankChangesSql,
@@ -25,6 +26,8 @@ export type Subjects = {
   people: string[][]
   /** The id of each person. */
   person: string[]
+  /** The ids of the people and the emails and phones that they had, as JSON: {people, values}. */
+  addresses: string[]
   /** The ids of the people, if the organization has ever had a segment. */
   members: string[][]
   /** The ids of the entities, unless further transactions delete the links to them. */
@@ -72,6 +75,12 @@ export const erasedTables: readonly ErasedTable[] = [
     statement: deleteAnswersSql,
     of: 'people',
     why: 'It has the answers with their evidence.',
+  },
+  {
+    table: 'address_answers',
+    statement: eraseAddressesSql,
+    of: 'addresses',
+    why: 'They name the addresses, and who answered. A refusal stays under the keyed hash, so that nobody is written to again by mistake.',
   },
   {
     table: 'webhook_deliveries',

@@ -1,5 +1,6 @@
 import { deletedOrErasedWith, survivorOf } from '../../changes/people-sql.ts'
 import { statement } from '../../db/db.ts'
+import { hashOf } from '../../db/keyed-hash.ts'
 
 /**
  * $2: external identifier. The person who has it, also as an alias, or else the last one who was deleted or erased with it: asked again,
@@ -141,8 +142,7 @@ export const readReturnedSql = statement(
    where x.organization_id = $1 order by e.id`,
 )
 
-const hashOf = (kind: string, value: string) =>
-  `sha256(k.secret || sha256(k.secret || convert_to('${kind}:' || normalize(${value}), 'UTF8')))`
+const hashOfValue = (kind: string, value: string) => hashOf(`'${kind}:' || normalize(${value})`)
 
 /**
  * $2: after this id, $3: limit. The people with an identifier that has a tombstone, and the last one that was looked at. Somebody
@@ -159,9 +159,9 @@ export const readEntombedSql = statement(
      select l.id from looked l cross join tombstone_keys k
      where k.organization_id = $1 and exists (
        select from (values
-           ('external_id', l.external_id, ${hashOf('external_id', 'l.external_id')}),
-           ('email', l.email, ${hashOf('email', 'l.email_key')}),
-           ('mobile_number', l.mobile_number, ${hashOf('mobile', 'l.mobile_key')})
+           ('external_id', l.external_id, ${hashOfValue('external_id', 'l.external_id')}),
+           ('email', l.email, ${hashOfValue('email', 'l.email_key')}),
+           ('mobile_number', l.mobile_number, ${hashOfValue('mobile', 'l.mobile_key')})
          ) as v(field, value, hash)
          join tombstones t on t.organization_id = $1 and t.hash = v.hash
          join erasures x on x.organization_id = $1 and x.id = t.erasure_id

@@ -1,5 +1,6 @@
 import { peopleWithKey } from '../../../changes/people-sql.ts'
 import { statement } from '../../../db/db.ts'
+import { hashOf } from '../../../db/keyed-hash.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { byAlias, byMerge } from '../../bearers-sql.ts'
 
@@ -87,9 +88,6 @@ export const readRowsWithAliasesSql = statement(
      where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id offset 0
    ) e`,
 )
-
-/** The keyed hash of a text. The key never leaves the database: without it, nobody can find out which values were erased. */
-export const hashOf = (text: string): string => `sha256(k.secret || sha256(k.secret || convert_to(${text}, 'UTF8')))`
 
 /** The values v.value of $2 with their hashes. */
 export const hashed = `unnest($2::text[]) as v(value) join tombstone_keys k on k.organization_id = $1 cross join lateral (

@@ -9,6 +9,7 @@ import { basisInterval, storeBasesSql } from '../../past/past-state-sql.ts'
 import type { Change } from '../decide/decide.ts'
 import { type Accepted, type DecidedRound, idOf } from '../round.ts'
 import { forgetTombstones } from '../tombstones.ts'
+import { storeRoundOfAddresses } from './address-answers.ts'
 import { storeAliases } from './aliases.ts'
 import {
   appendConsentHistory,
@@ -21,7 +22,7 @@ import {
 import { indexTerms } from './terms.ts'
 
 /**
- * Pipelines the insert, link, index, history, apply and alias stages in one flush. `base` is the number of the head, which is locked.
+ * Pipelines the insert, link, index, history, apply, address and alias stages in one flush. `base` is the number of the head, which is locked.
  * Returns a promise for each statement, and the number of a change by which the log includes the round.
  */
 export function storeRound(
@@ -37,6 +38,7 @@ export function storeRound(
     ...storeAnswers(tx, round),
     ...forgetTombstones(tx, round),
     ...applyChanges(tx, round, base),
+    ...storeRoundOfAddresses(tx, round, base),
     ...storeAliases(tx, round),
   ]
   return { statements, sequence: base + round.accepted.length }

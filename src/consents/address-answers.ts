@@ -1,0 +1,45 @@
+import type { Transaction } from '../db/db.ts'
+import { storeAddressAnswersSql } from './address-answers-sql.ts'
+import { compareAnswers, methodRank, type NumberedAnswer, type Question } from './answers.ts'
+
+// An answer is one of the person, and also one of the address that the person had when it was given. Of all answers of an address to a purpose, the
+// last one in the order of answers stands, whoever gave it. A refusal that stands forbids to write to the address, until a later grant.
+
+/** An answer with the address that the person had, as `email_key` or `mobile_key`. A grant that waits for its confirmation is none. */
+export type AddressAnswer = Question & {
+  address: string
+  person_id: string
+  answer: NumberedAnswer & { sequence: number }
+}
+
+/** Of the answers of each address to each question, the one that stands. */
+export function latestOfAddresses(answers: readonly AddressAnswer[]): AddressAnswer[] {
+  const latest = new Map<string, AddressAnswer>()
+  for (const each of answers) {
+    // The hash of an address is that of its composed form.
+    const key = `${each.consent_type_id}:${each.channel}:${each.address.normalize('NFC')}`
+    const other = latest.get(key)
+    if (!other || compareAnswers(each.answer, other.answer) > 0) latest.set(key, each)
+  }
+  return [...latest.values()]
+}
+
+/** Stores those of the answers that stand over the ones that their addresses have. */
+export function storeAddressAnswers(
+  tx: Transaction,
+  organization_id: number,
+  answers: readonly AddressAnswer[],
+): Promise<unknown> {
+  const rows = latestOfAddresses(answers).map(({ channel, consent_type_id, address, person_id, answer }) => ({
+    channel,
+    address,
+    consent_type_id,
+    state: answer.state,
+    answered_at: answer.undated ? '-infinity' : answer.answered_at,
+    text_version: answer.text_version ?? 0,
+    method_rank: methodRank(answer),
+    sequence: answer.sequence,
+    person_id,
+  }))
+  return tx.query(storeAddressAnswersSql, [organization_id, JSON.stringify(rows)])
+}
