@@ -23,7 +23,7 @@ const order = (answer: string) =>
  */
 export const storeAddressAnswersSql = statement(
   'store_address_answers',
-  `insert into address_answers as a (organization_id, channel, hash, consent_type_id, address, state, answered_at, text_version,
+  `insert into address_answers (organization_id, channel, hash, consent_type_id, address, state, answered_at, text_version,
      method_rank, sequence, person_id)
    select k.organization_id, v.channel, h.hash, v.consent_type_id, v.address, v.state, v.answered_at, v.text_version, v.method_rank,
      v.sequence, v.person_id
@@ -35,7 +35,7 @@ export const storeAddressAnswersSql = statement(
    on conflict (organization_id, channel, hash, consent_type_id) do update set
      address = excluded.address, state = excluded.state, answered_at = excluded.answered_at, text_version = excluded.text_version,
      method_rank = excluded.method_rank, sequence = excluded.sequence, person_id = excluded.person_id
-   where ${order('excluded')} > ${order('a')}`,
+   where ${order('excluded')} > ${order('address_answers')}`,
 )
 
 /** $2: people. The answers of their addresses show the addresses again, which an erasure has removed. */

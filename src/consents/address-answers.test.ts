@@ -289,7 +289,7 @@ async function take(step: Step, ids: Map<string, string>) {
   } else if (step.do === 'delete') await shop.send('DELETE', `/v1/people/${who}`)
   else if (step.do === 'restore') await shop.send('POST', `/v1/people/internal/${ids.get(who)}/restore`)
   else if (step.do === 'erase') await shop.send('POST', `/v1/people/${who}/erase`, { reason: 'r', records: 'keep' })
-  else await shop.send('POST', `/v1/people/${who}/${step.do}`, { from: step.other })
+  else if ('other' in step) await shop.send('POST', `/v1/people/${who}/${step.do}`, { from: step.other })
 }
 
 type Recorded = { sequence: number; person_id: string; consent_type_id: number; email: string } & Pick<
