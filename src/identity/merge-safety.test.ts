@@ -56,7 +56,7 @@ it('lets nobody be written to after a merge but those whose later answer was a g
       const address = asked.channel === 'email' ? 'email' : 'mobile_number'
       const hasAddress = (one[address] ?? other[address]) !== undefined
       const granted = isGranted([one.answers[index]!, other.answers[index]!], asked.consent_type_id === 2)
-      // Whatever a person answers who does not have the address lifts no refusal of it.
+      // The answer of a person without the address lifts no refusal of it.
       const ofAddress = [one, other].filter(each => each[address] !== undefined).map(({ answers }) => answers[index]!)
       const isLeft = isGranted(ofAddress, true)
       expect([n, asked, items[n].allowed]).toEqual([n, asked, hasAddress && granted && isLeft])
