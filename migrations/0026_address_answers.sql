@@ -13,7 +13,7 @@ create table address_answers (
   sequence bigint not null,
   person_id uuid,
   primary key (organization_id, channel, hash, consent_type_id)
-);
+) with (fillfactor = 70);
 create index address_answers_address on address_answers (organization_id, channel, address, consent_type_id);
 create index address_answers_person on address_answers (organization_id, person_id);
 comment on table address_answers is

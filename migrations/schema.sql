@@ -16,7 +16,7 @@ create table address_answers (
   constraint address_answers_pkey PRIMARY KEY (organization_id, channel, hash, consent_type_id),
   constraint address_answers_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
   constraint address_answers_hash_check CHECK ((length(hash) = 32))
-);
+) with (fillfactor = 70);
 CREATE INDEX address_answers_address ON public.address_answers USING btree (organization_id, channel, address, consent_type_id);
 CREATE INDEX address_answers_person ON public.address_answers USING btree (organization_id, person_id);
 comment on table address_answers is 'The answer of an address to a purpose: the last one that anybody gave who had the address then, in the order of answers.';

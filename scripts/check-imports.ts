@@ -35,7 +35,7 @@ const entityColumns = [['write'], ['past', 'read'], ['indexes']]
 
 /** The top-level folders and the folders that each may import. A folder that is not listed may import any. */
 const areas: Record<string, string[]> = {
-  src: ['src', 'client'],
+  src: ['src', 'client', 'transfer'],
   cli: ['cli', 'src', 'client', 'transfer'],
   client: ['client'],
   transfer: ['transfer', 'client', 'src'],
@@ -59,6 +59,9 @@ const sharedWithTransfer = [
 
 /** The files of the client that the service imports: the formats that both read. They use nothing of Node and no package. */
 const sharedWithService = ['distinct-members', 'ledger-text', 'ledger-proof'].map(name => `client/src/${name}.ts`)
+
+/** The only file of the service that reads files of tables, by the rules that the command line and the console have. */
+const tableReader = 'src/bulk/csv.ts'
 
 /** The lock of the head of an organization, and the only files that take it: every change of an organization has their shape. */
 const headLock = 'src/organizations/head.ts'
@@ -101,6 +104,10 @@ const rules: ImportRule[] = [
   {
     message: (_, to) => `of the client, the service imports only ${sharedWithService.join(', ')}, not ${to.path}`,
     isBroken: (from, to) => from.area === 'src' && to.area === 'client' && !sharedWithService.includes(to.path),
+  },
+  {
+    message: (_, to) => `only ${tableReader} imports ${to.path}`,
+    isBroken: (from, to) => from.area === 'src' && to.area === 'transfer' && from.path !== tableReader,
   },
   {
     message: () => 'no file imports a test',

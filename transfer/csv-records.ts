@@ -4,24 +4,26 @@
  */
 export type CsvRecord = { line: number; cells: string[] } | { line: number; text: string; fault: string }
 
-const maxRecordCharacters = 16_777_216
+const usualMaxCharacters = 16_777_216
 const quote = '"'
 
 /** Splits CSV (RFC 4180) into records, without empty lines. Takes the text in pieces that may end anywhere. `line` is the number of the first line. */
 export class CsvRecords {
   readonly #delimiter: string
+  readonly #maxCharacters: number
   #rest = ''
   #line: number
 
-  constructor(delimiter: string, line = 1) {
+  constructor(delimiter: string, line = 1, maxCharacters = usualMaxCharacters) {
     this.#delimiter = delimiter
     this.#line = line
+    this.#maxCharacters = maxCharacters
   }
 
-  /** Adds a piece and returns the records that are complete now. Throws if a record does not end within 16 MiB. */
+  /** Adds a piece and returns the records that are complete now. Throws if a record does not end within the most characters. */
   take(piece: string): CsvRecord[] {
     const records = this.#split(this.#rest === '' ? piece : this.#rest + piece, false)
-    if (this.#rest.length > maxRecordCharacters)
+    if (this.#rest.length > this.#maxCharacters)
       throw new Error(`The record that begins in line ${this.#line} does not end. Check for a missing closing quote.`)
     return records
   }

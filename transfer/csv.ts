@@ -10,6 +10,9 @@ export type CsvSettings = ParseOptions & {
   delimiter: string | null
   /** `absent`: an empty cell keeps the stored value; `null`: it clears the value. */
   empty: 'absent' | 'null'
+  /** The most characters of a record, and the most bytes that are read at once. */
+  maxCharacters?: number
+  stepBytes?: number
 }
 
 /** The settings of a file of which nothing is said. */
@@ -60,7 +63,7 @@ export async function* csvItems(
 ): AsyncGenerator<ImportItem[]> {
   const [start, all] = await beginning(pieces, detectionBytes)
   const { delimiter, skipped, isRefused } = separatorOf(latin1Of(start.subarray(0, detectionBytes)), settings.delimiter)
-  const read = new CsvRecords(delimiter, skipped > 0 ? 2 : 1)
+  const read = new CsvRecords(delimiter, skipped > 0 ? 2 : 1, settings.maxCharacters)
   let columns: FileColumns | undefined
   const itemsOf = (records: CsvRecord[]) => {
     if (columns === undefined && records.length > 0) {
@@ -72,7 +75,9 @@ export async function* csvItems(
   }
   let skip = skipped
   for await (const piece of all) {
-    yield itemsOf(read.take(latin1Of(piece.subarray(Math.min(skip, piece.length)))))
+    const { stepBytes = piece.length } = settings
+    for (let at = Math.min(skip, piece.length); at < piece.length; at += stepBytes)
+      yield itemsOf(read.take(latin1Of(piece.subarray(at, at + stepBytes))))
     skip = Math.max(0, skip - piece.length)
   }
   yield itemsOf(read.last())

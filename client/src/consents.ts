@@ -8,6 +8,7 @@ import type {
   ConsentReceipt,
   ConsentStatistics,
   ConsentStatisticsBody,
+  ConsentsInForce,
   ContactableBody,
   ContactDecision,
   ContactDecisions,
@@ -58,6 +59,20 @@ export class ConsentEndpoints {
       return this.#send(`GET /v1/people${at}/consents/history`, { params, query }, rest)
     }
     return new Listing(after => pageOf(read(after), ({ version }) => version), after)
+  }
+
+  /**
+   * Lists the consents of a person. `address_refused` is true where somebody with the same address refused, so that the person may not be
+   * written to all the same.
+   *
+   * ```ts
+   * const { items } = await client.consents.list('ada')
+   * console.log(items.some(({ address_refused }) => address_refused)) // false
+   * ```
+   */
+  list(address: EntityAddress, options?: CallOptions): Call<ConsentsInForce> {
+    const { at, params } = addressOf(address)
+    return this.#send(`GET /v1/people${at}/consents`, { params }, options)
   }
 
   /**

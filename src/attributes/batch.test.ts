@@ -164,6 +164,10 @@ describe('a batch of attributes', () => {
     expect([status, body.data.items.length, (await stored()).length]).toEqual([201, 5_000, 5_000])
     const beyond = await batch([text('more')])
     expect([beyond.status, beyond.body.message]).toEqual([400, expect.stringContaining('limit of attributes')])
+    // The limit is looked at before any pattern is compiled.
+    const invalid = Array.from({ length: 100 }, (_, index) => ({ ...text(`p${index}`), pattern: '(' }))
+    const refused = await batch(invalid)
+    expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('limit of attributes')])
     await shop.ok('POST', '/v1/people', { external_id: 'ada', attribute_values: { k1: 'x', k5000: 'y' } })
     expect((await shop.send('PATCH', '/v1/people/ada', { attribute_values: { k4999: 1 } })).status).toBe(400)
     expect((await shop.ok('PATCH', `${path}/5000`, { name: 'Last' })).name).toBe('Last')

@@ -22,7 +22,8 @@ export function transferEndpoints(kind: EntityKind): Route[] {
         `Takes any number of lines of JSON, each the body of a create. If a ${noun} with the \`external_id\` of a line exists, the ` +
         `line is merged into it as by PATCH; a line without \`external_id\` always creates a ${noun}. The response contains a line per ` +
         'refused line, the progress every second, and the counts of all lines at the end. If the connection breaks, whole sets of ' +
-        'lines are stored, and lines with an `external_id` can be sent again: they count as unchanged. An Idempotency-Key is ignored.' +
+        'lines are stored, and lines with an `external_id` can be sent again: they count as unchanged. An Idempotency-Key is ignored. ' +
+        'With `Content-Type: text/csv` the body is a table whose first line names the fields.' +
         (noun === 'person'
           ? ' A line of a person may have a `match` of its own, which replaces that of the query.'
           : ''),

@@ -351,7 +351,7 @@ describe('an import of records', () => {
 })
 
 describe('the request of an import', () => {
-  it.each([['application/json'], ['text/csv'], ['application/x-ndjsonx']])(
+  it.each([['application/json'], ['text/csvx'], ['application/x-ndjsonx']])(
     'is refused with the content type %s',
     async type => {
       const { status, body } = await organization.send('POST', people, '{}', { 'Content-Type': type })

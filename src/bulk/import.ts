@@ -15,6 +15,7 @@ import {
   unkeyed,
   type Write,
 } from '../entities/write-request.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
 import { FairPool } from '../process/fair-pool.ts'
 import type { ImportOutcome } from '../process/observer.ts'
@@ -23,6 +24,7 @@ import type { StreamResult } from '../route/result.ts'
 import { createRefusal, Fault, type Refusal, throwBusy } from '../values/errors.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
+import { type CsvQuery, csvLinesOf, throwIfCsvQuery } from './csv.ts'
 import { beginImport, type EndImport } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
@@ -41,7 +43,7 @@ const imports = perDatabase(() => new FairPool({ share: maxImports }))
 const progressMs = 1_000
 
 /** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
-export type ImportQuery = {
+export type ImportQuery = CsvQuery & {
   dry_run?: boolean
   create_only?: boolean
   max_refused?: number
@@ -75,7 +77,11 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const match = matchOf(call.body)
   const mayRead = call.caller.scopes.has(kind.reads)
   const target = targetOf(call, { stack_id, mayRead, ...(match && { match }) })
-  const readEntry = (line: Line) => entryOf(call, target, line)
+  const { chunks, isCsv, body, context, limits } = call
+  if (!isCsv) throwIfCsvQuery(body)
+  const definitions = isCsv ? await currentDefinitions(context, call.signal) : undefined
+  const lines = definitions ? csvLinesOf(chunks, body, stack_id, definitions) : linesOf(chunks, limits.bodyBytes)
+  const entries = entriesOf(lines, line => entryOf(call, target, line))
   const metricKind = kind.noun === 'person' ? 'people' : 'records'
   // A dry run stores nothing, so the metrics do not count it.
   const countInMetrics = (outcome: ImportOutcome, lines: number) => {
@@ -86,7 +92,7 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
     throwBusy(`The organization already runs ${maxImports} imports.`)
   try {
     const end: EndImport = call.body.dry_run ? async () => {} : await beginImport(call, stack_id)
-    return { status: 200, stream: answerLines(call, readEntry, countInMetrics, { end, release }) }
+    return { status: 200, stream: answerLines(call, entries, countInMetrics, { end, release }) }
   } catch (error) {
     release()
     throw error
@@ -99,7 +105,7 @@ const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 
 async function* answerLines(
   call: StreamingCall<ImportQuery>,
-  readEntry: ReadEntry,
+  entries: AsyncGenerator<Entry[]>,
   countInMetrics: (outcome: ImportOutcome, lines: number) => void,
   { end, release }: { end: EndImport; release: () => void },
 ): AsyncGenerator<string> {
@@ -138,7 +144,7 @@ async function* answerLines(
     }
     return written
   }
-  const sets = batchStream(entriesOf(call, readEntry), setSize)
+  const sets = batchStream(entries, setSize)
   const written = mapConcurrently(sets, concurrentSets(call), write)
   try {
     for (;;) {
@@ -190,13 +196,16 @@ const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is
 
 type ReadEntry = (line: Line) => Entry | Promise<Entry>
 
-async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: ReadEntry): AsyncGenerator<Entry[]> {
-  for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) {
+async function* entriesOf(
+  pieces: AsyncIterable<(Line | RefusedLine)[]>,
+  readEntry: ReadEntry,
+): AsyncGenerator<Entry[]> {
+  for await (const lines of pieces) {
     const entries: Entry[] = []
     for (const line of lines) {
       const due = yieldIfDue()
       if (due) await due
-      const entry = readEntry(line)
+      const entry = 'refusal' in line ? { ...line, bytes: 0 } : readEntry(line)
       entries.push(entry instanceof Promise ? await entry : entry)
     }
     yield entries

@@ -27,8 +27,63 @@ const importParameters = {
   ),
 }
 
+const words = (meaning: string) =>
+  Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
+      minItems: 1,
+      maxItems: 100,
+      description: `CSV: further words for ${meaning}. Repeat the parameter for each.`,
+    }),
+  )
+
+/** How the CSV of a body is read. The command line has the same options. */
+const csvParameters = {
+  encoding: Type.Optional(
+    Type.Enum(['utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'iso-8859-15', 'windows-1250', 'windows-1251'], {
+      description: 'CSV: the encoding. By default it is found from the bytes, as UTF-8, UTF-16 or windows-1252.',
+    }),
+  ),
+  delimiter: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 1,
+      pattern: '^[^"\\r\\n]$',
+      description: 'CSV: the separator of cells. By default it is found from the header.',
+    }),
+  ),
+  decimal: Type.Optional(
+    Type.Enum(['.', ','], { description: 'CSV: the decimal mark of numbers. The default is a point.' }),
+  ),
+  true_words: words('yes'),
+  false_words: words('no'),
+  null_words: words('an empty cell'),
+  date_order: Type.Optional(
+    Type.Enum(['dmy', 'mdy'], {
+      description: 'CSV: the order of a date such as 01/02/1999. Without it, such a date is refused.',
+    }),
+  ),
+  list_separator: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 10,
+      description: 'CSV: the separator of the values of an attribute with many values. The default is `|`.',
+    }),
+  ),
+  empty: Type.Optional(
+    Type.Enum(['absent', 'null'], {
+      description: 'CSV: an empty cell keeps the stored value (`absent`, the default), or clears it (`null`).',
+    }),
+  ),
+  attributes: Type.Optional(
+    Type.Literal('rest', { description: 'CSV: import columns that are no fields as attribute values, as texts.' }),
+  ),
+}
+
 /** The query parameters of an import of records. */
-export const recordsImportQuery = Type.Object(importParameters, { additionalProperties: false })
+export const recordsImportQuery = Type.Object(
+  { ...importParameters, ...csvParameters },
+  { additionalProperties: false },
+)
 
 const kind = `(${matchKinds.join('|')})`
 
@@ -36,6 +91,7 @@ const kind = `(${matchKinds.join('|')})`
 export const peopleImportQuery = Type.Object(
   {
     ...importParameters,
+    ...csvParameters,
     match: Type.Optional(
       Type.Array(Type.String({ pattern: `^${kind}(,${kind})*$` }), {
         minItems: 1,

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { channels, channelTable } from '../values/channels.ts'
 import { type LoggedChange, planUndo } from './undo.ts'
 
 const definitions = { relationship: () => undefined, isRelationship: () => false }
@@ -47,4 +48,15 @@ it('restores each field to the value before the import unless another write came
       }
     }),
   )
+})
+
+it.each(channels)('never writes the summary of the answers on the channel %s', channel => {
+  const flag = channelTable[channel].flag
+  const change = { version: 2, operation: 'update' as const, links: null, aliases: [], is_import: true }
+  const [before, after] = [
+    { [flag]: false, first_name: 'A' },
+    { [flag]: true, first_name: 'B' },
+  ]
+  expect(planUndo([{ ...change, before, after }], definitions)).toMatchObject({ body: { first_name: 'A' } })
+  expect(planUndo([{ ...change, before, after }], definitions)).not.toHaveProperty(['body', flag])
 })

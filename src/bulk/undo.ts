@@ -1,4 +1,5 @@
 import type { LoggedLinks } from '../changes/link-names.ts'
+import { channels, channelTable } from '../values/channels.ts'
 
 /** A change of an entity since an import began. `is_import` says that the import made it. */
 export type LoggedChange = {
@@ -48,7 +49,7 @@ export type UndoDefinitions = {
 type Replaced = { before: unknown; isLink: boolean; isForeign: boolean }
 
 /** The fields that an undo never writes: they follow from consent answers, which nobody takes back in the name of a person. */
-const answerFields = ['consents', 'email_consent', 'sms_consent']
+const answerFields: readonly string[] = ['consents', ...channels.map(channel => channelTable[channel].flag)]
 
 /**
  * Decides how to take back what an import did to an entity. `changes` are those since it began, in order. A field that anything else has

@@ -296,3 +296,14 @@ describe('a link', () => {
     expect(await service.sql('select id from link_keys where organization_id = $1', [other.id])).toHaveLength(1)
   })
 })
+
+it.each([
+  ['unsubscribe', 'email', 9, 'EQAHAAAAAw-bPB5aDUw7j34dLDtKWWgAAAAJAXc1lADD3UTtkmTEkDc_GyFMrF3b'],
+  ['confirm', 'sms', 9, 'EgAHAAAAAw-bPB5aDUw7j34dLDtKWWgAAAAJAnc1lACoQz7_dtNWh6YaQ6PKXt2L'],
+  ['preferences', null, null, 'EAAHAAAAAw-bPB5aDUw7j34dLDtKWWgAAAAAAHc1lACX8MEL99XoXqNLafTdNzjW'],
+] as const)('a link to %s on %s that was sent keeps its meaning', (kind, channel, consent_type_id, token) => {
+  const person_id = '0f9b3c1e-5a0d-4c3b-8f7e-1d2c3b4a5968'
+  const link = { kind, organization_id: 3, person_id, consent_type_id, channel, expiresAt: 2_000_000_000 }
+  expect(parseLink(token)).toEqual({ ...link, keyId: 7 })
+  expect(signLink(link, { id: 7, secret: Buffer.alloc(32, 1) })).toBe(token)
+})

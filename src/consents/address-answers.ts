@@ -2,8 +2,8 @@ import type { Transaction } from '../db/db.ts'
 import { storeAddressAnswersSql } from './address-answers-sql.ts'
 import { compareAnswers, methodRank, type NumberedAnswer, type Question } from './answers.ts'
 
-// An answer is one of the person, and also one of the address that the person had when it was given. Of all answers of an address to a purpose, the
-// last one in the order of answers stands, whoever gave it. A refusal that stands forbids to write to the address, until a later grant.
+// An answer is one of the person, and also one of the address that the person had when it was given. The last answer of an address to a
+// purpose stands, by the order of answers and whoever gave it. A refusal that stands forbids to write to the address, until a later grant.
 
 /** An answer with the address that the person had, as `email_key` or `mobile_key`. A grant that waits for its confirmation is none. */
 export type AddressAnswer = Question & {
@@ -13,7 +13,7 @@ export type AddressAnswer = Question & {
   answer: NumberedAnswer & { sequence: number }
 }
 
-/** Of the answers of each address to each question, the one that stands. */
+/** The answer of each address to each question that stands over the others. */
 export function latestOfAddresses(answers: readonly AddressAnswer[]): AddressAnswer[] {
   const latest = new Map<string, AddressAnswer>()
   for (const each of answers) {

@@ -3,6 +3,8 @@ import pg from 'pg'
 
 // A cancel request that arrives between two statements has no effect. The next one follows after this interval.
 const cancelIntervalMs = 50
+/** A busy server may answer after its client has given up. Then its statement still runs. */
+const maxUnanswered = 10
 /** After this time without an answer to a cancel request, the server counts as silent. */
 export const cancelPatienceMs = 1_000
 
@@ -15,15 +17,17 @@ type Connected = {
 }
 
 /**
- * Cancels the statements of the client's server process, repeatedly, until the client's work has settled. Each attempt sends a
- * CancelRequest message on its own socket. The message needs no login, so a server without free connections accepts it too.
+ * Cancels the statements of the client's server process, repeatedly, until the client's work has settled and the server has answered.
+ * Each attempt sends a CancelRequest message on its own socket. The message needs no login, so a server without free connections accepts it too.
  */
 export async function cancelStatements(client: pg.PoolClient, settled: () => boolean): Promise<void> {
-  while (!settled()) {
-    const isReached = await requestCancel(client as unknown as Connected)
+  for (let unanswered = 0; unanswered < maxUnanswered; ) {
+    const result = await requestCancel(client as unknown as Connected)
     // The server is unreachable: statement_timeout ends the statement there, and the broken connection ends it here.
-    if (!isReached) return
+    if (result === 'unreachable' || (result === 'answered' && settled())) return
+    unanswered = result === 'answered' ? 0 : unanswered + 1
     await setTimeout(cancelIntervalMs)
+    if (result === 'answered' && settled()) return
   }
 }
 
@@ -32,21 +36,26 @@ type CancelConnection = pg.Connection & {
   cancel(processId: number, secretKey: number): void
 }
 
-/** Resolves when the server closes the connection, which is its answer: true if the request was sent, false if the server was unreachable. */
-function requestCancel({ host, port, processID, secretKey, connectionParameters }: Connected): Promise<boolean> {
+/** The server answers by closing the connection. */
+type CancelResult = 'answered' | 'silent' | 'unreachable'
+
+function requestCancel({ host, port, processID, secretKey, connectionParameters }: Connected): Promise<CancelResult> {
   return new Promise(resolve => {
     const { ssl, sslnegotiation: sslNegotiation } = connectionParameters
     const connection = new pg.Connection({ ssl, sslNegotiation } as never) as CancelConnection
-    const timer = globalThis.setTimeout(() => connection.stream.destroy(), cancelPatienceMs)
-    let isSent = false
+    let result: CancelResult = 'unreachable'
+    const timer = globalThis.setTimeout(() => {
+      result = 'silent'
+      connection.stream.destroy()
+    }, cancelPatienceMs)
     connection.once(ssl ? 'sslconnect' : 'connect', () => {
-      isSent = true
+      result = 'answered'
       connection.cancel(processID, secretKey)
     })
     connection.on('error', () => {})
     connection.once('end', () => {
       clearTimeout(timer)
-      resolve(isSent)
+      resolve(result)
     })
     if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`)
     else connection.connect(port, host)

@@ -25,20 +25,15 @@ it('shares a run, or its failure, between calls until it ends; the next call sta
   expect(await call()).toBe(3)
 })
 
-it('waits for the pause between two runs', async () => {
-  vi.useFakeTimers()
-  let runs = 0
-  const call = singleFlight(
-    async () => {
-      runs += 1
-    },
-    { minMs: 50, runs: 8 },
-  )
+it.each([
+  ['the pause', 0, 50],
+  ['eight times as long as a run of 20 ms took', 20, 160],
+])('begins a run after the one before by %s', async (_, runMs, pauseMs) => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const work = async () => void vi.advanceTimersByTime(runMs)
+  const waits: number[] = []
+  const call = singleFlight(work, { minMs: 50, runs: 8 }, async ms => waits.push(ms))
   await call()
-  const second = call()
-  await vi.advanceTimersByTimeAsync(49)
-  expect(runs).toBe(1)
-  await vi.advanceTimersByTimeAsync(1)
-  await second
-  expect(runs).toBe(2)
+  await call()
+  expect(waits).toEqual([0, pauseMs - runMs])
 })

@@ -5,11 +5,15 @@ import { setTimeout } from 'node:timers/promises'
  * starts in a later event-loop turn than the call, so that all calls of a turn share it, and after the previous start at least
  * `minMs`, and `runs` times as long as the previous run took.
  */
-export function singleFlight<T>(work: () => Promise<T>, { minMs, runs } = { minMs: 0, runs: 0 }): () => Promise<T> {
+export function singleFlight<T>(
+  work: () => Promise<T>,
+  { minMs, runs } = { minMs: 0, runs: 0 },
+  wait: (ms: number) => Promise<unknown> = setTimeout,
+): () => Promise<T> {
   let running: Promise<T> | undefined
   let nextAtMs = Number.NEGATIVE_INFINITY
   const run = async () => {
-    await setTimeout(Math.max(0, nextAtMs - performance.now()))
+    await wait(Math.max(0, nextAtMs - performance.now()))
     const startedAtMs = performance.now()
     try {
       return await work()

@@ -103,7 +103,12 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
     ...(row.line && {
       requestBody: {
         required: true,
-        content: { [ndjsonType]: linesOf(row.line, undefined, parts.shapes, `${namePrefix(row)}Line`) },
+        content: {
+          [ndjsonType]: linesOf(row.line, undefined, parts.shapes, `${namePrefix(row)}Line`),
+          'text/csv': {
+            schema: { type: 'string', format: 'binary', description: 'A table. Its first line names the fields.' },
+          },
+        },
       },
     }),
     responses: { ...successesOf(row, parts), ...parts.errorResponses.write(errorCodesOf(row)) },

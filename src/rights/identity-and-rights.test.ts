@@ -539,7 +539,7 @@ describe('the answers of a survivor', () => {
       consents: [{ ...question, state: false, collected_at: '2020-01-01T00:00:00Z' }],
     })
     const shopper = await create('shopper', {
-      email: 'shop@example.com',
+      email: 'ada@example.com',
       consents: [{ ...question, state: true, collected_at: '2021-01-01T00:00:00Z', source: 'the shop' }],
     })
     await sealLedgers(service)

@@ -106,11 +106,13 @@ export type StreamState = {
 /** The call of a row whose request may wait for events. Its `body` is the query. */
 export type FollowingCall<Query = unknown> = Call<Query> & StreamState & { following: Following }
 
-/** The call of a row whose body is JSON lines. Its `body` is the query. */
+/** The call of a row whose body is JSON lines, or a table of CSV. Its `body` is the query. */
 export type StreamingCall<Query = unknown> = Call<Query> &
   StreamState & {
     /** The body's bytes as they arrive. Throws if the connection closes, or if no data arrives in time. */
     chunks: AsyncIterable<Buffer>
+    /** Whether the body is CSV. */
+    isCsv: boolean
     /** Parses a line and validates it against the route's `line` schema and the limits of a body. Throws a Fault. */
     checkLine: (line: Buffer) => Record<string, unknown> | Promise<Record<string, unknown>>
   }

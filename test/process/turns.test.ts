@@ -47,7 +47,7 @@ async function send(path: string, body?: string, accept = 'application/json'): P
     Authorization: `Bearer ${token}`,
     Accept: accept,
     ...(body !== undefined && { 'Content-Type': 'application/json' }),
-    ...(path.includes('import') && ndjsonHeaders),
+    ...(path.includes('import') && (body?.startsWith('external_id,') ? { 'Content-Type': 'text/csv' } : ndjsonHeaders)),
   }
   const sent = request(`${address}/v1/${path}`, { method: body === undefined ? 'GET' : 'POST', headers })
   sent.end(body)
@@ -70,7 +70,7 @@ async function expectShortTurns(path: string, body?: string, accept?: string) {
     await takeLongestTurnMs()
     expect([200, 201, 400, 413, 503, 504]).toContain(await send(path, body, accept))
     turnsMs.push(await takeLongestTurnMs())
-  } while (Math.min(...turnsMs) > maxTurnMs && turnsMs.length < maxAttempts)
+  } while (Math.min(...turnsMs) >= maxTurnMs && turnsMs.length < maxAttempts)
   expect(Math.min(...turnsMs)).toBeLessThan(maxTurnMs)
 }
 
@@ -158,6 +158,13 @@ describe('no event-loop turn is long for an import of', () => {
       'people/import',
       `${fill(300_000, '{"external_id":"i#","first_name":"Ada"}', '\n')}\n`,
     ],
+    ['CSV', 'people/import', `external_id,first_name\n${fill(300_000, 'c#,"Ada"', '\n')}\n`],
+    ['CSV with wrong cells', unlimited, `external_id,active\n${fill(1_000_000, 'c#,x,y', '\n')}\n`],
+    ['CSV with columns that are no fields', unlimited, `external_id,${fill(1_000_000, 'c#')}\n`],
+    ['CSV with a column for each two bytes', unlimited, `external_id,${','.repeat(1_040_000)}`],
+    ['CSV of one record', unlimited, `external_id,first_name\n${','.repeat(1_040_000)}`],
+    ['CSV of empty records', unlimited, `external_id,first_name\n${',\n'.repeat(500_000)}`],
+    ['CSV whose quote stays open', unlimited, `external_id,first_name\n"${fill(1_040_000, '""', '\n')}`],
     ['lines of a dry run', 'people/import?dry_run=true', `${fill(300_000, '{"external_id":"d#"}', '\n')}\n`],
   ])('%s', (_, path, body) => expectShortTurns(path, body))
 })
@@ -171,6 +178,7 @@ describe('no event-loop turn is long for', () => {
   })
   beforeAll(async () => {
     await send('people/batch', batchOf('create', wide))
+    expect(await send('schema/stacks', '{"key":"visits","name":"Visits","kind":"event"}')).toBe(201)
     for (let round = 0; round < 5; round += 1) {
       await send('people/contactable', '{"external_ids":["ada"],"consent_type_id":1,"channel":"email"}')
       await send('changes?limit=1')
@@ -184,5 +192,25 @@ describe('no event-loop turn is long for', () => {
       JSON.stringify({ external_ids: names, consent_type_id: 1, channel: 'email' }),
     ))
   it('a page of a thousand changes', () => expectShortTurns('changes?limit=1000'))
+  it('a page of a thousand people with labels', () =>
+    expectShortTurns('people/list', '{"labels":true,"cursor_configuration":{"size":1000}}'))
+  it('an import of records that are refused', () =>
+    expectShortTurns('stacks/visits/import?max_refused=1000000', '{"x":1}\n'.repeat(30_000)))
+  it.each([
+    ['of unknown types', (index: number) => ({ key: `k${index}`, owner: 'people', type: 'none' })],
+    [
+      'with a pattern each',
+      (index: number) => ({ key: `k${index}`, owner: 'people', type: 'text', pattern: `^${index}$` }),
+    ],
+    [
+      'with as many unknown keys',
+      (index: number) => ({ key: `k${index}`, owner: 'people', type: 'text', ...values(9, 1) }),
+    ],
+  ])('a batch of 5,000 attributes %s', (_, attribute) =>
+    expectShortTurns(
+      'schema/attributes/batch',
+      JSON.stringify({ items: Array.from({ length: 5_000 }, (_, i) => attribute(i)) }),
+    ),
+  )
   it('all changes as lines', () => expectShortTurns('changes', undefined, 'application/x-ndjson'))
 })

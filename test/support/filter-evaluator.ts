@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Question } from '../../src/consents/answers.ts'
+import { emailKey } from '../../src/entities/match-keys.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
 import { isDate, isDateTime } from '../../src/values/formats.ts'
 import { mobileKey } from '../../src/values/phone-numbers.ts'
@@ -13,8 +14,16 @@ export type StoredEntity = {
   links: ReadonlyMap<number, readonly string[]>
 }
 
-/** The definitions and all entities of an organization, the entities by id. */
-export type Dataset = { definitions: Definitions; entities: ReadonlyMap<string, StoredEntity> }
+/** The definitions and all entities of an organization, the entities by id, and the questions that addresses refuse, by {@link refusalKey}. */
+export type Dataset = {
+  definitions: Definitions
+  entities: ReadonlyMap<string, StoredEntity>
+  refusals: ReadonlySet<string>
+}
+
+/** The key of a question that an address refuses. */
+export const refusalKey = ({ channel, consent_type_id }: Question, address: string) =>
+  `${channel} ${consent_type_id} ${address}`
 
 type Json = Record<string, unknown>
 
@@ -34,18 +43,19 @@ function memberMatches(key: string, operand: unknown, read: StoredEntity, world:
   return Object.entries(operand).every(([operator, value]) => testMatches(key, operator, value, read, world))
 }
 
-function isContactable(
-  { consent_type_id, channel }: Question,
-  { json }: StoredEntity,
-  { definitions }: Dataset,
-): boolean {
+function isContactable(question: Question, { json }: StoredEntity, { definitions, refusals }: Dataset): boolean {
+  const { consent_type_id, channel } = question
   const { state, mandatory } = definitions.consent_types.find(({ id }) => id === consent_type_id)!
   const isGranted = (json.consents as Json[]).some(
     entry => entry.consent_type_id === consent_type_id && entry.channel === channel && entry.state === true,
   )
   const { email, mobile_prefix, mobile_number } = json as Record<string, string | null>
-  const address = channel === 'email' ? email : mobileKey(mobile_prefix, mobile_number, null)
-  return state === 'active' && Boolean(address) && (mandatory || isGranted)
+  const address = channel === 'email' ? emailKey(email) : mobileKey(mobile_prefix, mobile_number, null)
+  return (
+    state === 'active' &&
+    Boolean(address) &&
+    (mandatory || (isGranted && !refusals.has(refusalKey(question, address!))))
+  )
 }
 
 function testMatches(key: string, operator: string, operand: unknown, read: StoredEntity, world: Dataset): boolean {

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
+import type { Question } from '../../src/consents/answers.ts'
 import { contextOf } from '../../src/db/context.ts'
 import { readSerialized } from '../../src/entities/read/entity-reader.ts'
 import { currentDefinitions } from '../../src/organizations/definitions.ts'
-import type { Dataset, StoredEntity } from './filter-evaluator.ts'
+import { type Dataset, refusalKey, type StoredEntity } from './filter-evaluator.ts'
 import type { Send, Service } from './service.ts'
 import { declare, expectSuccess } from './shop.ts'
 
@@ -145,7 +146,11 @@ export async function readDataset({ db, sql }: Service, organization_id: number)
       entities.set(id, { stack_id, id, json: JSON.parse(textById.get(id)!), links: await linksOf(id) })
     }
   }
-  return { definitions, entities }
+  const refusals = await sql<Question & { address: string }>(
+    'select channel, consent_type_id, address from address_answers where organization_id = $1 and not state',
+    [organization_id],
+  )
+  return { definitions, entities, refusals: new Set(refusals.map(each => refusalKey(each, each.address))) }
 
   async function linksOf(id: string): Promise<StoredEntity['links']> {
     // The join leaves out links whose target is deleted.

@@ -5,10 +5,13 @@ const cut = (text: string) => `left(${text}, $9::integer)`
 const textOf = (value: string) =>
   `case when jsonb_typeof(${value}) in ('string', 'number', 'boolean') then ${cut(`${value} #>> '{}'`)} end`
 
+/** The path takes the first elements without reading the others: 2,000 elements of 52 keys of ten records took half a second. */
+const firstElements = `jsonb_path_query_array(a.v -> k.key, '$[0 to $last]', jsonb_build_object('last', $9::integer - 1))`
+
 const valuesOf = `(
          select jsonb_object_agg(k.key, case when jsonb_typeof(a.v -> k.key) = 'array' then (
              select jsonb_agg(${textOf('x.element')} order by x.n)
-             from jsonb_array_elements(a.v -> k.key) with ordinality x(element, n) where x.n <= $9
+             from jsonb_array_elements(${firstElements}) with ordinality x(element, n)
            ) else to_jsonb(${textOf('(a.v -> k.key)')}) end)
          from (select e.attributes || '{}'::jsonb as v offset 0) a
          cross join unnest($6::integer[], $7::text[]) k(stack_id, key) where k.stack_id = e.stack_id and a.v ? k.key

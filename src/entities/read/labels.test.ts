@@ -181,6 +181,21 @@ it('a page that is sent in parts has the labels of all its entities', async () =
   expect(items).toHaveLength(61)
 })
 
+it('a label of a long list has its first elements', async () => {
+  const own = await createShop(service, 'companies', { ...text('companies', 'words'), cardinality: 'many' as const })
+  await own.ok('PATCH', '/v1/schema/stacks/companies', { label: '{words}' })
+  const words = Array.from({ length: 1_000 }, (_, n) => `w${n}`)
+  for (const [external_id, attribute_values] of Object.entries({
+    long: { words },
+    one: { words: ['w'] },
+    none: { words: [] },
+  }))
+    await own.ok('POST', '/v1/stacks/companies', { external_id, attribute_values })
+  const page: Page = await own.ok('POST', '/v1/stacks/companies/list', { labels: true })
+  expect(itemOf(page, 'long').label).toBe(words.join(', ').slice(0, 200).trim())
+  expect([itemOf(page, 'one').label, itemOf(page, 'none').label]).toEqual(['w', 'none'])
+})
+
 it('a label follows its stack: archived attributes show nothing, merged people the name of the other', async () => {
   const own = await createShop(service, ...definitions)
   const read = (path: string) => own.ok('GET', `/v1/stacks/${path}?labels=true`)

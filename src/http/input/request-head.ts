@@ -105,7 +105,7 @@ const unknownExpectation = new Fault(
 
 /**
  * Throws a Fault of 414 for a target that is too long, of 415 for an encoding of the body that kith does not read,
- * and of 400 for a body other than JSON lines on a row that takes them.
+ * and of 400 for a body other than JSON lines and CSV on a row that takes them.
  */
 export function throwIfOverLimits({ headers, url = '' }: IncomingMessage, limits: Limits, { line }: Route): void {
   // A character has at most three bytes, so most URLs need no counting.
@@ -117,13 +117,15 @@ export function throwIfOverLimits({ headers, url = '' }: IncomingMessage, limits
     })
   if (isOther(headers['transfer-encoding'], 'chunked'))
     refuse('invalid_parameter', 'The only supported Transfer-Encoding is chunked.', { status: 415 })
-  if (line && !isLines.test(headers['content-type'] ?? ''))
+  const contentType = headers['content-type'] ?? ''
+  if (line && !isLines.test(contentType) && !isCsv.test(contentType))
     refuse(
       'invalid_parameter',
-      'The body must be sent with Content-Type: application/x-ndjson, one JSON object per line.',
+      'The body must be sent with Content-Type: application/x-ndjson, one JSON object per line, or with text/csv.',
     )
 }
 
+export const isCsv = /^[\t ]*text\/csv[\t ]*(;|$)/i
 const isLines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
 
 const isOther = (coding: string | undefined, known: string) =>

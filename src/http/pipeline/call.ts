@@ -6,6 +6,7 @@ import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '
 import { readChunks } from '../input/body.ts'
 import { chooseMediaType, readPreferences } from '../input/preferences.ts'
 import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/query.ts'
+import { isCsv } from '../input/request-head.ts'
 import { authenticate } from './authenticate.ts'
 import type { Exchange } from './exchange.ts'
 import { explain } from './log.ts'
@@ -139,6 +140,7 @@ function linesOf({ request }: Exchange, checkItem: CheckItem, { limits }: Config
   const check = (value: unknown) => checkItem(value, 'body')
   return {
     chunks: readChunks(request, limits.requestMs),
+    isCsv: isCsv.test(request.headers['content-type'] ?? ''),
     checkLine: (line: Buffer) => {
       const parsed = parseLine(line, limits)
       return parsed instanceof Promise ? parsed.then(check) : check(parsed)

@@ -1,0 +1,120 @@
+import { columnsOf, findTarget, targetsOf } from '../../transfer/columns.ts'
+import { csvItems, settingsOf, textOf } from '../../transfer/csv.ts'
+import type { ImportItem } from '../../transfer/item.ts'
+import { EncodingError, toUtf8 } from '../../transfer/pieces.ts'
+import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { yieldIfDue } from '../process/event-loop.ts'
+import { createRefusal, Fault, refuse } from '../values/errors.ts'
+import type { Line } from './lines.ts'
+import type { RefusedLine } from './refusals.ts'
+
+/** What a client says of the CSV in a body. What it leaves out is found from the bytes, or as the command line has it. */
+export type CsvQuery = {
+  encoding?: string
+  delimiter?: string
+  decimal?: '.' | ','
+  true_words?: string[]
+  false_words?: string[]
+  null_words?: string[]
+  date_order?: 'dmy' | 'mdy'
+  list_separator?: string
+  empty?: 'absent' | 'null'
+  attributes?: 'rest'
+}
+
+const csvParameters = [
+  ...(['encoding', 'delimiter', 'decimal', 'true_words', 'false_words', 'null_words', 'date_order'] as const),
+  ...(['list_separator', 'empty', 'attributes'] as const),
+] satisfies (keyof CsvQuery)[]
+
+/** What is read of the table in one turn of the event loop: a cell is a value, so a short record may take as long as a long one. */
+const limits = { maxCharacters: 262_144, stepBytes: 4_096 }
+const maxColumns = 5_000
+const maxNamed = 20
+
+/** Throws a Fault of 400 if a query says something of CSV, and the body is none. */
+export function throwIfCsvQuery(query: CsvQuery): void {
+  const given = csvParameters.find(name => query[name] !== undefined)
+  if (given) refuse('invalid_parameter', `${given} applies only to a body with Content-Type: text/csv.`)
+}
+
+/**
+ * Converts the records of CSV to lines of JSON, with the numbers of the lines where they begin, or refuses them. Throws a Fault of 400 for
+ * a header or an encoding that nobody can read.
+ */
+export async function* csvLinesOf(
+  chunks: AsyncIterable<Buffer>,
+  query: CsvQuery,
+  stack_id: number,
+  definitions: Definitions,
+): AsyncGenerator<(Line | RefusedLine)[]> {
+  const { encoding, delimiter = null, date_order: dateOrder = null, list_separator: listSeparator = '|' } = query
+  const { decimal = '.', empty = 'absent', true_words = [], false_words = [], null_words = [] } = query
+  // The conversion does not close what it stops reading, and the rest of the body would block the connection.
+  const body = chunks[Symbol.asyncIterator]()
+  try {
+    const words = { true_words, false_words, null_words }
+    const settings = settingsOf({ delimiter, dateOrder, listSeparator, decimal, empty, ...limits, ...words })
+    const pieces = toUtf8(
+      'The body',
+      { [Symbol.asyncIterator]: () => body },
+      { named: encoding, isGuessed: true, found: () => {} },
+    )
+    const items = csvItems(pieces, settings, ({ cells }) => planOf(cells, query, stack_id, definitions))
+    for await (const batch of items) {
+      const turn = yieldIfDue()
+      if (turn) await turn
+      yield batch.flatMap(lineOf)
+    }
+  } catch (error) {
+    throw faultOf(error)
+  } finally {
+    await body.return?.()
+  }
+}
+
+/** An exported placeholder is no line: it comes back with the entity that links to it. */
+function lineOf({ line: number, body, refusal }: ImportItem): (Line | RefusedLine)[] {
+  if (body !== null) return [{ number, text: Buffer.from(body) }]
+  if (!refusal) return []
+  const { message, details } = refusal
+  return [
+    { number, refusal: createRefusal('invalid_parameter', message || 'The record has wrong cells.', { details }) },
+  ]
+}
+
+function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, definitions: Definitions) {
+  if (cells.length > maxColumns)
+    refuse('invalid_parameter', `The header has ${cells.length} columns. It may have ${maxColumns}.`)
+  const names = cells.map(cell => textOf(cell).trim())
+  const owner = definitions.stacks.find(({ id }) => id === stack_id)?.key ?? 'people'
+  const declared = [...(definitions.declared.get(stack_id)?.values() ?? [])].map(each => ({ ...each, owner }))
+  const known = { stacks: [], attributes: declared, consent_types: definitions.consent_types } as never
+  const targets = targetsOf(stack_id === peopleStackId ? 'people' : owner, known)
+  const unknown = names.filter(name => !findTarget(name, targets))
+  if (attributes === undefined && unknown.length > 0)
+    refuse(
+      'invalid_parameter',
+      `The columns ${unknown
+        .slice(0, maxNamed)
+        .map(name => JSON.stringify(name))
+        .join(', ')} are not fields. Rename or remove them, or import them as texts with attributes=rest. The ` +
+        `fields are ${[...targets.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`,
+    )
+  const none = { map: new Map(), ignore: [], prefixes: new Map(), constants: new Map() }
+  return columnsOf(names, owner, known, { ...none, unknownAsAttributes: attributes === 'rest' })
+}
+
+/** What is wrong with the body as a whole. The conversion has messages of its own, and its other errors are faults of kith. */
+function faultOf(error: unknown): unknown {
+  if (error instanceof Fault || !(error instanceof Error)) return error
+  const { message } = error
+  if (error instanceof EncodingError)
+    return new Fault(
+      createRefusal(
+        'invalid_parameter',
+        message.replace(/(?:Use another|Name it with) --encoding/, 'Give the parameter encoding'),
+      ),
+    )
+  return error.constructor === Error ? new Fault(createRefusal('invalid_parameter', message)) : error
+}
