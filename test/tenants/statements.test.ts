@@ -11,6 +11,7 @@ import { type Statement, statement } from '../../src/db/db.ts'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.ts'
+import { addressAnswersFollower } from '../../src/entities/write/store/earlier-answers.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
@@ -512,6 +513,10 @@ async function useSegments({ id, send }: Shop) {
     await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
   }
   const linkedFromNobodyElse = { 'incoming.people.friends': { $none: { external_id: 'somebody else' } } }
+  await ok('POST', '/v1/segments', {
+    key: 'writable',
+    filter: { contactable: { consent_type_id: 1, channel: 'email' } },
+  })
   await ok('POST', '/v1/segments', { key: 'fresh', filter: { $segment: 'standing', ...linkedFromNobodyElse } })
   await followOwn()
   const before = (await ok('GET', '/v1/segments/fresh/people')).body.data.items
@@ -657,6 +662,8 @@ async function useLedger(shop: Shop) {
   const followLater = (hours: number) =>
     follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs: () => Date.now() + hours * 3_600_000 })
   await followLater(1)
+  await service.sql(`insert into followers (organization_id, name) values ($1, 'address_answers')`, [shop.id])
+  await follow(service.db, [addressAnswersFollower()])
   // There is news, and nothing to seal.
   await expectSuccess(shop.send('POST', '/v1/people', { external_id: 'unanswered' }))
   await followLater(2)
@@ -806,6 +813,10 @@ async function useErasures(shop: Shop) {
   await ok('POST', '/v1/people/contactable', { consent_type_id: 1, channel: 'email', external_ids: ['eve'] })
   expect((await send('POST', '/v1/people', { external_id: 'eve' })).body.reason).toBe('erased')
   await ok('POST', '/v1/people', { external_id: 'eve' }, { Prefer: 'erased=recreate' })
+  const refused = { external_id: 'refused', email: 'refused@example.com', email_consent: false }
+  await ok('POST', '/v1/people', refused)
+  await ok('POST', '/v1/people/refused/erase', { reason })
+  await ok('POST', '/v1/people', refused, { Prefer: 'erased=recreate' })
   // Somebody who comes back is asked for the erasures before the deletion.
   const eve = await named('eve')
   await ok('DELETE', '/v1/people/eve')
@@ -835,6 +846,8 @@ async function readConsents({ send }: Shop, person: string) {
     await expectSuccess(send('POST', `${address}/contactable`, { ...purpose, at }))
   }
   await expectSuccess(send('POST', '/v1/people/contactable', { ...purpose, external_ids: ['bob', 'gone', 'nobody'] }))
+  for (const address of ['/v1/people/bob', `/v1/people/internal/${person}`])
+    await expectSuccess(send('GET', `${address}/consents`))
 }
 
 const filters = (id: string) => [
