@@ -13,6 +13,7 @@ export { type Client, createClient, type Readiness, type SearchHitOf, type Stack
 export type {
   ConsentEndpoints,
   ConsentHistoryOptions,
+  ContactManyOptions,
   ContactOptions,
   ContactPurpose,
   ReceiptOptions,

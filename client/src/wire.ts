@@ -683,6 +683,10 @@ export type ContactDecision = {
   allowed: boolean
   /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
   reasons: ContactReason[]
+  /** Only with `links`, if the person may be written to and the purpose is not mandatory: the link that refuses it, for the headers `List-Unsubscribe` and `List-Unsubscribe-Post` (RFC 8058). */
+  one_click_url?: string
+  /** Only with `links`, if a grant waits for its confirmation and nothing else forbids a message: the link that confirms it. */
+  confirm_url?: string
   /** The number of the newest change when kith decided, or with `at` of the newest until then. */
   sequence: number
 }
@@ -695,6 +699,10 @@ export type ContactDecisions = {
     allowed: boolean
     /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
     reasons: ContactReason[]
+    /** Only with `links`, if the person may be written to and the purpose is not mandatory: the link that refuses it, for the headers `List-Unsubscribe` and `List-Unsubscribe-Post` (RFC 8058). */
+    one_click_url?: string
+    /** Only with `links`, if a grant waits for its confirmation and nothing else forbids a message: the link that confirms it. */
+    confirm_url?: string
   }[]
   /** The number of the newest change when kith decided, or with `at` of the newest until then. */
   sequence: number
@@ -799,6 +807,8 @@ export type ContactableBody = {
   consent_type_id: number
   /** A channel that the consent type is configured for. */
   channel: 'email' | 'sms'
+  /** Make the links that a message to the person carries. The token also needs the scope `people:write`, because everyone who has a link can answer for the person. */
+  links?: boolean
   /** Decide as at this time, RFC 3339. The default is now. */
   at?: string
 }
@@ -811,6 +821,8 @@ export type ContactableManyBody = {
   consent_type_id: number
   /** A channel that the consent type is configured for. */
   channel: 'email' | 'sms'
+  /** Make the links that a message to the person carries. The token also needs the scope `people:write`, because everyone who has a link can answer for the person. */
+  links?: boolean
 }
 
 /** Body of PUT /v1/schema/observed/declare. */

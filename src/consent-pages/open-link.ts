@@ -1,3 +1,12 @@
+import { readLinkKeySql } from '../consent-links/sql.ts'
+import {
+  type ConsentLink,
+  isSignedBy,
+  type LinkKey,
+  type LinkKind,
+  parseLink,
+  signLink,
+} from '../consent-links/token.ts'
 import { type Answers, answerKey } from '../consents/answers.ts'
 import { type Context, contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
@@ -10,8 +19,7 @@ import type { Channel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
 import type { Frame } from './layout.ts'
-import { readLinkedPersonSql, readLinkKeySql, readNewestTextVersionsSql, readTextsSql } from './sql.ts'
-import { type ConsentLink, isSignedBy, type LinkKey, type LinkKind, parseLink, signLink } from './token.ts'
+import { readLinkedPersonSql, readNewestTextVersionsSql, readTextsSql } from './sql.ts'
 import { words } from './words.ts'
 
 /** A version of the texts of a consent type. */

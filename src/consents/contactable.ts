@@ -1,4 +1,5 @@
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
+import type { LinkSettings } from '../consent-links/consent-links.ts'
 import type { Reading } from '../db/context.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import type { Operation } from '../organizations/logged-changes.ts'
@@ -13,6 +14,7 @@ import { createValueRefusal, Fault } from '../values/errors.ts'
 import { pastTimeOf } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
+import { prepareContactLinks } from './contact-links.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
@@ -28,28 +30,38 @@ type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & {
 }
 
 /** A person, the deletion or erasure of one, or neither, with the answer that stands. `purpose` is null except in the row of the position 1. */
-type FactsRow = { position: number; purpose: FoundPurpose | null; is_present: boolean; address: string | null } & (
+type FactsRow = { position: number; purpose: FoundPurpose | null; person_id: string | null; address: string | null } & (
   | { gone_sequence: number; gone_at: string; is_erased: boolean }
   | { gone_sequence: null; gone_at: null; is_erased: null }
 ) &
   (Omit<AnswerRow, 'person_id' | 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
 
-/** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
-export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
-  if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
+/** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404, and with `links` of 403. */
+export async function answerContactable(call: Call<ContactableBody>, config: LinkSettings): Promise<HandlerResult> {
+  const { at, links } = call.body
+  if (at !== undefined && links) throwWrong('/links', 'cannot be combined with at')
+  if (at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(at)) }
+  const addLinks = await prepareContactLinks(call, config)
   const { by, identifier } = personOf(call.params)
   const { rows, decide, sequence } = await readFacts(call, by, [identifier])
-  const { is_present, gone_sequence } = rows[0]!
-  if (!is_present && gone_sequence === null) throwNoPerson()
-  return { status: 200, data: { ...decide(rows[0]!), sequence } }
+  const { person_id, gone_sequence } = rows[0]!
+  if (person_id === null && gone_sequence === null) throwNoPerson()
+  return { status: 200, data: { ...addLinks(decide(rows[0]!), person_id), sequence } }
 }
 
-/** Answers which people may be written to. Throws a Fault of 400. */
-export async function answerContactableMany(call: Call<ContactableManyBody>): Promise<HandlerResult> {
+/** Answers which people may be written to. Throws a Fault of 400, and with `links` of 403. */
+export async function answerContactableMany(
+  call: Call<ContactableManyBody>,
+  config: LinkSettings,
+): Promise<HandlerResult> {
   const { external_ids } = call.body
+  const addLinks = await prepareContactLinks(call, config)
   const { rows, decide, sequence } = await readFacts(call, 'external_id', external_ids)
   await yieldIfDue()
-  const itemOf = (row: FactsRow, index: number) => ({ external_id: external_ids[index]!, ...decide(row) })
+  const itemOf = (row: FactsRow, index: number) => ({
+    external_id: external_ids[index]!,
+    ...addLinks(decide(row), row.person_id),
+  })
   return listResult(rows, itemOf, `"sequence":${sequence}`)
 }
 
@@ -85,8 +97,8 @@ function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpos
   return { state, mandatory, default_state }
 }
 
-function contactOf({ is_present, address, gone_sequence, gone_at, is_erased }: FactsRow): Contact | undefined {
-  if (is_present) return { address }
+function contactOf({ person_id, address, gone_sequence, gone_at, is_erased }: FactsRow): Contact | undefined {
+  if (person_id !== null) return { address }
   return gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
 }
 

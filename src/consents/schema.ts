@@ -232,13 +232,27 @@ const decision = {
     description: 'If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order.',
   }),
 }
+const links = {
+  one_click_url: Type.Optional(
+    text(
+      'Only with `links`, if the person may be written to and the purpose is not mandatory: the link that refuses it, for the headers ' +
+        '`List-Unsubscribe` and `List-Unsubscribe-Post` (RFC 8058).',
+    ),
+  ),
+  confirm_url: Type.Optional(
+    text(
+      'Only with `links`, if a grant waits for its confirmation and nothing else forbids a message: the link that confirms it.',
+    ),
+  ),
+}
+export type ContactLinks = Static<ReturnType<typeof Type.Object<typeof links>>>
 const decisionSequence = count(
   'The number of the newest change when kith decided, or with `at` of the newest until then.',
 )
 
 /** Whether one person may be written to. */
 export const contactDecision = Type.Object(
-  { ...decision, sequence: decisionSequence },
+  { ...decision, ...links, sequence: decisionSequence },
   {
     title: 'ContactDecision',
     description: 'Whether a person may be written to.',
@@ -248,7 +262,7 @@ export const contactDecision = Type.Object(
 
 /** Which people may be written to, in the order of the request. */
 export const contactDecisions = Type.Object(
-  { items: Type.Array(Type.Object({ external_id: text(), ...decision })), sequence: decisionSequence },
+  { items: Type.Array(Type.Object({ external_id: text(), ...decision, ...links })), sequence: decisionSequence },
   {
     title: 'ContactDecisions',
     description: 'Which people may be written to, in the order of the request.',
@@ -271,6 +285,12 @@ export const contactDecisions = Type.Object(
 const purpose = {
   consent_type_id: storedNumber('The purpose to write for.'),
   channel: Type.Enum(channels, { description: 'A channel that the consent type is configured for.' }),
+  links: Type.Optional(
+    flag(
+      'Make the links that a message to the person carries. The token also needs the scope `people:write`, because everyone who has ' +
+        'a link can answer for the person.',
+    ),
+  ),
 }
 
 /** Body of POST /v1/people/{external_id}/contactable. */
