@@ -113,6 +113,7 @@ export type { Endpoint, RequestOf, RequestOptions } from './src/transport.ts'
 export { ReceiptError, type VerifiedReceipt, type VerifyReceiptOptions, verifyReceipt } from './src/verify-receipt.ts'
 export {
   type ChangeIds,
+  type Confirmation,
   verifyWebhook,
   type WebhookEvent,
   type WebhookHeaders,

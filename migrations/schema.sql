@@ -791,6 +791,7 @@ create table webhooks (
   deleted_at timestamp with time zone,
   tests jsonb default '[]'::jsonb not null,
   headers jsonb default '{}'::jsonb not null,
+  links boolean default false not null,
   constraint webhooks_pkey PRIMARY KEY (organization_id, id),
   constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
   constraint webhooks_id_check CHECK ((id > 0)),
@@ -807,3 +808,4 @@ comment on column webhooks.replay_until is 'The last change of the replay.';
 comment on column webhooks.deleted_at is 'A deleted webhook keeps its row without address and secrets, so that its id stays its own.';
 comment on column webhooks.tests is 'The last test events, newest first.';
 comment on column webhooks.headers is 'Headers of each request besides those that kith sets, by name. Their values are secrets: no read shows them.';
+comment on column webhooks.links is 'Whether the event of a grant that waits for its confirmation carries the link that confirms it. Links are signed when they are sent, and are not stored.';

@@ -2734,6 +2734,8 @@ export type Webhook = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the address of the person and the `confirm_url` to send there. Needs the payload `full`. */
+  links: boolean
   /** The names of the headers of each request besides those that kith sets, in lower case. */
   headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
@@ -2777,6 +2779,8 @@ export type WebhookBody = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the address of the person and the `confirm_url` to send there. Needs the payload `full`. */
+  links?: boolean
   /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. */
   headers?: Record<string, string>
 }
@@ -2841,6 +2845,8 @@ export type WebhookPatch = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the address of the person and the `confirm_url` to send there. Needs the payload `full`. */
+  links?: boolean
   /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. A header that is not given is kept, and null removes it. Null in place of the object removes all. */
   headers?: Record<string, string | null> | null
 }
@@ -2904,6 +2910,8 @@ export type WebhookWithSecret = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the address of the person and the `confirm_url` to send there. Needs the payload `full`. */
+  links: boolean
   /** The names of the headers of each request besides those that kith sets, in lower case. */
   headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */

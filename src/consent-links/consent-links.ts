@@ -5,7 +5,7 @@ import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import { refuse } from '../values/errors.ts'
 import { insertFirstLinkKeySql, readNewestLinkKeySql } from './sql.ts'
-import { type ConsentLink, type LinkKind, signLink } from './token.ts'
+import { type ConsentLink, type LinkKind, type StoredLinkKey, signLink } from './token.ts'
 
 /** The paths of the pages. A link is one of them with a token. They are short, because a text message is. */
 export const paths: Record<LinkKind, string> = { preferences: '/p', unsubscribe: '/u', confirm: '/c' }
@@ -20,20 +20,23 @@ export const defaultLifetimes: Record<LinkKind, number> = {
 
 export type LinkSettings = Pick<Config, 'publicUrl' | 'behindProxy'>
 
+export const unknownBase =
+  'The service does not know the address at which people reach it. Set KITH_PUBLIC_URL, and start it again.'
+
 /**
  * The address that links begin with. A client chooses the header Host and could make links to elsewhere with it, so kith
  * ignores it: without KITH_PUBLIC_URL, the address is the one that the service itself has, `localUrl`, if it is on this machine only.
- * Throws a Fault of 500 if kith does not know its address.
+ * Undefined if kith does not know its address.
  */
-export function baseUrlOf(localUrl: string, { publicUrl, behindProxy }: LinkSettings): string {
+export function findBaseUrl(localUrl: string, { publicUrl, behindProxy }: LinkSettings): string | undefined {
   if (publicUrl !== undefined) return publicUrl
   const host = new URL(localUrl).hostname.replace(/^\[(.*)\]$/, '$1')
-  if (behindProxy === 0 && ipaddr.process(host).range() === 'loopback') return localUrl
-  return refuse(
-    'operation_failed',
-    'The service does not know the address at which people reach it. Set KITH_PUBLIC_URL, and start it again.',
-  )
+  return behindProxy === 0 && ipaddr.process(host).range() === 'loopback' ? localUrl : undefined
 }
+
+/** As {@link findBaseUrl}. Throws a Fault of 500 if kith does not know its address. */
+export const baseUrlOf = (localUrl: string, settings: LinkSettings): string =>
+  findBaseUrl(localUrl, settings) ?? refuse('operation_failed', unknownBase)
 
 /** Prints a link of a person as a URL. */
 export type PrintLink = (link: Omit<ConsentLink, 'organization_id'>) => string
@@ -47,14 +50,12 @@ export async function prepareLinks(reading: Reading, base: string, signal?: Sign
   return link => `${base}${paths[link.kind]}/${signLink({ organization_id, ...link }, key)}`
 }
 
-type StoredKey = { id: number; secret: Buffer }
-
 /** The key that signs new links. The first link of an organization creates it. */
-async function readOrCreateKey({ db, organization_id }: Reading, signal: Signal | undefined): Promise<StoredKey> {
-  const [key] = await db.query<StoredKey>(readNewestLinkKeySql, [organization_id], signal)
+async function readOrCreateKey({ db, organization_id }: Reading, signal: Signal | undefined): Promise<StoredLinkKey> {
+  const [key] = await db.query<StoredLinkKey>(readNewestLinkKeySql, [organization_id], signal)
   if (key) return key
   await db.query(insertFirstLinkKeySql, [organization_id, randomBytes(32)], signal)
-  const [created] = await db.query<StoredKey>(readNewestLinkKeySql, [organization_id], signal)
+  const [created] = await db.query<StoredLinkKey>(readNewestLinkKeySql, [organization_id], signal)
   return created!
 }
 

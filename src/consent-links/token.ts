@@ -8,6 +8,9 @@ export type LinkKind = keyof typeof linkKinds
 /** A key that signs the links of one organization. */
 export type LinkKey = { id: number; secret: Buffer | KeyObject }
 
+/** A key as it is stored. */
+export type StoredLinkKey = { id: number; secret: Buffer }
+
 /** The content of a link: which page of which person it opens, for which purpose and channel, and until when. */
 export type ConsentLink = {
   kind: LinkKind

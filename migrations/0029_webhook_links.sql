@@ -1,0 +1,4 @@
+-- A webhook whose events of grants that wait for their confirmation carry the links that confirm them.
+
+alter table webhooks add column links boolean not null default false;
+comment on column webhooks.links is 'Whether the event of a grant that waits for its confirmation carries the link that confirms it. Links are signed when they are sent, and are not stored.';
