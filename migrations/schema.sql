@@ -149,7 +149,7 @@ comment on column consent_history.version is 'The version of the person that the
 comment on column consent_history.source is 'Whether the write named the purpose, or had a flag of the person.';
 comment on column consent_history.at is 'When the answer was stored.';
 comment on column consent_history.collected_at is 'When the person answered, as the client says. Null: when the answer was stored.';
-comment on column consent_history.evidence is 'What the client says about the answer: the given ones of method, source, ip, user_agent, text_version and reference.';
+comment on column consent_history.evidence is 'What the client says about the answer: the given ones of method, source, ip, user_agent, text_version, reference and consent_string.';
 comment on column consent_history.superseded is 'Whether the answer was collected before the one in force at that time. Then it changed no state.';
 comment on column consent_history.pending is 'Whether the answer is a grant that waits for its confirmation.';
 comment on column consent_history.undated is 'Whether an import gave the answer without its time. Then nobody knows when it was collected, and any answer with a time replaces it.';

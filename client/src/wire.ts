@@ -432,6 +432,7 @@ export type ConsentAssignment = {
     | 'double_opt_in'
     | 'preference_page'
     | 'unsubscribe_link'
+    | 'gpc'
     | 'phone'
     | 'paper'
     | 'import'
@@ -447,6 +448,8 @@ export type ConsentAssignment = {
   text_version?: number
   /** The identifier of the answer in another system. */
   reference?: string
+  /** The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8. */
+  consent_string?: string
 }
 
 /** A page of the consent history of a person, newest first. Response of GET /v1/people/{external_id}/consents/history and GET /v1/people/internal/{uuid}/consents/history. */
@@ -767,6 +770,7 @@ export type ContactReason =
         | 'double_opt_in'
         | 'preference_page'
         | 'unsubscribe_link'
+        | 'gpc'
         | 'phone'
         | 'paper'
         | 'import'
@@ -785,6 +789,8 @@ export type ContactReason =
       text_sha256: string | null
       /** The identifier of the answer in another system. */
       reference: string | null
+      /** The consent string of a consent management platform, as it was sent. */
+      consent_string: string | null
       /** The subject of the token that wrote. */
       actor: string
       /** The request that wrote. */
@@ -1016,6 +1022,7 @@ export type DossierLine =
         | 'double_opt_in'
         | 'preference_page'
         | 'unsubscribe_link'
+        | 'gpc'
         | 'phone'
         | 'paper'
         | 'import'
@@ -1056,6 +1063,7 @@ export type DossierLine =
         | 'double_opt_in'
         | 'preference_page'
         | 'unsubscribe_link'
+        | 'gpc'
         | 'phone'
         | 'paper'
         | 'import'
@@ -1074,6 +1082,8 @@ export type DossierLine =
       text_sha256: string | null
       /** The identifier of the answer in another system. */
       reference: string | null
+      /** The consent string of a consent management platform, as it was sent. */
+      consent_string: string | null
       /** The subject of the token that wrote. */
       actor: string
       /** The request that wrote. */
@@ -1277,6 +1287,7 @@ export type EffectiveConsent = {
     | 'double_opt_in'
     | 'preference_page'
     | 'unsubscribe_link'
+    | 'gpc'
     | 'phone'
     | 'paper'
     | 'import'
@@ -1476,6 +1487,7 @@ export type LedgerEntry = {
   ip?: string
   user_agent?: string
   reference?: string
+  consent_string?: string
   actor?: string
   request_id?: string
 }
@@ -2151,6 +2163,7 @@ export type RecordedAnswer = {
     | 'double_opt_in'
     | 'preference_page'
     | 'unsubscribe_link'
+    | 'gpc'
     | 'phone'
     | 'paper'
     | 'import'
@@ -2169,6 +2182,8 @@ export type RecordedAnswer = {
   text_sha256: string | null
   /** The identifier of the answer in another system. */
   reference: string | null
+  /** The consent string of a consent management platform, as it was sent. */
+  consent_string: string | null
   /** The subject of the token that wrote. */
   actor: string
   /** The request that wrote. */

@@ -45,6 +45,14 @@ export const evidenceFields = {
   reference: Type.Optional(
     Type.String({ minLength: 1, maxLength: 255, description: 'The identifier of the answer in another system.' }),
   ),
+  consent_string: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 8_192,
+      description:
+        'The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8.',
+    }),
+  ),
 }
 
 /** The effective state of one purpose on one channel, answered or not. */
@@ -90,6 +98,7 @@ export const recordedAnswer = Type.Object(
     text_version: nullable(textVersion),
     text_sha256: nullable(text('The SHA-256 of that text in UTF-8, in hexadecimal.')),
     reference: nullable(text('The identifier of the answer in another system.')),
+    consent_string: nullable(text('The consent string of a consent management platform, as it was sent.')),
     actor: text('The subject of the token that wrote.'),
     request_id: text('The request that wrote.'),
     undated: ifTrue('An import gave the answer without its time, so nobody knows when it was collected.'),
@@ -125,6 +134,7 @@ const exampleAnswer = {
   text_version: 1,
   text_sha256: '3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7',
   reference: null,
+  consent_string: null,
   actor: 'website',
   request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
 }
