@@ -57,6 +57,13 @@ describe('kith webhooks', () => {
     expect((await webhooks('headers', '1')).code).toBe(2)
   })
 
+  it('links lets the events of a webhook carry links, and ends that', async () => {
+    expect(await webhooks('links', '1', 'on')).toMatchObject({ code: 0 })
+    expect((await organization.client.webhooks.get(1)).links).toBe(true)
+    expect(JSON.parse((await webhooks('links', '1', 'off', '--json')).stdout)).toEqual({ links: false })
+    expect((await webhooks('links', '1', 'maybe')).code).toBe(2)
+  })
+
   it('list names a webhook that fails and one that kith has disabled', async () => {
     receiver.answer = response => response.writeHead(500).end()
     await organization.client.people.create({ external_id: 'ada' })

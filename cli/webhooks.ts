@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers'
-import { type Command, Option } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import type { Webhook, WebhookDelivery } from '../client/index.ts'
 import { givenOf, newCommand, newPlainCommand, printResult, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
@@ -14,15 +14,17 @@ type DeliveriesOptions = ListOptions & {
   limit?: number
 }
 type HeadersOptions = ConnectionOptions & { set?: string; remove?: string; json?: true }
+type LinksOptions = ConnectionOptions & { json?: true }
 type ReplayOptions = ConnectionOptions & { after: number; until?: number; json?: true }
 
 export function webhooksCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Lists webhooks and their deliveries, sends changes again, and sets headers.'
+  const description = 'Lists webhooks and their deliveries, sends changes again, and sets headers and links.'
   return newPlainCommand('webhooks', description, ['webhooks list', 'webhooks deliveries 1 --status failed'])
     .addCommand(listCommand(environment))
     .addCommand(deliveriesCommand(environment))
     .addCommand(replayCommand(environment))
     .addCommand(headersCommand(environment))
+    .addCommand(linksCommand(environment))
 }
 
 const readScope = { scope: 'webhooks:read' }
@@ -127,5 +129,20 @@ function headersCommand(environment: NodeJS.ProcessEnv): Command {
     const { headers } = await client.webhooks.update(id, { headers: { [name]: value } })
     const named = headers.length === 0 ? 'no headers of its own' : `the headers ${headers.join(', ')}`
     printResult(options, { value: { headers }, messages: [`The webhook has ${named}.`] })
+  })
+}
+
+function linksCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Lets the events of a webhook carry the link that confirms a grant, and the address to send it to, or ends that. The token also needs ' +
+    'people:write.'
+  const command = newCommand('links', description, ['webhooks links 1 on', 'webhooks links 1 off'])
+    .argument('<id>', 'The id, as shown by webhooks list.', wholeNumber())
+    .addArgument(new Argument('<state>', 'Whether they carry links.').choices(['on', 'off']))
+  return addConnectionOptions(command).action(async (id: number, state: 'on' | 'off', options: LinksOptions) => {
+    const { client } = await connect(environment, options, { scope: 'webhooks:write people:write people:read' })
+    const { links } = await client.webhooks.update(id, { links: state === 'on' })
+    const messages = [links ? 'The webhook sends confirmation links.' : 'The webhook sends no links.']
+    printResult(options, { value: { links }, messages })
   })
 }

@@ -13,6 +13,7 @@ export { type Client, createClient, type Readiness, type SearchHitOf, type Stack
 export type {
   ConsentEndpoints,
   ConsentHistoryOptions,
+  ContactManyOptions,
   ContactOptions,
   ContactPurpose,
   ReceiptOptions,
@@ -113,6 +114,7 @@ export type { Endpoint, RequestOf, RequestOptions } from './src/transport.ts'
 export { ReceiptError, type VerifiedReceipt, type VerifyReceiptOptions, verifyReceipt } from './src/verify-receipt.ts'
 export {
   type ChangeIds,
+  type Confirmation,
   verifyWebhook,
   type WebhookEvent,
   type WebhookHeaders,

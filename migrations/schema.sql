@@ -175,7 +175,7 @@ comment on column consent_history.version is 'The version of the person that the
 comment on column consent_history.source is 'Whether the write named the purpose, or had a flag of the person.';
 comment on column consent_history.at is 'When the answer was stored.';
 comment on column consent_history.collected_at is 'When the person answered, as the client says. Null: when the answer was stored.';
-comment on column consent_history.evidence is 'What the client says about the answer: the given ones of method, source, ip, user_agent, text_version and reference.';
+comment on column consent_history.evidence is 'What the client says about the answer: the given ones of method, source, ip, user_agent, text_version, reference and consent_string.';
 comment on column consent_history.superseded is 'Whether the answer was collected before the one in force at that time. Then it changed no state.';
 comment on column consent_history.pending is 'Whether the answer is a grant that waits for its confirmation.';
 comment on column consent_history.undated is 'Whether an import gave the answer without its time. Then nobody knows when it was collected, and any answer with a time replaces it.';
@@ -868,6 +868,7 @@ create table webhooks (
   deleted_at timestamp with time zone,
   tests jsonb default '[]'::jsonb not null,
   headers jsonb default '{}'::jsonb not null,
+  links boolean default false not null,
   constraint webhooks_pkey PRIMARY KEY (organization_id, id),
   constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
   constraint webhooks_id_check CHECK ((id > 0)),
@@ -884,3 +885,4 @@ comment on column webhooks.replay_until is 'The last change of the replay.';
 comment on column webhooks.deleted_at is 'A deleted webhook keeps its row without address and secrets, so that its id stays its own.';
 comment on column webhooks.tests is 'The last test events, newest first.';
 comment on column webhooks.headers is 'Headers of each request besides those that kith sets, by name. Their values are secrets: no read shows them.';
+comment on column webhooks.links is 'Whether the event of a grant that waits for its confirmation carries the link that confirms it. Links are signed when they are sent, and are not stored.';

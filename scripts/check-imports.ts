@@ -11,7 +11,7 @@ const columns = [
   ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions'],
   ['changes'],
   ['organizations'],
-  ['followers', 'idempotency'],
+  ['followers', 'idempotency', 'consent-links'],
 ]
 
 /** The technical modules, which own no noun, and the modules that each may import. */

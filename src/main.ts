@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { loadKeys, loadOrCreateKeys } from './auth/keys/keys.ts'
+import { findBaseUrl } from './consent-links/consent-links.ts'
 import { type Database, openDatabase } from './db/db.ts'
 import { findPending } from './db/distribution.ts'
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts'
@@ -48,8 +49,8 @@ import { segmentFollower } from './segments/segment-follower.ts'
 import { deleteExpired } from './sessions/sessions.ts'
 import { createStartLink } from './sessions/sign-in-link.ts'
 import { createResolve, parseRanges } from './webhooks/addresses.ts'
-import { webhookFollower } from './webhooks/deliver.ts'
-import { createSender, type Sender } from './webhooks/send.ts'
+import { type DeliveryOptions, webhookFollower } from './webhooks/deliver.ts'
+import { createSender } from './webhooks/send.ts'
 import { forgetDeliveries, readWebhookStates } from './webhooks/webhooks.ts'
 
 /** The maximum time from SIGTERM to the exit. A worker must end a moment before the process that waits for it. */
@@ -193,7 +194,9 @@ async function start(starting: StartContext): Promise<Started> {
   const { reads, reader, stop } = await startReads({ db, config, readerObserver, statementTimeoutMs, logger })
   closing.push(stop)
   const sender = createSender({ allowed: parseRanges(config.webhookAllow), resolve: createResolve() })
-  const followers = followersOf(config, sender, logger)
+  let address: string | undefined
+  const linkBase = () => (address === undefined ? undefined : findBaseUrl(address, config))
+  const followers = followersOf(config, { sender, linkBase }, logger)
   instruments.watch({
     db,
     reader,
@@ -211,7 +214,7 @@ async function start(starting: StartContext): Promise<Started> {
   const rateLimiter = await startRateLimiter(config, db, logger)
   const app = createApp({ db, reads, config, authenticator, logger, drain, instruments, rateLimiter })
   tlsReload?.apply(app.server as Server)
-  const address = await listen(app, config)
+  address = await listen(app, config)
   const collecting = repeat(collectWhenIdle(), collectIntervalMs, error =>
     reportTask(logger, { task: 'collect' }, error),
   )
@@ -354,13 +357,13 @@ function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logge
 /** The followers of the change log. */
 function followersOf(
   { ledgerOrigin, logRetentionDays, segmentClockMs }: Config,
-  sender: Sender,
+  sending: Pick<DeliveryOptions, 'sender' | 'linkBase'>,
   logger: Logger,
 ): Follower[] {
   const onDisabled = (webhook: object) =>
     logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
   return [
-    webhookFollower({ sender, onDisabled }),
+    webhookFollower({ ...sending, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),
     segmentFollower({ clockMs: segmentClockMs }),

@@ -135,6 +135,7 @@ export const evidenceColumns: [key: string, type: CellType][] = [
   ['ip', 'text'],
   ['user_agent', 'text'],
   ['reference', 'text'],
+  ['consent_string', 'text'],
 ]
 
 /** All fields by the column names that they can have. A declared attribute can also have its bare key as column name. */

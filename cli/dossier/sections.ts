@@ -114,7 +114,19 @@ export const sections: readonly Section[] = [
     none: 'No answer is recorded.',
     part: cards,
     print: ({ consent_type_name, channel, state, pending, superseded, at, collected_at, ...rest }) => {
-      const { method, source, ip, user_agent, text_version, reference, actor, receipt, person_id, sequence } = rest
+      const {
+        method,
+        source,
+        ip,
+        user_agent,
+        text_version,
+        reference,
+        consent_string,
+        actor,
+        receipt,
+        person_id,
+        sequence,
+      } = rest
       const evidence = {
         method: method?.replaceAll('_', ' '),
         source,
@@ -122,6 +134,7 @@ export const sections: readonly Section[] = [
         browser: user_agent,
         version_of_the_text: text_version,
         reference,
+        consent_string,
       }
       const record = {
         recorded_at: at,

@@ -24,8 +24,14 @@ export type ContactPurpose = Pick<ContactableBody, 'consent_type_id' | 'channel'
  */
 export type ConsentHistoryOptions = Partial<ContactPurpose> & PageOptions & CallOptions
 
+/**
+ * The options of decisions. `links` makes the links that a message carries, and takes the scope `people:write` too: `one_click_url` of
+ * those who may be written to, for the headers of RFC 8058, and `confirm_url` of those whose grant waits for its confirmation.
+ */
+export type ContactManyOptions = CallOptions & { links?: boolean }
+
 /** The options of a decision about one person: `at`, a time of RFC 3339 with its offset or a Date, asks for the decision of then. */
-export type ContactOptions = CallOptions & { at?: string | Date }
+export type ContactOptions = ContactManyOptions & { at?: string | Date }
 
 /** The options of a receipt: `sequence`, the number of a change, selects an older answer than the one that stands. */
 export type ReceiptOptions = { sequence?: number } & CallOptions
@@ -87,10 +93,10 @@ export class ConsentEndpoints {
   contactable(
     address: EntityAddress,
     { consent_type_id, channel }: ContactPurpose,
-    { at: moment, ...options }: ContactOptions = {},
+    { at: moment, links, ...options }: ContactOptions = {},
   ): Call<ContactDecision> {
     const { at, params } = addressOf(address)
-    const body = { consent_type_id, channel, at: moment }
+    const body = { consent_type_id, channel, links, at: moment }
     return this.#send(`POST /v1/people${at}/contactable`, { params, body }, options)
   }
 
@@ -102,14 +108,17 @@ export class ConsentEndpoints {
    * const names = ['ada', 'grace', 'nobody']
    * const { items } = await client.consents.contactableMany(names, { consent_type_id: 1, channel: 'email' })
    * console.log(items.filter(item => item.allowed).map(item => item.external_id).join()) // grace
+   * const linked = await client.consents.contactableMany(names, { consent_type_id: 1, channel: 'email' }, { links: true })
+   * console.log(linked.items.map(item => typeof item.one_click_url).join()) // undefined,string,undefined
    * ```
    */
   contactableMany(
     external_ids: readonly string[],
     { consent_type_id, channel }: ContactPurpose,
-    options?: CallOptions,
+    { links, ...options }: ContactManyOptions = {},
   ): Call<ContactDecisions> {
-    return this.#send('POST /v1/people/contactable', { body: { external_ids, consent_type_id, channel } }, options)
+    const body = { external_ids, consent_type_id, channel, links }
+    return this.#send('POST /v1/people/contactable', { body }, options)
   }
 
   /**

@@ -6,8 +6,12 @@ export type ChangeIds = Pick<Change, 'sequence' | 'at' | 'subject' | 'id' | 'sta
 /** The members of a change that its subject decides. Definitions have numbers. */
 type OfSubject<Subject> = { subject: Subject; id: Subject extends 'person' | 'record' ? string : number }
 
+/** A grant that waits for its confirmation: the address of the person, and the link to send there. */
+export type Confirmation = { consent_type_id: number; channel: 'email' | 'sms'; address: string; confirm_url: string }
+
 /**
- * The body of a webhook's request. `Payload` is the payload of the webhook. Its `type` tells the subject of the change in `data`:
+ * The body of a webhook's request. A webhook with `links` sends `confirmations` in the event of grants that wait for theirs.
+ * `Payload` is the payload of the webhook. Its `type` tells the subject of the change in `data`:
  * `person.updated` has a person's.
  */
 export type WebhookEvent<Payload extends Webhook['payload'] = 'full'> =
@@ -16,6 +20,7 @@ export type WebhookEvent<Payload extends Webhook['payload'] = 'full'> =
         type: `${Subject}.${WebhookEventKind}`
         timestamp: string
         data: (Payload extends 'ids' ? ChangeIds : Change) & OfSubject<Subject>
+        confirmations?: Confirmation[]
       }
     }[Change['subject']]
   | { type: 'webhook.test'; timestamp: string; data: { webhook_id: number } }

@@ -61,6 +61,7 @@ export const answerMethods = [
   'double_opt_in',
   'preference_page',
   'unsubscribe_link',
+  'gpc',
   'phone',
   'paper',
   'import',

@@ -447,6 +447,7 @@ export type ConsentAssignment = {
     | 'double_opt_in'
     | 'preference_page'
     | 'unsubscribe_link'
+    | 'gpc'
     | 'phone'
     | 'paper'
     | 'import'
@@ -462,6 +463,8 @@ export type ConsentAssignment = {
   text_version?: number
   /** The identifier of the answer in another system. */
   reference?: string
+  /** The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8. */
+  consent_string?: string
 }
 
 /** A page of the consent history of a person, newest first. Response of GET /v1/people/{external_id}/consents/history and GET /v1/people/internal/{uuid}/consents/history. */
@@ -736,6 +739,10 @@ export type ContactDecision = {
   allowed: boolean
   /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
   reasons: ContactReason[]
+  /** Only with `links`, if the person may be written to and the purpose is not mandatory: the link that refuses it, for the headers `List-Unsubscribe` and `List-Unsubscribe-Post` (RFC 8058). */
+  one_click_url?: string
+  /** Only with `links`, if a grant waits for its confirmation and nothing else forbids a message: the link that confirms it. */
+  confirm_url?: string
   /** The number of the newest change when kith decided, or with `at` of the newest until then. */
   sequence: number
 }
@@ -748,6 +755,10 @@ export type ContactDecisions = {
     allowed: boolean
     /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
     reasons: ContactReason[]
+    /** Only with `links`, if the person may be written to and the purpose is not mandatory: the link that refuses it, for the headers `List-Unsubscribe` and `List-Unsubscribe-Post` (RFC 8058). */
+    one_click_url?: string
+    /** Only with `links`, if a grant waits for its confirmation and nothing else forbids a message: the link that confirms it. */
+    confirm_url?: string
   }[]
   /** The number of the newest change when kith decided, or with `at` of the newest until then. */
   sequence: number
@@ -824,6 +835,7 @@ export type ContactReason =
         | 'double_opt_in'
         | 'preference_page'
         | 'unsubscribe_link'
+        | 'gpc'
         | 'phone'
         | 'paper'
         | 'import'
@@ -842,6 +854,8 @@ export type ContactReason =
       text_sha256: string | null
       /** The identifier of the answer in another system. */
       reference: string | null
+      /** The consent string of a consent management platform, as it was sent. */
+      consent_string: string | null
       /** The subject of the token that wrote. */
       actor: string
       /** The request that wrote. */
@@ -876,6 +890,8 @@ export type ContactableBody = {
   consent_type_id: number
   /** A channel that the consent type is configured for. */
   channel: 'email' | 'sms'
+  /** Make the links that a message to the person carries. The token also needs the scope `people:write`, because everyone who has a link can answer for the person. */
+  links?: boolean
   /** Decide as at this time, RFC 3339. The default is now. */
   at?: string
 }
@@ -888,6 +904,8 @@ export type ContactableManyBody = {
   consent_type_id: number
   /** A channel that the consent type is configured for. */
   channel: 'email' | 'sms'
+  /** Make the links that a message to the person carries. The token also needs the scope `people:write`, because everyone who has a link can answer for the person. */
+  links?: boolean
 }
 
 /** Body of PUT /v1/schema/observed/declare. */
@@ -1142,6 +1160,7 @@ export type DossierLine =
         | 'double_opt_in'
         | 'preference_page'
         | 'unsubscribe_link'
+        | 'gpc'
         | 'phone'
         | 'paper'
         | 'import'
@@ -1182,6 +1201,7 @@ export type DossierLine =
         | 'double_opt_in'
         | 'preference_page'
         | 'unsubscribe_link'
+        | 'gpc'
         | 'phone'
         | 'paper'
         | 'import'
@@ -1200,6 +1220,8 @@ export type DossierLine =
       text_sha256: string | null
       /** The identifier of the answer in another system. */
       reference: string | null
+      /** The consent string of a consent management platform, as it was sent. */
+      consent_string: string | null
       /** The subject of the token that wrote. */
       actor: string
       /** The request that wrote. */
@@ -1416,6 +1438,7 @@ export type EffectiveConsent = {
     | 'double_opt_in'
     | 'preference_page'
     | 'unsubscribe_link'
+    | 'gpc'
     | 'phone'
     | 'paper'
     | 'import'
@@ -1615,6 +1638,7 @@ export type LedgerEntry = {
   ip?: string
   user_agent?: string
   reference?: string
+  consent_string?: string
   actor?: string
   request_id?: string
 }
@@ -2296,6 +2320,7 @@ export type RecordedAnswer = {
     | 'double_opt_in'
     | 'preference_page'
     | 'unsubscribe_link'
+    | 'gpc'
     | 'phone'
     | 'paper'
     | 'import'
@@ -2314,6 +2339,8 @@ export type RecordedAnswer = {
   text_sha256: string | null
   /** The identifier of the answer in another system. */
   reference: string | null
+  /** The consent string of a consent management platform, as it was sent. */
+  consent_string: string | null
   /** The subject of the token that wrote. */
   actor: string
   /** The request that wrote. */
@@ -2917,6 +2944,8 @@ export type Webhook = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the address of the person and the `confirm_url` to send there. Needs the payload `full`. */
+  links: boolean
   /** The names of the headers of each request besides those that kith sets, in lower case. */
   headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
@@ -2960,6 +2989,8 @@ export type WebhookBody = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the address of the person and the `confirm_url` to send there. Needs the payload `full`. */
+  links?: boolean
   /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. */
   headers?: Record<string, string>
 }
@@ -3024,6 +3055,8 @@ export type WebhookPatch = {
   payload?: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active?: boolean
+  /** Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the address of the person and the `confirm_url` to send there. Needs the payload `full`. */
+  links?: boolean
   /** Headers of each request, by name, at most 5: what a receiver or its gateway asks for, such as `Authorization`. Not those that kith sets or that frame a message. No read shows their values. A header that is not given is kept, and null removes it. Null in place of the object removes all. */
   headers?: Record<string, string | null> | null
 }
@@ -3087,6 +3120,8 @@ export type WebhookWithSecret = {
   payload: 'full' | 'ids'
   /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
   active: boolean
+  /** Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the address of the person and the `confirm_url` to send there. Needs the payload `full`. */
+  links: boolean
   /** The names of the headers of each request besides those that kith sets, in lower case. */
   headers: string[]
   /** Why kith has made the webhook inactive. `active: true` activates it again. */

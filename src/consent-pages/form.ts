@@ -1,9 +1,9 @@
+import { sealForm, unsealForm } from '../consent-links/token.ts'
 import type { PageCall } from '../route/page.ts'
 import type { Channel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { type Html, html } from './html.ts'
 import type { ChoiceWithText, OpenLink } from './open-link.ts'
-import { sealForm, unsealForm } from './token.ts'
 
 /** A choice as a page showed it. */
 export type ShownChoice = {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { useLinks } from '../../test/support/links.ts'
 import { linksOf, requestPage } from '../../test/support/pages.ts'
 import { type Organization, startService } from '../../test/support/service.ts'
-import { type ConsentLink, type LinkKey, parseLink, signLink } from './token.ts'
+import { type ConsentLink, type LinkKey, parseLink, signLink } from '../consent-links/token.ts'
 
 const { service, organization, createOrganization, createPerson, grant, headOf, links, tokenOf } = useLinks()
 

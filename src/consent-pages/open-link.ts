@@ -1,3 +1,13 @@
+import { readLinkKeySql } from '../consent-links/sql.ts'
+import {
+  type ConsentLink,
+  isSignedBy,
+  type LinkKey,
+  type LinkKind,
+  parseLink,
+  type StoredLinkKey,
+  signLink,
+} from '../consent-links/token.ts'
 import { type Answers, answerKey } from '../consents/answers.ts'
 import { type Context, contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
@@ -10,8 +20,7 @@ import type { Channel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
 import type { Frame } from './layout.ts'
-import { readLinkedPersonSql, readLinkKeySql, readNewestTextVersionsSql, readTextsSql } from './sql.ts'
-import { type ConsentLink, isSignedBy, type LinkKey, type LinkKind, parseLink, signLink } from './token.ts'
+import { readLinkedPersonSql, readNewestTextVersionsSql, readTextsSql } from './sql.ts'
 import { words } from './words.ts'
 
 /** A version of the texts of a consent type. */
@@ -65,7 +74,7 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   if (link?.kind !== kind) return throwInvalid()
   const { organization_id, keyId, person_id } = link
   // Until the signature is verified, the token may name any organization, so it must not use the share of one.
-  const [key] = await db.query<LinkKey>(readLinkKeySql, [organization_id, keyId], signal)
+  const [key] = await db.query<StoredLinkKey>(readLinkKeySql, [organization_id, keyId], signal)
   if (!key || !isSignedBy(token, key)) return throwInvalid()
   if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
   const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)

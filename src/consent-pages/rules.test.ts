@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { html } from './html.ts'
-import { choosePageLanguage, chooseText } from './languages.ts'
-import { contrastOf, textColorOn } from './layout.ts'
 import {
   type ConsentLink,
   isSignedBy,
@@ -13,7 +10,10 @@ import {
   sealForm,
   signLink,
   unsealForm,
-} from './token.ts'
+} from '../consent-links/token.ts'
+import { html } from './html.ts'
+import { choosePageLanguage, chooseText } from './languages.ts'
+import { contrastOf, textColorOn } from './layout.ts'
 import { words } from './words.ts'
 
 const kinds = Object.keys(linkKinds) as LinkKind[]

@@ -3,12 +3,6 @@ import { channels } from '../values/channels.ts'
 import { number, Type } from '../values/json-schema.ts'
 
 const daySeconds = 86_400
-/** How long a link is valid if the request does not say so, in seconds. */
-export const defaultLifetimes = {
-  preferences: 365 * daySeconds,
-  unsubscribe: 365 * daySeconds,
-  confirm: 7 * daySeconds,
-}
 const lifetime = { minimum: 60, maximum: 5 * 366 * daySeconds }
 
 /** Body of POST /v1/people/{external_id}/consent-links. */

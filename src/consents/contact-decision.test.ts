@@ -23,6 +23,7 @@ const answer = (state: boolean, pending = false): RecordedAnswer => ({
   text_version: null,
   text_sha256: null,
   reference: null,
+  consent_string: null,
   actor: 'tests',
   request_id: 'r',
 })

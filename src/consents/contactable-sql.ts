@@ -40,7 +40,7 @@ const facts = (identifier: { column: string; type: string; further: string; gone
          ))
        from change_heads h left join consent_types t on t.organization_id = $1 and t.id = $3 where h.organization_id = $1
      ) end as purpose,
-     e.id is not null as is_present, e.address, b.suppression, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
+     e.id as person_id, e.address, b.suppression, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
      nullif(a.person_id, e.id) as merged_person_id,
      a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence},
      w.state as address_state, ${exactTimeText("nullif(w.answered_at, '-infinity')")} as address_answered_at,

@@ -1,4 +1,5 @@
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
+import type { LinkSettings } from '../consent-links/consent-links.ts'
 import type { Reading } from '../db/context.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import type { Operation } from '../organizations/logged-changes.ts'
@@ -19,6 +20,7 @@ import {
   decideContact,
   type SuppressedBy,
 } from './contact-decision.ts'
+import { prepareContactLinks } from './contact-links.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
@@ -37,7 +39,7 @@ type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & {
 type FactsRow = {
   position: number
   purpose: FoundPurpose | null
-  is_present: boolean
+  person_id: string | null
   address: string | null
   suppression: SuppressedBy | null
 } & (
@@ -50,22 +52,32 @@ type FactsRow = {
     address_person_id: string | null
   }
 
-/** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
-export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
-  if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
+/** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404, and with `links` of 403. */
+export async function answerContactable(call: Call<ContactableBody>, config: LinkSettings): Promise<HandlerResult> {
+  const { at, links } = call.body
+  if (at !== undefined && links) throwWrong('/links', 'cannot be combined with at')
+  if (at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(at)) }
+  const addLinks = await prepareContactLinks(call, config)
   const { by, identifier } = personOf(call.params)
   const { rows, decide, sequence } = await readFacts(call, by, [identifier])
-  const { is_present, gone_sequence } = rows[0]!
-  if (!is_present && gone_sequence === null) throwNoPerson()
-  return { status: 200, data: { ...decide(rows[0]!), sequence } }
+  const { person_id, gone_sequence } = rows[0]!
+  if (person_id === null && gone_sequence === null) throwNoPerson()
+  return { status: 200, data: { ...addLinks(decide(rows[0]!), person_id), sequence } }
 }
 
-/** Answers which people may be written to. Throws a Fault of 400. */
-export async function answerContactableMany(call: Call<ContactableManyBody>): Promise<HandlerResult> {
+/** Answers which people may be written to. Throws a Fault of 400, and with `links` of 403. */
+export async function answerContactableMany(
+  call: Call<ContactableManyBody>,
+  config: LinkSettings,
+): Promise<HandlerResult> {
   const { external_ids } = call.body
+  const addLinks = await prepareContactLinks(call, config)
   const { rows, decide, sequence } = await readFacts(call, 'external_id', external_ids)
   await yieldIfDue()
-  const itemOf = (row: FactsRow, index: number) => ({ external_id: external_ids[index]!, ...decide(row) })
+  const itemOf = (row: FactsRow, index: number) => ({
+    external_id: external_ids[index]!,
+    ...addLinks(decide(row), row.person_id),
+  })
   return listResult(rows, itemOf, `"sequence":${sequence}`)
 }
 
@@ -103,14 +115,14 @@ function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpos
 }
 
 function contactOf({
-  is_present,
+  person_id,
   address,
   suppression,
   gone_sequence,
   gone_at,
   is_erased,
 }: FactsRow): Contact | undefined {
-  if (is_present) return { address, suppression: suppression ?? undefined }
+  if (person_id !== null) return { address, suppression: suppression ?? undefined }
   return gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
 }
 

@@ -1,3 +1,4 @@
+import type { LinkSettings } from '../consent-links/consent-links.ts'
 import type { Call } from '../route/call.ts'
 import { type PersonAddress, personAddresses } from '../route/person-addresses.ts'
 import type { Route } from '../route/route.ts'
@@ -20,7 +21,7 @@ import {
 const shared = { tag: 'People', scope: 'consents:read' } as const
 
 /** The endpoints that read the consents of people. */
-export function consentEndpoints(): Route[] {
+export function consentEndpoints(config: LinkSettings): Route[] {
   return [
     {
       ...shared,
@@ -28,16 +29,18 @@ export function consentEndpoints(): Route[] {
       path: '/v1/people/contactable',
       operationId: 'decideContacts',
       summary: 'Tell which people may be written to',
-      description: 'Decides about up to 1,000 people from one snapshot. The items have the order of the request.',
+      description:
+        'Decides about up to 1,000 people from one snapshot. The items have the order of the request. With `links`, each has the link that ' +
+        'a message to the person carries.',
       body: contactableManyBody,
       answer: contactDecisions,
-      handle: call => answerContactableMany(call as Call<ContactableManyBody>),
+      handle: call => answerContactableMany(call as Call<ContactableManyBody>, config),
     },
-    ...personAddresses.flatMap(endpointsAt),
+    ...personAddresses.flatMap(address => endpointsAt(address, config)),
   ]
 }
 
-function endpointsAt({ path, params, suffix, by }: PersonAddress): Route[] {
+function endpointsAt({ path, params, suffix, by }: PersonAddress, config: LinkSettings): Route[] {
   return [
     {
       ...shared,
@@ -78,7 +81,7 @@ function endpointsAt({ path, params, suffix, by }: PersonAddress): Route[] {
         'the rule `address_answer`: the answers of addresses have no past.',
       body: contactableBody,
       answer: contactDecision,
-      handle: call => answerContactable(call as Call<ContactableBody>),
+      handle: call => answerContactable(call as Call<ContactableBody>, config),
     },
   ]
 }

@@ -6,6 +6,7 @@ export const methods = [
   'double_opt_in',
   'preference_page',
   'unsubscribe_link',
+  'gpc',
   'phone',
   'paper',
   'import',
@@ -22,10 +23,11 @@ export type Evidence = {
   user_agent?: string
   text_version?: number
   reference?: string
+  consent_string?: string
 }
 
-/** The maximum size of `source` and `user_agent`, in bytes of UTF-8. */
-const maxTextBytes = 2_048
+/** The maximum sizes of texts, in bytes of UTF-8. */
+const maxTextBytes = { source: 2_048, user_agent: 2_048, consent_string: 8_192 } as const
 
 const members = [
   'method',
@@ -34,6 +36,7 @@ const members = [
   'user_agent',
   'text_version',
   'reference',
+  'consent_string',
 ] as const satisfies (keyof Evidence)[]
 
 /** The given members of the evidence, with the address in its normal form. Null if none is given. */
@@ -65,6 +68,7 @@ export function evidenceFault(
           ? 'the consent type has no texts: add the text first'
           : `is not a text of the consent type: its versions are 1 to ${textVersions}`,
     }
-  const field = (['source', 'user_agent'] as const).find(name => Buffer.byteLength(entry[name] ?? '') > maxTextBytes)
-  return field && { field, message: `must be at most ${maxTextBytes} bytes in UTF-8` }
+  const texts = Object.keys(maxTextBytes) as (keyof typeof maxTextBytes)[]
+  const field = texts.find(name => Buffer.byteLength(entry[name] ?? '') > maxTextBytes[name])
+  return field && { field, message: `must be at most ${maxTextBytes[field]} bytes in UTF-8` }
 }

@@ -41,6 +41,7 @@ const noEvidence = {
   text_version: null,
   text_sha256: null,
   reference: null,
+  consent_string: null,
 }
 
 describe('the consent history of a person', () => {

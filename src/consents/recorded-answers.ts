@@ -12,7 +12,7 @@ export type AnswerRow = Omit<RecordedAnswer, keyof Evidence | 'undated' | 'merge
 
 /** The answer of a row, which may have other columns. */
 export function recordedAnswer(row: Omit<AnswerRow, 'person_id'>): RecordedAnswer {
-  const { method, source, ip, user_agent, text_version, reference } = row.evidence ?? {}
+  const { method, source, ip, user_agent, text_version, reference, consent_string } = row.evidence ?? {}
   return {
     sequence: row.sequence,
     version: row.version,
@@ -31,6 +31,7 @@ export function recordedAnswer(row: Omit<AnswerRow, 'person_id'>): RecordedAnswe
     text_version: text_version ?? null,
     text_sha256: row.text_sha256,
     reference: reference ?? null,
+    consent_string: consent_string ?? null,
     actor: row.actor,
     request_id: row.request_id,
     ...(row.undated && { undated: true as const }),

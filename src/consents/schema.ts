@@ -46,6 +46,14 @@ export const evidenceFields = {
   reference: Type.Optional(
     Type.String({ minLength: 1, maxLength: 255, description: 'The identifier of the answer in another system.' }),
   ),
+  consent_string: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 8_192,
+      description:
+        'The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8.',
+    }),
+  ),
 }
 
 /** The effective state of one purpose on one channel, answered or not. */
@@ -127,6 +135,7 @@ export const recordedAnswer = Type.Object(
     text_version: nullable(textVersion),
     text_sha256: nullable(text('The SHA-256 of that text in UTF-8, in hexadecimal.')),
     reference: nullable(text('The identifier of the answer in another system.')),
+    consent_string: nullable(text('The consent string of a consent management platform, as it was sent.')),
     actor: text('The subject of the token that wrote.'),
     request_id: text('The request that wrote.'),
     undated: ifTrue('An import gave the answer without its time, so nobody knows when it was collected.'),
@@ -162,6 +171,7 @@ const exampleAnswer = {
   text_version: 1,
   text_sha256: '3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7',
   reference: null,
+  consent_string: null,
   actor: 'website',
   request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
 }
@@ -292,13 +302,27 @@ const decision = {
     description: 'If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order.',
   }),
 }
+const links = {
+  one_click_url: Type.Optional(
+    text(
+      'Only with `links`, if the person may be written to and the purpose is not mandatory: the link that refuses it, for the headers ' +
+        '`List-Unsubscribe` and `List-Unsubscribe-Post` (RFC 8058).',
+    ),
+  ),
+  confirm_url: Type.Optional(
+    text(
+      'Only with `links`, if a grant waits for its confirmation and nothing else forbids a message: the link that confirms it.',
+    ),
+  ),
+}
+export type ContactLinks = Static<ReturnType<typeof Type.Object<typeof links>>>
 const decisionSequence = count(
   'The number of the newest change when kith decided, or with `at` of the newest until then.',
 )
 
 /** Whether one person may be written to. */
 export const contactDecision = Type.Object(
-  { ...decision, sequence: decisionSequence },
+  { ...decision, ...links, sequence: decisionSequence },
   {
     title: 'ContactDecision',
     description: 'Whether a person may be written to.',
@@ -308,7 +332,7 @@ export const contactDecision = Type.Object(
 
 /** Which people may be written to, in the order of the request. */
 export const contactDecisions = Type.Object(
-  { items: Type.Array(Type.Object({ external_id: text(), ...decision })), sequence: decisionSequence },
+  { items: Type.Array(Type.Object({ external_id: text(), ...decision, ...links })), sequence: decisionSequence },
   {
     title: 'ContactDecisions',
     description: 'Which people may be written to, in the order of the request.',
@@ -331,6 +355,12 @@ export const contactDecisions = Type.Object(
 const purpose = {
   consent_type_id: storedNumber('The purpose to write for.'),
   channel: Type.Enum(channels, { description: 'A channel that the consent type is configured for.' }),
+  links: Type.Optional(
+    flag(
+      'Make the links that a message to the person carries. The token also needs the scope `people:write`, because everyone who has ' +
+        'a link can answer for the person.',
+    ),
+  ),
 }
 
 /** Body of POST /v1/people/{external_id}/contactable. */

@@ -25,6 +25,7 @@ const values = {
   ip: null,
   user_agent: null,
   reference: null,
+  consent_string: null,
   actor: 'website',
   request_id: 'r-1',
 }
@@ -37,7 +38,18 @@ const canonical =
 
 describe('An entry of the ledger', () => {
   it('has the members that are given, and no others', () => {
-    const { previous_state, pending, undated, text_version, text_sha256, ip, user_agent, reference, ...given } = values
+    const {
+      previous_state,
+      pending,
+      undated,
+      text_version,
+      text_sha256,
+      consent_string,
+      ip,
+      user_agent,
+      reference,
+      ...given
+    } = values
     expect(buildEntry(values)).toEqual(given)
     expect(Object.keys(buildEntry(values))).not.toContain('previous_state')
     expect(buildEntry({ ...values, previous_state: false })).toHaveProperty('previous_state', false)

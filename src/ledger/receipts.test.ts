@@ -70,6 +70,31 @@ describe('The receipt of an answer', () => {
     })
   })
 
+  it('proves the signal of a browser and the consent string that were given, up to 8 KiB', async () => {
+    const evidence = {
+      method: 'gpc',
+      consent_string: 'CPXxRfAPXxRfAAfKABENB-CgAAAAAAAAAAYgAAAAAAAA~'.padEnd(8_192, 'A'),
+    }
+    const consent = { consent_type_id: 1, channel: 'email', state: false }
+    const write = (consent_string: string) =>
+      shop.send('POST', '/v1/people', {
+        external_id: 'browser',
+        consents: [{ ...consent, ...evidence, consent_string }],
+      })
+    for (const long of ['A'.repeat(8_193), 'ü'.repeat(4_097)]) expect((await write(long)).status).toBe(400)
+    const { body } = await expectSuccess(write(evidence.consent_string))
+    await sealLedgers(service)
+    const receipt = await getReceipt('browser')
+    expect((await verify(receipt)).entry).toMatchObject(evidence)
+    const forged = structuredClone(receipt.body.data)
+    forged.entry.consent_string = 'other'
+    await expect(verify({ ...receipt, body: { data: forged } })).rejects.toThrow()
+    const { items } = (await shop.send('GET', '/v1/people/browser/consents/history')).body.data
+    expect(items[0]).toMatchObject(evidence)
+    const { id } = body.data
+    expect((await getReceipt(`internal/${id}`)).status).toBe(200)
+  })
+
   it('is that of the answer that stands, and with sequence of an older one', async () => {
     const { external_id, id } = await createPerson()
     const first = await lastSequence(id)

@@ -124,6 +124,7 @@ const ledgerEntry = Type.Object(
     ip: optionalText,
     user_agent: optionalText,
     reference: optionalText,
+    consent_string: optionalText,
     actor: optionalText,
     request_id: optionalText,
   },

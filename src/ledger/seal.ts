@@ -103,7 +103,10 @@ export type Answer = Pick<
   pending: boolean
   undated: boolean
   collected_at: string | null
-  evidence: Pick<LedgerEntry, 'method' | 'source' | 'ip' | 'user_agent' | 'text_version' | 'reference'> | null
+  evidence: Pick<
+    LedgerEntry,
+    'method' | 'source' | 'ip' | 'user_agent' | 'text_version' | 'reference' | 'consent_string'
+  > | null
   actor: string
   request_id: string
   text_sha256: string | null
@@ -111,8 +114,8 @@ export type Answer = Pick<
 
 /** The entry of an answer. */
 export function entryOf(organization: string, { evidence, pending, undated, ...answer }: Answer): LedgerEntry {
-  const { method, source, ip, user_agent, text_version, reference } = evidence ?? {}
-  const given = { method, source, ip, user_agent, text_version, reference }
+  const { method, source, ip, user_agent, text_version, reference, consent_string } = evidence ?? {}
+  const given = { method, source, ip, user_agent, text_version, reference, consent_string }
   return buildEntry({ organization, ...answer, pending: pending || null, undated: undated || null, ...given })
 }
 

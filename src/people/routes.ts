@@ -14,7 +14,8 @@ import { searchEndpoints } from '../search/endpoints.ts'
 import { person, personBody } from './schema.ts'
 
 /** The route table of people. `schemas` are the response schemas of both kinds of entity. */
-export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySchemas): Route[] {
+export function peopleRoutes(config: Config, schemas: EntitySchemas): Route[] {
+  const { limits, ledgerOrigin } = config
   const people: EntityKind = {
     noun: 'person',
     singular: 'Person',
@@ -44,7 +45,7 @@ export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySc
     ...mergeEndpoints({ limits }, person),
     ...transferEndpoints(people),
     ...historyEndpoints(people),
-    ...consentEndpoints(),
+    ...consentEndpoints(config),
     ...receiptEndpoints({ ledgerOrigin }),
     ...dossierEndpoints(),
     ...duplicatesEndpoints(),

@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LoggedChange } from '../changes/change-json.ts'
 import { readChangesOf } from '../changes/read-changes.ts'
+import { unknownBase } from '../consent-links/consent-links.ts'
 import { awaitPipelined } from '../db/db.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { FairPool } from '../process/fair-pool.ts'
+import { type Confirmation, hasPendingGrants, readConfirmations } from './confirmations.ts'
 import { eventTypeOf, matchValuesOf } from './events.ts'
 import type { RequestHeaders } from './request-headers.ts'
 import { disablement, isSuccess, judge, type Verdict } from './schedule.ts'
@@ -30,6 +32,8 @@ export type DeliveryOptions = {
   random?: () => number
   /** The limits of the requests of the process. */
   pools?: RequestPools
+  /** The address that the links of events begin with; undefined if kith does not know its own. */
+  linkBase?: () => string | undefined
   /** The time of a round. Tests wait less. */
   roundMs?: number
   /** Receives a webhook that was disabled. */
@@ -76,7 +80,12 @@ type Sending = WebhookRow & {
 }
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
 /** `erasure` is the newest one before the change was read. */
-type Due = DeliveryRow & { change: LoggedChange; erasure: number | null }
+type Due = DeliveryRow & {
+  change: LoggedChange
+  erasure: number | null
+  confirmations: Confirmation[] | undefined
+  problem?: string
+}
 /** The next deliveries of one entity, in order: each is sent when the one before it has arrived. More of them may wait behind a full line. */
 type Line = { deliveries: Due[]; isFull: boolean }
 type Attempt = { due: Due; outcome: DeliveryOutcome; verdict: Verdict }
@@ -260,7 +269,7 @@ class Delivery {
   }
 
   /** Reads the deliveries that are due, and those that wait for them, of the entities without a request under way. */
-  async #readDue({ erasure }: Sending): Promise<Line[]> {
+  async #readDue({ erasure, links: hasLinks }: Sending): Promise<Line[]> {
     const { db, organization_id, id } = this.#task
     const queued = this.#queued.map(({ deliveries }) => deliveries[0]!.entity)
     const busy = [...this.#inFlight.keys(), ...queued, ...this.#ended.map(({ due }) => due.entity)]
@@ -268,16 +277,29 @@ class Delivery {
     const rows = new Map((await db.query<DeliveryRow>(readDueSql, values)).map(row => [row.sequence, row]))
     if (rows.size === 0) return []
     const changes = await readChangesOf(this.#task, [...rows.keys()], bytesPerRead)
-    const due = changes.map(change => ({ ...rows.get(change.sequence)!, change, erasure }))
+    const carriedBy = hasLinks ? await this.#readConfirmations(changes) : () => ({ confirmations: undefined })
+    const due = changes.map(change => ({ ...rows.get(change.sequence)!, change, erasure, ...carriedBy(change) }))
     const lines = [...Map.groupBy(due, ({ entity }) => entity).values()]
     if (lines.length === entitiesPerRead || changes.length < rows.size) this.#hasMore = true
     return lines.map(deliveries => ({ deliveries, isFull: deliveries.length === duePerEntity }))
+  }
+
+  /** Reads the confirmations that the events of changes carry. An event that needs one is not sent while kith does not know its own address. */
+  async #readConfirmations(
+    changes: LoggedChange[],
+  ): Promise<(change: LoggedChange) => Pick<Due, 'confirmations' | 'problem'>> {
+    const base = this.#options.linkBase?.()
+    if (base === undefined)
+      return change => ({ confirmations: undefined, ...(hasPendingGrants(change) && { problem: unknownBase }) })
+    const confirmations = await readConfirmations(this.#task, changes, { base, nowMs: this.#nowMs() })
+    return ({ sequence }) => ({ confirmations: confirmations.get(sequence) })
   }
 
   /** Sends one delivery. Returns whether it has arrived. Never rejects: an attempt that was aborted has no result, and is made again. */
   async #attempt(webhook: Sending, due: Due): Promise<boolean> {
     const { organization_id, isHeld } = this.#task
     const { sender, pools, random = Math.random } = this.#options
+    const { confirmations, problem } = due
     const signal = this.#requests.signal
     const end = (outcome: DeliveryOutcome) => {
       this.#ended.push({ due, outcome, verdict: judge(outcome, due.attempts + 1, this.#nowMs(), random()) })
@@ -285,6 +307,7 @@ class Delivery {
       if (!isSuccess(outcome)) this.#sending = undefined
       return isSuccess(outcome)
     }
+    if (problem !== undefined) return end({ error: problem, durationMs: 0 })
     try {
       const pool = webhook.failing_since === null ? pools.healthy : pools.failing
       const release = await pool.take(organization_id, signal)
@@ -294,11 +317,11 @@ class Delivery {
         const message = {
           url: webhook.url,
           id: `${webhook.log_id}:${due.sequence}`,
-          body: bodyOf(due.type, due.change, webhook.payload),
+          body: bodyOf(due.type, due.change, webhook.payload, confirmations),
           secrets: activeSecrets(webhook.secrets, nowMs),
           headers: webhook.request_headers,
         }
-        return end(await sender.send(message, signal))
+        return end(withoutLinks(await sender.send(message, signal), confirmations))
       } finally {
         release()
       }
@@ -409,12 +432,28 @@ function healthOf({ failing_since, last_success_at }: Sending, ended: Attempt[],
 }
 
 /**
- * The body of a request, in the form of Standard Webhooks. With `ids`, it has no values: also no external identifier, which may be
+ * The body of a request, in the form of Standard Webhooks, with the confirmations that it carries. With `ids`, it has no values: also no external identifier, which may be
  * an email address.
  */
-function bodyOf(type: string, { at, json }: LoggedChange, payload: 'full' | 'ids'): string {
+function bodyOf(
+  type: string,
+  { at, json }: LoggedChange,
+  payload: 'full' | 'ids',
+  confirmations: Confirmation[] | undefined,
+): string {
   const data = payload === 'full' ? json : reduceToIds(json)
-  return `{"type":${JSON.stringify(type)},"timestamp":"${at}","data":${data}}`
+  const carried = confirmations ? `,"confirmations":${JSON.stringify(confirmations)}` : ''
+  return `{"type":${JSON.stringify(type)},"timestamp":"${at}","data":${data}${carried}}`
+}
+
+/** The outcome without links in its response, which kith keeps: everyone who has a link can use it. */
+function withoutLinks(outcome: DeliveryOutcome, confirmations: Confirmation[] = []): DeliveryOutcome {
+  if (outcome.response === undefined) return outcome
+  const response = confirmations.reduce(
+    (text, { confirm_url }) => text.replaceAll(confirm_url, '[link]'),
+    outcome.response,
+  )
+  return { ...outcome, response }
 }
 
 function reduceToIds(json: string): string {

@@ -30,7 +30,7 @@ import {
   listWebhooks,
   patchWebhook,
   replay,
-  requireReadScopes,
+  requireScopes,
   rotateSecret,
   type WebhookCall,
 } from './webhooks.ts'
@@ -66,14 +66,14 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       summary: 'Create a webhook',
       description:
         'kith sends each matching change from now on to the URL, signed by Standard Webhooks 1.0. The response shows the secret, ' +
-        'once. The token also needs the scopes that read what the events tell of. kith stores no response with a secret, so an ' +
+        'once. The token also needs the scopes that read what the events tell of, and `people:write` for `links`. kith stores no response with a secret, so an ' +
         'Idempotency-Key is ignored.',
       body: newWebhook,
       answer: webhookWithSecret,
       successes: { 201: 'Created.' },
       showsSecret: true,
       handle: async call => {
-        requireReadScopes(call, call.body.events)
+        requireScopes(call, call.body)
         const data = await createWebhook(webhookCallOf(call), call.body)
         return { status: 201, data, headers: { Location: `${path}/${data.id}` } }
       },
@@ -111,13 +111,13 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       summary: 'Change a webhook',
       description:
         '`active: false` pauses it, and `active: true` lets it go on from its position. The token also needs the scopes that read ' +
-        'what the events tell of.',
+        'what the events tell of, and `people:write` for `links`.',
       body: webhookPatch,
       answer: webhook,
       handle: async call => ({
         status: 200,
-        data: await patchWebhook(webhookCallOf(call as Call), idOf(call as Call), call.body, events =>
-          requireReadScopes(call, events),
+        data: await patchWebhook(webhookCallOf(call as Call), idOf(call as Call), call.body, changed =>
+          requireScopes(call, changed),
         ),
       }),
     }),

@@ -56,13 +56,20 @@ const active = Type.Boolean({
     'Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated.',
 })
 
-const settings = { url, events, stacks, keys, description, payload, active, headers: headerNames }
+const links = Type.Boolean({
+  description:
+    'Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the ' +
+    'address of the person and the `confirm_url` to send there. Needs the payload `full`.',
+})
+
+const settings = { url, events, stacks, keys, description, payload, active, links, headers: headerNames }
 const optional = {
   stacks: Type.Optional(stacks),
   keys: Type.Optional(keys),
   description: Type.Optional(description),
   payload: Type.Optional(payload),
   active: Type.Optional(active),
+  links: Type.Optional(links),
 }
 
 /** Body of POST /v1/webhooks. */
@@ -211,6 +218,7 @@ const example = {
   description: 'The mailing tool',
   payload: 'full',
   active: true,
+  links: false,
   headers: ['authorization'],
   disabled: null,
   failing_since: null,

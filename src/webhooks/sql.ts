@@ -1,9 +1,10 @@
+import { survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 
 /** The name of the followers of webhooks. */
 export const followerName = 'webhooks'
 
-const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.payload, w.active,
+const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.payload, w.active, w.links,
      array(select h.name from jsonb_object_keys(w.headers) as h(name) order by h.name collate "C") as headers, w.disabled_reason, w.disabled_at,
      w.failing_since, w.last_success_at, w.created_at, w.updated_at`
 const position = `join followers f on f.organization_id = $1 and f.name = '${followerName}' and f.id = w.id
@@ -45,11 +46,12 @@ export const countWebhooksSql = statement(
    from webhooks w where w.organization_id = $1`,
 )
 
-/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: secrets, $11: the time, $12: headers. */
+/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: links, $11: secrets, $12: the time, $13: headers. */
 export const insertWebhookSql = statement(
   'insert_webhook',
-  `insert into webhooks (organization_id, id, url, events, stacks, keys, description, payload, active, secrets, headers, created_at, updated_at)
-   values ($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb, $7, $8, $9, $10::jsonb, $12::jsonb, $11, $11)`,
+  `insert into webhooks (organization_id, id, url, events, stacks, keys, description, payload, active, links, secrets, headers, created_at,
+     updated_at)
+   values ($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb, $7, $8, $9, $10, $11::jsonb, $13::jsonb, $12, $12)`,
 )
 
 /** $2: id, $3: whether it is paused. The position is the head, so that the first change to send is the next one. */
@@ -59,11 +61,11 @@ export const insertPositionSql = statement(
    select h.organization_id, '${followerName}', $2, h.sequence, $3 from change_heads h where h.organization_id = $1`,
 )
 
-/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: the time. An active one counts as new. */
+/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: links, $11: the time. An active one counts as new. */
 export const updateWebhookSql = statement(
   'update_webhook',
   `update webhooks set url = $3, events = $4::jsonb, stacks = $5::jsonb, keys = $6::jsonb, description = $7, payload = $8,
-     active = $9, updated_at = $10,
+     active = $9, links = $10, updated_at = $11,
      disabled_reason = case when $9 then null else disabled_reason end,
      disabled_at = case when $9 then null else disabled_at end,
      failing_since = case when active then failing_since end
@@ -212,6 +214,22 @@ export const readDueSql = statement(
      order by d.sequence limit $6
    ) line
    order by due.next_attempt_at, due.sequence, line.sequence`,
+)
+
+/**
+ * $2: people, $3: consent type and $4: channel of a grant of each, with the position of each that still waits for its confirmation. A
+ * person who was merged leads to the survivor. Nobody without an address is returned.
+ */
+export const readPendingGrantsSql = statement(
+  'read_pending_grants',
+  `select g.position::integer, e.id as person_id, a.address
+   from unnest($2::uuid[], $3::integer[], $4::text[]) with ordinality as g(person_id, consent_type_id, channel, position)
+     cross join lateral (
+       select e.* from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.id = coalesce((${survivorOf('g.person_id')}), g.person_id) offset 0
+     ) e
+     cross join lateral (select case g.channel when 'email' then e.email else e.mobile_key end as address) a
+   where e.answers->concat(g.consent_type_id, ':', g.channel)->>'pending' = 'true' and a.address is not null`,
 )
 
 /** $2: webhook. The time of the next attempt. */

@@ -84,6 +84,7 @@ describe('a webhook', () => {
       description: null,
       payload: 'full',
       active: true,
+      links: false,
       headers: [],
     }
     expect(await logged()).toEqual(

@@ -54,7 +54,7 @@ import {
 /** The settings of a webhook, as the change log shows them. */
 type Settings = Pick<
   WebhookShape,
-  'url' | 'events' | 'stacks' | 'keys' | 'description' | 'payload' | 'active' | 'headers'
+  'url' | 'events' | 'stacks' | 'keys' | 'description' | 'payload' | 'active' | 'links' | 'headers'
 >
 
 /** A row of `webhooks`. */
@@ -156,9 +156,21 @@ function throwNotFound(): never {
   return refuse('not_found', 'There is no such webhook.')
 }
 
-/** Throws `forbidden` unless the token may read what the events tell of. A webhook would otherwise show it more than it may read. */
-export function requireReadScopes({ caller }: Pick<Call, 'caller'>, events: readonly string[]): void {
+/**
+ * Throws `forbidden` unless the token may read what the events tell of, and make the links that they carry. A webhook would otherwise give
+ * it more than it may have.
+ */
+export function requireScopes(
+  { caller }: Pick<Call, 'caller'>,
+  { events, links }: { events: readonly string[]; links?: boolean },
+): void {
   for (const scope of scopesOf(events)) requireScope(caller, scope, ', which reads what the webhook tells of')
+  if (links) requireScope(caller, 'people:write', ', which makes links')
+}
+
+/** Throws 400 for links without values: a link has the address of the person. */
+function checkLinks({ links, payload }: Settings): void {
+  if (links && payload === 'ids') throwInvalidField('/links', 'cannot be combined with the payload ids')
 }
 
 /** Throws 400 if kith would never send to the URL. A name that does not resolve now is accepted. */
@@ -179,7 +191,7 @@ async function checkUrl(url: string, { allowed, resolve }: WebhookCall): Promise
   checking.catch(() => {})
 }
 
-const settingsOf = ({ url, events, stacks, keys, description, payload, active, headers }: Settings): Settings => ({
+const settingsOf = ({
   url,
   events,
   stacks,
@@ -187,13 +199,24 @@ const settingsOf = ({ url, events, stacks, keys, description, payload, active, h
   description,
   payload,
   active,
+  links,
+  headers,
+}: Settings): Settings => ({
+  url,
+  events,
+  stacks,
+  keys,
+  description,
+  payload,
+  active,
+  links,
   headers,
 })
 
 const jsonOrNull = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
-const storedValues = ({ url, events, stacks, keys, description, payload, active }: Settings) =>
-  [url, JSON.stringify(events), jsonOrNull(stacks), jsonOrNull(keys), description, payload, active] as const
+const storedValues = ({ url, events, stacks, keys, description, payload, active, links }: Settings) =>
+  [url, JSON.stringify(events), jsonOrNull(stacks), jsonOrNull(keys), description, payload, active, links] as const
 
 const changeOf = (id: number, operation: DefinitionDiff['operation'], change: { before: object; after: object }) => [
   { subject: 'webhook', id, operation, ...change } as const,
@@ -202,10 +225,12 @@ const changeOf = (id: number, operation: DefinitionDiff['operation'], change: { 
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
 export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   const { organization_id } = call
-  const { stacks = null, keys = null, description = null, payload = 'full', active = true } = body
+  const { stacks = null, keys = null, description = null, payload = 'full', active = true, links = false } = body
   const headers = readHeaders(body.headers ?? {})
   const names = namesAfter([], headers)
-  const settings = { url: body.url, events: body.events, stacks, keys, description, payload, active, headers: names }
+  const { url, events } = body
+  const settings = { url, events, stacks, keys, description, payload, active, links, headers: names }
+  checkLinks(settings)
   await checkUrl(settings.url, call)
   const secret = newSecret()
   const secrets = JSON.stringify([secret])
@@ -271,7 +296,7 @@ export async function patchWebhook(
   call: WebhookCall,
   id: number,
   patch: WebhookPatch,
-  authorize: (events: readonly string[]) => void,
+  authorize: (webhook: Pick<WebhookShape, 'events' | 'links'>) => void,
 ): Promise<WebhookShape> {
   const { organization_id, signal } = call
   if (patch.url !== undefined) {
@@ -284,7 +309,8 @@ export async function patchWebhook(
     const headers = readHeaders(givenHeaders ?? Object.fromEntries(current.headers.map(name => [name, null])))
     requireSameOrigin(current, patch.url ?? current.url, headers)
     const next = { ...current, ...settings, headers: namesAfter(current.headers, headers) } as Settings
-    authorize(next.events)
+    authorize(next)
+    checkLinks(next)
     throwIfUnknown({ ...next, stacks: patch.stacks ?? null, keys: patch.keys ?? null }, definitions)
     // Values are not compared: a header that is set is a change.
     const setsHeaders = Object.entries(headers).some(

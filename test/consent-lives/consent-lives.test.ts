@@ -66,7 +66,15 @@ describe('consent lives', () => {
         ({ sequence, version, at, actor, request_id, text_sha256, user_agent, undated, ...claimed }) => claimed,
       )
       const expected = newestFirst(now(life)).map(({ write, time, ...kept }) => ({
-        ...{ collected_at: null, method: null, source: null, ip: null, text_version: null, reference: null },
+        ...{
+          collected_at: null,
+          method: null,
+          source: null,
+          ip: null,
+          text_version: null,
+          reference: null,
+          consent_string: null,
+        },
         ...kept,
       }))
       expect(recorded, life.external_id).toEqual(expected)

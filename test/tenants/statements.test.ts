@@ -121,7 +121,7 @@ async function deliver() {
   hoursLater += 1
   const nowMs = () => Date.now() + hoursLater * 3_600_000
   const sender = createLoopbackSender()
-  const follower = webhookFollower({ sender, nowMs })
+  const follower = webhookFollower({ sender, nowMs, linkBase: () => service.address })
   // The webhooks of the twin are not watched.
   const work: Follower['work'] = async task =>
     task.organization_id === shop.id ? follower.work(task) : { sequence: task.head }
@@ -737,13 +737,29 @@ async function useWebhooks({ send }: Shop) {
   receiver.answer = response => response.writeHead(410).end()
   await expectSuccess(send('POST', '/v1/people', { external_id: 'told again' }))
   await deliver()
-  await ok('PATCH', '/1', { active: true, headers: { Authorization: 'Bearer x' } })
+  await ok('PATCH', '/1', { active: true, headers: { Authorization: 'Bearer x' }, keys: null, links: true })
+  receiver.answer = response => response.writeHead(204).end()
+  await awaitConfirmation(shop)
   await ok('GET', '')
   await ok('GET', '/1/deliveries')
   await ok('POST', '/1/rotate')
   await ok('POST', '/1/test')
   await ok('DELETE', '/2')
   await forgetDeliveries(service.db)
+}
+
+/** Sends the event of a grant that waits for its confirmation. */
+async function awaitConfirmation({ send }: Shop) {
+  const askToConfirm = (double_opt_in: boolean) => {
+    const channels = ['email', 'sms'].map(channel => ({ channel, is_default: true, double_opt_in }))
+    return expectSuccess(send('PATCH', '/v1/schema/consent-types/1', { channels }))
+  }
+  await askToConfirm(true)
+  const consents = [{ consent_type_id: 1, channel: 'email', state: true }]
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'to confirm', email: 'new@example.com', consents }))
+  await deliver()
+  expect(receiver.received.some(({ event }) => event.confirmations)).toBe(true)
+  await askToConfirm(false)
 }
 
 /** Runs a follower that keeps its lease for a while and then fails, woken by a commit. */

@@ -105,6 +105,7 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
           ...given(texts.ip, text(answer.ip)),
           ...given(texts.userAgent, text(answer.user_agent)),
           ...given(texts.reference, text(answer.reference)),
+          ...given(texts.consentString, text(answer.consent_string)),
         ]}
       />
       {receipt.error && <Problem error={receipt.error} />}

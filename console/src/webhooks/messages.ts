@@ -28,6 +28,10 @@ export const messages = defineMessages({
     payload: 'Content',
     payloadFull: 'The whole change',
     payloadIds: 'Identifiers only, without values',
+    payloadLinks: 'The whole change, with confirmation links',
+    links: 'Send confirmation links',
+    linksHelp:
+      'An event of a grant that waits for its confirmation (double opt-in) has the address and the link to send there.',
     headers: 'Headers of each request',
     headersHelp:
       'One on each line, such as Authorization: Bearer …, at most five. Values are never shown again: a line without a value keeps it.',
@@ -100,6 +104,10 @@ export const messages = defineMessages({
     payload: 'Inhalt',
     payloadFull: 'Die ganze Änderung',
     payloadIds: 'Nur Kennungen, ohne Werte',
+    payloadLinks: 'Die ganze Änderung, mit Bestätigungslinks',
+    links: 'Bestätigungslinks mitsenden',
+    linksHelp:
+      'Das Ereignis einer Einwilligung, die auf ihre Bestätigung wartet (Double-Opt-in), enthält die Adresse und den Link, der dorthin zu senden ist.',
     headers: 'Kopfzeilen jeder Anfrage',
     headersHelp:
       'Eine je Zeile, etwa Authorization: Bearer …, höchstens fünf. Werte werden nie wieder gezeigt: Eine Zeile ohne Wert behält ihn.',
@@ -173,6 +181,10 @@ export const messages = defineMessages({
     payload: 'Contenuto',
     payloadFull: 'La modifica intera',
     payloadIds: 'Solo identificativi, senza valori',
+    payloadLinks: 'La modifica intera, con i link di conferma',
+    links: 'Invia i link di conferma',
+    linksHelp:
+      'L’evento di un consenso in attesa di conferma (double opt-in) contiene l’indirizzo e il link da inviare.',
     headers: 'Intestazioni di ogni richiesta',
     headersHelp:
       'Una per riga, per esempio Authorization: Bearer …, al massimo cinque. I valori non si vedono più: una riga senza valore lo conserva.',

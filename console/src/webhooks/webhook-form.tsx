@@ -14,6 +14,7 @@ type Draft = {
   stacks: string
   keys: string
   payload: 'full' | 'ids'
+  links: boolean
   description: string
   /** A line for each header: its name, a colon and its value. */
   headers: string
@@ -25,6 +26,7 @@ const formOf = (webhook: Webhook | null): Draft => ({
   stacks: webhook?.stacks?.join(', ') ?? '',
   keys: webhook?.keys?.join(', ') ?? '',
   payload: webhook?.payload ?? 'full',
+  links: webhook?.links ?? false,
   description: webhook?.description ?? '',
   // The service shows no values. A line without one keeps it.
   headers: webhook?.headers.map(name => `${name}:`).join('\n') ?? '',
@@ -49,12 +51,16 @@ export function headersOf(text: string, stored: readonly string[]): Record<strin
   return Object.fromEntries([...removed, ...set])
 }
 
-const bodyOf = ({ url, events, stacks, keys, payload, description, headers }: Draft, webhook: Webhook | null) => ({
+const bodyOf = (
+  { url, events, stacks, keys, payload, links, description, headers }: Draft,
+  webhook: Webhook | null,
+) => ({
   url: url.trim(),
   events,
   stacks: listOf(stacks),
   keys: listOf(keys),
   payload,
+  links: links && payload === 'full',
   description: description.trim() === '' ? null : description.trim(),
   headers: headersOf(headers, webhook?.headers ?? []),
 })
@@ -120,6 +126,11 @@ export function WebhookForm({ title, webhook, action, write, onClose }: WebhookF
           value={form.payload}
           onChange={payload => change({ payload })}
         />
+        {form.payload === 'full' && (
+          <Checkbox name="/links" isSelected={form.links} help={texts.linksHelp} onChange={links => change({ links })}>
+            {texts.links}
+          </Checkbox>
+        )}
         {text('description')}
         <TextField
           label={texts.headers}

@@ -53,13 +53,18 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
         ...(webhook.stacks ? [[texts.stacks, webhook.stacks.join(', ')] as const] : []),
         ...(webhook.keys ? [[texts.keys, webhook.keys.join(', ')] as const] : []),
         ...(webhook.headers.length > 0 ? [[texts.headers, webhook.headers.join(', ')] as const] : []),
-        [texts.payload, webhook.payload === 'full' ? texts.payloadFull : texts.payloadIds],
+        [texts.payload, texts[contentOf(webhook)]],
         [texts.waitingDeliveries, <Backlog key="backlog" webhook={webhook} />],
         ...(backlog.changes > 0 ? [[texts.unseen, formats.number(backlog.changes)] as const] : []),
         [texts.lastSuccess, webhook.last_success_at ? formats.exactTime(webhook.last_success_at) : texts.never],
       ]}
     />
   )
+}
+
+function contentOf({ payload, links }: Webhook) {
+  if (payload === 'ids') return 'payloadIds'
+  return links ? 'payloadLinks' : 'payloadFull'
 }
 
 type WebhookChange = Parameters<typeof client.webhooks.update>[1]

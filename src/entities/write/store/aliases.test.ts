@@ -14,7 +14,7 @@ import {
   write,
   writeAll,
 } from '../../../../test/support/writes.ts'
-import { parseLink } from '../../../consent-pages/token.ts'
+import { parseLink } from '../../../consent-links/token.ts'
 import { statement } from '../../../db/db.ts'
 import { ledgerFollower } from '../../../ledger/seal.ts'
 

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { type Channel, channelOfLinkNumber, channelTable } from '../values/channels.ts'
 
 /** The kinds of links, with their numbers in the links that are already sent. No number changes or is used again. */
@@ -6,7 +6,10 @@ export const linkKinds = { preferences: 0, unsubscribe: 1, confirm: 2 } as const
 export type LinkKind = keyof typeof linkKinds
 
 /** A key that signs the links of one organization. */
-export type LinkKey = { id: number; secret: Buffer }
+export type LinkKey = { id: number; secret: Buffer | KeyObject }
+
+/** A key as it is stored. */
+export type StoredLinkKey = { id: number; secret: Buffer }
 
 /** The content of a link: which page of which person it opens, for which purpose and channel, and until when. */
 export type ConsentLink = {
@@ -33,7 +36,7 @@ const version = 1
 // The largest number that the column of an organization or a consent type can hold. kith makes no link with a larger one.
 const maxInteger = 2 ** 31 - 1
 
-const macOf = (secret: Buffer, purpose: 'link' | 'form', content: Buffer | string) =>
+const macOf = (secret: LinkKey['secret'], purpose: 'link' | 'form', content: Buffer | string) =>
   createHmac('sha256', secret).update(`kith ${purpose}\n`).update(content).digest().subarray(0, macBytes)
 
 /** The token of a link: its content with a signature. */

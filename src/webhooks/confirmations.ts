@@ -1,0 +1,52 @@
+import type { LoggedChange } from '../changes/change-json.ts'
+import { expiryOf, prepareLinks } from '../consent-links/consent-links.ts'
+import type { Reading } from '../db/context.ts'
+import type { Channel } from '../values/channels.ts'
+import { readPendingGrantsSql } from './sql.ts'
+
+/** A grant that waits for its confirmation, with the address to ask at and the link that confirms it. */
+export type Confirmation = { consent_type_id: number; channel: Channel; address: string; confirm_url: string }
+
+type Grant = { sequence: number; at: string; person_id: string; consent_type_id: number; channel: Channel }
+
+/** The grants that a change has given and that wait for their confirmation. */
+function grantsOf({ subject, sequence, at, json }: LoggedChange): Grant[] {
+  if (subject !== 'person' || !json.includes('"pending"')) return []
+  type Logged = { consent_type_id: number; channel: Channel; pending?: true }
+  const { id, after } = JSON.parse(json) as { id: string; after: { consents?: Logged[] } | null }
+  const pending = after?.consents?.filter(answer => answer.pending) ?? []
+  return pending.map(({ consent_type_id, channel }) => ({ sequence, at, person_id: id, consent_type_id, channel }))
+}
+
+/** Whether the event of a change carries links. */
+export const hasPendingGrants = (change: LoggedChange): boolean => grantsOf(change).length > 0
+
+/**
+ * The links of the changes that have given such grants, by the number of the change: those of the grants that still wait, and of people
+ * who have an address. The time of the change decides when a link ends, so each attempt sends the same link. Nothing is stored.
+ */
+export async function readConfirmations(
+  reading: Reading,
+  changes: readonly LoggedChange[],
+  { base, nowMs }: { base: string; nowMs: number },
+): Promise<Map<number, Confirmation[]>> {
+  const grants = changes.flatMap(grantsOf)
+  if (grants.length === 0) return new Map()
+  const columns = [
+    grants.map(each => each.person_id),
+    grants.map(each => each.consent_type_id),
+    grants.map(each => each.channel),
+  ]
+  type Row = { position: number; person_id: string; address: string }
+  const rows = await reading.db.query<Row>(readPendingGrantsSql, [reading.organization_id, ...columns])
+  const printLink = await prepareLinks(reading, base)
+  const links = rows.flatMap(({ position, person_id, address }) => {
+    const { sequence, at, consent_type_id, channel } = grants[position - 1]!
+    const expiresAt = expiryOf('confirm', Date.parse(at))
+    if (expiresAt * 1_000 <= nowMs) return []
+    const confirm_url = printLink({ kind: 'confirm', person_id, consent_type_id, channel, expiresAt })
+    return [{ sequence, link: { consent_type_id, channel, address, confirm_url } }]
+  })
+  const bySequence = Map.groupBy(links, ({ sequence }) => sequence)
+  return new Map(bySequence.entries().map(([sequence, each]) => [sequence, each.map(({ link }) => link)]))
+}
