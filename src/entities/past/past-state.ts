@@ -110,7 +110,8 @@ function foldEntries(entries: readonly LoggedState[], { attributeById }: Definit
   const attributes = new Map<string, unknown>()
   const links = new Map<string, string[]>()
   for (const { after, links: written } of entries) {
-    const { attribute_values = {}, consents, ...fields } = after ?? {}
+    // What a retention rule tells of a person is no field of it.
+    const { attribute_values = {}, consents, retention, ...fields } = after ?? {}
     Object.assign(columns, fields)
     for (const [key, value] of Object.entries(attribute_values)) attributes.set(key, value)
     for (const [attribute_id, { after: ids = [] }] of Object.entries(written ?? {})) {

@@ -9,9 +9,11 @@ import {
   deleteMembershipsSql,
   deleteOwnLinksSql,
   deleteResponsesSql,
+  deleteRetentionNoticesSql,
   deleteToldSql,
   eraseDeliveriesSql,
   eraseSaltsSql,
+  leaveHoldsSql,
 } from './erased-tables-sql.ts'
 import { blankFilledDeliveriesSql, blankFilledSql } from './filled-log-sql.ts'
 
@@ -98,6 +100,13 @@ export const erasedTables: readonly ErasedTable[] = [
     why: 'Changes of others show the entity by its identifiers, and receivers may have answered with them.',
   },
   { table: 'segment_changes', statement: deleteToldSql, of: 'members', why: 'They say what the person once was.' },
+  {
+    table: 'retention_notices',
+    statement: deleteRetentionNoticesSql,
+    of: 'people',
+    why: 'They say what the person is.',
+  },
+  { table: 'person_holds', statement: leaveHoldsSql, of: 'people', why: 'They name the person.' },
   { table: 'segment_members', statement: deleteMembershipsSql, of: 'members', why: 'They say what the person is.' },
 ]
 
@@ -132,6 +141,8 @@ export const keptTables: Readonly<Record<string, string>> = {
   organization_settings: 'how pages look',
   organizations: 'tenants',
   rate_limits: 'counters under hashes of token subjects',
+  retention_rules: 'definitions',
+  retention_runs: 'the counts of rules',
   search_indexes: 'the position of a background fill, an internal identifier',
   segment_checks: 'internal identifiers to look at again',
   segments: 'definitions',
