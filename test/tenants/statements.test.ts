@@ -535,11 +535,11 @@ async function useLifetimes({ id, send }: Shop) {
     await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs: nowMs(days) })
   }
   await followOwn(segmentFollower({ nowMs: nowMs(1) }), 1)
-  for (const days of [2, 10, 11]) {
+  for (const days of [2, 10]) {
     const options = { originName: service.config.ledgerOrigin, nowMs: nowMs(days), pausePerWork: 0 }
     await followOwn(retentionRulesFollower(options), days)
   }
-  for (const external_id of ['old1', 'old2']) expect((await send('GET', `/v1/people/${external_id}`)).status).toBe(404)
+  expect((await send('GET', '/v1/people/old1')).status).toBe(404)
   await ok('DELETE', '/v1/people/old3/hold')
   for (const path of [rules, `${rules}/1`, `${rules}/1/preview`, `${rules}/1/runs`]) await ok('GET', path)
   await ok('PATCH', `${rules}/1`, { after_days: 2 })
