@@ -143,6 +143,46 @@ describe('a retention rule', () => {
     }
   })
 
+  it('goes on after a crash in the middle of a run, and neither exceeds the limit nor loses what was done from the log', async () => {
+    const org = await organizationWithPeople(3)
+    await org.create()
+    await pass(23.1)
+    await org.ok('PATCH', '/v1/retention-rules/1', { daily_limit: 2 })
+    const nowMs = () => Date.now() + 30.2 * dayMs
+    let reads = 0
+    const dying = {
+      ...{ nowMs, pausePerWork: 0 },
+      get originName() {
+        reads += 1
+        // The first read is that of the run, and the second that of the first erasure.
+        if (reads > 2) throw new Error('power cut')
+        return originName
+      },
+    }
+    const follower = retentionRulesFollower(dying)
+    const work: typeof follower.work = async task =>
+      task.organization_id === org.id ? follower.work(task) : { sequence: task.head }
+    await follow(service.db, [{ ...follower, work }], { nowMs, report: () => {} })
+    expect(await org.left()).toHaveLength(2)
+    for (const days of [30.21, 30.22]) await pass(days)
+    expect(await org.left()).toHaveLength(1)
+    await pass(31.3)
+    expect(await org.left()).toEqual([])
+    expect(await certificatesOf(org)).toHaveLength(3)
+    const logged = (await org.ok('GET', '/v1/changes?subject=retention_rule')).items
+    const runs = logged.flatMap(({ after }: Item) => (after.run?.done > 0 ? [after.run.done] : []))
+    expect([runs.includes(1), runs.includes(2), runs.at(-1)]).toEqual([true, true, 1])
+  })
+
+  it('lets a limit be lowered below what was done today', async () => {
+    const org = await organizationWithPeople(3)
+    await org.create()
+    await pass(23.1)
+    await org.ok('PATCH', '/v1/retention-rules/1', { daily_limit: 1 })
+    await pass(23.2)
+    expect(await org.rule()).toMatchObject({ active: true, paused: null })
+  })
+
   it('stops itself before it takes more than a tenth of all people in a day, and says so everywhere', async () => {
     const org = await organizationWithPeople(5)
     await org.create()

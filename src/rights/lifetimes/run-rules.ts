@@ -98,9 +98,9 @@ async function runRule(run: Run): Promise<void> {
   const now = new Date(nowMs).toISOString()
   await db.query(deleteStaleNoticesSql, [organization_id, id, segment_id, now])
   const before = new Date(nowMs - Math.max(0, after_days - noticeDays) * dayMs).toISOString()
-  const untoldOf = [organization_id, segment_id, counts_from, before, id, now, daily_limit - told]
+  const untoldOf = [organization_id, segment_id, counts_from, before, id, now, leftOf(daily_limit, told)]
   const untold = idsOf(await db.query<PersonId>(findUntoldSql, untoldOf))
-  const due = idsOf(await db.query<PersonId>(findDueSql, [organization_id, id, now, daily_limit - done]))
+  const due = idsOf(await db.query<PersonId>(findDueSql, [organization_id, id, now, leftOf(daily_limit, done)]))
   const ofDay = Math.max(told + untold.length, done + due.length)
   const [people] = await db.query<{ count: number }>(countPeopleSql, [organization_id, 10 * ofDay])
   if (untold.length + due.length > 0 && ofDay > maxOfDay(people!.count + done)) return pauseRule(run, 'too_many')
@@ -111,6 +111,9 @@ async function runRule(run: Run): Promise<void> {
     await inSets(run, due, 1, ([id]) => erase(run, id!, organization_key))
   }
 }
+
+/** A limit may have been lowered below what was done today. */
+const leftOf = (limit: number, done: number) => Math.max(0, limit - done)
 
 type PersonId = { person_id: string }
 const idsOf = (rows: readonly PersonId[]) => rows.map(({ person_id }) => person_id)
@@ -137,7 +140,7 @@ async function readTakeable(
   { tx, organization_id, definitions }: Locked,
   { rule: { id, updated_at }, nowMs }: Run,
   people: readonly string[],
-  leftOf: (rule: Rule) => number,
+  left: (rule: Rule) => number,
 ): Promise<string[]> {
   const rule = await readRule({ db: tx, organization_id }, id, nowMs)
   if (!rule?.active || rule.updated_at !== updated_at) return []
@@ -146,7 +149,7 @@ async function readTakeable(
   const matching = await readMatchesOf(tx, definitions, [condition], people)
   const held = await readHeld({ tx, organization_id }, people, new Date(nowMs).toISOString())
   const isIn = new Set(matching.flatMap(each => (each.matches[0] ? [each.id] : [])))
-  return people.filter(person => isIn.has(person) && !held.has(person)).slice(0, Math.max(0, leftOf(rule)))
+  return people.filter(person => isIn.has(person) && !held.has(person)).slice(0, left(rule))
 }
 
 /** As {@link readTakeable}, of the people who are due and have stayed in the segment since they were told of. */
@@ -155,7 +158,7 @@ async function readDue(locked: Locked, run: Run, people: readonly string[]): Pro
   const { id, segment_id, daily_limit } = run.rule
   const values = [organization_id, id, segment_id, people, new Date(run.nowMs).toISOString()]
   const due = idsOf(await tx.query<PersonId>(readStillDueSql, values))
-  return due.length === 0 ? [] : readTakeable(locked, run, due, ({ done }) => daily_limit - done)
+  return due.length === 0 ? [] : readTakeable(locked, run, due, ({ done }) => leftOf(daily_limit, done))
 }
 
 const countRun = ({ tx, organization_id, at }: Locked, { rule, nowMs }: Run, told: number, done: number) =>
@@ -166,7 +169,7 @@ function tell(run: Run, people: readonly string[]): Promise<void> {
   const { task, rule, author, nowMs } = run
   return changeOrganization(task, author, async locked => {
     const { tx, organization_id, definitions, at } = locked
-    const taken = await readTakeable(locked, run, people, ({ told }) => rule.daily_limit - told)
+    const taken = await readTakeable(locked, run, people, ({ told }) => leftOf(rule.daily_limit, told))
     const earliest = new Date(nowMs + noticeDays * dayMs).toISOString()
     const values = [organization_id, rule.id, rule.segment_id, taken, rule.after_days, earliest]
     type Notice = PersonId & { due_at: string }
