@@ -33,7 +33,7 @@ export const newRule = Type.Object(
   {
     additionalProperties: false,
     title: 'RetentionRuleBody',
-    examples: [{ segment: 'gone', after_days: 1_095, action: 'erase' }],
+    examples: [{ segment: 'your_segment', after_days: 1_095, action: 'erase' }],
   },
 )
 export type RuleBody = Static<typeof newRule>
@@ -48,7 +48,7 @@ export const rulePatch = Type.Object(
     daily_limit: Type.Optional(dailyLimit),
     active: Type.Optional(active),
   },
-  { additionalProperties: false, title: 'RetentionRulePatch', examples: [{ active: true }] },
+  { additionalProperties: false, title: 'RetentionRulePatch', examples: [{}] },
 )
 export type RulePatch = Static<typeof rulePatch>
 
