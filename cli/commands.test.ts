@@ -356,11 +356,22 @@ it('this file tests every command', async () => {
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
   // follow prints lines until a signal ends it: cli/follow.system.test.ts. The output of dossier and duplicates is lines, too, and that of api
-  // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts, cli/segments.test.ts and
+  // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts and
   // cli/webhooks.test.ts test the others.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
   const rows = [...records, 'people search', 'search', 'segments people', 'observed list', 'webhooks headers', 'webhooks links']
-  const others = ['serve', 'follow', 'help', 'dossier', 'duplicates', 'api', 'distribute', ...rows]
+  const others = [
+    'serve',
+    'follow',
+    'help',
+    'dossier',
+    'duplicates',
+    'hold',
+    'retention-rule',
+    'api',
+    'distribute',
+    ...rows,
+  ]
   const known = [...commands.map(({ args }) => args.join(' ')), ...others]
   expect(found.toSorted()).toEqual(known.toSorted())
 }, 60_000)

@@ -6,7 +6,7 @@ import { addConnectionOptions, type ConnectionOptions, connect } from './connect
 import { otherHoldersText } from './other-holders.ts'
 
 type Options = ConnectionOptions &
-  YesOption & { reason: string; records: 'keep' | 'linked'; id?: true; dryRun?: true; json?: true }
+  YesOption & { reason: string; records: 'keep' | 'linked'; id?: true; overrideHold?: true; dryRun?: true; json?: true }
 
 export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -24,11 +24,12 @@ export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
         .default('keep'),
     )
     .option('--id', 'The person is given by the internal identifier.')
+    .option('--override-hold', 'Erase the person although it is under a legal hold.')
     .option('--dry-run', 'Erase nothing, and print what would be removed.')
   return addConnectionOptions(addYesOption(command)).action(async (person: string, options: Options) => {
     const { client } = await connect(environment, options, { scope: 'people:erase' })
-    const { reason, records, dryRun = false } = options
-    const why = { reason, records }
+    const { reason, records, overrideHold = false, dryRun = false } = options
+    const why = { reason, records, ...(overrideHold && { override_hold: true }) }
     const send = (dryRun: boolean) =>
       options.id ? client.people.erase({ id: person }, why, { dryRun }) : client.people.erase(person, why, { dryRun })
     if (!dryRun) await confirm(options, `Erase ${person}? It cannot be undone.`, async () => linesOf(await send(true)))

@@ -26,6 +26,8 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   follow: async () => (await import('./follow.ts')).followCommand,
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
   erase: async () => (await import('./erase.ts')).eraseCommand,
+  'retention-rule': async () => (await import('./lifetimes.ts')).retentionRuleCommand,
+  hold: async () => (await import('./lifetimes.ts')).holdCommand,
   erasures: async () => (await import('./erasures.ts')).erasuresCommand,
   merge: async () => (await import('./merge.ts')).mergeCommand,
   unmerge: async () => (await import('./merge.ts')).unmergeCommand,

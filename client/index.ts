@@ -56,6 +56,13 @@ export {
 } from './src/import.ts'
 export type { ImportEndpoints, ImportListOptions } from './src/imports.ts'
 export type { LedgerCheckpoint, LedgerEndpoints, LedgerKey } from './src/ledger.ts'
+export type {
+  HoldEndpoints,
+  LifetimeOptions,
+  RetentionPreviewPerson,
+  RetentionRuleEndpoints,
+  RetentionRun,
+} from './src/lifetimes.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
 export type { OperationsEndpoints } from './src/operations.ts'
 export type {

@@ -117,8 +117,8 @@ create table changes (
   merge_id integer,
   basis integer[],
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
-  constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text]))),
-  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text])))
+  constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text, 'retention_due'::text]))),
+  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text, 'retention_rule'::text, 'hold'::text])))
 );
 CREATE INDEX changes_definitions ON public.changes USING btree (organization_id, sequence) WHERE (entity_id IS NULL);
 CREATE UNIQUE INDEX changes_entity ON public.changes USING btree (organization_id, entity_id, version) WHERE (entity_id IS NOT NULL);
@@ -584,6 +584,22 @@ comment on table organizations is 'A tenant of the service.';
 comment on column organizations.key is 'The name of the organization in tokens and commands. It stays taken after a deletion.';
 comment on column organizations.deleted_at is 'Since when its rows are deleted, or being deleted. Null: it is in use.';
 
+create table person_holds (
+  organization_id integer not null,
+  id integer not null,
+  people uuid[] not null,
+  reason text not null,
+  until timestamp with time zone,
+  actor text not null,
+  created_at timestamp with time zone not null,
+  released_at timestamp with time zone,
+  constraint person_holds_pkey PRIMARY KEY (organization_id, id),
+  constraint person_holds_id_check CHECK ((id > 0))
+);
+CREATE INDEX person_holds_people ON public.person_holds USING gin (people) WHERE (released_at IS NULL);
+comment on table person_holds is 'A legal hold, which keeps a person from being erased by a rule or without saying so.';
+comment on column person_holds.people is 'The person, with those who were merged into it when it was held: an unmerge leaves each of them held. An erased person is taken out of it.';
+
 create table rate_limits (
   key text not null,
   points integer not null,
@@ -593,6 +609,65 @@ create table rate_limits (
 comment on table rate_limits is 'How many requests a token subject has sent to all processes in the current second, if KITH_RATE_STORE is postgresql.';
 comment on column rate_limits.key is 'A hash of the organization and the token subject.';
 comment on column rate_limits.expire is 'When the count ends, as Unix time in milliseconds.';
+
+create table retention_notices (
+  organization_id integer not null,
+  rule_id integer not null,
+  person_id uuid not null,
+  entered_at timestamp with time zone not null,
+  due_at timestamp with time zone not null,
+  constraint retention_notices_pkey PRIMARY KEY (organization_id, rule_id, person_id)
+);
+CREATE INDEX retention_notices_due ON public.retention_notices USING btree (organization_id, rule_id, due_at);
+CREATE INDEX retention_notices_person ON public.retention_notices USING btree (organization_id, person_id);
+alter table retention_notices alter column organization_id set (n_distinct=1);
+comment on table retention_notices is 'A person of whom the log has told that a rule will erase or delete it.';
+comment on column retention_notices.entered_at is 'The stay in the segment that the notice is for, as segment_members has it.';
+comment on column retention_notices.due_at is 'The rule does so no earlier.';
+
+create table retention_rules (
+  organization_id integer not null,
+  id integer not null,
+  key text collate "C" not null,
+  segment_id integer not null,
+  after_days integer not null,
+  action text not null,
+  daily_limit integer not null,
+  active boolean not null,
+  paused_reason text,
+  paused_at timestamp with time zone,
+  filter text not null,
+  counts_from timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint retention_rules_pkey PRIMARY KEY (organization_id, id),
+  constraint retention_rules_action_check CHECK ((action = ANY (ARRAY['erase'::text, 'delete'::text]))),
+  constraint retention_rules_after_days_check CHECK (((after_days >= 1) AND (after_days <= 36500))),
+  constraint retention_rules_daily_limit_check CHECK ((daily_limit > 0)),
+  constraint retention_rules_id_check CHECK ((id > 0)),
+  constraint retention_rules_paused_reason_check CHECK ((paused_reason = ANY (ARRAY['segment_changed'::text, 'segment_deleted'::text, 'segment_invalid'::text, 'too_many'::text])))
+);
+CREATE UNIQUE INDEX retention_rules_key ON public.retention_rules USING btree (organization_id, key) WHERE (deleted_at IS NULL);
+comment on table retention_rules is 'A rule that erases or deletes people who have been in a segment for a number of days.';
+comment on column retention_rules.paused_reason is 'Why the rule has stopped itself. Null unless it has.';
+comment on column retention_rules.filter is 'A hash of the filter of the segment, with those of the segments that it names, when the rule was turned on.';
+comment on column retention_rules.counts_from is 'No time in the segment before it counts, because the segment had another filter.';
+comment on column retention_rules.deleted_at is 'A deleted rule keeps its row, so that its id stays its own.';
+
+create table retention_runs (
+  organization_id integer not null,
+  rule_id integer not null,
+  day date not null,
+  told integer default 0 not null,
+  done integer default 0 not null,
+  logged boolean default false not null,
+  updated_at timestamp with time zone not null,
+  constraint retention_runs_pkey PRIMARY KEY (organization_id, rule_id, day)
+);
+comment on table retention_runs is 'What a rule has done on a day, which its daily limit counts.';
+comment on column retention_runs.day is 'The day in UTC.';
+comment on column retention_runs.logged is 'Whether the log tells of these numbers.';
 
 create table search_documents (
   organization_id integer not null,
@@ -668,11 +743,13 @@ create table segment_members (
   organization_id integer not null,
   person_id uuid not null,
   segment_id integer not null,
+  entered_at timestamp with time zone default now() not null,
   constraint segment_members_pkey PRIMARY KEY (organization_id, person_id, segment_id)
 );
 CREATE INDEX segment_members_segment ON public.segment_members USING btree (organization_id, segment_id, person_id);
 alter table segment_members alter column organization_id set (n_distinct=1);
 comment on table segment_members is 'A person who is in a segment.';
+comment on column segment_members.entered_at is 'Since when the person has been in the segment without a break. A new computation keeps it; another filter does not begin it anew.';
 
 create table segments (
   organization_id integer not null,

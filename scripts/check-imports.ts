@@ -22,7 +22,18 @@ const technicalModules: Record<string, string[]> = {
   // A read that a standby cannot answer is refused.
   db: [],
   access: ['http', 'auth', 'sessions', 'organizations', 'route', 'db'],
-  operations: ['http', 'auth', 'entities', 'organizations', 'webhooks', 'followers', 'instruments', 'route', 'db'],
+  operations: [
+    'http',
+    'auth',
+    'entities',
+    'rights',
+    'organizations',
+    'webhooks',
+    'followers',
+    'instruments',
+    'route',
+    'db',
+  ],
   openapi: ['http', 'route'],
   instruments: ['http', 'route', 'db'],
 }

@@ -44,6 +44,7 @@ import { version } from './process/version.ts'
 import { firstSteps } from './process/welcome.ts'
 import { followStarter, startWorkers, type Workers } from './process/workers.ts'
 import { completeErasures } from './rights/erasure/erase-person.ts'
+import { retentionRulesFollower } from './rights/lifetimes/run-rules.ts'
 import { retentionFollower } from './rights/retention.ts'
 import { segmentFollower } from './segments/segment-follower.ts'
 import { deleteExpired } from './sessions/sessions.ts'
@@ -366,6 +367,7 @@ function followersOf(
     webhookFollower({ ...sending, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),
+    retentionRulesFollower({ originName: ledgerOrigin }),
     segmentFollower({ clockMs: segmentClockMs }),
     searchFollower(),
     addressAnswersFollower(),

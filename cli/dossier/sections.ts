@@ -54,6 +54,7 @@ const operations: Record<Change['operation'], string> = {
   merge: 'Merged into another profile',
   unmerge: 'Separated again',
   erase: 'Erased',
+  retention_due: 'Its time will be over soon',
 }
 
 /** The name of another entity: its external identifier, with the stack of a record. */
@@ -200,6 +201,24 @@ export const sections: readonly Section[] = [
     part: table('Group', 'What', 'Number of the change'),
     print: ({ segment_key, segment_name, event, sequence }) =>
       html`<tr>${cellOf('Group', segment_name ?? segment_key)}${cellOf('What', event === 'member' ? 'you are in it' : event)}${cellOf('Number of the change', sequence)}</tr>`,
+  }),
+  section('hold', {
+    id: 'holds',
+    title: 'Legal holds',
+    about: 'Why your data must not be erased at present, or were not to be erased in the past.',
+    none: 'Your data are not under a legal hold.',
+    part: cards,
+    print: ({ created_at, reason, until, actor, released_at }) =>
+      html`<article><h3>${timeOf(created_at)}</h3><dl>${rowsOf({ reason, until, by: actor, ended: released_at })}</dl></article>`,
+  }),
+  section('retention', {
+    id: 'lifetimes',
+    title: 'Lifetimes',
+    about: 'Rules by which your data will be erased or deleted soon.',
+    none: 'No rule will erase or delete your data soon.',
+    part: table('Rule', 'What', 'After days', 'Not before'),
+    print: ({ rule_key, action, after_days, due_at }) =>
+      html`<tr>${cellOf('Rule', rule_key)}${cellOf('What', action)}${cellOf('After days', after_days)}${cellOf('Not before', timeOf(due_at))}</tr>`,
   }),
   section('delivery', {
     id: 'deliveries',

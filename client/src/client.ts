@@ -9,6 +9,7 @@ import type { SearchOptions } from './entity-reads.ts'
 import { ErasureEndpoints } from './erasures.ts'
 import { ImportEndpoints } from './imports.ts'
 import { LedgerEndpoints } from './ledger.ts'
+import { HoldEndpoints, RetentionRuleEndpoints } from './lifetimes.ts'
 import { Listing, type Page, pageOf } from './listing.ts'
 import { OperationsEndpoints } from './operations.ts'
 import type { Call, CallOptions, ClientOptions } from './options.ts'
@@ -55,6 +56,8 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly webhooks: WebhookEndpoints
   readonly deliverability: DeliverabilityEndpoints
   readonly erasures: ErasureEndpoints
+  readonly retentionRules: RetentionRuleEndpoints
+  readonly holds: HoldEndpoints
   readonly imports: ImportEndpoints
   readonly segments: SegmentEndpoints<S>
   readonly sessions: SessionEndpoints
@@ -71,6 +74,8 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.deliverability = new DeliverabilityEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
+    this.retentionRules = new RetentionRuleEndpoints(this.#transport.send)
+    this.holds = new HoldEndpoints(this.#transport.send)
     this.imports = new ImportEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport)
     this.sessions = new SessionEndpoints(this.#transport.send)

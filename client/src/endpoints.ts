@@ -55,6 +55,9 @@ import type {
   ErasureBody,
   ErasurePage,
   HistoryPage,
+  Hold,
+  HoldBody,
+  HoldPage,
   ImportPage,
   InclusionProof,
   LedgerKeys,
@@ -87,6 +90,12 @@ import type {
   RecordIdentifiers,
   RecordUpsertBody,
   RelatedBody,
+  RetentionPreview,
+  RetentionRule,
+  RetentionRuleBody,
+  RetentionRuleList,
+  RetentionRulePatch,
+  RetentionRunPage,
   SearchBody,
   SearchPage,
   Segment,
@@ -449,6 +458,109 @@ export type Endpoints = {
       limit?: number
     }
     data: ErasurePage
+    repeatable: 'read'
+    scope: 'people:erase'
+  }
+  'POST /v1/retention-rules': {
+    body: RetentionRuleBody
+    data: RetentionRule | DefinitionDryRun
+    repeatable: 'once'
+    scope: 'people:erase'
+  }
+  'GET /v1/retention-rules': {
+    data: RetentionRuleList
+    repeatable: 'read'
+    scope: 'people:erase'
+  }
+  'GET /v1/retention-rules/{id}': {
+    params: { id: number }
+    data: RetentionRule
+    repeatable: 'read'
+    scope: 'people:erase'
+  }
+  'PATCH /v1/retention-rules/{id}': {
+    params: { id: number }
+    body: RetentionRulePatch
+    data: RetentionRule | DefinitionDryRun
+    repeatable: 'safe'
+    scope: 'people:erase'
+  }
+  'DELETE /v1/retention-rules/{id}': {
+    params: { id: number }
+    data: true | DefinitionDryRun
+    repeatable: 'safe'
+    scope: 'people:erase'
+  }
+  'GET /v1/retention-rules/{id}/preview': {
+    params: { id: number }
+    query?: {
+      /** Only people after this id. */
+      after?: string
+      /** The default is 50. */
+      limit?: number
+    }
+    data: RetentionPreview
+    repeatable: 'read'
+    scope: 'people:erase'
+  }
+  'GET /v1/retention-rules/{id}/runs': {
+    params: { id: number }
+    query?: {
+      /** Only runs before this day. */
+      before?: string
+      /** The default is 50. */
+      limit?: number
+    }
+    data: RetentionRunPage
+    repeatable: 'read'
+    scope: 'people:erase'
+  }
+  'POST /v1/people/{external_id}/hold': {
+    params: { external_id: string }
+    body: HoldBody
+    data: Hold | DefinitionDryRun
+    repeatable: 'safe'
+    scope: 'people:erase'
+  }
+  'GET /v1/people/{external_id}/hold': {
+    params: { external_id: string }
+    data: Hold
+    repeatable: 'read'
+    scope: 'people:erase'
+  }
+  'DELETE /v1/people/{external_id}/hold': {
+    params: { external_id: string }
+    data: true | DefinitionDryRun
+    repeatable: 'safe'
+    scope: 'people:erase'
+  }
+  'POST /v1/people/internal/{uuid}/hold': {
+    params: { uuid: string }
+    body: HoldBody
+    data: Hold | DefinitionDryRun
+    repeatable: 'safe'
+    scope: 'people:erase'
+  }
+  'GET /v1/people/internal/{uuid}/hold': {
+    params: { uuid: string }
+    data: Hold
+    repeatable: 'read'
+    scope: 'people:erase'
+  }
+  'DELETE /v1/people/internal/{uuid}/hold': {
+    params: { uuid: string }
+    data: true | DefinitionDryRun
+    repeatable: 'safe'
+    scope: 'people:erase'
+  }
+  'GET /v1/holds': {
+    query?: {
+      /** Only holds after this id. */
+      after?: number
+      /** The default is 50. */
+      limit?: number
+    }
+    data: HoldPage
     repeatable: 'read'
     scope: 'people:erase'
   }
@@ -937,11 +1049,22 @@ export type Endpoints = {
       /** Seconds to wait until a change matches, if none does yet. For pages only. */
       wait?: number
       /** Only changes of these kinds. Repeatable. */
-      subject?: ('person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment')[]
+      subject?: (
+        | 'person'
+        | 'record'
+        | 'stack'
+        | 'attribute'
+        | 'consent_type'
+        | 'webhook'
+        | 'settings'
+        | 'segment'
+        | 'retention_rule'
+        | 'hold'
+      )[]
       /** Only records of the stacks with these keys. Repeatable. */
       stack?: string[]
       /** Only these operations. Repeatable. */
-      operation?: ('create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase')[]
+      operation?: ('create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase' | 'retention_due')[]
       /** Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable. */
       segment?: string[]
       /** Shows the targets of relationships in `before` and `after` by their internal identifiers, as they were written: also targets that were deleted or merged since. */
@@ -1165,6 +1288,13 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/people/duplicates': 'read',
   'POST /v1/people/{external_id}/erase': 'safe',
   'POST /v1/people/internal/{uuid}/erase': 'safe',
+  'POST /v1/retention-rules': 'once',
+  'PATCH /v1/retention-rules/{id}': 'safe',
+  'DELETE /v1/retention-rules/{id}': 'safe',
+  'POST /v1/people/{external_id}/hold': 'safe',
+  'DELETE /v1/people/{external_id}/hold': 'safe',
+  'POST /v1/people/internal/{uuid}/hold': 'safe',
+  'DELETE /v1/people/internal/{uuid}/hold': 'safe',
   'POST /v1/people/{external_id}/consent-links': 'read',
   'POST /v1/people/internal/{uuid}/consent-links': 'read',
   'POST /v1/stacks/{stack_key}': 'keyed',

@@ -34,10 +34,21 @@ export const changeSubjects = [
   'webhook',
   'settings',
   'segment',
+  'retention_rule',
+  'hold',
 ] as const
 
 /** What happens to the subject of a change. */
-export const changeOperations = ['create', 'update', 'delete', 'restore', 'merge', 'unmerge', 'erase'] as const
+export const changeOperations = [
+  'create',
+  'update',
+  'delete',
+  'restore',
+  'merge',
+  'unmerge',
+  'erase',
+  'retention_due',
+] as const
 
 /** The subjects of the events of webhooks. */
 export const eventSubjects = [
@@ -49,11 +60,22 @@ export const eventSubjects = [
   'webhook',
   'settings',
   'segment',
+  'retention_rule',
+  'hold',
   'consent',
 ] as const
 
 /** What happens to the subject of an event. */
-export const eventKinds = ['created', 'updated', 'deleted', 'restored', 'merged', 'unmerged', 'erased'] as const
+export const eventKinds = [
+  'created',
+  'updated',
+  'deleted',
+  'restored',
+  'merged',
+  'unmerged',
+  'erased',
+  'retention_due',
+] as const
 
 /** How an answer was given. */
 export const answerMethods = [

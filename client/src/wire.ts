@@ -13,11 +13,19 @@ export type ErrorCode =
   | 'operation_failed'
 
 /** What happens to a subject, in the names of events. */
-export type WebhookEventKind = 'created' | 'updated' | 'deleted' | 'restored' | 'merged' | 'unmerged' | 'erased'
+export type WebhookEventKind =
+  | 'created'
+  | 'updated'
+  | 'deleted'
+  | 'restored'
+  | 'merged'
+  | 'unmerged'
+  | 'erased'
+  | 'retention_due'
 
 /** An event that a webhook asks for: one of a subject, or all of it. */
 export type WebhookEventName =
-  `${'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'consent'}.${WebhookEventKind | '*'}`
+  `${'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'retention_rule' | 'hold' | 'consent'}.${WebhookEventKind | '*'}`
 
 /** A program that fetches its own tokens. Response of GET /v1/clients/{client_id}. */
 export type AccessClient = {
@@ -390,14 +398,24 @@ export type Change = {
   sequence: number
   at: string
   /** The kind of thing that changed. */
-  subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
+  subject:
+    | 'person'
+    | 'record'
+    | 'stack'
+    | 'attribute'
+    | 'consent_type'
+    | 'webhook'
+    | 'settings'
+    | 'segment'
+    | 'retention_rule'
+    | 'hold'
   /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
   id: string | number
   /** The current external identifier, or the last one of a deleted person or record. */
   external_id: string | null
   /** The stack of a record, otherwise null. */
   stack_key: string | null
-  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
+  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase' | 'retention_due'
   /** The version of the person or record after the change. */
   version: number | null
   /** The fields that changed, with their values before. Null for the creation of a person or record. */
@@ -942,7 +960,7 @@ export type DefinitionDryRun = {
   dry_run: true
   /** The entries that the change log would get. None if nothing would change. */
   changes: {
-    subject: 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
+    subject: 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'retention_rule' | 'hold'
     /** Null for a creation. */
     id: number | null
     operation: 'create' | 'update' | 'delete'
@@ -1295,20 +1313,53 @@ export type DossierLine =
       sequence: number | null
     }
   | {
+      /** A legal hold of the person, also one that has ended. */
+      type: 'hold'
+      hold_id: number
+      reason: string
+      until: string | null
+      actor: string
+      created_at: string
+      /** When somebody ended it. Null unless somebody has. */
+      released_at: string | null
+    }
+  | {
+      /** A retention rule that will erase or delete the person. */
+      type: 'retention'
+      rule_id: number
+      rule_key: string
+      action: 'erase' | 'delete'
+      after_days: number
+      /** Since when the person has been in the segment of the rule. */
+      entered_at: string
+      /** The rule takes the person no earlier. */
+      due_at: string
+    }
+  | {
       /** A change of the person, or of one who was merged. Newest first. */
       type: 'change'
       /** The number of the change. The numbers of an organization have no gaps. */
       sequence: number
       at: string
       /** The kind of thing that changed. */
-      subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
+      subject:
+        | 'person'
+        | 'record'
+        | 'stack'
+        | 'attribute'
+        | 'consent_type'
+        | 'webhook'
+        | 'settings'
+        | 'segment'
+        | 'retention_rule'
+        | 'hold'
       /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
       id: string | number
       /** The current external identifier, or the last one of a deleted person or record. */
       external_id: string | null
       /** The stack of a record, otherwise null. */
       stack_key: string | null
-      operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
+      operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase' | 'retention_due'
       /** The version of the person or record after the change. */
       version: number | null
       /** The fields that changed, with their values before. Null for the creation of a person or record. */
@@ -1525,6 +1576,8 @@ export type ErasureBody = {
   reason: string
   /** `linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`. */
   records?: 'keep' | 'linked'
+  /** Erase the person although it is under a legal hold. */
+  override_hold?: boolean
   /** Erase nothing, and return what an erasure would remove. */
   dry_run?: boolean
 }
@@ -1547,6 +1600,37 @@ export type FieldChange = {
 export type HistoryPage = {
   items: Change[]
   /** Whether older changes follow: the last version is the next `before_version`. */
+  has_more: boolean
+}
+
+/** A legal hold: the person is not erased by a rule, nor by hand without `override_hold`. */
+export type Hold = {
+  id: number
+  /** The person. More than one after a merge was undone: each of them is held. */
+  people: {
+    id: string
+    external_id: string | null
+  }[]
+  reason: string
+  /** When the hold ends by itself. Null: when somebody ends it. */
+  until: string | null
+  /** The subject of the token that held the person. */
+  actor: string
+  created_at: string
+}
+
+/** Body of POST /v1/people/{external_id}/hold and POST /v1/people/internal/{uuid}/hold. */
+export type HoldBody = {
+  /** Why the data must stay. The change log keeps it, so it must not name the person. */
+  reason: string
+  /** When the hold ends by itself. Null: when somebody ends it. */
+  until?: string | null
+}
+
+/** A page of the holds that are in force. Response of GET /v1/holds. */
+export type HoldPage = {
+  items: Hold[]
+  /** Whether another page follows. */
   has_more: boolean
 }
 
@@ -2392,6 +2476,110 @@ export type ReplacedLinks = {
   after?: string[]
 }
 
+/** The people whom the rule would erase or delete today. Response of GET /v1/retention-rules/{id}/preview. */
+export type RetentionPreview = {
+  /** The people who have been in the segment for long enough today and are not held. */
+  count: number
+  /** The people who have, and are held. */
+  held: number
+  /** The most people of a day in UTC. The default is 1,000. */
+  daily_limit: number
+  /** Whether the rule would stop itself, because it would take more than a tenth of all people in a day. */
+  would_pause: boolean
+  items: {
+    id: string
+    external_id: string | null
+    /** Since when the person has been in the segment, as far as it is known. */
+    entered_at: string
+    /** When the time of the rule was over. */
+    due_at: string
+    /** From when the rule erases or deletes the person. Null until `person.retention_due` has told of it. */
+    announced_for: string | null
+  }[]
+  /** Whether another page follows. */
+  has_more: boolean
+}
+
+/** A rule that erases or deletes people. `paused` says why it has stopped itself, and is null unless it has. */
+export type RetentionRule = {
+  id: number
+  key: string
+  /** Null if the segment was deleted. */
+  segment: string | null
+  /** How long a person has been in the segment, without a break. */
+  after_days: number
+  /** `erase` takes all data, with a certificate. `delete` can be undone by a restore. */
+  action: 'erase' | 'delete'
+  /** The most people of a day in UTC. The default is 1,000. */
+  daily_limit: number
+  active: boolean
+  paused: {
+    reason: 'segment_changed' | 'segment_deleted' | 'segment_invalid' | 'too_many'
+    /** What to do. */
+    message: string
+    at: string
+  } | null
+  today: {
+    /** The people of whom `person.retention_due` told today. */
+    told: number
+    /** The people who were erased or deleted today. */
+    done: number
+  }
+  created_at: string
+  updated_at: string
+}
+
+/** Body of POST /v1/retention-rules. */
+export type RetentionRuleBody = {
+  /** The default is the key of the segment. */
+  key?: string
+  /** The key of the segment. */
+  segment: string
+  /** How long a person has been in the segment, without a break. */
+  after_days: number
+  /** `erase` takes all data, with a certificate. `delete` can be undone by a restore. */
+  action: 'erase' | 'delete'
+  /** The most people of a day in UTC. The default is 1,000. */
+  daily_limit?: number
+  /** Whether the rule works. The default is false. */
+  active?: boolean
+}
+
+/** Response of GET /v1/retention-rules. */
+export type RetentionRuleList = {
+  items: RetentionRule[]
+}
+
+/** Body of PATCH /v1/retention-rules/{id}. */
+export type RetentionRulePatch = {
+  key?: string
+  /** The key of the segment. */
+  segment?: string
+  /** How long a person has been in the segment, without a break. */
+  after_days?: number
+  /** `erase` takes all data, with a certificate. `delete` can be undone by a restore. */
+  action?: 'erase' | 'delete'
+  /** The most people of a day in UTC. The default is 1,000. */
+  daily_limit?: number
+  /** Whether the rule works. The default is false. */
+  active?: boolean
+}
+
+/** What a rule has done, by day, newest first. Response of GET /v1/retention-rules/{id}/runs. */
+export type RetentionRunPage = {
+  items: {
+    /** The day in UTC. */
+    day: string
+    /** The people of whom `person.retention_due` told. */
+    told: number
+    /** The people who were erased or deleted. */
+    done: number
+    updated_at: string
+  }[]
+  /** Whether another page follows. */
+  has_more: boolean
+}
+
 /** A scope of a token. */
 export type Scope =
   | 'people:read'
@@ -2933,7 +3121,7 @@ export type Webhook = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
@@ -2978,7 +3166,7 @@ export type WebhookBacklog = {
 export type WebhookBody = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
@@ -3044,7 +3232,7 @@ export type WebhookList = {
 export type WebhookPatch = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url?: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events?: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
@@ -3109,7 +3297,7 @@ export type WebhookWithSecret = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null

@@ -19,6 +19,8 @@ export const readScopes = {
   webhook: 'webhooks:read',
   settings: 'schema:read',
   segment: 'schema:read',
+  retention_rule: 'schema:read',
+  hold: 'people:read',
 } as const satisfies Record<Subject, Scope>
 
 /** The changes that a request asks for and may see. */

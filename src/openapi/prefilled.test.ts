@@ -103,7 +103,8 @@ describe('a prefilled write to existing entities', () => {
     const imported = await send('POST', '/v1/people/import', '{"external_id":"ann"}\n', ndjsonHeaders)
     const attribute = await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'shoe', type: 'number' })
     await send('POST', '/v1/webhooks', { url: 'https://receiver.example/', events: ['person.*'] })
-    await send('POST', '/v1/segments', { key: 'italian', filter: { language: 'it' } })
+    for (const key of ['italian', 'your_segment'])
+      await send('POST', '/v1/segments', { key, filter: { language: 'it' } })
     existing = {
       external_id: 'mary',
       uuid: person.body.data.id,

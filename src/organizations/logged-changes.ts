@@ -8,6 +8,8 @@ export const subjects = [
   'webhook',
   'settings',
   'segment',
+  'retention_rule',
+  'hold',
 ] as const
 export type Subject = (typeof subjects)[number]
 
@@ -23,6 +25,11 @@ const operationTable = {
   merge: { event: 'merged', description: 'The person was [merged](identity.md#merge) into another one.' },
   unmerge: { event: 'unmerged', description: 'The person is separate from the other one again.' },
   erase: { event: 'erased', description: 'The person or record was [erased](rights.md#erasure).' },
+  retention_due: {
+    event: 'retention_due',
+    description:
+      'A [retention rule](lifetimes.md) will erase or delete the person in a week. Nothing of the person changed.',
+  },
 } as const satisfies Record<string, { event: string; description: string }>
 
 export type Operation = keyof typeof operationTable

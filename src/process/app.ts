@@ -29,6 +29,8 @@ import { person } from '../people/schema.ts'
 import { recordRoutes } from '../records/routes.ts'
 import { record } from '../records/schema.ts'
 import { erasureRoutes } from '../rights/erasure/erasure-routes.ts'
+import { holdRoutes } from '../rights/holds/routes.ts'
+import { retentionRuleRoutes } from '../rights/lifetimes/routes.ts'
 import type { Route } from '../route/route.ts'
 import { schemaRoutes } from '../schema/routes.ts'
 import { searchRoutes } from '../search/routes.ts'
@@ -49,6 +51,8 @@ export function routeTable(services: TableServices): Route[] {
   return [
     ...peopleRoutes(config, responses),
     ...erasureRoutes(config),
+    ...retentionRuleRoutes(),
+    ...holdRoutes(),
     ...linkRoutes(config),
     ...recordRoutes(config, responses),
     ...searchRoutes(responses),
@@ -93,6 +97,7 @@ const tags = [
   { name: 'Deliverability', description: 'What mail providers tell of addresses, and which are suppressed.' },
   { name: 'Schema', description: 'Everything that the organization has declared.' },
   { name: 'Segments', description: 'Named filters on people.' },
+  { name: 'Lifetimes', description: 'Rules that erase or delete people after a time, and legal holds.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },

@@ -188,6 +188,24 @@ const erasure = line('erasure', 'An erasure of the person.', {
   completed_at: nullable(time()),
 })
 
+const hold = line('hold', 'A legal hold of the person, also one that has ended.', {
+  hold_id: number(),
+  reason: text(),
+  until: nullable(time()),
+  actor: text(),
+  created_at: time(),
+  released_at: nullable(time('When somebody ended it. Null unless somebody has.')),
+})
+
+const retention = line('retention', 'A retention rule that will erase or delete the person.', {
+  rule_id: number(),
+  rule_key: text(),
+  action: Type.Enum(['erase', 'delete']),
+  after_days: number(),
+  entered_at: time('Since when the person has been in the segment of the rule.'),
+  due_at: time('The rule takes the person no earlier.'),
+})
+
 const end = line('end', 'The last line. A dossier without it is incomplete.', {
   lines: Type.Record(text(), number(), {
     description: 'The number of lines before this one, by type.',
@@ -211,7 +229,7 @@ export const dossierLine = Type.Union(
       link,
       record,
     ],
-    ...[segment, personChange, delivery, erasure, end],
+    ...[segment, hold, retention, personChange, delivery, erasure, end],
   ],
   {
     title: 'DossierLine',

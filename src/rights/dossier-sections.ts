@@ -15,9 +15,11 @@ import {
   readAliasesSql,
   readDeliveriesSql,
   readErasuresSql,
+  readHoldsSql,
   readLinks,
   readMergedAddressesSql,
   readMergesSql,
+  readNoticesSql,
   readOwnSql,
   readSegmentsSql,
   readTextsSql,
@@ -63,6 +65,8 @@ export const dossierSections: readonly Section[] = [
   { type: 'record', tables: ['entities'], print: printRecords },
   { type: 'merge', tables: ['merges'], print: printMerges },
   { type: 'segment', tables: ['segment_members', 'segment_changes'], print: printSegments },
+  { type: 'hold', tables: ['person_holds'], print: printHolds },
+  { type: 'retention', tables: ['retention_notices'], print: printNotices },
   { type: 'delivery', tables: ['webhook_deliveries'], print: printDeliveries },
   { type: 'erasure', tables: ['erasures'], print: printErasures },
   { type: 'change', tables: ['changes'], print: printChanges },
@@ -274,6 +278,16 @@ async function* printSegments(source: DossierSource) {
     for await (const { segment_id: _, sequence, ...row } of entries)
       yield JSON.stringify({ person_id, ...row, sequence: sequence === 0 ? null : sequence })
   }
+}
+
+async function* printHolds(source: DossierSource) {
+  for await (const hold of readInParts(source, readHoldsSql, peopleOf(source), { hold_id: 0 }))
+    yield JSON.stringify(hold)
+}
+
+async function* printNotices(source: DossierSource) {
+  for await (const notice of readInParts(source, readNoticesSql, peopleOf(source), { rule_id: 0 }))
+    yield JSON.stringify(notice)
 }
 
 async function* printDeliveries(source: DossierSource) {

@@ -170,3 +170,18 @@ export const readErasuresSql = statement(
   `select e.id as erasure_id, e.entity_id as id, e.at, e.actor, e.reason, e.records, e.completed_at from erasures e
    where e.organization_id = $1 and e.entity_id = any($2::uuid[]) order by e.id`,
 )
+
+/** $2: people, $3: hold to begin after, $4: limit. The holds of them, also those that have ended. */
+export const readHoldsSql = statement(
+  'read_dossier_holds',
+  `select h.id as hold_id, h.reason, h.until, h.actor, h.created_at, h.released_at from person_holds h
+   where h.organization_id = $1 and h.people && $2::uuid[] and h.id > $3 order by h.id limit $4`,
+)
+
+/** $2: people, $3: rule to begin after, $4: limit. The rules that will erase or delete them. */
+export const readNoticesSql = statement(
+  'read_dossier_notices',
+  `select n.rule_id, r.key as rule_key, r.action, r.after_days, n.entered_at, n.due_at
+   from retention_notices n join retention_rules r on r.organization_id = $1 and r.id = n.rule_id
+   where n.organization_id = $1 and n.person_id = any($2::uuid[]) and n.rule_id > $3 order by n.rule_id limit $4`,
+)

@@ -169,6 +169,7 @@ export function fieldGenerators(
   }
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
+  if (template.startsWith('/v1/retention-rules')) generators.segment = fc.constantFrom('in_rome', 'in_rome', 'unknown')
   if (template.endsWith('/upsert')) generators.match = fc.shuffledSubarray([...matchKinds], { minLength: 1 })
   if (/\/(un)?merge$/.test(template))
     Object.assign(generators, {

@@ -83,7 +83,7 @@ function withOneOrder(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 /** The first ids of definitions that the fuzzer creates. It never changes the ones below, on which the generators rely. */
-const firstGeneratedIds = { attribute: 17, consent: 3, webhook: 2 }
+const firstGeneratedIds = { attribute: 17, consent: 3, webhook: 2, rule: 1 }
 
 /** Stands for the client that the tenant has. */
 const ownClient = 'own'
@@ -93,7 +93,13 @@ export const sealedPerson = 'sealed'
 
 function paramsOf({ params, template, method }: Operation, stack_key: string): fc.Arbitrary<Plan['params']> {
   const created = fc.nat({ max: 1_000 }).map(createdIndex => ({ createdIndex }))
-  const kind = template.includes('consent') ? 'consent' : template.includes('webhook') ? 'webhook' : 'attribute'
+  const kind = template.includes('consent')
+    ? 'consent'
+    : template.includes('webhook')
+      ? 'webhook'
+      : template.includes('retention-rule')
+        ? 'rule'
+        : 'attribute'
   const firstId = firstGeneratedIds[kind]
   const kinds: Record<string, fc.Arbitrary<string | { createdIndex: number }>> = {
     external_id: template.endsWith('/receipt') ? fc.constant(sealedPerson) : external_id,

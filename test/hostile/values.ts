@@ -69,6 +69,8 @@ export const formats: Record<string, fc.Arbitrary<string>> = {
     `${'a'.repeat(64)}@example.org`,
   ),
   'date-of-birth': date.map(moment => moment.toISOString().slice(0, 10)),
+  date: date.map(moment => moment.toISOString().slice(0, 10)),
+  'date-time': fc.constantFrom('2099-01-01T00:00:00Z', '2099-01-01T00:00:00.5+02:00', '2001-01-01T00:00:00Z'),
   language: fc.constantFrom('en', 'pt-BR', 'zh_Hans_CN', 'de-CH-1901', 'x-klingon'),
   uuid: fc.oneof(
     fc.uuid(),

@@ -8,6 +8,7 @@ import { choose, history, section } from './console-person.ts'
 import { overflowOf } from './console-records.ts'
 import { follow } from './followers.ts'
 import { createLoopbackSender, startReceiver } from './receiver.ts'
+import { followSegments } from './segments.ts'
 import type { Organization, Service } from './service.ts'
 import { createShop } from './shop.ts'
 
@@ -280,6 +281,18 @@ const places: Place[] = [
     },
   },
   {
+    path: '/lifetimes',
+    states: {
+      lifetimes: page => page.getByRole('link', { name: 'gone' }).waitFor(),
+      'new rule': page => openDialog(page, 'New rule'),
+      rule: async page => {
+        await closeDialog(page)
+        await page.getByRole('link', { name: 'gone' }).click()
+        await page.getByText('The rule has done nothing yet.').waitFor()
+      },
+    },
+  },
+  {
     path: '/webhooks',
     states: {
       webhooks: page => page.getByRole('row', { name: /Failing/ }).waitFor(),
@@ -363,6 +376,10 @@ async function createSample(service: Service): Promise<Organization> {
     .create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada', colour: 'red' } })
   await client.stack('visits').create({ external_id: 'v-1', attribute_values: { order: 'o-1' } })
   await access.clients.create({ name: 'Website', scopes: ['people:read'] })
+  await client.segments.create({ key: 'gone', filter: { first_name: 'Ada' } })
+  await client.retentionRules.create({ segment: 'gone', after_days: 1_095, action: 'erase' })
+  await client.holds.set('ada', { reason: 'Case 2026-17' })
+  await followSegments(service)
   return organization
 }
 

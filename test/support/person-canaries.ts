@@ -233,6 +233,18 @@ export async function plantCanaries(service: Service, organization: Organization
     await sealLedgers(service)
     await follow(service.db, [searchFollower()])
     await followSegments(service)
+    // A hold that is over, and the notice of a rule.
+    const rule = (await ok('POST', '/v1/retention-rules', { segment: 'active', after_days: 30, action: 'erase' })).body
+      .data
+    await service.sql(
+      `insert into person_holds (organization_id, id, people, reason, until, actor, created_at)
+       values ($1, 1, array[$2]::uuid[], 'Case', now() - interval '1 day', 'tests', now())`,
+      [organization.id, id],
+    )
+    await service.sql(
+      `insert into retention_notices (organization_id, rule_id, person_id, entered_at, due_at) values ($1, $2, $3, now(), now())`,
+      [organization.id, rule.id, id],
+    )
     const company = (await ok('GET', '/v1/stacks/companies/acme')).body.data
     return { id, external_id, merged_id, order_id: bought.record_id, company_id: company.record_id, canaries }
   } finally {

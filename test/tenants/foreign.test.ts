@@ -75,6 +75,7 @@ beforeAll(async () => {
   const ownWebhook = await create('/v1/webhooks', webhook())
   const apiClient = await create('/v1/clients', { name: 'secret', scopes: ['people:read'] })
   for (const key of ['shared', 'secret9']) await create('/v1/segments', { key, filter: {} })
+  await create('/v1/retention-rules', { segment: 'secret9', after_days: 30, action: 'erase' })
   const headers = { ...ndjsonHeaders, 'X-Request-Id': 'secret-import-9' }
   await owner.send('POST', '/v1/people/import', '{"external_id":"imported"}\n', headers)
   const session = await signIn(service, owner)
@@ -92,6 +93,7 @@ beforeAll(async () => {
     session_id: pair(session.reply.body.data.id),
     client_id: pair(apiClient.client_id),
     import_id: pair('secret-import-9'),
+    rule_id: { foreign: '1', unknown: '9' },
     webhook_id: { foreign: String(ownWebhook.id), unknown: '9' },
   }
   routes = routeTable(service)

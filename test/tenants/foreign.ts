@@ -16,6 +16,7 @@ export type Pairs = {
   consent_type_id: Pair
   text_version: Pair
   webhook_id: Pair
+  rule_id: Pair
   segment_key: Pair
   session_id: Pair
   client_id: Pair
@@ -49,7 +50,8 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (!body || (method === 'POST' && /\/(list|filter|export|aggregate)$/.test(path))) return undefined
   if (path.endsWith('/related')) return bodies.related
   if (path.endsWith('/search')) return { text: 'ada' }
-  if (path.endsWith('/erase')) return { reason: 'x' }
+  if (/\/(erase|hold)$/.test(path)) return { reason: 'x' }
+  if (path.startsWith('/v1/retention-rules')) return { daily_limit: 5 }
   if (path.endsWith('/undo')) return {}
   if (/\/(un)?merge$/.test(path)) return { from: 'nobody' }
   if (path.endsWith('/contactable')) return bodies.contactable
@@ -65,6 +67,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
 /** Returns the pair for a path parameter. */
 function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
   if (path.startsWith('/v1/webhooks')) return pairs.webhook_id
+  if (path.startsWith('/v1/retention-rules')) return pairs.rule_id
   if (name === 'version') return pairs.text_version
   if (name === 'id') return path.includes('consent') ? pairs.consent_type_id : pairs.attribute_id
   return pairs[name as keyof Pairs]

@@ -66,6 +66,7 @@ const minimalBodies: Record<string, Values> = {
   createConsentType: { key: 'fresh', channels: [{ channel: 'sms' }] },
   addConsentText: { language: 'en', text: 'x' },
   createSegment: { key: 'fresh', filter: {} },
+  createRetentionRule: { key: 'fresh', segment: 'in_rome', after_days: 1, action: 'erase' },
   createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
   replayWebhook: { after: 0 },
   createClient: { name: 'x', scopes: ['people:read'] },
@@ -85,7 +86,7 @@ function minimalBodyOf({ id, template }: Operation): Values {
   if (template.endsWith('/batch')) return { operations: [{ op: 'delete', external_id: 'ada' }] }
   if (template.endsWith('/upsert')) return { external_id: 'ada' }
   if (template.endsWith('/related')) return { target: 'people' }
-  if (template.endsWith('/erase')) return { reason: 'x' }
+  if (/\/(erase|hold)$/.test(template)) return { reason: 'x' }
   return {}
 }
 

@@ -24,6 +24,7 @@ import { deleteOrganization } from '../../src/organizations/deletion.ts'
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { applyErasures } from '../../src/rights/erasure/apply-erasures.ts'
 import { completeErasures, erasePerson } from '../../src/rights/erasure/erase-person.ts'
+import { retentionRulesFollower } from '../../src/rights/lifetimes/run-rules.ts'
 import { retentionFollower } from '../../src/rights/retention.ts'
 import { findPlaces } from '../../src/search/search.ts'
 import { parseSearchText } from '../../src/search/search-text.ts'
@@ -216,6 +217,8 @@ const globalStatements = [
   'extend_signing_key',
   'list_failing_followers',
   'list_failing_webhooks',
+  'find_retention_rule_news',
+  'list_paused_retention_rules',
   'list_organizations',
   'list_organizations_with_unfinished_erasures',
   'list_unfinished_merges',
@@ -432,6 +435,7 @@ async function useEveryEndpoint(shop: Shop) {
   await useObservedKeys(shop)
   await useRetention(shop)
   await useSegments(shop)
+  await useLifetimes(shop)
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)
@@ -541,6 +545,38 @@ async function useSegments({ id, send }: Shop) {
   await ok('POST', '/v1/segments', { key: 'lately', filter: lately })
   for (const _ of [1, 2]) await followOwn()
   await ok('GET', '/v1/segments')
+}
+
+/** Holds people, and lets rules tell of, delete and erase people. The rules of the twin are not watched. */
+async function useLifetimes({ id, send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const language = 'lt'
+  await ok('POST', '/v1/segments', { key: 'old', filter: { language } })
+  for (const external_id of ['old1', 'old2', 'old3']) await ok('POST', '/v1/people', { external_id, language })
+  for (const reason of ['Case 1', 'Case 2']) await ok('POST', '/v1/people/old3/hold', { reason })
+  for (const path of ['/v1/people/old3/hold', '/v1/holds']) await ok('GET', path)
+  const rules = '/v1/retention-rules'
+  for (const action of ['delete', 'erase'])
+    await ok('POST', rules, { segment: 'old', key: action, after_days: 1, action, daily_limit: 1, active: true })
+  const nowMs = (days: number) => () => Date.now() + days * 86_400_000
+  const followOwn = async (follower: Follower, days: number) => {
+    const work: Follower['work'] = async task =>
+      task.organization_id === id ? follower.work(task) : { sequence: task.head }
+    await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs: nowMs(days) })
+  }
+  await followOwn(segmentFollower({ nowMs: nowMs(1) }), 1)
+  for (const days of [2, 10]) {
+    const options = { originName: service.config.ledgerOrigin, nowMs: nowMs(days), pausePerWork: 0 }
+    await followOwn(retentionRulesFollower(options), days)
+  }
+  expect((await send('GET', '/v1/people/old1')).status).toBe(404)
+  await ok('DELETE', '/v1/people/old3/hold')
+  for (const path of [rules, `${rules}/1`, `${rules}/1/preview`, `${rules}/1/runs`]) await ok('GET', path)
+  await ok('PATCH', `${rules}/1`, { after_days: 2 })
+  await ok('DELETE', '/v1/segments/old')
+  await followOwn(retentionRulesFollower({ originName: service.config.ledgerOrigin, nowMs: nowMs(12) }), 12)
+  expect((await ok('GET', `${rules}/2`)).body.data).toMatchObject({ paused: { reason: 'segment_deleted' } })
+  await ok('DELETE', `${rules}/1`)
 }
 
 /** Looks people up and matches them by email and phone. */

@@ -7,6 +7,7 @@ import { validateConsentsSearch } from '../consents/search.ts'
 import { noDefinitions, schemaQuery } from '../entity/schema.ts'
 import { validateEntitySearch } from '../entity/search.ts'
 import { foundQuery } from '../entity-page/queries.ts'
+import { ruleQuery, rulesQuery } from '../lifetimes/queries.ts'
 import { chosenColumns } from '../list/chosen-columns.ts'
 import { listOf, listQuery } from '../list/queries.ts'
 import { type ListSearch, validateListSearch } from '../list/search.ts'
@@ -217,6 +218,20 @@ const webhook = createRoute({
   component: lazyRouteComponent(() => import('../webhooks/webhook-page.tsx'), 'WebhookPage'),
 })
 
+const lifetimes = createRoute({
+  getParentRoute: () => shell,
+  path: '/lifetimes',
+  loader: () => void queryClient.prefetchQuery(rulesQuery),
+  component: lazyRouteComponent(() => import('../lifetimes/lifetimes-page.tsx'), 'LifetimesPage'),
+})
+
+const rule = createRoute({
+  getParentRoute: () => shell,
+  path: '/lifetimes/$ruleId',
+  loader: ({ params }) => void queryClient.prefetchQuery(ruleQuery(Number(params.ruleId))),
+  component: lazyRouteComponent(() => import('../lifetimes/rule-page.tsx'), 'RulePage'),
+})
+
 const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
@@ -254,6 +269,8 @@ const pages = [
   changes,
   webhooks,
   webhook,
+  lifetimes,
+  rule,
   operations,
   access,
 ] as const

@@ -40,6 +40,7 @@ const pages = [
   { to: '/ledger', label: 'ledger', scope: 'consents:read', key: 'l' },
   { to: '/changes', label: 'changes', scope: 'changes:read', key: 'h' },
   { to: '/webhooks', label: 'webhooks', scope: 'webhooks:read', key: 'w' },
+  { to: '/lifetimes', label: 'lifetimes', scope: 'people:erase', key: 'f' },
   { to: '/operations', label: 'operations', scope: 'operations:read', key: 'o' },
   { to: '/access', label: 'access', scope: 'access:read', key: 'a' },
 ] as const

@@ -35,6 +35,8 @@ export const messages = defineMessages({
       webhook: 'Webhook',
       settings: 'Settings',
       segment: 'Segment',
+      retention_rule: 'Retention rule',
+      hold: 'Legal hold',
     },
     operations: {
       create: 'created',
@@ -44,6 +46,7 @@ export const messages = defineMessages({
       merge: 'merged',
       unmerge: 'unmerged',
       erase: 'erased',
+      retention_due: 'will be erased or deleted in a week',
     },
   },
   de: {
@@ -80,6 +83,8 @@ export const messages = defineMessages({
       webhook: 'Webhook',
       settings: 'Einstellungen',
       segment: 'Segment',
+      retention_rule: 'Löschregel',
+      hold: 'Löschsperre',
     },
     operations: {
       create: 'angelegt',
@@ -89,6 +94,7 @@ export const messages = defineMessages({
       merge: 'zusammengeführt',
       unmerge: 'getrennt',
       erase: 'endgültig gelöscht',
+      retention_due: 'wird in einer Woche gelöscht',
     },
   },
   it: {
@@ -125,6 +131,8 @@ export const messages = defineMessages({
       webhook: 'Webhook',
       settings: 'Impostazioni',
       segment: 'Segmento',
+      retention_rule: 'Regola di conservazione',
+      hold: 'Blocco legale',
     },
     operations: {
       create: 'creato',
@@ -134,6 +142,7 @@ export const messages = defineMessages({
       merge: 'unito',
       unmerge: 'separato',
       erase: 'cancellato per sempre',
+      retention_due: 'sarà cancellato tra una settimana',
     },
   },
 })

@@ -6,6 +6,7 @@ import { nameOf } from '../entity/address.ts'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import type { SetMoment } from '../entity/search.ts'
 import { ConsentsSection } from '../person/consents-section.tsx'
+import { HoldNotice } from '../person/hold.tsx'
 import { MergeNotice } from '../person/merge-notice.tsx'
 import { PersonMenu } from '../person/person-menu.tsx'
 import { Button } from '../ui/button.tsx'
@@ -76,6 +77,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
             </MergeNotice>
           )}
           {notice}
+          {person && <HoldNotice id={id} />}
           {entity.state === 'placeholder' && (
             <Notice kind="caution" title={kind.placeholderTitle}>
               <p>{texts.placeholderAdvice(entity.external_id ?? id)}</p>

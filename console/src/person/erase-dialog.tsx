@@ -8,18 +8,20 @@ import { useWrite, type Write } from '../app/write.ts'
 import { nameOf } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { TextField } from '../ui/field.tsx'
+import { Checkbox, TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Facts } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { downloadCertificate } from './certificate.tsx'
+import { useHold } from './hold.tsx'
+import { holdMessages } from './hold-messages.ts'
 import { messages } from './messages.ts'
 import { rightsMessages } from './rights-messages.ts'
 
 type EraseDialogProps = { id: string; person: Person | undefined; onClose: () => void }
 
-type Reason = { reason: string; records: 'keep' | 'linked' }
+type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: boolean }
 
 /** Erases a person: shows what goes, asks for the identifier, and gives the certificate. */
 export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
@@ -60,21 +62,24 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
           onBack={() => setPreview(undefined)}
         />
       ) : (
-        <ReasonForm reason={reason} onChange={setReason} write={rehearse} onClose={onClose} />
+        <ReasonForm id={id} reason={reason} onChange={setReason} write={rehearse} onClose={onClose} />
       )}
     </Dialog>
   )
 }
 
 type ReasonFormProps = {
+  id: string
   reason: Reason
   onChange(reason: Reason): void
   write: Write<Reason>
   onClose: () => void
 }
 
-function ReasonForm({ reason, onChange, write, onClose }: ReasonFormProps) {
+function ReasonForm({ id, reason, onChange, write, onClose }: ReasonFormProps) {
   const texts = useMessages(rightsMessages)
+  const { override } = useMessages(holdMessages)
+  const hold = useHold(id)
   const [faults, setFaults] = useState<Faults>({})
   const submit = () => {
     if (reason.reason.trim() === '') setFaults({ '/reason': texts.reasonNeeded })
@@ -100,6 +105,14 @@ function ReasonForm({ reason, onChange, write, onClose }: ReasonFormProps) {
         value={reason.records}
         onChange={records => onChange({ ...reason, records })}
       />
+      {hold && (
+        <Checkbox
+          isSelected={reason.override_hold ?? false}
+          onChange={override_hold => onChange({ ...reason, override_hold })}
+        >
+          {override}
+        </Checkbox>
+      )}
     </Form>
   )
 }

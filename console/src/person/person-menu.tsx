@@ -5,6 +5,8 @@ import { useSession } from '../app/session.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { DossierDialog } from './dossier-dialog.tsx'
 import { EraseDialog } from './erase-dialog.tsx'
+import { HoldDialog } from './hold.tsx'
+import { holdMessages } from './hold-messages.ts'
 import { MergeDialog } from './merge-dialog.tsx'
 import { messages } from './messages.ts'
 import { PreferenceLinksDialog } from './preference-links-dialog.tsx'
@@ -22,7 +24,7 @@ type PersonMenuProps = {
   onNotice(notice: ReactNode): void
 }
 
-type Action = 'merge' | 'dossier' | 'links' | 'delete' | 'erase'
+type Action = 'merge' | 'dossier' | 'links' | 'delete' | 'hold' | 'erase'
 
 /** The scopes that an action takes. An action is shown if the session has them all. */
 const scopesOf: Record<Action, readonly string[]> = {
@@ -30,21 +32,23 @@ const scopesOf: Record<Action, readonly string[]> = {
   links: ['people:write'],
   dossier: ['people:read', 'consents:read', 'changes:read', 'records:read'],
   delete: ['people:write'],
+  hold: ['people:erase'],
   erase: ['people:erase'],
 }
 const actions = Object.keys(scopesOf) as Action[]
-const forDeleted: readonly Action[] = ['dossier', 'erase']
+const forDeleted: readonly Action[] = ['dossier', 'hold', 'erase']
 
 /** The actions on a person as a whole. */
 export function PersonMenu({ id, person, last, onShow, onDelete, onNotice }: PersonMenuProps) {
   const texts = useMessages(messages)
   const rightsTexts = useMessages(rightsMessages)
+  const holdTexts = useMessages(holdMessages)
   const { scopes } = useSession()
   const [open, setOpen] = useState<Action>()
   const allowed = actions
     .filter(action => scopesOf[action].every(scope => scopes.includes(scope)))
     .filter(action => (person ? action !== 'merge' || person.state === 'active' : forDeleted.includes(action)))
-  const labels = { ...rightsTexts, delete: texts.delete }
+  const labels = { ...rightsTexts, hold: holdTexts.hold, delete: texts.delete }
   const close = () => setOpen(undefined)
   const shared = { id, onClose: close }
   if (allowed.length === 0) return null
@@ -61,6 +65,7 @@ export function PersonMenu({ id, person, last, onShow, onDelete, onNotice }: Per
         {texts.more}
       </Menu>
       {open === 'dossier' && <DossierDialog {...shared} person={person ?? last} />}
+      {open === 'hold' && <HoldDialog {...shared} person={person ?? last} />}
       {open === 'erase' && <EraseDialog {...shared} person={person ?? last} />}
       {person && open === 'links' && <PreferenceLinksDialog {...shared} />}
       {person && open === 'merge' && (

@@ -110,8 +110,8 @@ function foldEntries(entries: readonly LoggedState[], { attributeById }: Definit
   const attributes = new Map<string, unknown>()
   const links = new Map<string, string[]>()
   for (const { after, links: written } of entries) {
-    // What holds for an address is no state of the person.
-    const { attribute_values = {}, consents, deliverability, ...fields } = after ?? {}
+    // What a retention rule or an address tells of a person is no field of it.
+    const { attribute_values = {}, consents, deliverability, retention, ...fields } = after ?? {}
     Object.assign(columns, fields)
     for (const [key, value] of Object.entries(attribute_values)) attributes.set(key, value)
     for (const [attribute_id, { after: ids = [] }] of Object.entries(written ?? {})) {

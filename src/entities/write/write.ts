@@ -164,6 +164,7 @@ const results = {
   merge: 'deleted',
   unmerge: 'restored',
   erase: 'deleted',
+  retention_due: 'unchanged',
 } as const satisfies Record<Operation, Done['result']>
 
 /** The entities that the responses show, by item. */

@@ -7,6 +7,7 @@ import {
   checkFollowers,
   checkKeys,
   checkMigrations,
+  checkRetentionRules,
   checkServer,
   checkTransactions,
   checkWebhooks,
@@ -34,6 +35,7 @@ export async function checkStorage(db: Database, config: Config): Promise<Organi
     ...(await runCheck('indexes', advice, () => checkIndexes(db))),
     ...(await runCheck('followers', advice, () => checkFollowers(db))),
     ...(await runCheck('webhooks', advice, () => checkWebhooks(db))),
+    ...(await runCheck('retention rules', advice, () => checkRetentionRules(db))),
   ]
 }
 

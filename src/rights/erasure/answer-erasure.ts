@@ -9,11 +9,11 @@ import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
 /** A request goes on with a long erasure for this time, and is answered before its deadline. */
 const maxMs = 5_000
 
-/** Erases the person of the path. Throws a Fault of 404 or 412. */
+/** Erases the person of the path. Throws a Fault of 404, 409 or 412. */
 export async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
   const { context, caller, params, request_id, body, signal, written, preferences } = call
-  const { reason, records = 'keep', dry_run = false } = body
-  const asked = { person_id: finderOf(call), reason, records, dry_run, if_match: preferences.if_match }
+  const { reason, records = 'keep', dry_run = false, override_hold = false } = body
+  const asked = { person_id: finderOf(call), reason, records, dry_run, override_hold, if_match: preferences.if_match }
   const request = { ...asked, actor: caller.subject, request_id }
   const erasing = { ...context, organization_key: caller.organization.key, originName, signal, written, maxMs }
   const result = await erasePerson(erasing, request)

@@ -40,6 +40,8 @@ export async function applyErasures(
       reason,
       also,
       records: 'keep' as const,
+      // The hold did not keep the person from the erasure, or the backup is older than its end.
+      override_hold: true,
       actor: 'kith erasures apply',
       request_id: 'apply',
     }

@@ -5,12 +5,13 @@ import { insertTombstonesSql } from '../../entities/write/store/store-sql.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
 import { readLedgerSigner } from '../../ledger/keys.ts'
 import { readOrigin } from '../../ledger/ledger.ts'
-import { type Author, changeOrganization } from '../../organizations/change-organization.ts'
+import { type Author, changeOrganization, type Locked } from '../../organizations/change-organization.ts'
 import { type Definitions, peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { Written } from '../../route/call.ts'
 import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../route/entity-tag.ts'
 import { Fault } from '../../values/errors.ts'
+import { throwIfHeld } from '../holds/holds.ts'
 import {
   addCount,
   type Erased,
@@ -64,6 +65,12 @@ export type ErasureRequest = {
   /** Further entities to erase, whether they are linked or not. */
   also?: readonly ErasureTarget[]
   dry_run?: boolean
+  /** Erases the person although it is under a legal hold. Without it, the erasure is refused. */
+  override_hold?: boolean
+  /** Whether the person may still be erased, asked under the lock of the head. */
+  mayErase?(locked: Locked, person_id: string): Promise<boolean>
+  /** Stores what belongs to the erasure, in its transaction. */
+  onErased?(locked: Locked): Promise<unknown>
   /** The versions that the person may have, or `*` for any. A person who is deleted or erased has none. */
   if_match?: IfMatch
 } & Author
@@ -131,10 +138,14 @@ export async function erasePerson(
   const erased = await changeOrganization<ErasureFacts | undefined>(
     context,
     { actor, request_id, signal, isDryRun },
-    async ({ tx, definitions, at }) => {
+    async locked => {
+      const { tx, definitions, at } = locked
       person_id = await findPerson(tx, request)
+      if (person_id !== undefined && request.mayErase && !(await request.mayErase(locked, person_id)))
+        person_id = undefined
       const found = person_id !== undefined && { ...request, at, found_id: person_id }
       const facts = found ? await eraseInTransaction(tx, definitions, context, found, signing) : undefined
+      if (facts) await request.onErased?.(locked)
       return { ...(facts === undefined && { changes: [] }), result: facts }
     },
   )
@@ -179,9 +190,10 @@ async function eraseInTransaction(
 ): Promise<ErasureFacts | undefined> {
   const { organization_id } = definitions
   const { found_id: person_id, reason, records, actor, request_id, at } = request
-  const { also = [], dry_run = false, if_match = null } = request
+  const { also = [], dry_run = false, if_match = null, override_hold = false } = request
   const merged = await tx.query<{ id: string }>(readMergedSql, [organization_id, person_id])
   const people = [person_id, ...merged.map(({ id }) => id)]
+  if (!override_hold) await throwIfHeld({ tx, organization_id }, people, at)
   const linked =
     records === 'linked' ? await tx.query<ErasureTarget>(readLinkedRecordsSql, [organization_id, people]) : []
   const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
@@ -337,6 +349,10 @@ async function blankLogSet(
   return { next, after: until }
 }
 
+/** The key of the organization, as the origin of its ledger has it. */
+export const readOrganizationKey = async (context: Context, originName: string): Promise<string> =>
+  (await readOrigin(context, originName)).split('/').at(-2)!
+
 /** Goes on with the erasures that a process or a deadline left unfinished, of all organizations. */
 export async function completeErasures(
   db: Database,
@@ -346,7 +362,7 @@ export async function completeErasures(
   const organizations = await db.query<{ organization_id: number }>(listUnfinishedOrganizationsSql, [])
   for (const { organization_id } of organizations) {
     const context = contextOf(db, organization_id)
-    const organization_key = (await readOrigin(context, originName)).split('/').at(-2)!
+    const organization_key = await readOrganizationKey(context, originName)
     const sign = await prepareSigning({ ...context, organization_key, originName })
     while (!signal?.aborted && !(await eraseSet(context, null, sign, undefined)));
   }

@@ -17,6 +17,15 @@ export const deleteAliasesSql = deleteBy('delete_aliases_of', 'aliases', 'person
 export const deleteAnswersSql = deleteBy('delete_answers', 'consent_history', 'person_id')
 export const deleteMembershipsSql = deleteBy('delete_memberships', 'segment_members', 'person_id')
 
+export const deleteRetentionNoticesSql = deleteBy('delete_notices_about', 'retention_notices', 'person_id')
+
+/** $2: people. Takes them out of their holds. */
+export const leaveHoldsSql = counted(
+  'leave_holds',
+  `update person_holds h set people = array(select p.id from unnest(h.people) as p(id) where p.id <> all($2::uuid[]))
+   where h.organization_id = $1 and h.people && $2::uuid[]`,
+)
+
 /** A link k that leads to one of $2, or did when it was written. */
 const leadsToThem = '(k.target_id = any($2::uuid[]) or k.written_id = any($2::uuid[]))'
 

@@ -12,9 +12,11 @@ import {
   deleteMembershipsSql,
   deleteOwnLinksSql,
   deleteResponsesSql,
+  deleteRetentionNoticesSql,
   deleteToldSql,
   eraseDeliveriesSql,
   eraseSaltsSql,
+  leaveHoldsSql,
 } from './erased-tables-sql.ts'
 import { blankFilledDeliveriesSql, blankFilledSql } from './filled-log-sql.ts'
 
@@ -123,6 +125,13 @@ export const erasedTables: readonly ErasedTable[] = [
     why: 'A suppressed address stays suppressed by its keyed hash, without the address and without the messages.',
   },
   { table: 'segment_changes', statement: deleteToldSql, of: 'members', why: 'They say what the person once was.' },
+  {
+    table: 'retention_notices',
+    statement: deleteRetentionNoticesSql,
+    of: 'people',
+    why: 'They say what the person is.',
+  },
+  { table: 'person_holds', statement: leaveHoldsSql, of: 'people', why: 'They name the person.' },
   { table: 'segment_members', statement: deleteMembershipsSql, of: 'members', why: 'They say what the person is.' },
 ]
 
@@ -159,6 +168,8 @@ export const keptTables: Readonly<Record<string, string>> = {
   organization_settings: 'how pages look',
   organizations: 'tenants',
   rate_limits: 'counters under hashes of token subjects',
+  retention_rules: 'definitions',
+  retention_runs: 'the counts of rules',
   search_indexes: 'the position of a background fill, an internal identifier',
   segment_checks: 'internal identifiers to look at again',
   segments: 'definitions',

@@ -23,6 +23,7 @@ export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): R
       versioned: 'request',
       body: eraseBody,
       answer: erased,
+      refusals: { 409: 'invalid_parameter' },
       repeats: 'safe',
       successes: {
         200: 'Erased.',

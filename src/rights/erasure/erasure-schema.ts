@@ -15,6 +15,7 @@ export const eraseBody = Type.Object(
           '`linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`.',
       }),
     ),
+    override_hold: Type.Optional(flag('Erase the person although it is under a legal hold.')),
     dry_run: Type.Optional(flag('Erase nothing, and return what an erasure would remove.')),
   },
   { additionalProperties: false, title: 'ErasureBody', examples: [{ reason: 'Request of 2026-01-01', dry_run: true }] },

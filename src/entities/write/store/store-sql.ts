@@ -45,7 +45,7 @@ export const storeChangesSql = statement(
        attributes = case when v.attributes is null then e.attributes
          else (e.attributes - v.removed_keys) || v.attributes end,
        version = v.version,
-       updated_at = $4
+       updated_at = case when v.operation = 'retention_due' then e.updated_at else $4 end
      from v
      where e.ctid = any(array(select v.ctid from v where v.columns is not null))
        and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and v.columns is not null

@@ -114,7 +114,7 @@ function storedOf({ stack_id, change, row }: Accepted, { default_country }: Defi
   const { operation, id, version, columns, set, removed } = change
   const { ctid, version: read_version } = (row ?? noRow) as StoredRow
   const stored: Stored = { stack_id, id, ctid, operation, version, read_version }
-  if (operation !== 'update') return stored
+  if (operation !== 'update' && operation !== 'retention_due') return stored
   stored.columns =
     stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row!, columns, default_country) } : columns
   if (removed.length === 0 && Object.keys(set).length === 0) return stored

@@ -1,0 +1,124 @@
+import type { Hold, RetentionRule, RetentionRuleBody } from '@kith/client'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { client } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { EntityLink } from '../entity/entity-link.tsx'
+import { Button } from '../ui/button.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Badge, EmptyState, Loading, Page, Section } from '../ui/page.tsx'
+import { numberCell, numberHeader, Table } from '../ui/table.tsx'
+import { messages } from './messages.ts'
+import { holdsQuery, lifetimesKey, rulesQuery } from './queries.ts'
+import { RuleForm } from './rule-form.tsx'
+
+/** The page of the retention rules and the legal holds. */
+export function LifetimesPage() {
+  const texts = useMessages(messages)
+  const [isCreating, setCreating] = useState(false)
+  const rules = useQuery(rulesQuery)
+  const create = useWrite((body: RetentionRuleBody) => client.retentionRules.create(body), {
+    refresh: [lifetimesKey],
+    onSuccess: () => setCreating(false),
+  })
+  return (
+    <Page
+      title={texts.title}
+      subtitle={texts.subtitle}
+      actions={
+        <Button look="primary" onPress={() => setCreating(true)}>
+          {texts.create}
+        </Button>
+      }
+    >
+      <Section title={texts.rules}>
+        {rules.isPending && <Loading />}
+        {rules.error && <Problem error={rules.error} onRetry={() => rules.refetch()} />}
+        {rules.data?.length === 0 && <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
+        {rules.data && rules.data.length > 0 && <RuleTable rules={rules.data} />}
+      </Section>
+      <Holds />
+      {isCreating && (
+        <RuleForm
+          title={texts.create}
+          rule={null}
+          action={texts.createAction}
+          write={create}
+          onClose={() => {
+            create.reset()
+            setCreating(false)
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+/** Whether a rule works, or has stopped itself. */
+export function RuleState({ rule: { active, paused } }: { rule: RetentionRule }) {
+  const texts = useMessages(messages)
+  if (active) return <Badge kind="positive">{texts.stateActive}</Badge>
+  return paused ? <Badge kind="negative">{texts.statePaused}</Badge> : <Badge>{texts.stateOff}</Badge>
+}
+
+function RuleTable({ rules }: { rules: RetentionRule[] }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const headers = [texts.key, texts.state, texts.segment, numberHeader(texts.afterDays), texts.action, texts.today]
+  return (
+    <Table label={texts.rules} headers={headers}>
+      {rules.map(rule => (
+        <tr key={rule.id}>
+          <th scope="row">
+            <Link to="/lifetimes/$ruleId" params={{ ruleId: String(rule.id) }}>
+              {rule.key}
+            </Link>
+          </th>
+          <td>
+            <RuleState rule={rule} />
+          </td>
+          <td>{rule.segment ?? texts.noSegment}</td>
+          <td className={numberCell}>{formats.number(rule.after_days)}</td>
+          <td>{texts[rule.action]}</td>
+          <td>{texts.todayFacts(formats.number(rule.today.told), formats.number(rule.today.done))}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function Holds() {
+  const texts = useMessages(messages)
+  const holds = useInfiniteQuery(holdsQuery)
+  const rows: Hold[] = holds.data?.pages.flatMap(({ items }) => items) ?? []
+  const formats = useFormats()
+  return (
+    <Section title={texts.holds}>
+      {holds.isPending && <Loading />}
+      {holds.error && <Problem error={holds.error} onRetry={() => holds.refetch()} />}
+      {holds.data && rows.length === 0 && <EmptyState title={texts.holdsNone} />}
+      {rows.length > 0 && (
+        <Table label={texts.holds} headers={[texts.person, texts.reason, texts.until, texts.heldBy]}>
+          {rows.map(({ id, people, reason, until, actor }) => (
+            <tr key={id}>
+              <th scope="row">
+                {people.map(person => (
+                  <div key={person.id}>
+                    <EntityLink owner="people" id={person.id} externalId={person.external_id} />
+                  </div>
+                ))}
+              </th>
+              <td>{reason}</td>
+              <td>{until === null ? texts.forever : formats.exactTime(until)}</td>
+              <td>{actor}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <MoreButton query={holds}>{texts.more}</MoreButton>
+    </Section>
+  )
+}

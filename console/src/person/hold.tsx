@@ -1,0 +1,82 @@
+import type { HoldBody, Person } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { client } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
+import { nameOf } from '../entity/address.ts'
+import { holdQuery, lifetimesKey } from '../lifetimes/queries.ts'
+import { Button } from '../ui/button.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { holdMessages } from './hold-messages.ts'
+
+/** The hold of a person, if the session may see it and there is one. */
+export function useHold(id: string) {
+  const maySee = useScope('people:erase')
+  return useQuery({ ...holdQuery(id), enabled: maySee }).data ?? undefined
+}
+
+/** Says on the page of a person that it is held, and ends the hold. */
+export function HoldNotice({ id }: { id: string }) {
+  const texts = useMessages(holdMessages)
+  const formats = useFormats()
+  const hold = useHold(id)
+  const end = useWrite(() => client.holds.end({ id }), { refresh: [lifetimesKey] })
+  if (!hold) return null
+  return (
+    <Notice kind="caution" title={texts.held}>
+      <p>{texts.heldFacts(hold.reason, hold.actor)}</p>
+      {hold.until !== null && <p>{texts.heldUntil(formats.exactTime(hold.until))}</p>}
+      {end.error && <Problem error={end.error} />}
+      <Actions>
+        <Button onPress={() => end.mutate()} isPending={end.isPending}>
+          {texts.endHold}
+        </Button>
+      </Actions>
+    </Notice>
+  )
+}
+
+type HoldDialogProps = { id: string; person: Person | undefined; onClose: () => void }
+
+/** Holds a person, or changes its hold. */
+export function HoldDialog({ id, person, onClose }: HoldDialogProps) {
+  const texts = useMessages(holdMessages)
+  const hold = useHold(id)
+  const [reason, setReason] = useState(hold?.reason ?? '')
+  const [until, setUntil] = useState(hold?.until?.slice(0, 10) ?? '')
+  const write = useWrite((body: HoldBody) => client.holds.set({ id }, body), {
+    refresh: [lifetimesKey],
+    onSuccess: onClose,
+  })
+  const day = until.trim()
+  const submit = () => write.mutate({ reason, until: day === '' ? null : `${day}T00:00:00Z` })
+  return (
+    <Dialog title={texts.holdTitle(person ? nameOf(person) : id)} isOpen onClose={onClose}>
+      <Form onSubmit={submit} write={write} submit={texts.holdNow} onCancel={onClose}>
+        <p>{texts.holdAdvice}</p>
+        <TextField
+          label={texts.reason}
+          help={texts.reasonHelp}
+          name="/reason"
+          isRequired
+          autoFocus
+          value={reason}
+          onChange={setReason}
+        />
+        <TextField
+          label={texts.until}
+          help={texts.untilHelp}
+          name="/until"
+          type="date"
+          value={until}
+          onChange={setUntil}
+        />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,73 @@
+import { survivorOf } from '../../changes/people-sql.ts'
+import { statement } from '../../db/db.ts'
+
+/** Whether a hold h is in force at a time. */
+const inForce = (at: string) => `h.released_at is null and (h.until is null or h.until > ${at})`
+
+/** The people who are held at a time: those to whom the internal identifiers of the holds lead now. */
+export const heldPeople = (at: string): string =>
+  `select coalesce((${survivorOf('p.id')}), p.id) as id from person_holds h cross join lateral unnest(h.people) as p(id)
+     where h.organization_id = $1 and ${inForce(at)}`
+
+/** $2: people, $3: the time. Returns those of them who are held. */
+export const readHeldSql = statement(
+  'read_held',
+  `select distinct x.id from (${heldPeople('$3')}) x where x.id = any($2::uuid[])`,
+)
+
+const columns = 'h.id, h.people, h.reason, h.until, h.actor, h.created_at'
+
+/** $2: a person and those who were merged into it, $3: the time. The holds of them that are in force, the first one first. */
+export const readHoldsOfSql = statement(
+  'read_holds_of',
+  `select ${columns} from person_holds h
+   where h.organization_id = $1 and h.people && $2::uuid[] and ${inForce('$3')} order by h.id`,
+)
+
+/**
+ * $2: the time, $3: after this id, $4: limit. Returns the holds that are in force, with the people of now: a merge leads several to one.
+ */
+export const listHoldsSql = statement(
+  'list_holds',
+  `select ${columns}, coalesce((
+     select jsonb_agg(jsonb_build_object('id', l.id, 'external_id', e.external_id) order by l.id) from (
+       select distinct coalesce((${survivorOf('p.id')}), p.id) as id from unnest(h.people) as p(id)
+     ) l left join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = l.id
+   ), '[]') as leads
+   from person_holds h
+   where h.organization_id = $1 and h.id > $3 and h.people <> '{}' and ${inForce('$2')} order by h.id limit $4`,
+)
+
+/** $2: an entity. Whether it was erased and did not come back. */
+export const isErasedSql = statement(
+  'is_erased',
+  `select exists (select from erasures x where x.organization_id = $1 and x.entity_id = $2)
+     and not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = $2) as is_erased`,
+)
+
+/** The next id. The head is locked. */
+export const nextHoldIdSql = statement(
+  'next_hold_id',
+  'select coalesce(max(h.id), 0) + 1 as id from person_holds h where h.organization_id = $1',
+)
+
+/** $2: id, $3: people, $4: reason, $5: until, $6: actor, $7: the time. */
+export const insertHoldSql = statement(
+  'insert_hold',
+  `insert into person_holds (organization_id, id, people, reason, until, actor, created_at)
+   values ($1, $2, $3::uuid[], $4, $5, $6, $7)`,
+)
+
+/** $2: id, $3: people, $4: reason, $5: until. */
+export const updateHoldSql = statement(
+  'update_hold',
+  'update person_holds set people = $3::uuid[], reason = $4, until = $5 where organization_id = $1 and id = $2',
+)
+
+/** $2: id, $3: the people who stay held, $4: the time. A hold of nobody ends. */
+export const releaseHoldSql = statement(
+  'release_hold',
+  `update person_holds set people = case when cardinality($3::uuid[]) > 0 then $3::uuid[] else people end,
+     released_at = case when cardinality($3::uuid[]) > 0 then null else $4::timestamptz end
+   where organization_id = $1 and id = $2`,
+)

@@ -1,0 +1,188 @@
+import type { Static } from 'typebox'
+import { definitionKey, listSchema, times } from '../../organizations/definition-schema.ts'
+import { count, flag, nullable, number, Type, text, time, uuid } from '../../values/json-schema.ts'
+
+export const actions = ['erase', 'delete'] as const
+export const pauseReasons = ['segment_changed', 'segment_deleted', 'segment_invalid', 'too_many'] as const
+
+const segment = { ...definitionKey, description: 'The key of the segment.' }
+const afterDays = Type.Integer({
+  minimum: 1,
+  maximum: 36_500,
+  description: 'How long a person has been in the segment, without a break.',
+})
+const action = Type.Enum([...actions], {
+  description: '`erase` takes all data, with a certificate. `delete` can be undone by a restore.',
+})
+const dailyLimit = Type.Integer({
+  minimum: 1,
+  maximum: 100_000,
+  description: 'The most people of a day in UTC. The default is 1,000.',
+})
+const active = Type.Boolean({ description: 'Whether the rule works. The default is false.' })
+
+const fields = { after_days: afterDays, action, daily_limit: Type.Optional(dailyLimit), active: Type.Optional(active) }
+
+/** Body of POST /v1/retention-rules. */
+export const newRule = Type.Object(
+  {
+    key: Type.Optional({ ...definitionKey, description: 'The default is the key of the segment.' }),
+    segment,
+    ...fields,
+  },
+  {
+    additionalProperties: false,
+    title: 'RetentionRuleBody',
+    examples: [{ segment: 'your_segment', after_days: 1_095, action: 'erase' }],
+  },
+)
+export type RuleBody = Static<typeof newRule>
+
+/** Body of PATCH /v1/retention-rules/{id}. */
+export const rulePatch = Type.Object(
+  {
+    key: Type.Optional(definitionKey),
+    segment: Type.Optional(segment),
+    after_days: Type.Optional(afterDays),
+    action: Type.Optional(action),
+    daily_limit: Type.Optional(dailyLimit),
+    active: Type.Optional(active),
+  },
+  { additionalProperties: false, title: 'RetentionRulePatch', examples: [{}] },
+)
+export type RulePatch = Static<typeof rulePatch>
+
+const example = {
+  id: 1,
+  key: 'gone',
+  segment: 'gone',
+  after_days: 1_095,
+  action: 'erase',
+  daily_limit: 1_000,
+  active: true,
+  paused: null,
+  today: { told: 12, done: 7 },
+  created_at: '2026-01-01T12:00:00.000Z',
+  updated_at: '2026-01-01T12:00:00.000Z',
+}
+
+/** A rule as reads show it. */
+export const rule = Type.Object(
+  {
+    id: number(),
+    key: text(),
+    segment: nullable(text('Null if the segment was deleted.')),
+    after_days: afterDays,
+    action,
+    daily_limit: dailyLimit,
+    active: Type.Boolean(),
+    paused: nullable(Type.Object({ reason: Type.Enum([...pauseReasons]), message: text('What to do.'), at: time() })),
+    today: Type.Object({
+      told: count('The people of whom `person.retention_due` told today.'),
+      done: count('The people who were erased or deleted today.'),
+    }),
+    ...times,
+  },
+  {
+    title: 'RetentionRule',
+    description:
+      'A rule that erases or deletes people. `paused` says why it has stopped itself, and is null unless it has.',
+    examples: [example],
+  },
+)
+export type RuleShape = Static<typeof rule>
+
+/** The response of GET /v1/retention-rules. */
+export const ruleList = listSchema(rule)
+
+const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' }))
+
+/** The query of a preview. */
+export const previewQuery = Type.Object(
+  {
+    after: Type.Optional({ ...uuid('Only people after this id.') }),
+    limit,
+  },
+  { additionalProperties: false },
+)
+export type PreviewQuery = Static<typeof previewQuery>
+
+/** The response of a preview. */
+export const preview = Type.Object(
+  {
+    count: count('The people who have been in the segment for long enough today and are not held.'),
+    held: count('The people who have, and are held.'),
+    daily_limit: dailyLimit,
+    would_pause: flag(
+      'Whether the rule would stop itself, because it would take more than a tenth of all people in a day.',
+    ),
+    items: Type.Array(
+      Type.Object({
+        id: uuid(),
+        external_id: nullable(text()),
+        entered_at: time('Since when the person has been in the segment, as far as it is known.'),
+        due_at: time('When the time of the rule was over.'),
+        announced_for: nullable(
+          time('From when the rule erases or deletes the person. Null until `person.retention_due` has told of it.'),
+        ),
+      }),
+    ),
+    has_more: flag('Whether another page follows.'),
+  },
+  {
+    title: 'RetentionPreview',
+    description: 'The people whom the rule would erase or delete today.',
+    examples: [
+      {
+        count: 1,
+        held: 0,
+        daily_limit: 1_000,
+        would_pause: false,
+        items: [
+          {
+            id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+            external_id: 'ada',
+            entered_at: '2023-01-01T12:00:00.000Z',
+            due_at: '2025-12-31T12:00:00.000Z',
+            announced_for: null,
+          },
+        ],
+        has_more: false,
+      },
+    ],
+  },
+)
+
+export type PreviewShape = Static<typeof preview>
+
+/** The query of the runs of a rule. */
+export const runsQuery = Type.Object(
+  {
+    before: Type.Optional(Type.String({ format: 'date', description: 'Only runs before this day.' })),
+    limit,
+  },
+  { additionalProperties: false },
+)
+export type RunsQuery = Static<typeof runsQuery>
+
+/** The response of the runs of a rule. */
+export const runPage = Type.Object(
+  {
+    items: Type.Array(
+      Type.Object({
+        day: Type.String({ format: 'date', description: 'The day in UTC.' }),
+        told: count('The people of whom `person.retention_due` told.'),
+        done: count('The people who were erased or deleted.'),
+        updated_at: time(),
+      }),
+    ),
+    has_more: flag('Whether another page follows.'),
+  },
+  {
+    title: 'RetentionRunPage',
+    description: 'What a rule has done, by day, newest first.',
+    examples: [
+      { items: [{ day: '2026-01-01', told: 12, done: 7, updated_at: '2026-01-01T12:00:00.000Z' }], has_more: false },
+    ],
+  },
+)
