@@ -359,7 +359,15 @@ it('this file tests every command', async () => {
   // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts and
   // cli/webhooks.test.ts test the others.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
-  const rows = [...records, 'people search', 'search', 'segments people', 'observed list', 'webhooks headers', 'webhooks links']
+  const rows = [
+    ...records,
+    'people search',
+    'search',
+    'segments people',
+    'observed list',
+    'webhooks headers',
+    'webhooks links',
+  ]
   const others = [
     'serve',
     'follow',

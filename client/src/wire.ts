@@ -512,6 +512,7 @@ export type ConsentInForce = {
     | 'double_opt_in'
     | 'preference_page'
     | 'unsubscribe_link'
+    | 'gpc'
     | 'phone'
     | 'paper'
     | 'import'

@@ -23,6 +23,7 @@ export const consentMessages = defineMessages({
         sms: (when: string | undefined) =>
           `Somebody refused for this phone number${when === undefined ? '' : `, on ${when}`}. It may be another person with the same number.`,
       },
+      suppressed: 'Messages to this address are suppressed: they bounced, or somebody complained.',
       archived: 'The purpose is archived.',
       mandatory: 'The purpose needs no answer.',
       granted: (time: string) => `The person granted it, ${time}.`,
@@ -91,6 +92,8 @@ export const consentMessages = defineMessages({
         sms: (when: string | undefined) =>
           `Für diese Telefonnummer wurde${when === undefined ? '' : ` am ${when}`} abgelehnt, vielleicht von einer anderen Person mit derselben Nummer.`,
       },
+      suppressed:
+        'Der Versand an diese Adresse ist gesperrt: Nachrichten kamen zurück, oder jemand hat sich beschwert.',
       archived: 'Der Zweck ist archiviert.',
       mandatory: 'Der Zweck braucht keine Antwort.',
       granted: (time: string) => `Die Person hat zugestimmt, ${time}.`,
@@ -161,6 +164,7 @@ export const consentMessages = defineMessages({
         sms: (when: string | undefined) =>
           `Per questo numero di telefono il consenso è stato rifiutato${when === undefined ? '' : ` il ${when}`}, forse da un'altra persona con lo stesso numero.`,
       },
+      suppressed: 'L’invio a questo indirizzo è sospeso: i messaggi sono tornati indietro, o qualcuno ha reclamato.',
       archived: 'La finalità è archiviata.',
       mandatory: 'Per la finalità non serve risposta.',
       granted: (time: string) => `La persona ha acconsentito, ${time}.`,
