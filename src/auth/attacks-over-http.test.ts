@@ -37,6 +37,7 @@ const rows = () =>
 /** The scopes that a token needs for a row. */
 function neededFor({ scope, path }: { scope: string; path: string }): string[] {
   if (path.endsWith('/dossier')) return [scope, 'consents:read', 'changes:read', 'records:read']
+  if (path.endsWith('/preview') && scope === 'people:erase') return [scope, 'people:read']
   return path.endsWith('/history') && scope !== 'consents:read' ? [scope, 'changes:read'] : [scope]
 }
 

@@ -1,3 +1,4 @@
+import { listSchema } from '../organizations/definition-schema.ts'
 import type { Call } from '../route/call.ts'
 import type { HookRoute } from '../route/hook.ts'
 import { personAddresses, personOf } from '../route/person-addresses.ts'
@@ -56,7 +57,7 @@ function sourceRoutes(): Route[] {
       scope: 'webhooks:read',
       operationId: 'listDeliverabilitySources',
       summary: 'List the mail providers that send events',
-      answer: Type.Object({ items: Type.Array(source) }),
+      answer: listSchema(source),
       handle: async ({ context, signal }) => ({ status: 200, data: { items: await listSources(context, signal) } }),
     }),
     route({
@@ -94,7 +95,7 @@ export const incomingRow: OpenRoute = {
     'The path of a source. It needs no token: the request has the signature of the provider. One that is unsigned, too old or repeated is refused with 401, ' +
     'and nothing of it is stored.',
   tag,
-  request: { contentType: 'application/json', body: Type.Unknown() },
+  request: { contentType: 'application/json', body: Type.Unknown({ examples: [{ RecordType: 'Delivery' }] }) },
   answer: received,
   enveloped: true,
   refusals: { 400: 'invalid_json', 401: 'unauthorized', 413: 'invalid_parameter', 503: 'operation_failed' },
