@@ -131,10 +131,12 @@ export class HoldEndpoints {
    * ```ts
    * console.log((await client.holds.list().all()).length) // 0
    * ```
+   *
+   * `person` is an internal identifier: only the holds of this person.
    */
-  list({ size, after, ...options }: PageOptions & CallOptions = {}): Listing<Hold> {
+  list({ size, after, person, ...options }: PageOptions & CallOptions & { person?: string } = {}): Listing<Hold> {
     const read = (after?: string) =>
-      this.#send('GET /v1/holds', { query: { after: numberOf(after), limit: size } }, options)
+      this.#send('GET /v1/holds', { query: { after: numberOf(after), limit: size, person } }, options)
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 }

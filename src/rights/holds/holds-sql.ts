@@ -25,7 +25,7 @@ export const readHoldsOfSql = statement(
 )
 
 /**
- * $2: the time, $3: after this id, $4: limit. Returns the holds that are in force, with the people of now: a merge leads several to one.
+ * $2: the time, $3: after this id, $4: limit, $5: a person, or null for all. Returns the holds that are in force, with the people of now: a merge leads several to one.
  */
 export const listHoldsSql = statement(
   'list_holds',
@@ -35,7 +35,9 @@ export const listHoldsSql = statement(
      ) l left join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = l.id
    ), '[]') as leads
    from person_holds h
-   where h.organization_id = $1 and h.id > $3 and h.people <> '{}' and ${inForce('$2')} order by h.id limit $4`,
+   where h.organization_id = $1 and h.id > $3 and h.people <> '{}' and ${inForce('$2')} and ($5::uuid is null or exists (
+       select from unnest(h.people) as p(id) where coalesce((${survivorOf('p.id')}), p.id) = $5
+     )) order by h.id limit $4`,
 )
 
 /** $2: an entity. Whether it was erased and did not come back. */

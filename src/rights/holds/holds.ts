@@ -64,7 +64,7 @@ async function readHold(db: Pick<Within['tx'], 'query'>, call: Call<unknown>, pe
   const at = new Date().toISOString()
   const [hold] = await db.query<Hold>(readHoldsOfSql, [organization_id, people, at])
   if (!hold) return undefined
-  const [listed] = await db.query<ListedHold>(listHoldsSql, [organization_id, at, hold.id - 1, 1])
+  const [listed] = await db.query<ListedHold>(listHoldsSql, [organization_id, at, hold.id - 1, 1, null])
   return listed && toJson(listed)
 }
 
@@ -131,8 +131,8 @@ export async function releasePerson(call: Call, change: DefinitionCall): Promise
 
 /** Lists the holds that are in force. */
 export async function answerHolds({ context, body, signal }: Call<HoldsQuery>): Promise<HandlerResult> {
-  const { after = 0, limit = defaultLimit } = body
-  const values = [context.organization_id, new Date().toISOString(), after, limit + 1]
+  const { after = 0, limit = defaultLimit, person = null } = body
+  const values = [context.organization_id, new Date().toISOString(), after, limit + 1, person]
   const rows = await context.db.query<ListedHold>(listHoldsSql, values, signal)
   return { status: 200, data: { items: rows.slice(0, limit).map(toJson), has_more: rows.length > limit } }
 }

@@ -272,6 +272,7 @@ describe('a legal hold', () => {
     await pass(23.1)
     const hold = await org.ok('POST', '/v1/people/p0/hold', { reason: 'Case 17' })
     expect(hold).toMatchObject({ id: 1, people: [{ external_id: 'p0' }], reason: 'Case 17', until: null })
+    expect((await org.ok('GET', `/v1/holds?person=${hold.people[0].id}`)).items).toEqual([hold])
     await pass(40)
     expect(await org.left()).toEqual(['p0'])
     expect(await org.ok('GET', '/v1/retention-rules/1/preview')).toMatchObject({ count: 0 })
@@ -279,6 +280,7 @@ describe('a legal hold', () => {
     expect([refused.status, JSON.stringify(refused.body)]).toEqual([409, expect.stringContaining('override_hold')])
     expect(await org.ok('DELETE', '/v1/people/p0/hold')).toBe(true)
     expect((await org.send('GET', '/v1/people/p0/hold')).status).toBe(404)
+    expect((await org.ok('GET', `/v1/holds?person=${hold.people[0].id}`)).items).toEqual([])
     await pass(41)
     // It is told of again, so it has a week.
     expect(await org.left()).toEqual(['p0'])
