@@ -85,7 +85,8 @@ describe('an import against the rules', () => {
       {
         path: 'src/changes/changes.ts',
         line: 4,
-        message: 'changes/ does not import people/: it imports organizations/, followers/, idempotency/, consent-links/, route/, db/',
+        message:
+          'changes/ does not import people/: it imports organizations/, followers/, idempotency/, consent-links/, route/, db/',
       },
     ])
   })

@@ -44,6 +44,7 @@ import type {
   Definitions,
   DeliverabilitySource,
   DeliverabilitySourceBody,
+  DeliverabilitySourceList,
   DeliveryEventStatuses,
   DeliveryEvents,
   DoctorReport,
@@ -557,6 +558,8 @@ export type Endpoints = {
     query?: {
       /** Only holds after this id. */
       after?: number
+      /** Only the holds of the person with this internal identifier. */
+      person?: string
       /** The default is 50. */
       limit?: number
     }
@@ -913,9 +916,7 @@ export type Endpoints = {
     scope: 'webhooks:write'
   }
   'GET /v1/deliverability/sources': {
-    data: {
-      items: DeliverabilitySource[]
-    }
+    data: DeliverabilitySourceList
     repeatable: 'read'
     scope: 'webhooks:read'
   }

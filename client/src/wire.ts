@@ -1006,6 +1006,11 @@ export type DeliverabilitySourceBody = {
   topic_arn?: string
 }
 
+/** Response of GET /v1/deliverability/sources. */
+export type DeliverabilitySourceList = {
+  items: DeliverabilitySource[]
+}
+
 export type DeliveryEvent = {
   channel: 'email' | 'sms'
   /** An email address, or a phone number with its country. It is compared as it is for duplicates. */

@@ -28,7 +28,13 @@ beforeAll(async () => {
     gone: { consents: [answer(1, true), answer(2, true)] },
   }
   for (const [external_id, body] of Object.entries(people))
-    ids[external_id] = (await ok('POST', '/v1/people', { external_id, ...body, ...(external_id !== 'unreachable' && { email: `${external_id}@example.com` }) })).id
+    ids[external_id] = (
+      await ok('POST', '/v1/people', {
+        external_id,
+        ...body,
+        ...(external_id !== 'unreachable' && { email: `${external_id}@example.com` }),
+      })
+    ).id
   await ok('DELETE', '/v1/people/gone')
   await ok('PATCH', '/v1/schema/consent-types/4', { state: 'archived' })
 })

@@ -45,7 +45,8 @@ const operations: Prefilled[] = Object.entries(document.paths).flatMap(([path, m
 )
 const writes = operations.filter(
   ({ address, media }) =>
-    media && !/\/(list|filter|related|export|lookup|duplicates|aggregate|search)$|^POST \/oauth|\/in\/\{key\}$/.test(address),
+    media &&
+    !/\/(list|filter|related|export|lookup|duplicates|aggregate|search)$|^POST \/oauth|\/in\/\{key\}$/.test(address),
 )
 
 /** Every key of a value at any depth, with its value. */

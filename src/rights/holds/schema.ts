@@ -50,7 +50,9 @@ export type HoldShape = Static<typeof hold>
 export const holdsQuery = Type.Object(
   {
     after: Type.Optional(storedNumber('Only holds after this id.')),
-    person: Type.Optional(Type.String({ format: 'uuid', description: 'Only the holds of the person with this internal identifier.' })),
+    person: Type.Optional(
+      Type.String({ format: 'uuid', description: 'Only the holds of the person with this internal identifier.' }),
+    ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
   },
   { additionalProperties: false },
