@@ -129,6 +129,7 @@ const places: Place[] = [
         await closeDialog(page)
         await choose(page, /Erase/)
         await page.getByRole('textbox', { name: 'Reason' }).fill('Request')
+        await page.getByText('Erase although the person is under a legal hold').click()
         await button(page, 'Show what goes').click()
         await page.getByLabel(/to confirm/).waitFor()
       },
