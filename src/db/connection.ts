@@ -43,11 +43,15 @@ export async function withClient<T>(
   let settled = false
   let cancelling: Promise<void> | undefined
   let silenceTimer: NodeJS.Timeout | undefined
+  let isSilent = false
   const cancel = () => {
     cancelling = cancelStatements(client, () => settled)
-    // A silent server answers neither the statement nor its cancellation. The connection is closed, and
-    // statement_timeout ends the statement on the server.
-    silenceTimer = globalThis.setTimeout(() => destroySocket(client), cancelPatienceMs)
+    // A silent server answers neither the statement nor its cancellation. The connection is closed, and a cancel request that the server
+    // answers later, or statement_timeout, ends the statement there.
+    silenceTimer = globalThis.setTimeout(() => {
+      isSilent = true
+      destroySocket(client)
+    }, cancelPatienceMs)
   }
   signal?.addEventListener('abort', cancel, { once: true })
   try {
@@ -62,7 +66,7 @@ export async function withClient<T>(
     clearTimeout(silenceTimer)
     signal?.removeEventListener('abort', cancel)
     // A cancel request names a process, not a statement. The connection is reused only after the request was answered.
-    const isLate = cancelling !== undefined && !(await settlesInTime(cancelling))
+    const isLate = isSilent || (cancelling !== undefined && !(await settlesInTime(cancelling)))
     client.release(isLate || !servers.isCurrent(client))
     release?.()
   }
