@@ -19,7 +19,6 @@ const technicalModules: Record<string, string[]> = {
   http: ['auth', 'idempotency', 'route', 'db'],
   auth: ['sessions', 'organizations', 'route', 'db'],
   route: ['db'],
-  // A read that a standby cannot answer is refused.
   db: [],
   access: ['http', 'auth', 'sessions', 'organizations', 'route', 'db'],
   operations: [

@@ -7,6 +7,7 @@ import { yieldIfDue } from '../process/event-loop.ts'
 import { createRefusal, Fault, refuse } from '../values/errors.ts'
 import type { Line } from './lines.ts'
 import type { RefusedLine } from './refusals.ts'
+import { csvParameters } from './schema.ts'
 
 /** What a client says of the CSV in a body. What it leaves out is found from the bytes, or as the command line has it. */
 export type CsvQuery = {
@@ -22,19 +23,14 @@ export type CsvQuery = {
   attributes?: 'rest'
 }
 
-const csvParameters = [
-  ...(['encoding', 'delimiter', 'decimal', 'true_words', 'false_words', 'null_words', 'date_order'] as const),
-  ...(['list_separator', 'empty', 'attributes'] as const),
-] satisfies (keyof CsvQuery)[]
-
-/** What is read of the table in one turn of the event loop: a cell is a value, so a short record may take as long as a long one. */
+/** A record or a step of this size takes a few milliseconds, even if each cell has one character. */
 const limits = { maxCharacters: 262_144, stepBytes: 4_096 }
 const maxColumns = 5_000
 const maxNamed = 20
 
 /** Throws a Fault of 400 if a query says something of CSV, and the body is none. */
 export function throwIfCsvQuery(query: CsvQuery): void {
-  const given = csvParameters.find(name => query[name] !== undefined)
+  const given = (Object.keys(csvParameters) as (keyof CsvQuery)[]).find(name => query[name] !== undefined)
   if (given) refuse('invalid_parameter', `${given} applies only to a body with Content-Type: text/csv.`)
 }
 
@@ -87,10 +83,10 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
   if (cells.length > maxColumns)
     refuse('invalid_parameter', `The header has ${cells.length} columns. It may have ${maxColumns}.`)
   const names = cells.map(cell => textOf(cell).trim())
-  const owner = definitions.stacks.find(({ id }) => id === stack_id)?.key ?? 'people'
+  const owner = stack_id === peopleStackId ? 'people' : definitions.stacks.find(({ id }) => id === stack_id)!.key
   const declared = [...(definitions.declared.get(stack_id)?.values() ?? [])].map(each => ({ ...each, owner }))
   const known = { stacks: [], attributes: declared, consent_types: definitions.consent_types } as never
-  const targets = targetsOf(stack_id === peopleStackId ? 'people' : owner, known)
+  const targets = targetsOf(owner, known)
   const unknown = names.filter(name => !findTarget(name, targets))
   if (attributes === undefined && unknown.length > 0)
     refuse(
@@ -105,7 +101,7 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
   return columnsOf(names, owner, known, { ...none, unknownAsAttributes: attributes === 'rest' })
 }
 
-/** What is wrong with the body as a whole. The conversion has messages of its own, and its other errors are faults of kith. */
+/** The conversion throws an Error with a message about the body. The client gets it as a Fault. Any other error is a fault of kith and stays. */
 function faultOf(error: unknown): unknown {
   if (error instanceof Fault || !(error instanceof Error)) return error
   const { message } = error

@@ -37,7 +37,7 @@ const words = (meaning: string) =>
   )
 
 /** How the CSV of a body is read. The command line has the same options. */
-const csvParameters = {
+export const csvParameters = {
   encoding: Type.Optional(
     Type.Enum(['utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'iso-8859-15', 'windows-1250', 'windows-1251'], {
       description: 'CSV: the encoding. By default it is found from the bytes, as UTF-8, UTF-16 or windows-1252.',

@@ -111,10 +111,13 @@ describe('slow filters of one organization', () => {
     const { responses } = sendSlowFilters(impatient)
     const replies = await Promise.all(responses)
     const [timedOut, shed] = [504, 503].map(status => replies.filter(reply => reply.status === status))
-    expect([timedOut!.length, shed!.length]).toEqual([4, filterCount - 4])
+    expect(timedOut!.length + shed!.length).toBe(filterCount)
+    // On a busy machine, one that waits may start at the moment at which another is cancelled.
+    expect(timedOut!.length).toBeGreaterThanOrEqual(4)
+    expect(timedOut!.length).toBeLessThan(8)
     for (const { headers } of shed!) expect(headers.get('Retry-After')).toBe(`${requestMs / 2_000}`)
     const metrics = await (await fetch(`${impatient.address}/metrics`)).text()
-    expect(metrics).toContain(`kith_overload_refusals_total{reason="share"} ${filterCount - 4}\n`)
+    expect(metrics).toContain(`kith_overload_refusals_total{reason="share"} ${shed!.length}\n`)
     await expect.poll(() => countActiveConnections(), patience).toBe(0)
   })
 
