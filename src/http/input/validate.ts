@@ -57,9 +57,10 @@ function distinctBy(keys: string[]): DataValidateFunction {
     for (const [index, element] of elements.entries()) {
       if (typeof element !== 'object' || element === null) continue
       const values = JSON.stringify(keys.map(key => (element as Record<string, unknown>)[key]))
-      const instancePath = `${context?.instancePath ?? ''}${pointer(index, keys[0]!)}`
-      if (seen.has(values)) errors.push({ keyword: 'distinctBy', params: { keys }, instancePath })
-      seen.add(values)
+      if (seen.has(values)) {
+        const instancePath = `${context?.instancePath ?? ''}${pointer(index, keys[0]!)}`
+        errors.push({ keyword: 'distinctBy', params: { keys }, instancePath })
+      } else seen.add(values)
     }
     check.errors = errors
     return errors.length === 0
