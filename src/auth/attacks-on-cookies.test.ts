@@ -96,6 +96,7 @@ const examples: Record<ParameterKind, string> = {
   external_id: 'ada',
   uuid: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
   object_id: '6740a1b2c3d4e5f60718293a',
+  channel: 'email',
   key: 'orders',
   number: '1',
   client_id: 'shop.Zm9vYmFyYmF6cXV4',

@@ -139,7 +139,7 @@ export function deliverabilityRoutes(): Route[] {
       method: 'DELETE',
       tag,
       path: `${path}/{channel}/{address}`,
-      params: { channel: 'key', address: 'external_id' },
+      params: { channel: 'channel', address: 'external_id' },
       scope: 'people:write',
       operationId: 'liftSuppression',
       summary: 'Lift the suppression of an address',

@@ -49,6 +49,12 @@ export const headers = {
   ),
 }
 
+// An enum would be filled in on the page at /docs.
+const channelParameter = {
+  schema: { type: 'string', pattern: `^(${channels.join('|')})$` },
+  description: `The channel: ${channels.map(channel => `\`${channel}\``).join(' or ')}.`,
+}
+
 // Path parameters have no examples. The page at /docs would fill them in, and a write could then reach an existing
 // entity.
 const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: string }> = {
@@ -65,6 +71,7 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
     description: 'The internal identifier: 24 hexadecimal digits.',
   },
   key: { schema: { type: 'string', minLength: 1 }, description: 'The key of the definition.' },
+  channel: channelParameter,
   client_id: {
     schema: { type: 'string', pattern: '^[a-z][a-z0-9_-]{0,62}\\.[\\w-]{1,64}$' },
     description: 'The `client_id` of the client.',
@@ -81,12 +88,6 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
     schema: { type: 'string', minLength: 1 },
     description: 'The rest of the path. Its slashes need no percent-encoding.',
   },
-}
-
-// An enum would be filled in on the page at /docs.
-const channelParameter = {
-  schema: { type: 'string', pattern: `^(${channels.join('|')})$` },
-  description: `The channel: ${channels.map(channel => `\`${channel}\``).join(' or ')}.`,
 }
 
 /** The operation object of a row of the route table. */

@@ -5,7 +5,16 @@ import type { HandlerResult, StreamResult } from './result.ts'
 import { isWriting, type Scope } from './scopes.ts'
 
 /** The check a path parameter must pass before the handler runs. A `count` is a number from 0, a `path` the rest of the path with its slashes. */
-export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'client_id' | 'number' | 'count' | 'path'
+export type ParameterKind =
+  | 'external_id'
+  | 'uuid'
+  | 'object_id'
+  | 'key'
+  | 'channel'
+  | 'client_id'
+  | 'number'
+  | 'count'
+  | 'path'
 
 /** A row of a module's route table. */
 export type Route = PlainRoute | BatchRoute | StreamingRoute | FollowingRoute

@@ -5,6 +5,7 @@ import { useSharedShop } from '../../../test/support/shop.ts'
 import { routeTable } from '../../process/app.ts'
 import { loadConfig } from '../../process/config.ts'
 import type { ParameterKind, Route } from '../../route/route.ts'
+import { isChannel } from '../../values/channels.ts'
 import { isExternalId, isObjectId, isUuid } from '../../values/formats.ts'
 import { compile } from '../input/validate.ts'
 import { createRouter, pathsOf } from './router.ts'
@@ -17,6 +18,7 @@ const holds: Record<ParameterKind, (text: string) => boolean> = {
   uuid: isUuid,
   object_id: isObjectId,
   key: text => /^[a-z][a-z0-9_]{0,62}$/.test(text) && text !== 'people',
+  channel: isChannel,
   client_id: text => /^[a-z][a-z0-9_-]{0,62}\.[\w-]{1,64}$/.test(text),
   number: text => /^\d+$/.test(text),
   count: text => /^\d+$/.test(text),

@@ -4,6 +4,7 @@ import type { Limits } from '../../process/config.ts'
 import type { BatchCall, Call } from '../../route/call.ts'
 import { dryRunSupport, honorsIdempotencyKey, type ParameterKind, type Route } from '../../route/route.ts'
 import { isWriting } from '../../route/scopes.ts'
+import { channels, isChannel } from '../../values/channels.ts'
 import { refuse } from '../../values/errors.ts'
 import { isExternalId, isObjectId, isUuid } from '../../values/formats.ts'
 import { withUnseen } from '../../values/invisible-characters.ts'
@@ -99,6 +100,7 @@ const kinds: Record<ParameterKind, { holds: (text: string) => boolean; message: 
   uuid: { holds: isUuid, message: 'must be a UUID' },
   object_id: { holds: isObjectId, message: 'must be a record id of 24 hexadecimal digits' },
   key: { holds: text => text.length > 0, message: 'must be a key' },
+  channel: { holds: isChannel, message: `must be ${channels.join(' or ')}` },
   client_id: {
     holds: text => /^[a-z][a-z0-9_-]{0,62}\.[\w-]{1,64}$/.test(text),
     message: 'must be the id of a client',
