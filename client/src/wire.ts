@@ -1609,7 +1609,7 @@ export type HistoryPage = {
   has_more: boolean
 }
 
-/** A legal hold: the person is not erased by a rule, nor by hand without `override_hold`. */
+/** A legal hold: the person is not erased by a rule, nor by hand without `override_hold`. Response of POST /v1/people/{external_id}/hold and POST /v1/people/internal/{uuid}/hold. */
 export type Hold = {
   id: number
   /** The person. More than one after a merge was undone: each of them is held. */
@@ -2492,6 +2492,7 @@ export type RetentionPreview = {
   daily_limit: number
   /** Whether the rule would stop itself, because it would take more than a tenth of all people in a day. */
   would_pause: boolean
+  /** The first 1,000 of them, who have been in the segment for the longest time first. */
   items: {
     id: string
     external_id: string | null
@@ -2502,8 +2503,6 @@ export type RetentionPreview = {
     /** From when the rule erases or deletes the person. Null until `person.retention_due` has told of it. */
     announced_for: string | null
   }[]
-  /** Whether another page follows. */
-  has_more: boolean
 }
 
 /** A rule that erases or deletes people. `paused` says why it has stopped itself, and is null unless it has. */
@@ -2520,7 +2519,7 @@ export type RetentionRule = {
   daily_limit: number
   active: boolean
   paused: {
-    reason: 'segment_changed' | 'segment_deleted' | 'segment_invalid' | 'too_many'
+    reason: 'too_many'
     /** What to do. */
     message: string
     at: string
@@ -2571,19 +2570,19 @@ export type RetentionRulePatch = {
   active?: boolean
 }
 
-/** What a rule has done, by day, newest first. Response of GET /v1/retention-rules/{id}/runs. */
-export type RetentionRunPage = {
-  items: {
-    /** The day in UTC. */
-    day: string
-    /** The people of whom `person.retention_due` told. */
-    told: number
-    /** The people who were erased or deleted. */
-    done: number
-    updated_at: string
-  }[]
-  /** Whether another page follows. */
-  has_more: boolean
+export type RetentionRun = {
+  /** The day in UTC. */
+  day: string
+  /** The people of whom `person.retention_due` told. */
+  told: number
+  /** The people who were erased or deleted. */
+  done: number
+  updated_at: string
+}
+
+/** Response of GET /v1/retention-rules/{id}/runs. */
+export type RetentionRunList = {
+  items: RetentionRun[]
 }
 
 /** A scope of a token. */

@@ -39,7 +39,7 @@ export async function createSegment(call: DefinitionCall, body: SegmentBody): Pr
     throwIfLimitReached(current)
     const id = current.last_segment_id + 1
     const after = { key, name, description, filter }
-    throwIfInvalid(withSegment(current, { id, ...after, created_at: at, updated_at: at }), key)
+    throwIfInvalid(withSegment(current, { id, ...after, filter_changed_at: at, created_at: at, updated_at: at }), key)
     await tx.query(insertSegmentsPositionSql, [call.organization_id, segmentsFollowerName])
     const values = [call.organization_id, id, key, name, description, JSON.stringify(filter), at]
     const store = (version: number) => tx.query(insertSegmentSql, [...values, version])
@@ -60,7 +60,7 @@ export async function patchSegment(call: DefinitionCall, key: string, patch: Seg
     if (!isSame) throwIfInvalid(withSegment(current, next), key, current)
     const { id, name, description, filter } = next
     const values = [call.organization_id, id, name, description, JSON.stringify(filter), at]
-    const store = (version: number) => tx.query(updateSegmentSql, [...values, version])
+    const store = (version: number) => tx.query(updateSegmentSql, [...values, version, isSame ? null : at])
     return [{ subject: 'segment', id, operation: 'update', ...changed, store }]
   })
   return findSegment(definitions, key)

@@ -290,10 +290,10 @@ export async function checkWebhooks(db: Database): Promise<OrganizationFinding[]
 export async function checkRetentionRules(db: Database): Promise<OrganizationFinding[]> {
   const paused = (await hasTable(db, 'retention_rules')) ? await listPausedRules(db) : []
   if (paused.length === 0) return [ok('retention rules', 'no retention rule has stopped itself')]
-  return paused.map(({ organization, key, paused_reason, paused_at, advice }) =>
+  return paused.map(({ organization, key, paused_at, advice }) =>
     warning(
       'retention rules',
-      `the rule ${key} of ${organization} has stopped itself at ${paused_at}: ${paused_reason}`,
+      `the rule ${key} of ${organization} has stopped itself at ${paused_at}`,
       advice,
       organization,
     ),
