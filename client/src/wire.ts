@@ -72,12 +72,6 @@ export type AddressDeliverability = {
   /** `suppressed`: messages to the address bounced, or were complained about. */
   state: 'deliverable' | 'suppressed'
   suppression: Suppression | null
-  /** The last delivery that kith was told of. */
-  last_delivered_at: string | null
-  /** The last bounce since then, hard or soft. */
-  last_bounced_at: string | null
-  /** When somebody lifted a suppression last. Events until then do not count. */
-  lifted_at: string | null
 }
 
 /** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. Response of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
@@ -1258,19 +1252,6 @@ export type DossierLine =
       receipt: string
     }
   | {
-      /** What mail providers told of an address of the person. */
-      type: 'address'
-      channel: 'email' | 'sms'
-      address: string
-      /** The type of the event that suppresses the address, or did. Null if none ever did. */
-      reason: string | null
-      suppressed_from: string | null
-      /** Null without a reason, and after a complaint, which has no end. */
-      suppressed_until: string | null
-      /** The last event of each type, and the soft bounces since the last delivery. */
-      events: unknown
-    }
-  | {
       /** A text that an answer names. */
       type: 'text'
       consent_type_id: number
@@ -1306,6 +1287,19 @@ export type DossierLine =
       version: number
       created_at: string
       updated_at: string
+    }
+  | {
+      /** What mail providers told of an address of the person. */
+      type: 'address'
+      channel: 'email' | 'sms'
+      address: string
+      /** The type of the event that suppresses the address, or did. Null if none ever did. */
+      reason: string | null
+      suppressed_from: string | null
+      /** Null without a reason, and after a complaint, which has no end. */
+      suppressed_until: string | null
+      /** The last event of each type, and the soft bounces since the last delivery. */
+      events: unknown
     }
   | {
       /** A segment that the person is in, or that it entered or left by a change. By segment. */
@@ -2979,12 +2973,6 @@ export type SuppressedAddress = {
   /** `suppressed`: messages to the address bounced, or were complained about. */
   state: 'deliverable' | 'suppressed'
   suppression: Suppression | null
-  /** The last delivery that kith was told of. */
-  last_delivered_at: string | null
-  /** The last bounce since then, hard or soft. */
-  last_bounced_at: string | null
-  /** When somebody lifted a suppression last. Events until then do not count. */
-  lifted_at: string | null
 }
 
 export type Suppression = {

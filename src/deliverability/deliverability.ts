@@ -5,7 +5,6 @@ import type { Signal } from '../process/signal.ts'
 import type { Channel } from '../values/channels.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 import { isDateTime } from '../values/formats.ts'
-import { sortableTime } from '../values/instant.ts'
 import type { AddressShape, SuppressionPageShape, SuppressionsQuery } from './schema.ts'
 import { listSuppressedSql, readPersonAddressesSql } from './sql.ts'
 
@@ -14,18 +13,8 @@ const defaultPage = 50
 /** What holds for an address with these events at a time. */
 function shownState(events: AddressEvents, days: number, at: string): Omit<AddressShape, 'channel' | 'address'> {
   const found = suppressionOf(events, days)
-  const suppression = found && isSuppressed(found, at) ? found : undefined
-  const bounces = [events.hard_bounce?.at, events.soft_bounces?.[0]?.at].filter(time => time !== undefined)
-  const { provider = null, reference = null } = suppression ?? {}
-  return {
-    state: suppression ? 'suppressed' : 'deliverable',
-    suppression: suppression
-      ? { reason: suppression.reason, from: suppression.from, until: suppression.until, provider, reference }
-      : null,
-    last_delivered_at: events.delivered_at ?? null,
-    last_bounced_at: bounces.toSorted((one, other) => (sortableTime(one) < sortableTime(other) ? 1 : -1))[0] ?? null,
-    lifted_at: events.lifted_at ?? null,
-  }
+  if (!found || !isSuppressed(found, at)) return { state: 'deliverable', suppression: null }
+  return { state: 'suppressed', suppression: { provider: null, reference: null, ...found } }
 }
 
 type AddressRow = { channel: Channel; address: string | null; events: AddressEvents; days: number }

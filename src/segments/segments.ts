@@ -8,7 +8,7 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
-import { parseFilter } from '../queries/grammar/parse.ts'
+import { parseFilter, parseSegmentFilter } from '../queries/grammar/parse.ts'
 import { namesSegment } from '../queries/grammar/segment-names.ts'
 import { defaultSearchMs, findUnusedKeys } from '../queries/grammar/undeclared-keys.ts'
 import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
@@ -92,7 +92,7 @@ export async function findWarnings(
   filter: unknown,
 ): Promise<Detail[]> {
   const definitions = await currentDefinitions(context, signal)
-  const parsed = parseIfValid(() => parseFilter(filter, definitions, peopleStackId, { ofSegment: key }))
+  const parsed = parseSegmentFilter({ key, filter }, definitions)
   if (!parsed) return []
   const isStrict = preferences.handling === 'strict'
   // A request with an Idempotency-Key is one transaction, which a search that is cancelled after its time would end.
@@ -102,15 +102,6 @@ export async function findWarnings(
   })
   if (isStrict && unused.length > 0) throwUnusedKeys(unused)
   return unused.map(warningOf)
-}
-
-function parseIfValid<Parsed>(parse: () => Parsed): Parsed | undefined {
-  try {
-    return parse()
-  } catch (error) {
-    if (error instanceof Fault) return undefined
-    throw error
-  }
 }
 
 /** The definitions with a new or changed segment. */

@@ -136,10 +136,3 @@ export const listRunsSql = statement(
   `select d.day::text as day, d.told, d.done, d.updated_at from retention_runs d
    where d.organization_id = $1 and d.rule_id = $2 order by d.day desc limit 366`,
 )
-
-/** The rules of all organizations that have stopped themselves. */
-export const listPausedRulesSql = statement(
-  'list_paused_retention_rules',
-  `select o.key as organization, r.id, r.key, r.paused_at from retention_rules r join organizations o on o.id = r.organization_id
-   where r.paused_at is not null and r.deleted_at is null order by o.key, r.id limit 100`,
-)

@@ -1,5 +1,4 @@
 import type { Context, Reading } from '../../db/context.ts'
-import type { Database } from '../../db/db.ts'
 import {
   type DefinitionCall,
   differences,
@@ -15,7 +14,6 @@ import { refuse } from '../../values/errors.ts'
 import {
   countStaysSql,
   deleteNoticesSql,
-  listPausedRulesSql,
   listRunsSql,
   listStaysSql,
   nextRuleIdSql,
@@ -202,13 +200,4 @@ export async function answerRuns(call: Call): Promise<HandlerResult> {
   const { db, organization_id } = call.context
   const { id } = ruleIn(await readRules(call.context, Date.now()), idOf(call))
   return { status: 200, data: { items: await db.query(listRunsSql, [organization_id, id], call.signal) } }
-}
-
-/** A rule that has stopped itself. */
-type PausedRule = { organization: string; id: number; key: string; paused_at: string }
-
-/** The rules of all organizations that have stopped themselves, each with what to do. */
-export async function listPausedRules(db: Database): Promise<(PausedRule & { advice: string })[]> {
-  const rules = await db.query<PausedRule>(listPausedRulesSql, [])
-  return rules.map(rule => ({ ...rule, advice: pauseAdvice }))
 }

@@ -8,12 +8,10 @@ import { storeChanges } from '../../entities/write/store/store.ts'
 import { newWrite } from '../../entities/write-request.ts'
 import type { Follower, Progress, Task } from '../../followers/follower.ts'
 import { type Author, changeOrganization, type Locked } from '../../organizations/change-organization.ts'
-import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { currentDefinitions, peopleStackId } from '../../organizations/definitions.ts'
 import { defaultLimits } from '../../process/config.ts'
-import type { Condition } from '../../queries/grammar/grammar.ts'
-import { parseFilter } from '../../queries/grammar/parse.ts'
+import { parseSegmentFilter } from '../../queries/grammar/parse.ts'
 import { readMatchesOf } from '../../queries/plan/membership.ts'
-import { Fault } from '../../values/errors.ts'
 import { erasePerson, readOrganizationKey } from '../erasure/erase-person.ts'
 import { readHeld } from '../holds/holds.ts'
 import {
@@ -133,19 +131,6 @@ async function readUnchanged({ tx, organization_id }: Locked, { rule, nowMs }: R
   return rules.find(({ id, updated_at }) => id === rule.id && updated_at === rule.updated_at)
 }
 
-/** The condition of the segment of a rule. Undefined if it was deleted or is not valid any more: then nobody is in it. */
-function conditionOf(rule: Rule, definitions: Definitions, nowMs: number): Condition | undefined {
-  const segment = segmentOf(definitions, rule)
-  try {
-    return (
-      segment && parseFilter(segment.filter, definitions, peopleStackId, { ofSegment: segment.key, nowMs }).condition
-    )
-  } catch (error) {
-    if (error instanceof Fault) return undefined
-    throw error
-  }
-}
-
 /** Those of the people who are in the segment now and are not held, asked under the lock of the head, at most as many as are `left` today. */
 async function readTakeable(
   locked: Locked,
@@ -155,9 +140,11 @@ async function readTakeable(
 ): Promise<string[]> {
   const { tx, definitions } = locked
   const rule = await readUnchanged(locked, run)
-  const condition = rule && conditionOf(rule, definitions, run.nowMs)
-  if (!condition || people.length === 0) return []
-  const matching = await readMatchesOf(tx, definitions, [condition], people)
+  const segment = rule && segmentOf(definitions, rule)
+  const parsed = segment && parseSegmentFilter(segment, definitions, run.nowMs)
+  // In a segment that was deleted or is not valid any more, there is nobody.
+  if (!parsed || people.length === 0) return []
+  const matching = await readMatchesOf(tx, definitions, [parsed.condition], people)
   const held = await readHeld(locked, people, run.now)
   const isIn = new Set(matching.flatMap(each => (each.matches[0] ? [each.id] : [])))
   return people.filter(person => isIn.has(person) && !held.has(person)).slice(0, left(rule))
