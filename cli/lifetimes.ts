@@ -103,7 +103,7 @@ function activeCommand(
   return addConnectionOptions(command).action(async (rule: string, options: Options & YesOption) => {
     const { client } = await connect(environment, options, { scope: `${scope} people:read` })
     if (active) {
-      const { count, daily_limit } = await client.retentionRules.preview(idOf(rule), { size: 1 })
+      const { count, daily_limit } = await client.retentionRules.preview(idOf(rule))
       await confirm(
         options,
         `Turn the rule on? It concerns ${count} people today, at most ${daily_limit} of them a day.`,

@@ -61,7 +61,6 @@ export type {
   LifetimeOptions,
   RetentionPreviewPerson,
   RetentionRuleEndpoints,
-  RetentionRun,
 } from './src/lifetimes.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
 export type { OperationsEndpoints } from './src/operations.ts'

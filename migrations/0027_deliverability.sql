@@ -30,7 +30,7 @@ create table deliverability_sources (
   key text collate "C" not null,
   provider text not null,
   secret_path text not null,
-  secrets jsonb not null,
+  secret text,
   created_at timestamptz not null,
   last_event_at timestamptz,
   confirmed_at timestamptz,
@@ -38,7 +38,8 @@ create table deliverability_sources (
 );
 comment on table deliverability_sources is 'A mail provider that sends its events to kith.';
 comment on column deliverability_sources.secret_path is 'The random part of the address that the provider sends to.';
-comment on column deliverability_sources.secrets is 'What signatures are checked with: a public key, a secret, or the topic of SNS.';
+comment on column deliverability_sources.secret is
+  'What signatures are checked with: a public key, a secret, or the topic of SNS. Null: the address alone.';
 comment on column deliverability_sources.last_event_at is 'When it last sent events with a valid signature.';
 comment on column deliverability_sources.confirmed_at is 'When its subscription was confirmed, of a provider that asks for it.';
 

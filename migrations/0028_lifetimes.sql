@@ -9,6 +9,8 @@ alter table changes drop constraint changes_operation_check, add constraint chan
 alter table segment_members add column entered_at timestamptz not null default now();
 comment on column segment_members.entered_at is
   'Since when the person has been in the segment without a break. A new computation keeps it; another filter does not begin it anew.';
+alter table segments add column filter_changed_at timestamptz not null default now();
+comment on column segments.filter_changed_at is 'When the segment got its filter. For a retention rule, no time in the segment before it counts.';
 
 create table retention_rules (
   organization_id integer not null,
@@ -19,10 +21,7 @@ create table retention_rules (
   action text not null check (action in ('erase', 'delete')),
   daily_limit integer not null check (daily_limit > 0),
   active boolean not null,
-  paused_reason text check (paused_reason in ('segment_changed', 'segment_deleted', 'segment_invalid', 'too_many')),
   paused_at timestamptz,
-  filter text not null,
-  counts_from timestamptz not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
@@ -30,9 +29,8 @@ create table retention_rules (
 );
 create unique index retention_rules_key on retention_rules (organization_id, key) where deleted_at is null;
 comment on table retention_rules is 'A rule that erases or deletes people who have been in a segment for a number of days.';
-comment on column retention_rules.paused_reason is 'Why the rule has stopped itself. Null unless it has.';
-comment on column retention_rules.filter is 'A hash of the filter of the segment, with those of the segments that it names, when the rule was turned on.';
-comment on column retention_rules.counts_from is 'No time in the segment before it counts, because the segment had another filter.';
+comment on column retention_rules.paused_at is
+  'When the rule stopped itself, because it would have taken more than a tenth of all people in a day. Null unless it has.';
 comment on column retention_rules.deleted_at is 'A deleted rule keeps its row, so that its id stays its own.';
 
 create table retention_notices (

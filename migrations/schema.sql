@@ -244,7 +244,7 @@ create table deliverability_sources (
   key text collate "C" not null,
   provider text not null,
   secret_path text not null,
-  secrets jsonb not null,
+  secret text,
   created_at timestamp with time zone not null,
   last_event_at timestamp with time zone,
   confirmed_at timestamp with time zone,
@@ -252,7 +252,7 @@ create table deliverability_sources (
 );
 comment on table deliverability_sources is 'A mail provider that sends its events to kith.';
 comment on column deliverability_sources.secret_path is 'The random part of the address that the provider sends to.';
-comment on column deliverability_sources.secrets is 'What signatures are checked with: a public key, a secret, or the topic of SNS.';
+comment on column deliverability_sources.secret is 'What signatures are checked with: a public key, a secret, or the topic of SNS. Null: the address alone.';
 comment on column deliverability_sources.last_event_at is 'When it last sent events with a valid signature.';
 comment on column deliverability_sources.confirmed_at is 'When its subscription was confirmed, of a provider that asks for it.';
 
@@ -634,10 +634,7 @@ create table retention_rules (
   action text not null,
   daily_limit integer not null,
   active boolean not null,
-  paused_reason text,
   paused_at timestamp with time zone,
-  filter text not null,
-  counts_from timestamp with time zone not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
@@ -645,14 +642,11 @@ create table retention_rules (
   constraint retention_rules_action_check CHECK ((action = ANY (ARRAY['erase'::text, 'delete'::text]))),
   constraint retention_rules_after_days_check CHECK (((after_days >= 1) AND (after_days <= 36500))),
   constraint retention_rules_daily_limit_check CHECK ((daily_limit > 0)),
-  constraint retention_rules_id_check CHECK ((id > 0)),
-  constraint retention_rules_paused_reason_check CHECK ((paused_reason = ANY (ARRAY['segment_changed'::text, 'segment_deleted'::text, 'segment_invalid'::text, 'too_many'::text])))
+  constraint retention_rules_id_check CHECK ((id > 0))
 );
 CREATE UNIQUE INDEX retention_rules_key ON public.retention_rules USING btree (organization_id, key) WHERE (deleted_at IS NULL);
 comment on table retention_rules is 'A rule that erases or deletes people who have been in a segment for a number of days.';
-comment on column retention_rules.paused_reason is 'Why the rule has stopped itself. Null unless it has.';
-comment on column retention_rules.filter is 'A hash of the filter of the segment, with those of the segments that it names, when the rule was turned on.';
-comment on column retention_rules.counts_from is 'No time in the segment before it counts, because the segment had another filter.';
+comment on column retention_rules.paused_at is 'When the rule stopped itself, because it would have taken more than a tenth of all people in a day. Null unless it has.';
 comment on column retention_rules.deleted_at is 'A deleted rule keeps its row, so that its id stays its own.';
 
 create table retention_runs (
@@ -766,6 +760,7 @@ create table segments (
   since bigint,
   evaluated_at timestamp with time zone,
   version integer not null,
+  filter_changed_at timestamp with time zone default now() not null,
   constraint segments_pkey PRIMARY KEY (organization_id, id),
   constraint segments_id_check CHECK ((id > 0))
 );
@@ -778,6 +773,7 @@ comment on column segments.members_condition is 'A hash of the condition for whi
 comment on column segments.since is 'The change after which the log tells of those who entered or left. Null until the members are computed.';
 comment on column segments.evaluated_at is 'The time that the relative times of the filter counted from when its members were last computed.';
 comment on column segments.version is 'The version of the definitions that changed the row last.';
+comment on column segments.filter_changed_at is 'When the segment got its filter. For a retention rule, no time in the segment before it counts.';
 
 create table sessions (
   organization_id integer not null,

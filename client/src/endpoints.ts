@@ -96,7 +96,7 @@ import type {
   RetentionRuleBody,
   RetentionRuleList,
   RetentionRulePatch,
-  RetentionRunPage,
+  RetentionRunList,
   SearchBody,
   SearchPage,
   Segment,
@@ -494,25 +494,13 @@ export type Endpoints = {
   }
   'GET /v1/retention-rules/{id}/preview': {
     params: { id: number }
-    query?: {
-      /** Only people after this id. */
-      after?: string
-      /** The default is 50. */
-      limit?: number
-    }
     data: RetentionPreview
     repeatable: 'read'
     scope: 'people:erase'
   }
   'GET /v1/retention-rules/{id}/runs': {
     params: { id: number }
-    query?: {
-      /** Only runs before this day. */
-      before?: string
-      /** The default is 50. */
-      limit?: number
-    }
-    data: RetentionRunPage
+    data: RetentionRunList
     repeatable: 'read'
     scope: 'people:erase'
   }
@@ -521,12 +509,6 @@ export type Endpoints = {
     body: HoldBody
     data: Hold | DefinitionDryRun
     repeatable: 'safe'
-    scope: 'people:erase'
-  }
-  'GET /v1/people/{external_id}/hold': {
-    params: { external_id: string }
-    data: Hold
-    repeatable: 'read'
     scope: 'people:erase'
   }
   'DELETE /v1/people/{external_id}/hold': {
@@ -540,12 +522,6 @@ export type Endpoints = {
     body: HoldBody
     data: Hold | DefinitionDryRun
     repeatable: 'safe'
-    scope: 'people:erase'
-  }
-  'GET /v1/people/internal/{uuid}/hold': {
-    params: { uuid: string }
-    data: Hold
-    repeatable: 'read'
     scope: 'people:erase'
   }
   'DELETE /v1/people/internal/{uuid}/hold': {

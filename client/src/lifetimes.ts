@@ -9,7 +9,7 @@ import type {
   RetentionRule,
   RetentionRuleBody,
   RetentionRulePatch,
-  RetentionRunPage,
+  RetentionRun,
 } from './wire.ts'
 
 /** The options of a write of a retention rule or a hold. */
@@ -17,7 +17,6 @@ export type LifetimeOptions = CallOptions & Pick<WriteOptions, 'idempotencyKey'>
 
 /** The numbers of a preview, and the people of its page. */
 export type RetentionPreviewPerson = RetentionPreview['items'][number]
-export type RetentionRun = RetentionRunPage['items'][number]
 
 /** The retention rules of an organization: they erase or delete people who have been in a segment for long. The scope is `people:erase`. */
 export class RetentionRuleEndpoints {
@@ -67,7 +66,7 @@ export class RetentionRuleEndpoints {
   }
 
   /**
-   * Reads whom the rule would erase or delete today: their number, and a page of them. The token also needs `people:read`.
+   * Reads whom the rule would erase or delete today: their number, and the first ones. The token also needs `people:read`.
    *
    * ```ts
    * await client.segments.create({ key: 'gone', filter: { language: 'xx' } })
@@ -75,19 +74,13 @@ export class RetentionRuleEndpoints {
    * console.log((await client.retentionRules.list().all()).map(rule => rule.id === id).join()) // true
    * ```
    */
-  preview(id: number, { size, after, ...options }: PageOptions & CallOptions = {}): Call<RetentionPreview> {
-    return this.#send(
-      'GET /v1/retention-rules/{id}/preview',
-      { params: { id }, query: { after, limit: size } },
-      options,
-    )
+  preview(id: number, options?: CallOptions): Call<RetentionPreview> {
+    return this.#send('GET /v1/retention-rules/{id}/preview', { params: { id } }, options)
   }
 
-  /** Lists what a rule has done, by day, newest first. */
-  runs(id: number, { size, after, ...options }: PageOptions & CallOptions = {}): Listing<RetentionRun> {
-    const read = (before?: string) =>
-      this.#send('GET /v1/retention-rules/{id}/runs', { params: { id }, query: { before, limit: size } }, options)
-    return new Listing(after => pageOf(read(after), ({ day }) => day), after)
+  /** Lists what a rule has done in the last year, by day, newest first. */
+  runs(id: number, options?: CallOptions): Listing<RetentionRun> {
+    return listingOfAll(() => this.#send('GET /v1/retention-rules/{id}/runs', { params: { id } }, options))
   }
 }
 
@@ -104,19 +97,13 @@ export class HoldEndpoints {
    *
    * ```ts
    * await client.holds.set('ada', { reason: 'Case 2026-17' })
-   * console.log((await client.holds.get('ada')).reason) // Case 2026-17
+   * console.log((await client.holds.list().all()).length) // 1
    * await client.holds.end('ada')
    * ```
    */
   set(person: EntityAddress, body: HoldBody, options?: LifetimeOptions): Call<Hold> {
     const { at, params } = addressOf(person)
     return this.#send(`POST /v1/people${at}/hold`, { params, body }, options)
-  }
-
-  /** Reads the hold of a person. Throws a {@link KithError} with status 404 if the person is not held. */
-  get(person: EntityAddress, options?: CallOptions): Call<Hold> {
-    const { at, params } = addressOf(person)
-    return this.#send(`GET /v1/people${at}/hold`, { params }, options)
   }
 
   /** Ends the hold of a person. */

@@ -72,12 +72,6 @@ export type AddressDeliverability = {
   /** `suppressed`: messages to the address bounced, or were complained about. */
   state: 'deliverable' | 'suppressed'
   suppression: Suppression | null
-  /** The last delivery that kith was told of. */
-  last_delivered_at: string | null
-  /** The last bounce since then, hard or soft. */
-  last_bounced_at: string | null
-  /** When somebody lifted a suppression last. Events until then do not count. */
-  lifted_at: string | null
 }
 
 /** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. Response of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
@@ -1258,19 +1252,6 @@ export type DossierLine =
       receipt: string
     }
   | {
-      /** What mail providers told of an address of the person. */
-      type: 'address'
-      channel: 'email' | 'sms'
-      address: string
-      /** The type of the event that suppresses the address, or did. Null if none ever did. */
-      reason: string | null
-      suppressed_from: string | null
-      /** Null without a reason, and after a complaint, which has no end. */
-      suppressed_until: string | null
-      /** The last event of each type, and the soft bounces since the last delivery. */
-      events: unknown
-    }
-  | {
       /** A text that an answer names. */
       type: 'text'
       consent_type_id: number
@@ -1306,6 +1287,19 @@ export type DossierLine =
       version: number
       created_at: string
       updated_at: string
+    }
+  | {
+      /** What mail providers told of an address of the person. */
+      type: 'address'
+      channel: 'email' | 'sms'
+      address: string
+      /** The type of the event that suppresses the address, or did. Null if none ever did. */
+      reason: string | null
+      suppressed_from: string | null
+      /** Null without a reason, and after a complaint, which has no end. */
+      suppressed_until: string | null
+      /** The last event of each type, and the soft bounces since the last delivery. */
+      events: unknown
     }
   | {
       /** A segment that the person is in, or that it entered or left by a change. By segment. */
@@ -1609,7 +1603,7 @@ export type HistoryPage = {
   has_more: boolean
 }
 
-/** A legal hold: the person is not erased by a rule, nor by hand without `override_hold`. */
+/** A legal hold: the person is not erased by a rule, nor by hand without `override_hold`. Response of POST /v1/people/{external_id}/hold and POST /v1/people/internal/{uuid}/hold. */
 export type Hold = {
   id: number
   /** The person. More than one after a merge was undone: each of them is held. */
@@ -2492,6 +2486,7 @@ export type RetentionPreview = {
   daily_limit: number
   /** Whether the rule would stop itself, because it would take more than a tenth of all people in a day. */
   would_pause: boolean
+  /** The first 1,000 of them, who have been in the segment for the longest time first. */
   items: {
     id: string
     external_id: string | null
@@ -2502,8 +2497,6 @@ export type RetentionPreview = {
     /** From when the rule erases or deletes the person. Null until `person.retention_due` has told of it. */
     announced_for: string | null
   }[]
-  /** Whether another page follows. */
-  has_more: boolean
 }
 
 /** A rule that erases or deletes people. `paused` says why it has stopped itself, and is null unless it has. */
@@ -2520,7 +2513,7 @@ export type RetentionRule = {
   daily_limit: number
   active: boolean
   paused: {
-    reason: 'segment_changed' | 'segment_deleted' | 'segment_invalid' | 'too_many'
+    reason: 'too_many'
     /** What to do. */
     message: string
     at: string
@@ -2571,19 +2564,19 @@ export type RetentionRulePatch = {
   active?: boolean
 }
 
-/** What a rule has done, by day, newest first. Response of GET /v1/retention-rules/{id}/runs. */
-export type RetentionRunPage = {
-  items: {
-    /** The day in UTC. */
-    day: string
-    /** The people of whom `person.retention_due` told. */
-    told: number
-    /** The people who were erased or deleted. */
-    done: number
-    updated_at: string
-  }[]
-  /** Whether another page follows. */
-  has_more: boolean
+export type RetentionRun = {
+  /** The day in UTC. */
+  day: string
+  /** The people of whom `person.retention_due` told. */
+  told: number
+  /** The people who were erased or deleted. */
+  done: number
+  updated_at: string
+}
+
+/** Response of GET /v1/retention-rules/{id}/runs. */
+export type RetentionRunList = {
+  items: RetentionRun[]
 }
 
 /** A scope of a token. */
@@ -2980,12 +2973,6 @@ export type SuppressedAddress = {
   /** `suppressed`: messages to the address bounced, or were complained about. */
   state: 'deliverable' | 'suppressed'
   suppression: Suppression | null
-  /** The last delivery that kith was told of. */
-  last_delivered_at: string | null
-  /** The last bounce since then, hard or soft. */
-  last_bounced_at: string | null
-  /** When somebody lifted a suppression last. Events until then do not count. */
-  lifted_at: string | null
 }
 
 export type Suppression = {

@@ -43,8 +43,7 @@ const facts = (identifier: { column: string; type: string; further: string; gone
      e.id as person_id, e.address, b.suppression, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
      nullif(a.person_id, e.id) as merged_person_id,
      a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence},
-     w.state as address_state, ${exactTimeText("nullif(w.answered_at, '-infinity')")} as address_answered_at,
-     w.sequence as address_sequence, w.person_id as address_person_id
+     w.answer as address_answer
    from unnest($2::${identifier.type}[]) with ordinality as n(name, position)
      full join people o on o.name = n.name
      left join lateral (
@@ -66,7 +65,9 @@ const facts = (identifier: { column: string; type: string; further: string; gone
      left join lateral (${endOf(identifier.gone, 'e.id is null')}) d on true
      left join lateral (${lastAnswer}) a on true
      left join lateral (
-       select w.state, w.answered_at, w.sequence, w.person_id from address_answers w
+       select json_build_object('state', w.state, 'answered_at', ${exactTimeText("nullif(w.answered_at, '-infinity')")},
+         'sequence', w.sequence, 'person_id', w.person_id) as answer
+       from address_answers w
        where w.organization_id = $1 and w.channel = $4 and w.address = e.address and w.consent_type_id = $3 offset 0
      ) w on true`
 

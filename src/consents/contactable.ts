@@ -42,15 +42,12 @@ type FactsRow = {
   person_id: string | null
   address: string | null
   suppression: SuppressedBy | null
+  address_answer: AnswerOfAddress | null
 } & (
   | { gone_sequence: number; gone_at: string; is_erased: boolean }
   | { gone_sequence: null; gone_at: null; is_erased: null }
 ) &
-  (Omit<AnswerRow, 'person_id' | 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null }) &
-  ({ address_state: boolean; address_sequence: number } | { address_state: null; address_sequence: null }) & {
-    address_answered_at: string | null
-    address_person_id: string | null
-  }
+  (Omit<AnswerRow, 'person_id' | 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
 
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404, and with `links` of 403. */
 export async function answerContactable(call: Call<ContactableBody>, config: LinkSettings): Promise<HandlerResult> {
@@ -102,7 +99,12 @@ async function readFacts(
     return recordedAnswer({ ...row, consent_type_id, channel, superseded: false, text_sha256 })
   }
   const decide = (row: FactsRow) =>
-    decideContact({ person: contactOf(row), purpose, answer: answerOf(row), addressAnswer: addressAnswerOf(row) })
+    decideContact({
+      person: contactOf(row),
+      purpose,
+      answer: answerOf(row),
+      addressAnswer: row.address_answer ?? undefined,
+    })
   return { rows, decide, sequence: found.head }
 }
 
@@ -114,22 +116,9 @@ function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpos
   return { state, mandatory, default_state }
 }
 
-function contactOf({
-  person_id,
-  address,
-  suppression,
-  gone_sequence,
-  gone_at,
-  is_erased,
-}: FactsRow): Contact | undefined {
-  if (person_id !== null) return { address, suppression: suppression ?? undefined }
+function contactOf({ gone_sequence, gone_at, is_erased, ...row }: FactsRow): Contact | undefined {
+  if (row.person_id !== null) return { address: row.address, suppression: row.suppression ?? undefined }
   return gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
-}
-
-function addressAnswerOf(row: FactsRow): AnswerOfAddress | undefined {
-  if (row.address_state === null) return undefined
-  const { address_state: state, address_sequence: sequence } = row
-  return { state, answered_at: row.address_answered_at, sequence, person_id: row.address_person_id }
 }
 
 const goneBy = (isErased: boolean, sequence: number, at: string) => ({

@@ -1,38 +1,23 @@
 import { type AddressEvents, isSuppressed, suppressionOf } from '../consents/deliverability-state.ts'
+import { throwNoPerson } from '../consents/history.ts'
 import type { Context } from '../db/context.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Channel } from '../values/channels.ts'
-import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { createValueRefusal, Fault } from '../values/errors.ts'
 import { isDateTime } from '../values/formats.ts'
-import { sortableTime } from '../values/instant.ts'
 import type { AddressShape, SuppressionPageShape, SuppressionsQuery } from './schema.ts'
-import { listSuppressedSql, readPersonAddressesSql, readSuppressionDaysSql } from './sql.ts'
+import { listSuppressedSql, readPersonAddressesSql } from './sql.ts'
 
 const defaultPage = 50
 
 /** What holds for an address with these events at a time. */
 function shownState(events: AddressEvents, days: number, at: string): Omit<AddressShape, 'channel' | 'address'> {
   const found = suppressionOf(events, days)
-  const suppression = found && isSuppressed(found, at) ? found : undefined
-  const bounces = [events.hard_bounce?.at, events.soft_bounces?.[0]?.at].filter(time => time !== undefined)
-  const { provider = null, reference = null } = suppression ?? {}
-  return {
-    state: suppression ? 'suppressed' : 'deliverable',
-    suppression: suppression
-      ? { reason: suppression.reason, from: suppression.from, until: suppression.until, provider, reference }
-      : null,
-    last_delivered_at: events.delivered_at ?? null,
-    last_bounced_at: bounces.sort((one, other) => (sortableTime(one) < sortableTime(other) ? 1 : -1))[0] ?? null,
-    lifted_at: events.lifted_at ?? null,
-  }
+  if (!found || !isSuppressed(found, at)) return { state: 'deliverable', suppression: null }
+  return { state: 'suppressed', suppression: { provider: null, reference: null, ...found } }
 }
 
-async function readDays({ db, organization_id }: Context, signal: Signal): Promise<number> {
-  const [row] = await db.query<{ days: number }>(readSuppressionDaysSql, [organization_id], signal)
-  return row!.days
-}
-
-type AddressRow = { channel: Channel; address: string | null; events: AddressEvents }
+type AddressRow = { channel: Channel; address: string | null; events: AddressEvents; days: number }
 
 /** What holds for the addresses of a person. Throws a Fault of 404. */
 export async function readPersonDeliverability(
@@ -41,13 +26,10 @@ export async function readPersonDeliverability(
   signal: Signal,
 ): Promise<{ items: AddressShape[] }> {
   const { db, organization_id } = context
-  const [rows, days] = await Promise.all([
-    db.query<AddressRow>(readPersonAddressesSql[by], [organization_id, identifier], signal),
-    readDays(context, signal),
-  ])
-  if (rows.length === 0) refuse('not_found', 'There is no such person.')
+  const rows = await db.query<AddressRow>(readPersonAddressesSql[by], [organization_id, identifier], signal)
+  if (rows.length === 0) throwNoPerson()
   const at = new Date().toISOString()
-  const items = rows.flatMap(({ channel, address, events }) =>
+  const items = rows.flatMap(({ channel, address, events, days }) =>
     address === null ? [] : [{ channel, address, ...shownState(events, days, at) }],
   )
   return { items }
@@ -65,10 +47,14 @@ export async function listSuppressed(
   const asked = [channel ?? null, reason ?? null, search?.trim().toLowerCase() ?? null]
   type Row = AddressRow & { suppressed_from: string | null; hash: string }
   const values = [organization_id, at, ...asked, ...after, limit + 1]
-  const [rows, days] = await Promise.all([db.query<Row>(listSuppressedSql, values, signal), readDays(context, signal)])
+  const rows = await db.query<Row>(listSuppressedSql, values, signal)
   const page = rows.slice(0, limit)
   const last = page.at(-1)
-  const items = page.map(({ channel, address, events }) => ({ channel, address, ...shownState(events, days, at) }))
+  const items = page.map(({ channel, address, events, days }) => ({
+    channel,
+    address,
+    ...shownState(events, days, at),
+  }))
   return { items, next_cursor: rows.length > limit && last ? `${last.suppressed_from}~${last.hash}` : null }
 }
 

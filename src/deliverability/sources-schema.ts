@@ -41,6 +41,7 @@ export const newSource = Type.Object(
   },
 )
 export type SourceBody = Static<typeof newSource>
+export type SecretName = Exclude<keyof SourceBody, 'key' | 'provider'>
 
 /** A source as reads show it. */
 export const source = Type.Object(

@@ -5,51 +5,34 @@ import { type ChangeCall, changeOrganization } from '../organizations/change-org
 import type { Signal } from '../process/signal.ts'
 import type { HookCall } from '../route/hook.ts'
 import { refuse } from '../values/errors.ts'
-import { receiveMailgun } from './providers/mailgun.ts'
-import { receivePostmark } from './providers/postmark.ts'
-import { keptTokensMs, type Receive, type Secrets, throwUnsigned } from './providers/provider.ts'
-import { readPublicKey, receiveSendgrid } from './providers/sendgrid.ts'
-import { receiveSes } from './providers/ses.ts'
+import { mailgun } from './providers/mailgun.ts'
+import { postmark } from './providers/postmark.ts'
+import { type Adapter, keptTokensMs, receive, throwUnsigned } from './providers/provider.ts'
+import { sendgrid } from './providers/sendgrid.ts'
+import { ses } from './providers/ses.ts'
 import { recordEvents } from './record-events.ts'
-import type { Provider, SourceBody, SourceShape } from './sources-schema.ts'
+import type { Provider, SecretName, SourceBody, SourceShape } from './sources-schema.ts'
 import {
   deleteSourceSql,
   findSourceSql,
   forgetTokensSql,
   insertSourceSql,
   listSourcesSql,
-  noteConfirmedSql,
-  noteEventsSql,
+  noteRequestSql,
   useTokenSql,
 } from './sql.ts'
 
 export const incomingPath = '/v1/deliverability/in'
 const maxSources = 20
+const maxId = 2 ** 31 - 1
 
-/** The secrets that each provider has, and those of them that it needs. */
-const secretsOf: Record<Provider, { has: keyof Secrets; isOptional?: true }> = {
-  ses: { has: 'topic_arn' },
-  sendgrid: { has: 'public_key' },
-  mailgun: { has: 'secret' },
-  postmark: { has: 'secret', isOptional: true },
-}
-
-const receivers: Record<Provider, Receive> = {
-  ses: receiveSes,
-  sendgrid: receiveSendgrid,
-  mailgun: receiveMailgun,
-  postmark: receivePostmark,
-}
+const adapters: Record<Provider, Adapter> = { ses, sendgrid, mailgun, postmark }
 
 type SourceRow = Omit<SourceShape, 'path'> & { secret_path: string }
 
 const toJson = (organization_id: number, { secret_path, ...row }: SourceRow): SourceShape => ({
-  key: row.key,
-  provider: row.provider,
+  ...row,
   path: `${incomingPath}/${organization_id.toString(36)}-${secret_path}`,
-  created_at: row.created_at,
-  last_event_at: row.last_event_at,
-  confirmed_at: row.confirmed_at,
 })
 
 export async function listSources({ db, organization_id }: Context, signal: Signal): Promise<SourceShape[]> {
@@ -60,29 +43,26 @@ export async function listSources({ db, organization_id }: Context, signal: Sign
 /** Makes a source. Throws a Fault of 400 or 409. */
 export function createSource(context: Context, call: ChangeCall, body: SourceBody): Promise<SourceShape> {
   const { key, provider, ...secrets } = body
-  checkSecrets(provider, secrets)
+  const secret = readSecret(provider, secrets)
   const { organization_id } = context
   return changeOrganization<SourceShape>(context, call, async ({ tx, at }) => {
     const sources = await tx.query(listSourcesSql, [organization_id])
     if (sources.length >= maxSources) throwInvalidField('', `exceeds the limit of ${maxSources} sources`)
-    const values = [key, provider, randomBytes(16).toString('hex'), JSON.stringify(secrets), at]
+    const values = [key, provider, randomBytes(16).toString('hex'), secret, at]
     const [row] = await tx.query<SourceRow>(insertSourceSql, [organization_id, ...values])
     return { changes: [], result: toJson(organization_id, row ?? throwKeyTaken('is the key of another source')) }
   })
 }
 
-function checkSecrets(provider: Provider, secrets: Secrets): void {
-  const { has, isOptional } = secretsOf[provider]
-  for (const name of ['public_key', 'secret', 'topic_arn'] as const) {
-    if (secrets[name] !== undefined && name !== has)
-      throwInvalidField(`/${name}`, `is not for the provider ${provider}`)
-    if (secrets[name] === undefined && name === has && !isOptional)
-      throwInvalidField(`/${name}`, `is required for ${provider}`)
-  }
-  if (secrets.public_key !== undefined && !readPublicKey(secrets.public_key))
-    throwInvalidField('/public_key', 'must be a public key of the curve P-256 in base64, as SendGrid shows it')
-  if (provider === 'postmark' && secrets.secret !== undefined && !secrets.secret.includes(':'))
-    throwInvalidField('/secret', 'must have a colon between the user and the password')
+/** The secret that the provider has. Throws a Fault of 400 for a missing or wrong one, and for those of other providers. */
+function readSecret(provider: Provider, secrets: Partial<Record<SecretName, string>>): string | null {
+  const { secretName, isOptional, faultOf } = adapters[provider]
+  const { [secretName]: secret, ...others } = secrets
+  for (const name of Object.keys(others)) throwInvalidField(`/${name}`, `is not for the provider ${provider}`)
+  if (secret === undefined)
+    return isOptional ? null : throwInvalidField(`/${secretName}`, `is required for ${provider}`)
+  const fault = faultOf?.(secret)
+  return fault === undefined ? secret : throwInvalidField(`/${secretName}`, fault)
 }
 
 /** Deletes a source. Throws a Fault of 404. */
@@ -104,12 +84,13 @@ export async function receiveEvents(call: HookCall): Promise<{ stored: number; i
   const organization_id = Number.parseInt(organization ?? '', 36)
   if (!secretPath || !(organization_id <= maxId)) return throwUnsigned()
   // Until the source is found, the path may name any organization, so it must not use the share of one.
-  type Found = { key: string; provider: Provider; secrets: Secrets }
+  type Found = { key: string; provider: Provider; secret: string | null }
   const [source] = await db.query<Found>(findSourceSql, [organization_id, secretPath], signal)
   if (!source) return throwUnsigned()
-  const { key, provider, secrets } = source
+  const { key, provider, secret } = source
   const nowMs = Date.now()
-  const { events, ignored, token, isConfirmed } = await receivers[provider]({ headers, body, secrets, nowMs })
+  const received = await receive(provider, adapters[provider], { headers, body, secret, nowMs })
+  const { events, ignored, token, isConfirmed } = received
   const context = contextOf(db.shareOf(organization_id, 'writes'), organization_id)
   const change = { actor: `source:${key}`, request_id, signal, limits }
   const statuses = await recordEvents(context, change, events, async ({ tx, at }) => {
@@ -119,12 +100,10 @@ export async function receiveEvents(call: HookCall): Promise<{ stored: number; i
       if (used.length === 0) throwUnsigned()
       await tx.query(forgetTokensSql, [organization_id, new Date(nowMs - keptTokensMs).toISOString()])
     }
-    await tx.query(isConfirmed ? noteConfirmedSql : noteEventsSql, [organization_id, key, at])
+    await tx.query(noteRequestSql, [organization_id, key, isConfirmed ? null : at, isConfirmed ? at : null])
   })
   const stored = statuses.filter(status => status === 'stored').length
   observer.providerEvents(provider, 'stored', stored)
   observer.providerEvents(provider, 'ignored', ignored)
   return { stored, ignored }
 }
-
-const maxId = 2 ** 31 - 1

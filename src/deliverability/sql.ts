@@ -1,54 +1,45 @@
+import { personNamed, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { channelOfValue, hashed, hashOf } from '../db/keyed-hash.ts'
 import { exactTimeText } from '../db/time-text.ts'
-import { type Channel, channels, channelTable } from '../values/channels.ts'
+import { channels, channelTable } from '../values/channels.ts'
+
+/** How many days a bounce suppresses an address. */
+const days = `coalesce((
+     select s.suppression_days from organization_settings s where s.organization_id = $1
+   ), 180)`
+
+const peopleWithKey = channels
+  .map(
+    channel => `when '${channel}' then array(
+       select e.id from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.${channelTable[channel].key} = v.key order by e.id
+     )`,
+  )
+  .join(' ')
 
 /**
- * $2: values such as `email:ada@example.com`. Returns each with what is stored of the address, and whether it belonged to an erased person.
+ * $2: values such as `email:ada@example.com`, $3: the key of each. Returns each value with what is stored of the address, whether it belonged to
+ * an erased person, and the people who have it.
  */
 export const readAddressesSql = statement(
   'read_addresses',
   `select v.value, d.events, exists (
        select from tombstones t where t.organization_id = $1 and t.hash = h.hash
-     ) as is_erased
-   from ${hashed} left join lateral (
-     select d.events from deliverability d
-     where d.organization_id = $1 and d.channel = ${channelOfValue} and d.hash = h.hash offset 0
-   ) d on true`,
+     ) as "isErased", coalesce(case ${channelOfValue} ${peopleWithKey} end, '{}') as people, ${days} as days
+   from unnest($2::text[], $3::text[]) as v(value, key) join tombstone_keys k on k.organization_id = $1
+     cross join lateral (select ${hashOf('v.value')} as hash offset 0) h left join lateral (
+       select d.events from deliverability d
+       where d.organization_id = $1 and d.channel = ${channelOfValue} and d.hash = h.hash offset 0
+     ) d on true`,
 )
-
-export const readSuppressionDaysSql = statement(
-  'read_suppression_days',
-  `select coalesce((
-     select s.suppression_days from organization_settings s where s.organization_id = $1
-   ), 180) as days`,
-)
-
-/** $2: keys of addresses. The people who have them. */
-const peopleWith = (channel: Channel) =>
-  statement(
-    `read_people_with_${channelTable[channel].key}`,
-    `select v.key, e.id from unnest($2::text[]) as v(key) cross join lateral (
-       select e.id from entities e
-       where e.organization_id = $1 and e.stack_id = 0 and e.${channelTable[channel].key} = v.key offset 0
-     ) e order by e.id`,
-  )
-export const readPeopleWithSql = Object.fromEntries(channels.map(channel => [channel, peopleWith(channel)])) as Record<
-  Channel,
-  ReturnType<typeof peopleWith>
->
 
 /** $2: external identifiers. The keys of the addresses of the people whom they lead to. */
 export const readAddressesOfSql = statement(
   'read_addresses_of',
   `select n.name, e.email_key, e.mobile_key from unnest($2::text[]) as n(name) cross join lateral (
-     select e.email_key, e.mobile_key from (
-       select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = n.name
-       union all
-       select s.person_id from aliases s where s.organization_id = $1 and s.external_id = n.name
-     ) p cross join lateral (
-       select e.email_key, e.mobile_key from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
-     ) e limit 1
+     select e.email_key, e.mobile_key from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.id = (${personNamed('n.name')}) offset 0
    ) e`,
 )
 
@@ -74,32 +65,21 @@ export const storeAddressesSql = statement(
      reason = excluded.reason, suppressed_from = excluded.suppressed_from, suppressed_until = excluded.suppressed_until`,
 )
 
-const shown = `d.channel, d.address, d.events`
-
-/** $2: an internal or external identifier. Returns the addresses of a person with what is stored of each. */
-const ofPerson = (condition: string) =>
-  `select a.channel, a.address, coalesce(d.events, '{}') as events from (${condition}) p
-     cross join lateral (
-       select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
-     ) e cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
+/** The addresses of a person, with what is stored of each. No row: there is no such person. */
+const addressesOf = (person: string) =>
+  `select a.channel, a.address, coalesce(d.events, '{}') as events, ${days} as days
+   from entities e
+     cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
      left join lateral (
        select d.events from deliverability d
        where d.organization_id = $1 and d.channel = a.channel and d.address = a.address offset 0
-     ) d on true`
+     ) d on true
+   where e.organization_id = $1 and e.stack_id = 0 and e.id = (${person})`
+
+/** $2: an internal or external identifier. */
 export const readPersonAddressesSql = {
-  external_id: statement(
-    'read_person_addresses',
-    ofPerson(`select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2
-       union all
-       select s.person_id from aliases s where s.organization_id = $1 and s.external_id = $2`),
-  ),
-  id: statement(
-    'read_person_addresses_by_id',
-    ofPerson(`select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = $2
-       union all
-       (select m.person_id from merges m
-        where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null limit 1)`),
-  ),
+  external_id: statement('read_person_addresses', addressesOf(personNamed('$2'))),
+  id: statement('read_person_addresses_by_id', addressesOf(`coalesce((${survivorOf('$2::uuid')}), $2::uuid)`)),
 }
 
 /**
@@ -108,7 +88,7 @@ export const readPersonAddressesSql = {
  */
 export const listSuppressedSql = statement(
   'list_suppressed',
-  `select ${shown}, ${exactTimeText('d.suppressed_from')} as suppressed_from, encode(d.hash, 'hex') as hash from deliverability d
+  `select d.channel, d.address, d.events, ${days} as days, ${exactTimeText('d.suppressed_from')} as suppressed_from, encode(d.hash, 'hex') as hash from deliverability d
    where d.organization_id = $1 and d.suppressed_until > $2::timestamptz
      and ($3::text is null or d.channel = $3) and ($4::text is null or d.reason = $4)
      and ($5::text is null or strpos(d.address, $5) > 0)
@@ -123,11 +103,11 @@ export const listSourcesSql = statement(
   `select ${sourceColumns} from deliverability_sources s where s.organization_id = $1 order by s.key`,
 )
 
-/** $2: key, $3: provider, $4: the random part of its address, $5: secrets, $6: the time. Returns no row if the key is taken. */
+/** $2: key, $3: provider, $4: the random part of its address, $5: secret or null, $6: the time. Returns no row if the key is taken. */
 export const insertSourceSql = statement(
   'insert_source',
-  `insert into deliverability_sources (organization_id, key, provider, secret_path, secrets, created_at)
-   values ($1, $2, $3, $4, $5::text::jsonb, $6) on conflict do nothing
+  `insert into deliverability_sources (organization_id, key, provider, secret_path, secret, created_at)
+   values ($1, $2, $3, $4, $5, $6) on conflict do nothing
    returning ${sourceColumns}`,
 )
 
@@ -140,17 +120,14 @@ export const deleteSourceSql = statement(
 /** $2: the random part of an address. */
 export const findSourceSql = statement(
   'find_source',
-  `select s.key, s.provider, s.secrets from deliverability_sources s where s.organization_id = $1 and s.secret_path = $2`,
+  `select s.key, s.provider, s.secret from deliverability_sources s where s.organization_id = $1 and s.secret_path = $2`,
 )
 
-/** $2: key, $3: the time. */
-export const noteEventsSql = statement(
-  'note_source_events',
-  'update deliverability_sources s set last_event_at = $3 where s.organization_id = $1 and s.key = $2',
-)
-export const noteConfirmedSql = statement(
-  'note_source_confirmed',
-  'update deliverability_sources s set confirmed_at = $3 where s.organization_id = $1 and s.key = $2',
+/** $2: key, $3: the time of events, or null, $4: that of a confirmation, or null. */
+export const noteRequestSql = statement(
+  'note_source_request',
+  `update deliverability_sources s set last_event_at = coalesce($3, s.last_event_at), confirmed_at = coalesce($4, s.confirmed_at)
+   where s.organization_id = $1 and s.key = $2`,
 )
 
 /** $2: the hash of a token, in hexadecimal, $3: the time. Returns no row if the token was used before. */

@@ -161,12 +161,10 @@ function countProviderEvents(registry: Registry): Observer['providerEvents'] {
     name: 'kith_provider_events_total',
     help: 'Events of mail providers with a valid signature, by provider and outcome.',
   })
-  const byLabels = new Map<string, Counter>()
+  const of = (outcome: string) => memoize((provider: string) => events({ provider, outcome }))
+  const byOutcome = { stored: of('stored'), ignored: of('ignored') }
   return (provider, outcome, count) => {
-    const name = `${provider} ${outcome}`
-    const counter = byLabels.get(name) ?? events({ provider, outcome })
-    byLabels.set(name, counter)
-    counter.value += count
+    byOutcome[outcome](provider).value += count
   }
 }
 

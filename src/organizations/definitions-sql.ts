@@ -35,7 +35,7 @@ export const readDefinitionsSql = statement(
          from sort_indexes s left join fills f on f.organization_id = $1 and f.index_id = s.index_id
          where s.organization_id = $1), '[]') as sort_indexes,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
-         'filter', d.filter, ${times})
+         'filter', d.filter, 'filter_changed_at', ${timeText('d.filter_changed_at')}, ${times})
          order by d.id) from segments d
          where d.organization_id = $1 and d.deleted_at is null and d.version > $2), '[]') as segments,
      array(select d.id from segments d

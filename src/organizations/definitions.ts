@@ -76,6 +76,8 @@ export type Segment = {
   description: string | null
   /** The filter as it was written. It was valid then, and may name definitions that were archived since. */
   filter: Record<string, unknown>
+  /** When the segment got the filter. */
+  filter_changed_at: string
   created_at: string
   updated_at: string
 }

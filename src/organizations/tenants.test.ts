@@ -84,8 +84,6 @@ const crossTenantStatements = [
   'find_news_of',
   'find_unsealed',
   'find_retention',
-  'find_retention_rule_news',
-  'list_paused_retention_rules',
   'find_clients',
   'read_heads',
   'read_sequences',

@@ -215,21 +215,8 @@ const end = line('end', 'The last line. A dossier without it is incomplete.', {
 /** A line of a dossier. */
 export const dossierLine = Type.Union(
   [
-    ...[
-      about,
-      profile,
-      attribute,
-      match_keys,
-      alias,
-      merge,
-      consent,
-      consent_answer,
-      address,
-      consent_text,
-      link,
-      record,
-    ],
-    ...[segment, hold, retention, personChange, delivery, erasure, end],
+    ...[about, profile, attribute, match_keys, alias, merge, consent, consent_answer, consent_text, link, record],
+    ...[address, segment, hold, retention, personChange, delivery, erasure, end],
   ],
   {
     title: 'DossierLine',

@@ -59,16 +59,16 @@ export const dossierSections: readonly Section[] = [
   { type: 'alias', tables: ['aliases', 'merges'], print: printAliases },
   { type: 'consent', tables: ['entities'], print: printConsents },
   { type: 'consent_answer', tables: ['consent_history'], print: printAnswers },
-  { type: 'address', tables: ['deliverability'], print: printAddresses },
+  { type: 'address', tables: ['deliverability'], print: printAll(readAddressesSql) },
   { type: 'text', tables: ['consent_texts'], print: printTexts },
   { type: 'link', tables: ['links'], print: printLinks },
   { type: 'record', tables: ['entities'], print: printRecords },
   { type: 'merge', tables: ['merges'], print: printMerges },
   { type: 'segment', tables: ['segment_members', 'segment_changes'], print: printSegments },
-  { type: 'hold', tables: ['person_holds'], print: printHolds },
-  { type: 'retention', tables: ['retention_notices'], print: printNotices },
+  { type: 'hold', tables: ['person_holds'], print: printAll(readHoldsSql) },
+  { type: 'retention', tables: ['retention_notices'], print: printAll(readNoticesSql) },
   { type: 'delivery', tables: ['webhook_deliveries'], print: printDeliveries },
-  { type: 'erasure', tables: ['erasures'], print: printErasures },
+  { type: 'erasure', tables: ['erasures'], print: printAll(readErasuresSql) },
   { type: 'change', tables: ['changes'], print: printChanges },
 ]
 
@@ -207,11 +207,6 @@ async function* printAnswers(source: DossierSource) {
     }
 }
 
-async function* printAddresses({ snapshot, definitions, id }: DossierSource) {
-  for (const address of await snapshot.query(readAddressesSql, [definitions.organization_id, id]))
-    yield JSON.stringify(address)
-}
-
 const beforeTexts = { consent_type_id: 0, version: 0 }
 
 async function* printTexts(source: DossierSource) {
@@ -280,16 +275,6 @@ async function* printSegments(source: DossierSource) {
   }
 }
 
-async function* printHolds(source: DossierSource) {
-  for await (const hold of readInParts(source, readHoldsSql, peopleOf(source), { hold_id: 0 }))
-    yield JSON.stringify(hold)
-}
-
-async function* printNotices(source: DossierSource) {
-  for await (const notice of readInParts(source, readNoticesSql, peopleOf(source), { rule_id: 0 }))
-    yield JSON.stringify(notice)
-}
-
 async function* printDeliveries(source: DossierSource) {
   const { snapshot, definitions } = source
   type Delivery = Row & { person_version: number; webhook_id: number | null; url: string | null }
@@ -307,10 +292,13 @@ async function* printDeliveries(source: DossierSource) {
 /** The rest of a webhook's URL may be a secret. */
 const originOf = (url: string | null) => (url === null ? null : (URL.parse(url)?.origin ?? null))
 
-async function* printErasures(source: DossierSource) {
-  const { snapshot, definitions } = source
-  const values = [definitions.organization_id, peopleOf(source)]
-  for (const erasure of await snapshot.query(readErasuresSql, values)) yield JSON.stringify(erasure)
+/** Prints the rows about the people, of which there are few. */
+function printAll(sql: Statement) {
+  return async function* (source: DossierSource) {
+    const { snapshot, definitions } = source
+    const values = [definitions.organization_id, peopleOf(source)]
+    for (const row of await snapshot.query(sql, values)) yield JSON.stringify(row)
+  }
 }
 
 async function* printChanges(source: DossierSource) {

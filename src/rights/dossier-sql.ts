@@ -58,13 +58,13 @@ export const readTextsSql = statement(
    order by t.consent_type_id, t.version limit $5`,
 )
 
-/** $2: person. What is known of the addresses that the person has. */
+/** $2: people. What is known of the addresses that they have. */
 export const readAddressesSql = statement(
   'read_dossier_addresses',
   `select d.channel, d.address, d.reason, d.suppressed_from, nullif(d.suppressed_until, 'infinity') as suppressed_until, d.events
    from entities e cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
      join deliverability d on d.organization_id = $1 and d.channel = a.channel and d.address = a.address
-   where e.organization_id = $1 and e.stack_id = 0 and e.id = $2 order by d.channel`,
+   where e.organization_id = $1 and e.stack_id = 0 and e.id = any($2::uuid[]) order by d.channel`,
 )
 
 /** Whether no earlier link leads to the same entity: each linked record is shown once. */
@@ -171,17 +171,17 @@ export const readErasuresSql = statement(
    where e.organization_id = $1 and e.entity_id = any($2::uuid[]) order by e.id`,
 )
 
-/** $2: people, $3: hold to begin after, $4: limit. The holds of them, also those that have ended. */
+/** $2: people. The holds of them, also those that have ended. */
 export const readHoldsSql = statement(
   'read_dossier_holds',
   `select h.id as hold_id, h.reason, h.until, h.actor, h.created_at, h.released_at from person_holds h
-   where h.organization_id = $1 and h.people && $2::uuid[] and h.id > $3 order by h.id limit $4`,
+   where h.organization_id = $1 and h.people && $2::uuid[] order by h.id`,
 )
 
-/** $2: people, $3: rule to begin after, $4: limit. The rules that will erase or delete them. */
+/** $2: people. The rules that will erase or delete them. */
 export const readNoticesSql = statement(
   'read_dossier_notices',
   `select n.rule_id, r.key as rule_key, r.action, r.after_days, n.entered_at, n.due_at
    from retention_notices n join retention_rules r on r.organization_id = $1 and r.id = n.rule_id
-   where n.organization_id = $1 and n.person_id = any($2::uuid[]) and n.rule_id > $3 order by n.rule_id limit $4`,
+   where n.organization_id = $1 and n.person_id = any($2::uuid[]) order by n.rule_id`,
 )

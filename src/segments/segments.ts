@@ -8,7 +8,7 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
-import { parseFilter } from '../queries/grammar/parse.ts'
+import { parseFilter, parseSegmentFilter } from '../queries/grammar/parse.ts'
 import { namesSegment } from '../queries/grammar/segment-names.ts'
 import { defaultSearchMs, findUnusedKeys } from '../queries/grammar/undeclared-keys.ts'
 import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
@@ -39,7 +39,7 @@ export async function createSegment(call: DefinitionCall, body: SegmentBody): Pr
     throwIfLimitReached(current)
     const id = current.last_segment_id + 1
     const after = { key, name, description, filter }
-    throwIfInvalid(withSegment(current, { id, ...after, created_at: at, updated_at: at }), key)
+    throwIfInvalid(withSegment(current, { id, ...after, filter_changed_at: at, created_at: at, updated_at: at }), key)
     await tx.query(insertSegmentsPositionSql, [call.organization_id, segmentsFollowerName])
     const values = [call.organization_id, id, key, name, description, JSON.stringify(filter), at]
     const store = (version: number) => tx.query(insertSegmentSql, [...values, version])
@@ -60,7 +60,7 @@ export async function patchSegment(call: DefinitionCall, key: string, patch: Seg
     if (!isSame) throwIfInvalid(withSegment(current, next), key, current)
     const { id, name, description, filter } = next
     const values = [call.organization_id, id, name, description, JSON.stringify(filter), at]
-    const store = (version: number) => tx.query(updateSegmentSql, [...values, version])
+    const store = (version: number) => tx.query(updateSegmentSql, [...values, version, isSame ? null : at])
     return [{ subject: 'segment', id, operation: 'update', ...changed, store }]
   })
   return findSegment(definitions, key)
@@ -92,7 +92,7 @@ export async function findWarnings(
   filter: unknown,
 ): Promise<Detail[]> {
   const definitions = await currentDefinitions(context, signal)
-  const parsed = parseIfValid(() => parseFilter(filter, definitions, peopleStackId, { ofSegment: key }))
+  const parsed = parseSegmentFilter({ key, filter }, definitions)
   if (!parsed) return []
   const isStrict = preferences.handling === 'strict'
   // A request with an Idempotency-Key is one transaction, which a search that is cancelled after its time would end.
@@ -102,15 +102,6 @@ export async function findWarnings(
   })
   if (isStrict && unused.length > 0) throwUnusedKeys(unused)
   return unused.map(warningOf)
-}
-
-function parseIfValid<Parsed>(parse: () => Parsed): Parsed | undefined {
-  try {
-    return parse()
-  } catch (error) {
-    if (error instanceof Fault) return undefined
-    throw error
-  }
 }
 
 /** The definitions with a new or changed segment. */

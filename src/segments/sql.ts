@@ -4,8 +4,8 @@ import { channels, channelTable } from '../values/channels.ts'
 /** $2: id, $3: key, $4: name, $5: description, $6: filter, $7: the time, $8: the version. The head must be locked. */
 export const insertSegmentSql = statement(
   'insert_segment',
-  `insert into segments (organization_id, id, key, name, description, filter, created_at, updated_at, version)
-   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7, $8)`,
+  `insert into segments (organization_id, id, key, name, description, filter, filter_changed_at, created_at, updated_at, version)
+   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7, $7, $8)`,
 )
 
 /** $2: the name of the follower. It begins at the head: the first segment has no changes before it. */
@@ -16,10 +16,10 @@ export const insertSegmentsPositionSql = statement(
    on conflict do nothing`,
 )
 
-/** $2: id, $3: name, $4: description, $5: filter, $6: the time, $7: the version. */
+/** $2: id, $3: name, $4: description, $5: filter, $6: the time, $7: the version, $8: the time if the filter changes, else null. */
 export const updateSegmentSql = statement(
   'update_segment',
-  `update segments set name = $3, description = $4, filter = $5::jsonb, updated_at = $6, version = $7
+  `update segments set name = $3, description = $4, filter = $5::jsonb, updated_at = $6, version = $7, filter_changed_at = coalesce($8, filter_changed_at)
    where organization_id = $1 and id = $2`,
 )
 

@@ -1,8 +1,7 @@
 import { type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import { type Condition, visit } from '../queries/grammar/grammar.ts'
-import { type ParsedFilter, parseFilter } from '../queries/grammar/parse.ts'
+import { parseSegmentFilter } from '../queries/grammar/parse.ts'
 import { hashOfCondition, type RelationshipLevel, relationshipLevels } from '../queries/plan/membership.ts'
-import { Fault } from '../values/errors.ts'
 
 /** A segment with a valid filter. `hash` stands for what the filter means. */
 export type TestedSegment = { segment: Segment; isRelative: boolean; hash: string }
@@ -20,7 +19,7 @@ export function parseSegments(definitions: Definitions): ParsedSegments {
   const invalid: number[] = []
   for (const segment of definitions.segments) {
     // Relative times count from the same moment in every hash.
-    const parsed = parseAt(segment, definitions, 0)
+    const parsed = parseSegmentFilter(segment, definitions, 0)
     if (!parsed) invalid.push(segment.id)
     else {
       const isRelative = parsed.evaluated_at !== undefined
@@ -31,16 +30,6 @@ export function parseSegments(definitions: Definitions): ParsedSegments {
   const parsed = { definitions, tested, invalid }
   parsedSegments.set(definitions, parsed)
   return parsed
-}
-
-/** Undefined if the filter is not valid any more. */
-function parseAt({ key, filter }: Segment, definitions: Definitions, nowMs: number): ParsedFilter | undefined {
-  try {
-    return parseFilter(filter, definitions, peopleStackId, { ofSegment: key, nowMs })
-  } catch (error) {
-    if (error instanceof Fault) return undefined
-    throw error
-  }
 }
 
 /** The conditions of segments at a time. */
@@ -59,7 +48,7 @@ export function conditionsAt(
   definitions: Definitions,
   nowMs: number,
 ): ConditionsAt {
-  const conditions = segments.map(({ segment }) => parseAt(segment, definitions, nowMs)!.condition)
+  const conditions = segments.map(({ segment }) => parseSegmentFilter(segment, definitions, nowMs)!.condition)
   const ids = segments.map(({ segment }) => segment.id)
   const asksAddresses = conditions.some(each =>
     [...visit(each, peopleStackId)].some(({ condition: { kind } }) => kind === 'contactable'),

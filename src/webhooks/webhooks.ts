@@ -52,10 +52,11 @@ import {
 } from './sql.ts'
 
 /** The settings of a webhook, as the change log shows them. */
-type Settings = Pick<
-  WebhookShape,
-  'url' | 'events' | 'stacks' | 'keys' | 'description' | 'payload' | 'active' | 'links' | 'headers'
->
+const settingNames = [
+  ...(['url', 'events', 'stacks', 'keys', 'description'] as const),
+  ...(['payload', 'active', 'links', 'headers'] as const),
+]
+type Settings = Pick<WebhookShape, (typeof settingNames)[number]>
 
 /** A row of `webhooks`. */
 export type WebhookRow = Settings & {
@@ -191,27 +192,8 @@ async function checkUrl(url: string, { allowed, resolve }: WebhookCall): Promise
   checking.catch(() => {})
 }
 
-const settingsOf = ({
-  url,
-  events,
-  stacks,
-  keys,
-  description,
-  payload,
-  active,
-  links,
-  headers,
-}: Settings): Settings => ({
-  url,
-  events,
-  stacks,
-  keys,
-  description,
-  payload,
-  active,
-  links,
-  headers,
-})
+const settingsOf = (webhook: Settings) =>
+  Object.fromEntries(settingNames.map(name => [name, webhook[name]])) as Settings
 
 const jsonOrNull = (value: unknown) => (value === null ? null : JSON.stringify(value))
 

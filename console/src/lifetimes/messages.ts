@@ -25,9 +25,6 @@ export const messages = defineMessages({
     noSegment: 'the segment was deleted',
     pausedTitle: 'The rule has stopped itself.',
     reasons: {
-      segment_changed: 'The filter of its segment was changed. Look at the people below, and turn the rule on again.',
-      segment_deleted: 'Its segment was deleted. Choose another one, or delete the rule.',
-      segment_invalid: 'The filter of its segment is not valid any more.',
       too_many: 'It would have taken more than a tenth of all people in a day. Lower the number of people a day.',
     } as PauseReasons,
     turnOn: 'Turn on…',
@@ -89,10 +86,6 @@ export const messages = defineMessages({
     noSegment: 'das Segment wurde gelöscht',
     pausedTitle: 'Die Regel hat sich selbst angehalten.',
     reasons: {
-      segment_changed:
-        'Der Filter ihres Segments wurde geändert. Sehen Sie sich die Personen unten an, und schalten Sie die Regel wieder ein.',
-      segment_deleted: 'Ihr Segment wurde gelöscht. Wählen Sie ein anderes, oder löschen Sie die Regel.',
-      segment_invalid: 'Der Filter ihres Segments ist nicht mehr gültig.',
       too_many:
         'Sie hätte mehr als ein Zehntel aller Personen an einem Tag gelöscht. Verringern Sie die Zahl der Personen am Tag.',
     },
@@ -154,9 +147,6 @@ export const messages = defineMessages({
     noSegment: 'il segmento è stato eliminato',
     pausedTitle: 'La regola si è fermata da sola.',
     reasons: {
-      segment_changed: 'Il filtro del suo segmento è cambiato. Guarda le persone qui sotto e riattiva la regola.',
-      segment_deleted: 'Il suo segmento è stato eliminato. Scegline un altro, o elimina la regola.',
-      segment_invalid: 'Il filtro del suo segmento non è più valido.',
       too_many: 'Avrebbe cancellato più di un decimo di tutte le persone in un giorno. Riduci le persone al giorno.',
     },
     turnOn: 'Attiva…',

@@ -16,19 +16,15 @@ export const ruleQuery = (id: number) =>
   })
 
 export const previewQuery = (id: number) =>
-  infiniteQueryOptions({
+  queryOptions({
     queryKey: [...lifetimesKey, 'preview', id],
-    queryFn: ({ pageParam, signal }) => client.retentionRules.preview(id, { after: pageParam, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ items, has_more }) => (has_more ? items.at(-1)?.id : undefined),
+    queryFn: ({ signal }) => client.retentionRules.preview(id, { signal }),
   })
 
 export const runsQuery = (id: number) =>
-  infiniteQueryOptions({
+  queryOptions({
     queryKey: [...lifetimesKey, 'runs', id],
-    queryFn: ({ pageParam, signal }) => client.retentionRules.runs(id, { after: pageParam, signal }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next ?? undefined,
+    queryFn: ({ signal }) => client.retentionRules.runs(id, { signal }).all(),
   })
 
 export const holdsQuery = infiniteQueryOptions({
@@ -42,6 +38,5 @@ export const holdsQuery = infiniteQueryOptions({
 export const holdQuery = (id: string) =>
   queryOptions({
     queryKey: [...lifetimesKey, 'hold', id],
-    // A read of the hold itself is refused for a person who has none, which a browser reports as a fault.
     queryFn: async ({ signal }) => (await client.holds.list({ person: id, signal }).page()).items[0] ?? null,
   })

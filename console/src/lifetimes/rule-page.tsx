@@ -1,5 +1,5 @@
 import type { RetentionRule, RetentionRuleBody } from '@kith/client'
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
@@ -9,7 +9,6 @@ import { EntityLink } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Actions } from '../ui/dialog.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { EmptyState, Facts, Loading, Page, Section } from '../ui/page.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
@@ -61,7 +60,7 @@ function RuleActions({ rule: { id, active, ...rule } }: { rule: RetentionRule })
   const formats = useFormats()
   const navigate = useNavigate()
   const [overlay, setOverlay] = useState<'on' | 'edit' | 'remove'>()
-  const preview = useInfiniteQuery(previewQuery(id))
+  const preview = useQuery(previewQuery(id))
   const close = () => setOverlay(undefined)
   const refresh = [lifetimesKey]
   const update = useWrite((body: Partial<RetentionRuleBody>) => client.retentionRules.patch(id, body), {
@@ -73,7 +72,7 @@ function RuleActions({ rule: { id, active, ...rule } }: { rule: RetentionRule })
     onSuccess: () => navigate({ to: '/lifetimes' }),
     refresh: [rulesQuery.queryKey],
   })
-  const count = preview.data?.pages[0]?.count ?? 0
+  const count = preview.data?.count ?? 0
   return (
     <>
       <Actions>
@@ -121,17 +120,17 @@ function RuleActions({ rule: { id, active, ...rule } }: { rule: RetentionRule })
 function Preview({ id }: { id: number }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const preview = useInfiniteQuery(previewQuery(id))
-  const people = preview.data?.pages.flatMap(({ items }) => items) ?? []
-  const first = preview.data?.pages[0]
+  const preview = useQuery(previewQuery(id))
+  const found = preview.data
+  const people = found?.items ?? []
   return (
     <Section title={texts.preview}>
       {preview.isPending && <Loading />}
       {preview.error && <Problem error={preview.error} onRetry={() => preview.refetch()} />}
-      {first?.would_pause && <Notice kind="caution" title={texts.wouldPause} />}
-      {first && first.count > 0 && <p>{texts.previewCount(first.count, formats.number(first.count))}</p>}
-      {first?.count === 0 && <EmptyState title={texts.previewNone} />}
-      {first && first.held > 0 && <p>{texts.previewHeld(first.held, formats.number(first.held))}</p>}
+      {found?.would_pause && <Notice kind="caution" title={texts.wouldPause} />}
+      {found && found.count > 0 && <p>{texts.previewCount(found.count, formats.number(found.count))}</p>}
+      {found?.count === 0 && <EmptyState title={texts.previewNone} />}
+      {found && found.held > 0 && <p>{texts.previewHeld(found.held, formats.number(found.held))}</p>}
       {people.length > 0 && (
         <Table label={texts.preview} headers={[texts.person, texts.since, texts.takenFrom]}>
           {people.map(person => (
@@ -145,7 +144,6 @@ function Preview({ id }: { id: number }) {
           ))}
         </Table>
       )}
-      <MoreButton query={preview}>{texts.more}</MoreButton>
     </Section>
   )
 }
@@ -153,8 +151,8 @@ function Preview({ id }: { id: number }) {
 function Runs({ id }: { id: number }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const runs = useInfiniteQuery(runsQuery(id))
-  const rows = runs.data?.pages.flatMap(({ items }) => items) ?? []
+  const runs = useQuery(runsQuery(id))
+  const rows = runs.data ?? []
   return (
     <Section title={texts.history}>
       {runs.isPending && <Loading />}
@@ -171,7 +169,6 @@ function Runs({ id }: { id: number }) {
           ))}
         </Table>
       )}
-      <MoreButton query={runs}>{texts.more}</MoreButton>
     </Section>
   )
 }

@@ -3,31 +3,35 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { refuse } from '../../values/errors.ts'
 import { formats } from '../../values/formats.ts'
 import type { GivenEvent } from '../schema.ts'
+import type { Provider, SecretName } from '../sources-schema.ts'
 
-/** What the signatures of a source are checked with, as its row has it. */
-export type Secrets = { public_key?: string; secret?: string; topic_arn?: string }
+/** A request of a provider, with the bytes of its body, and the secret of its source. */
+export type Incoming = { headers: IncomingHttpHeaders; body: Buffer; secret: string | null; nowMs: number }
 
-/** A request of a provider, with the bytes of its body. */
-export type Incoming = {
-  headers: IncomingHttpHeaders
-  body: Buffer
-  secrets: Secrets
-  nowMs: number
-}
-
-/** What a request with a valid signature tells. */
-export type Received = {
-  events: GivenEvent[]
-  /** The number of events that kith has no use for. */
-  ignored: number
+/** A request with a valid signature. */
+export type Signed = {
   /** What a second request of the same would have again. Undefined if the provider signs nothing. */
   token?: string
-  /** Whether the provider's subscription is confirmed by this request. */
-  isConfirmed?: boolean
+  /** When it was signed. */
+  atMs?: number
+  /** Confirms the subscription that the request asks for. */
+  confirm?: () => Promise<unknown>
 }
 
-/** Checks the signature of a request and reads its events. Throws a Fault of 401 for a request that the provider did not sign. */
-export type Receive = (incoming: Incoming) => Received | Promise<Received>
+/** What an event tells. `at` is a time of RFC 3339 or seconds since 1970. */
+export type Told = { type: GivenEvent['type']; address: unknown; at: unknown; reference: unknown }
+
+/** How a provider signs its requests, and what they tell. */
+export type Adapter = {
+  secretName: SecretName
+  isOptional?: true
+  /** What is wrong with a secret. */
+  faultOf?(secret: string): string | undefined
+  /** Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider signed the request. */
+  verify(incoming: Incoming, content: unknown): Signed | Promise<Signed>
+  /** The events. Undefined: kith has no use for it. */
+  read(content: unknown): (Told | undefined)[]
+}
 
 /** Providers repeat a request for up to a day. Their clocks may be ahead a little. */
 const maxAgeMs = 86_400_000
@@ -36,71 +40,71 @@ const maxAheadMs = 300_000
 /** How long tokens are kept: a request is older than that only with an old timestamp. */
 export const keptTokensMs = maxAgeMs + maxAheadMs
 
+/**
+ * Checks the signature and the age of a request, and reads its events. `ignored` is the number of those that kith has no use for. Throws a Fault
+ * of 401 for a request that the provider did not sign, and of 400 for one that it did but is not JSON.
+ */
+export async function receive(provider: Provider, adapter: Adapter, incoming: Incoming) {
+  const { body, nowMs } = incoming
+  const content = parseJson(body.toString())
+  const { token, atMs = nowMs, confirm } = await adapter.verify(incoming, content)
+  if (!(atMs > nowMs - maxAgeMs && atMs < nowMs + maxAheadMs)) throwUnsigned()
+  if (content === undefined) refuse('invalid_json', 'The body is not JSON.')
+  await confirm?.()
+  const told = confirm ? [] : adapter.read(content)
+  const events = told.flatMap(each => (each && eventOf(provider, each, nowMs)) ?? [])
+  return { events, ignored: told.length - events.length, token, isConfirmed: confirm !== undefined }
+}
+
 /** Throws a Fault of 401. The message does not tell what is wrong with the signature. */
 export function throwUnsigned(): never {
   return refuse('unauthorized', 'The request has no valid signature of the source.')
-}
-
-/** Throws a Fault of 401 for a time that is too long ago, or in the future. */
-export function checkAge(timeMs: number, nowMs: number): void {
-  if (!(timeMs > nowMs - maxAgeMs && timeMs < nowMs + maxAheadMs)) throwUnsigned()
 }
 
 /** Whether two texts are equal, in a time that does not depend on where they differ. */
 export const isSame = (one: string, other: string): boolean =>
   timingSafeEqual(createHash('sha256').update(one).digest(), createHash('sha256').update(other).digest())
 
-/** The JSON of a body. Throws a Fault of 400: the signature is that of the provider, so something else is wrong. */
-export function readJson(text: string): unknown {
+/** The time of a number of seconds since 1970, in milliseconds. Throws a Fault of 401 for a text that is none. */
+export const secondsToMs = (text: string): number => (/^\d{1,12}$/.test(text) ? Number(text) * 1_000 : throwUnsigned())
+
+/** Undefined for a text that is not JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return refuse('invalid_json', 'The body is not JSON.')
+    return undefined
   }
 }
-
-type Fields = Record<string, unknown>
 
 /** A member of what may be an object. */
 export const member = (value: unknown, ...names: string[]): unknown =>
   names.reduce<unknown>(
-    (found, name) => (typeof found === 'object' && found !== null ? (found as Fields)[name] : undefined),
+    (found, name) =>
+      typeof found === 'object' && found !== null ? (found as Record<string, unknown>)[name] : undefined,
     value,
   )
+
+/** The type of an event by its name there. Undefined for one that kith has no use for. */
+export const typeIn = (types: Record<string, GivenEvent['type']>, name: unknown): GivenEvent['type'] | undefined =>
+  Object.hasOwn(types, String(name)) ? types[String(name)] : undefined
 
 export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
 const maxReference = 255
 
-type Told = { provider: string; type: GivenEvent['type']; address: unknown; at: unknown; reference: unknown }
-
-/**
- * An event of an email address. `at` is a time of RFC 3339 or seconds since 1970. Undefined for an event without an address. A time that is none
- * is now.
- */
-export function eventOf({ provider, type, address, at, reference }: Told, nowMs: number): GivenEvent | undefined {
+/** An event of an email address. A time that is none is now. Undefined for an event without an address. */
+function eventOf(provider: Provider, { type, address, at, reference }: Told, nowMs: number): GivenEvent | undefined {
   if (typeof address !== 'string' || address.length > 1_000) return undefined
   const bare = /<([^<>]+)>\s*$/.exec(address)?.[1] ?? address.trim()
   if (bare === '' || bare.length > 320) return undefined
   const id = typeof reference === 'number' ? String(reference) : reference
-  return {
-    channel: 'email',
-    address: bare,
-    type,
-    at: timeOf(at, nowMs),
-    provider,
-    ...(typeof id === 'string' && id !== '' && { reference: id.slice(0, maxReference) }),
-  }
+  const given = { channel: 'email', address: bare, type, at: timeOf(at, nowMs), provider } as const
+  return typeof id === 'string' && id !== '' ? { ...given, reference: id.slice(0, maxReference) } : given
 }
 
 function timeOf(at: unknown, nowMs: number): string {
   const text =
     typeof at === 'number' && at > 0 && at < 1e11 ? new Date(Math.round(at * 1_000)).toISOString() : String(at)
   return formats['collection-time']!.holds(text) ? text : new Date(nowMs).toISOString()
-}
-
-/** Collects events, and counts what is none. */
-export function collect(events: readonly (GivenEvent | undefined)[]): Pick<Received, 'events' | 'ignored'> {
-  const known = events.filter(event => event !== undefined)
-  return { events: known, ignored: events.length - known.length }
 }

@@ -1,8 +1,7 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { rootCertificates } from 'node:tls'
 import { refuse } from '../../values/errors.ts'
-import type { GivenEvent } from '../schema.ts'
-import { checkAge, collect, eventOf, type Incoming, list, member, type Received, throwUnsigned } from './provider.ts'
+import { type Adapter, list, member, parseJson, type Told, throwUnsigned } from './provider.ts'
 
 // The events of Amazon SES, which SNS sends: signed with RSA by a certificate that the message names. kith requests nothing but the
 // certificate and the confirmation of a subscription, over https, of a host of SNS itself.
@@ -122,61 +121,39 @@ async function checkSignature(message: unknown, nowMs: number): Promise<void> {
     throwUnsigned()
 }
 
-export async function receiveSes({ body, secrets, nowMs }: Incoming): Promise<Received> {
-  let message: unknown
-  try {
-    message = JSON.parse(body.toString())
-  } catch {
-    return throwUnsigned()
-  }
-  const topic = member(message, 'TopicArn')
-  if (typeof topic !== 'string' || topic !== secrets.topic_arn) return throwUnsigned()
-  await checkSignature(message, nowMs)
-  checkAge(Date.parse(String(member(message, 'Timestamp'))), nowMs)
-  const token = `${topic} ${member(message, 'MessageId')}`
-  switch (member(message, 'Type')) {
-    case 'SubscriptionConfirmation':
-      await request(snsUrl(member(message, 'SubscribeURL')))
-      return { events: [], ignored: 0, token, isConfirmed: true }
-    case 'Notification':
-      return { ...eventsIn(String(member(message, 'Message')), nowMs), token }
-    default:
-      return { events: [], ignored: 1, token }
-  }
+/** The events of Amazon SES, which SNS sends. */
+export const ses: Adapter = {
+  secretName: 'topic_arn',
+  async verify({ secret, nowMs }, content) {
+    const topic = member(content, 'TopicArn')
+    if (typeof topic !== 'string' || topic !== secret) return throwUnsigned()
+    await checkSignature(content, nowMs)
+    const signed = {
+      token: `${topic} ${member(content, 'MessageId')}`,
+      atMs: Date.parse(String(member(content, 'Timestamp'))),
+    }
+    if (member(content, 'Type') !== 'SubscriptionConfirmation') return signed
+    return { ...signed, confirm: () => request(snsUrl(member(content, 'SubscribeURL'))) }
+  },
+  read(content) {
+    // The message of a notification is a text, and JSON if it is one of SES.
+    const message = parseJson(String(member(content, 'Message')))
+    const kind = String(member(message, 'notificationType') ?? member(message, 'eventType')).toLowerCase()
+    const [type, recipients] = meaningOf(kind, member(message, kind))
+    if (!type) return [undefined]
+    const at = member(message, kind, 'timestamp')
+    const reference = member(message, 'mail', 'messageId')
+    return list(recipients).map(each => {
+      return { type, address: typeof each === 'string' ? each : member(each, 'emailAddress'), at, reference }
+    })
+  },
 }
 
-/** The events in the message of a notification. It is a text, and JSON if it is one of SES. */
-function eventsIn(text: string, nowMs: number): Pick<Received, 'events' | 'ignored'> {
-  let content: unknown
-  try {
-    content = JSON.parse(text)
-  } catch {
-    return { events: [], ignored: 1 }
-  }
-  const reference = member(content, 'mail', 'messageId')
-  const eventsOf = (type: GivenEvent['type'], addresses: unknown[], at: unknown) =>
-    collect(addresses.map(address => eventOf({ provider: 'ses', type, address, at, reference }, nowMs)))
-  const addressesIn = (part: string, name: string) =>
-    list(member(content, part, name)).map(each => member(each, 'emailAddress'))
-  switch (member(content, 'notificationType') ?? member(content, 'eventType')) {
-    case 'Bounce': {
-      const isHard = member(content, 'bounce', 'bounceType') === 'Permanent'
-      const at = member(content, 'bounce', 'timestamp')
-      return eventsOf(isHard ? 'hard_bounce' : 'soft_bounce', addressesIn('bounce', 'bouncedRecipients'), at)
-    }
-    case 'Complaint':
-      return eventsOf(
-        'complaint',
-        addressesIn('complaint', 'complainedRecipients'),
-        member(content, 'complaint', 'timestamp'),
-      )
-    case 'Delivery':
-      return eventsOf(
-        'delivered',
-        list(member(content, 'delivery', 'recipients')),
-        member(content, 'delivery', 'timestamp'),
-      )
-    default:
-      return { events: [], ignored: 1 }
-  }
+/** The type of the events in a part of a message, and whom they concern. */
+function meaningOf(kind: string, part: unknown): [type?: Told['type'], recipients?: unknown] {
+  if (kind === 'delivery') return ['delivered', member(part, 'recipients')]
+  if (kind === 'complaint') return ['complaint', member(part, 'complainedRecipients')]
+  if (kind !== 'bounce') return []
+  const isHard = member(part, 'bounceType') === 'Permanent'
+  return [isHard ? 'hard_bounce' : 'soft_bounce', member(part, 'bouncedRecipients')]
 }

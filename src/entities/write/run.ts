@@ -1,5 +1,6 @@
 import { announceCommit } from '../../db/commit-events.ts'
 import { type Context, contextOf } from '../../db/context.ts'
+import type { Transaction } from '../../db/db.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { isConflict, isUnavailable } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
@@ -127,6 +128,22 @@ export async function writeAtomically(
   const done = await retryConflicts(transact, isConflict, signal)
   announceCommit(context)
   return done
+}
+
+/** Writes as a part of another change, in its transaction, which has locked the head. */
+export async function writeWithin(
+  tx: Transaction,
+  definitions: Definitions,
+  writes: readonly Write[],
+  limits: WriteLimits,
+): Promise<Outcome[]> {
+  const items = await planItems(
+    writes.map((write, index) => ({ write, index })),
+    definitions,
+    limits.links,
+  )
+  const { outcomes } = await write(tx, { items, definitions }, limits, 'continue')
+  return items.map(({ index }) => unkeyed(outcomes.get(index)!))
 }
 
 /** Returns what all writes did. Throws as {@link writeAtomically} does. */

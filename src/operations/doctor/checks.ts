@@ -7,7 +7,6 @@ import {
   checkFollowers,
   checkKeys,
   checkMigrations,
-  checkRetentionRules,
   checkServer,
   checkTransactions,
   checkWebhooks,
@@ -35,7 +34,6 @@ export async function checkStorage(db: Database, config: Config): Promise<Organi
     ...(await runCheck('indexes', advice, () => checkIndexes(db))),
     ...(await runCheck('followers', advice, () => checkFollowers(db))),
     ...(await runCheck('webhooks', advice, () => checkWebhooks(db))),
-    ...(await runCheck('retention rules', advice, () => checkRetentionRules(db))),
   ]
 }
 

@@ -4,7 +4,6 @@ import { describePending, readDistribution } from '../../db/distribution.ts'
 import { isOfBeta, listMigrations, unknownMigrations } from '../../db/migrate.ts'
 import { listFailingFollowers } from '../../followers/followers.ts'
 import type { Config } from '../../process/config.ts'
-import { listPausedRules } from '../../rights/lifetimes/rules.ts'
 import { listFailingWebhooks } from '../../webhooks/webhooks.ts'
 import { readLastBackup } from '../backups.ts'
 import { type Finding, type OrganizationFinding, ok, warning, wrong } from './finding.ts'
@@ -284,18 +283,4 @@ export async function checkWebhooks(db: Database): Promise<OrganizationFinding[]
       organization,
     )
   })
-}
-
-/** Names the retention rules that have stopped themselves. */
-export async function checkRetentionRules(db: Database): Promise<OrganizationFinding[]> {
-  const paused = (await hasTable(db, 'retention_rules')) ? await listPausedRules(db) : []
-  if (paused.length === 0) return [ok('retention rules', 'no retention rule has stopped itself')]
-  return paused.map(({ organization, key, paused_reason, paused_at, advice }) =>
-    warning(
-      'retention rules',
-      `the rule ${key} of ${organization} has stopped itself at ${paused_at}: ${paused_reason}`,
-      advice,
-      organization,
-    ),
-  )
 }

@@ -1,5 +1,5 @@
 import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
-import { pointer, refuse } from '../../values/errors.ts'
+import { Fault, pointer, refuse } from '../../values/errors.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
 import type { MeasuredSortBody } from '../schema.ts'
 import { consentFault, consentFromQuery, contactableQuestion, deliverabilityFault } from './consent-operands.ts'
@@ -90,6 +90,20 @@ export function parseFilter(
 ): ParsedFilter {
   const context = contextOf(['filter'], definitions, stack_id, options)
   return parsedIn(context, parseObject(filter, context))
+}
+
+/** Parses the filter of a segment. Undefined if it is not valid, or not any more. */
+export function parseSegmentFilter(
+  { key, filter }: { key: string; filter: unknown },
+  definitions: Definitions,
+  nowMs = Date.now(),
+): ParsedFilter | undefined {
+  try {
+    return parseFilter(filter, definitions, peopleStackId, { ofSegment: key, nowMs })
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
 }
 
 /**

@@ -40,11 +40,11 @@ export const listHoldsSql = statement(
      )) order by h.id limit $4`,
 )
 
-/** $2: an entity. Whether it was erased and did not come back. */
+/** $2: a person. Returns a row if it was erased and did not come back. */
 export const isErasedSql = statement(
   'is_erased',
-  `select exists (select from erasures x where x.organization_id = $1 and x.entity_id = $2)
-     and not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = $2) as is_erased`,
+  `select x.id from erasures x where x.organization_id = $1 and x.entity_id = $2
+     and not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = $2) limit 1`,
 )
 
 /** The next id. The head is locked. */
@@ -53,23 +53,11 @@ export const nextHoldIdSql = statement(
   'select coalesce(max(h.id), 0) + 1 as id from person_holds h where h.organization_id = $1',
 )
 
-/** $2: id, $3: people, $4: reason, $5: until, $6: actor, $7: the time. */
-export const insertHoldSql = statement(
-  'insert_hold',
-  `insert into person_holds (organization_id, id, people, reason, until, actor, created_at)
-   values ($1, $2, $3::uuid[], $4, $5, $6, $7)`,
-)
-
-/** $2: id, $3: people, $4: reason, $5: until. */
-export const updateHoldSql = statement(
-  'update_hold',
-  'update person_holds set people = $3::uuid[], reason = $4, until = $5 where organization_id = $1 and id = $2',
-)
-
-/** $2: id, $3: the people who stay held, $4: the time. A hold of nobody ends. */
-export const releaseHoldSql = statement(
-  'release_hold',
-  `update person_holds set people = case when cardinality($3::uuid[]) > 0 then $3::uuid[] else people end,
-     released_at = case when cardinality($3::uuid[]) > 0 then null else $4::timestamptz end
-   where organization_id = $1 and id = $2`,
+/** $2: id, $3: people, $4: reason, $5: until, $6: actor, $7: when it was made, $8: when somebody ended it. */
+export const storeHoldSql = statement(
+  'store_hold',
+  `insert into person_holds (organization_id, id, people, reason, until, actor, created_at, released_at)
+   values ($1, $2, $3::uuid[], $4, $5, $6, $7, $8)
+   on conflict (organization_id, id) do update set people = excluded.people, reason = excluded.reason, until = excluded.until,
+     released_at = excluded.released_at`,
 )

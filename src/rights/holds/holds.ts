@@ -7,16 +7,7 @@ import { personOf } from '../../route/person-addresses.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import { refuse } from '../../values/errors.ts'
 import { findSubject } from '../dossier-sql.ts'
-import {
-  insertHoldSql,
-  isErasedSql,
-  listHoldsSql,
-  nextHoldIdSql,
-  readHeldSql,
-  readHoldsOfSql,
-  releaseHoldSql,
-  updateHoldSql,
-} from './holds-sql.ts'
+import { isErasedSql, listHoldsSql, nextHoldIdSql, readHeldSql, readHoldsOfSql, storeHoldSql } from './holds-sql.ts'
 import type { HoldBody, HoldShape, HoldsQuery } from './schema.ts'
 
 type Hold = { id: number; people: string[]; reason: string; until: string | null; actor: string; created_at: string }
@@ -30,9 +21,12 @@ export async function readHeld({ tx, organization_id }: Within, people: readonly
   return new Set(held.map(({ id }) => id))
 }
 
+const readHoldsOf = ({ tx, organization_id }: Within, people: readonly string[], at: string) =>
+  tx.query<Hold>(readHoldsOfSql, [organization_id, people, at])
+
 /** Throws 409 if one of the people, a person and those who were merged into it, is held. */
-export async function throwIfHeld({ tx, organization_id }: Within, people: readonly string[], at: string) {
-  const [hold] = await tx.query<Hold>(readHoldsOfSql, [organization_id, people, at])
+export async function throwIfHeld(within: Within, people: readonly string[], at: string) {
+  const [hold] = await readHoldsOf(within, people, at)
   if (!hold) return
   const message =
     'The person is under a legal hold, so it is not erased. End the hold first, or send override_hold: true.'
@@ -47,35 +41,13 @@ const toJson = ({ id, leads: people, reason, until, actor, created_at }: ListedH
 })
 
 /** The person of a path, deleted or not, with those who were merged into it. Throws a Fault of 404, also for an erased one. */
-async function findPeople(db: Pick<Within['tx'], 'query'>, { context: { organization_id }, params }: Call<unknown>) {
+async function findPeople({ tx, organization_id }: Within, { params }: Call<unknown>): Promise<string[]> {
   const { by, identifier } = personOf(params)
   type Subject = { id: string; merged_ids: string[] }
-  const [subject] = await db.query<Subject>(findSubject[by], [organization_id, identifier])
-  if (!subject) return throwNoPerson()
-  const [{ is_erased } = { is_erased: false }] = await db.query<{ is_erased: boolean }>(isErasedSql, [
-    organization_id,
-    subject.id,
-  ])
-  return is_erased ? throwNoPerson() : [subject.id, ...subject.merged_ids]
+  const [subject] = await tx.query<Subject>(findSubject[by], [organization_id, identifier])
+  const [erased] = subject ? await tx.query(isErasedSql, [organization_id, subject.id]) : []
+  return subject && !erased ? [subject.id, ...subject.merged_ids] : throwNoPerson()
 }
-
-async function readHold(db: Pick<Within['tx'], 'query'>, call: Call<unknown>, people: readonly string[]) {
-  const { organization_id } = call.context
-  const at = new Date().toISOString()
-  const [hold] = await db.query<Hold>(readHoldsOfSql, [organization_id, people, at])
-  if (!hold) return undefined
-  const [listed] = await db.query<ListedHold>(listHoldsSql, [organization_id, at, hold.id - 1, 1, null])
-  return listed && toJson(listed)
-}
-
-/** Reads the hold of the person of the path. Throws a Fault of 404. */
-export async function answerHold(call: Call): Promise<HandlerResult> {
-  const { db } = call.context
-  const hold = await readHold(db, call, await findPeople(db, call))
-  return { status: 200, data: hold ?? throwNotHeld() }
-}
-
-const throwNotHeld = (): never => refuse('not_found', 'The person is not under a hold.')
 
 const logged = ({ people, reason, until }: Pick<Hold, 'people' | 'reason' | 'until'>) => ({ people, reason, until })
 
@@ -83,48 +55,53 @@ const diff = (id: number, operation: DefinitionDiff['operation'], before: object
   ...{ subject: 'hold', id, operation, before, after },
 })
 
+const store = ({ tx, organization_id }: Within, hold: Hold, released_at: string | null = null) => {
+  const { id, people, reason, until, actor, created_at } = hold
+  return tx.query(storeHoldSql, [organization_id, id, people, reason, until, actor, created_at, released_at])
+}
+
 /** Holds the person of the path, or changes its hold. Throws a Fault of 400 or 404. */
 export async function holdPerson(call: Call<HoldBody>, change: DefinitionCall): Promise<HandlerResult> {
-  const { reason, until = null } = call.body
+  const { reason } = call.body
+  const until = call.body.until ? new Date(call.body.until).toISOString() : null
   if (until !== null && Date.parse(until) <= Date.now()) throwInvalidField('/until', 'must be in the future')
-  const held = await changeOrganization(change, change, async ({ tx, organization_id, at }) => {
-    const people = await findPeople(tx, call)
-    const [current] = await tx.query<Hold>(readHoldsOfSql, [organization_id, people, at])
-    const next = { people: [...new Set([...(current?.people ?? []), ...people])], reason, until }
-    const result = async () => (await readHold(tx, call, people))!
-    if (!current) {
-      const [{ id }] = (await tx.query<{ id: number }>(nextHoldIdSql, [organization_id])) as [{ id: number }]
-      const values = [organization_id, id, next.people, reason, until, change.actor, at]
-      return { statements: [tx.query(insertHoldSql, values)], changes: [diff(id, 'create', {}, next)], result }
+  const held = await changeOrganization(change, change, async locked => {
+    const { tx, organization_id, at } = locked
+    const people = await findPeople(locked, call)
+    const [current] = await readHoldsOf(locked, people, at)
+    const [{ id }] = current ? [current] : ((await tx.query(nextHoldIdSql, [organization_id])) as [{ id: number }])
+    const made = { id, actor: change.actor, created_at: at, ...current }
+    const next = { ...made, people: [...new Set([...(current?.people ?? []), ...people])], reason, until }
+    const changed = current ? differences(logged(current), logged(next)) : { before: {}, after: logged(next) }
+    const result = async () => {
+      const [listed] = await tx.query<ListedHold>(listHoldsSql, [organization_id, at, id - 1, 1, null])
+      return toJson(listed!)
     }
-    const changed = differences(logged({ ...current, until: current.until && new Date(current.until).toISOString() }), {
-      ...next,
-      until: until && new Date(until).toISOString(),
-    })
     if (!changed) return { changes: [], result }
-    const values = [organization_id, current.id, next.people, reason, until]
-    const changes = [diff(current.id, 'update', changed.before, changed.after)]
-    return { statements: [tx.query(updateHoldSql, values)], changes, result }
+    const entry = diff(id, current ? 'update' : 'create', changed.before, changed.after)
+    return { statements: [store(locked, next)], changes: [entry], result }
   })
   return { status: 200, data: held }
 }
 
 /** Ends the holds of the person of the path. Somebody who was separated from it since stays held. Throws a Fault of 404. */
 export async function releasePerson(call: Call, change: DefinitionCall): Promise<HandlerResult> {
-  await changeOrganization(change, change, async ({ tx, organization_id, at }: Locked) => {
-    const people = await findPeople(tx, call)
-    const holds = await tx.query<Hold>(readHoldsOfSql, [organization_id, people, at])
-    if (holds.length === 0) return throwNotHeld()
-    const left = (hold: Hold) => hold.people.filter(id => !people.includes(id))
-    return {
-      statements: holds.map(hold => tx.query(releaseHoldSql, [organization_id, hold.id, left(hold), at])),
-      changes: holds.map(hold =>
-        left(hold).length === 0
+  await changeOrganization(change, change, async (locked: Locked) => {
+    const people = await findPeople(locked, call)
+    const holds = await readHoldsOf(locked, people, locked.at)
+    if (holds.length === 0) refuse('not_found', 'The person is not under a hold.')
+    const [statements, changes]: [Promise<unknown>[], DefinitionDiff[]] = [[], []]
+    for (const hold of holds) {
+      const left = hold.people.filter(id => !people.includes(id))
+      const isOver = left.length === 0
+      statements.push(isOver ? store(locked, hold, locked.at) : store(locked, { ...hold, people: left }))
+      changes.push(
+        isOver
           ? diff(hold.id, 'delete', logged(hold), {})
-          : diff(hold.id, 'update', { people: hold.people }, { people: left(hold) }),
-      ),
-      result: true,
+          : diff(hold.id, 'update', { people: hold.people }, { people: left }),
+      )
     }
+    return { statements, changes, result: true }
   })
   return { status: 200, data: true }
 }

@@ -2,7 +2,7 @@ import { definitionCallOf, definitionWrite } from '../../organizations/change-de
 import { personAddresses } from '../../route/person-addresses.ts'
 import { type Route, route } from '../../route/route.ts'
 import { Type } from '../../values/json-schema.ts'
-import { answerHold, answerHolds, holdPerson, releasePerson } from './holds.ts'
+import { answerHolds, holdPerson, releasePerson } from './holds.ts'
 import { type HoldBody, type HoldsQuery, hold, holdBody, holdPage, holdsQuery } from './schema.ts'
 
 /** The route table of legal holds. */
@@ -22,14 +22,6 @@ export function holdRoutes(): Route[] {
         answer: hold,
         repeats: 'safe',
         handle: call => holdPerson(call, definitionCallOf(call as never)),
-      }),
-      route({
-        ...row,
-        method: 'GET',
-        operationId: `getHold${suffix}`,
-        summary: `Read the hold of a person${by}`,
-        answer: hold,
-        handle: answerHold,
       }),
       definitionWrite({
         ...row,

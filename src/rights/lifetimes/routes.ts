@@ -3,26 +3,12 @@ import type { Call } from '../../route/call.ts'
 import { type Route, route } from '../../route/route.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { Type } from '../../values/json-schema.ts'
-import { answerPreview, answerRule, answerRules, answerRuns, createRule, deleteRule, patchRule } from './rules.ts'
-import {
-  newRule,
-  type PreviewQuery,
-  preview,
-  previewQuery,
-  type RuleBody,
-  type RulePatch,
-  type RunsQuery,
-  rule,
-  ruleList,
-  rulePatch,
-  runPage,
-  runsQuery,
-} from './schema.ts'
+import { answerPreview, answerRule, answerRules, answerRuns, createRule, deleteRule, idOf, patchRule } from './rules.ts'
+import { newRule, preview, type RuleBody, type RulePatch, rule, ruleList, rulePatch, runList } from './schema.ts'
 
 const path = '/v1/retention-rules'
 const row = { scope: 'people:erase', tag: 'Lifetimes' } as const
 const byId = { ...row, path: `${path}/{id}`, params: { id: 'number' } } as const
-const idOf = ({ params }: Pick<Call, 'params'>) => Number(params.id)
 
 /** The route table of retention rules. */
 export function retentionRuleRoutes(): Route[] {
@@ -84,33 +70,31 @@ export function retentionRuleRoutes(): Route[] {
       operationId: 'deleteRetentionRule',
       summary: 'Delete a retention rule',
       answer: Type.Literal(true),
-      handle: async call => ({ status: 200, data: await deleteRule(definitionCallOf(call), idOf(call)) }),
+      handle: async call => {
+        await deleteRule(definitionCallOf(call), idOf(call))
+        return { status: 200, data: true }
+      },
     }),
-    route<PreviewQuery>({
+    route({
       ...byId,
       method: 'GET',
       path: `${path}/{id}/preview`,
       operationId: 'previewRetentionRule',
       summary: 'List the people whom a retention rule would take today',
       description: 'Also of a rule that is not active. The token also needs `people:read`.',
-      query: previewQuery,
-      hasDefaults: true,
       answer: preview,
-      refusals: { 503: 'operation_failed' },
       handle: call => {
         requireScope(call.caller, 'people:read', ', which reads the people of the preview')
         return answerPreview(call)
       },
     }),
-    route<RunsQuery>({
+    route({
       ...byId,
       method: 'GET',
       path: `${path}/{id}/runs`,
       operationId: 'listRetentionRuns',
-      summary: 'List what a retention rule has done, by day',
-      query: runsQuery,
-      hasDefaults: true,
-      answer: runPage,
+      summary: 'List what a retention rule has done in the last year, by day',
+      answer: runList,
       handle: answerRuns,
     }),
   ]

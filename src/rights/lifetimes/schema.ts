@@ -3,7 +3,6 @@ import { definitionKey, listSchema, times } from '../../organizations/definition
 import { count, flag, nullable, number, Type, text, time, uuid } from '../../values/json-schema.ts'
 
 export const actions = ['erase', 'delete'] as const
-export const pauseReasons = ['segment_changed', 'segment_deleted', 'segment_invalid', 'too_many'] as const
 
 const segment = { ...definitionKey, description: 'The key of the segment.' }
 const afterDays = Type.Integer({
@@ -21,14 +20,15 @@ const dailyLimit = Type.Integer({
 })
 const active = Type.Boolean({ description: 'Whether the rule works. The default is false.' })
 
-const fields = { after_days: afterDays, action, daily_limit: Type.Optional(dailyLimit), active: Type.Optional(active) }
-
 /** Body of POST /v1/retention-rules. */
 export const newRule = Type.Object(
   {
     key: Type.Optional({ ...definitionKey, description: 'The default is the key of the segment.' }),
     segment,
-    ...fields,
+    after_days: afterDays,
+    action,
+    daily_limit: Type.Optional(dailyLimit),
+    active: Type.Optional(active),
   },
   {
     additionalProperties: false,
@@ -76,7 +76,7 @@ export const rule = Type.Object(
     action,
     daily_limit: dailyLimit,
     active: Type.Boolean(),
-    paused: nullable(Type.Object({ reason: Type.Enum([...pauseReasons]), message: text('What to do.'), at: time() })),
+    paused: nullable(Type.Object({ reason: Type.Literal('too_many'), message: text('What to do.'), at: time() })),
     today: Type.Object({
       told: count('The people of whom `person.retention_due` told today.'),
       done: count('The people who were erased or deleted today.'),
@@ -94,18 +94,6 @@ export type RuleShape = Static<typeof rule>
 
 /** The response of GET /v1/retention-rules. */
 export const ruleList = listSchema(rule)
-
-const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' }))
-
-/** The query of a preview. */
-export const previewQuery = Type.Object(
-  {
-    after: Type.Optional({ ...uuid('Only people after this id.') }),
-    limit,
-  },
-  { additionalProperties: false },
-)
-export type PreviewQuery = Static<typeof previewQuery>
 
 /** The response of a preview. */
 export const preview = Type.Object(
@@ -126,8 +114,8 @@ export const preview = Type.Object(
           time('From when the rule erases or deletes the person. Null until `person.retention_due` has told of it.'),
         ),
       }),
+      { description: 'The first 1,000 of them, who have been in the segment for the longest time first.' },
     ),
-    has_more: flag('Whether another page follows.'),
   },
   {
     title: 'RetentionPreview',
@@ -147,42 +135,25 @@ export const preview = Type.Object(
             announced_for: null,
           },
         ],
-        has_more: false,
       },
     ],
   },
 )
 
-export type PreviewShape = Static<typeof preview>
-
-/** The query of the runs of a rule. */
-export const runsQuery = Type.Object(
-  {
-    before: Type.Optional(Type.String({ format: 'date', description: 'Only runs before this day.' })),
-    limit,
-  },
-  { additionalProperties: false },
-)
-export type RunsQuery = Static<typeof runsQuery>
+export type PreviewItem = Static<typeof preview>['items'][number]
 
 /** The response of the runs of a rule. */
-export const runPage = Type.Object(
-  {
-    items: Type.Array(
-      Type.Object({
-        day: Type.String({ format: 'date', description: 'The day in UTC.' }),
-        told: count('The people of whom `person.retention_due` told.'),
-        done: count('The people who were erased or deleted.'),
-        updated_at: time(),
-      }),
-    ),
-    has_more: flag('Whether another page follows.'),
-  },
-  {
-    title: 'RetentionRunPage',
-    description: 'What a rule has done, by day, newest first.',
-    examples: [
-      { items: [{ day: '2026-01-01', told: 12, done: 7, updated_at: '2026-01-01T12:00:00.000Z' }], has_more: false },
-    ],
-  },
+export const runList = listSchema(
+  Type.Object(
+    {
+      day: Type.String({ format: 'date', description: 'The day in UTC.' }),
+      told: count('The people of whom `person.retention_due` told.'),
+      done: count('The people who were erased or deleted.'),
+      updated_at: time(),
+    },
+    {
+      title: 'RetentionRun',
+      examples: [{ day: '2026-01-01', told: 12, done: 7, updated_at: '2026-01-01T12:00:00.000Z' }],
+    },
+  ),
 )

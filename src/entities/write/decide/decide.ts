@@ -432,26 +432,33 @@ export function buildDeletion(current: CurrentState, definitions: Definitions): 
   }
 }
 
+/** The part of a change that changes no attribute and gives no answer. */
+const nothing = {
+  changed: false,
+  set: {},
+  removed: [],
+  relinked: [],
+  missing: [],
+  faults: [],
+  keyCount: 0,
+  isTooLarge: false,
+  answers: [],
+} satisfies Partial<Change>
+
 /** Builds the change that creates an entity that others link to and that nobody has written yet. */
 export function buildPlaceholder(id: string, external_id: string, version: number): Change {
-  return {
-    operation: 'create',
-    id,
-    external_id,
-    version,
-    columns: { external_id, active: false, version },
-    changed: false,
-    set: {},
-    removed: [],
-    relinked: [],
-    missing: [],
-    faults: [],
-    keyCount: 0,
-    isTooLarge: false,
-    answers: [],
-    before: null,
-    after: { external_id, state: 'placeholder' },
-  }
+  const columns = { external_id, active: false, version }
+  const after = { external_id, state: 'placeholder' }
+  return { ...nothing, operation: 'create', id, external_id, version, columns, before: null, after }
+}
+
+/** Builds a change that tells something of an entity. Its version rises, and nothing else of it changes. */
+export function buildNotice(
+  { id, external_id, version }: Pick<EntityRow, 'id' | 'external_id' | 'version'>,
+  notice: Pick<Change, 'operation' | 'before' | 'after'>,
+): Change {
+  const next = version + 1
+  return { ...nothing, ...notice, id, external_id, version: next, columns: { version: next } }
 }
 
 /** Builds the change that brings back an entity as it was. Its log entry holds the whole entity. */
