@@ -1,4 +1,5 @@
 import { storeAddressAnswers } from '../consents/address-answers.ts'
+import { eraseAddressesSql, keepErasedAnswersSql } from '../consents/address-answers-sql.ts'
 import { answerKey, type ConsentAssignment, type ConsentBody, canBeAnswered } from '../consents/answers.ts'
 import {
   type AddressEvents,
@@ -25,7 +26,6 @@ import { utcTime } from '../values/instant.ts'
 import { addressKey, hashedValue } from './addresses.ts'
 import type { EventStatus, GivenEvent } from './schema.ts'
 import {
-  hideAddressesSql,
   readAddressesOfSql,
   readAddressesSql,
   readPeopleWithSql,
@@ -289,7 +289,11 @@ async function refuseForAddress(
   }))
   if (answers.length === 0) return false
   const stored = await storeAddressAnswers(tx, organization_id, answers)
-  if (isErased) await tx.query(hideAddressesSql, [organization_id, [value]])
+  if (isErased) {
+    const erased = JSON.stringify({ people: [], values: [value] })
+    await tx.query(keepErasedAnswersSql, [organization_id, erased])
+    await tx.query(eraseAddressesSql, [organization_id, erased])
+  }
   return stored.length > 0
 }
 
