@@ -4,24 +4,20 @@
 create table address_answers (
   organization_id integer not null,
   channel text not null,
-  hash bytea not null,
+  address text collate "C" not null,
   consent_type_id integer not null,
-  address text collate "C",
   state boolean not null,
   answered_at timestamp with time zone not null,
   text_version integer not null,
   method_rank smallint not null,
   sequence bigint not null,
   person_id uuid,
-  constraint address_answers_pkey PRIMARY KEY (organization_id, channel, hash, consent_type_id),
-  constraint address_answers_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
-  constraint address_answers_hash_check CHECK ((length(hash) = 32))
+  constraint address_answers_pkey PRIMARY KEY (organization_id, channel, address, consent_type_id),
+  constraint address_answers_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text])))
 ) with (fillfactor = 70);
-CREATE INDEX address_answers_address ON public.address_answers USING btree (organization_id, channel, address, consent_type_id);
 CREATE INDEX address_answers_person ON public.address_answers USING btree (organization_id, person_id);
 comment on table address_answers is 'The answer of an address to a purpose: the last one that anybody gave who had the address then, in the order of answers.';
-comment on column address_answers.hash is 'The keyed hash of the address, as tombstones have it.';
-comment on column address_answers.address is 'The address as email_key or mobile_key has it. Null after the erasure of a person who had it, until a write gives it to somebody again.';
+comment on column address_answers.address is 'The address as email_key or mobile_key has it. After the erasure of the people who had it, `erased:` and its keyed hash, until a write gives it to somebody again.';
 comment on column address_answers.answered_at is 'When the answer was collected. -infinity: nobody knows when.';
 comment on column address_answers.method_rank is 'The rank of the method: a higher one stands over a lower one at equal times.';
 comment on column address_answers.sequence is 'The number of the change that stored the answer.';

@@ -6,6 +6,8 @@ import { someRuns } from '../../test/support/runs.ts'
 import { followSegments, readSegmentPeople } from '../../test/support/segments.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { createShop, type Shop } from '../../test/support/shop.ts'
+import { contextOf } from '../db/context.ts'
+import { computePhoneKeys } from '../entities/indexes/phone-keys.ts'
 import { addressAnswersFollower } from '../entities/write/store/earlier-answers.ts'
 import { type AddressAnswer, storeAddressAnswers } from './address-answers.ts'
 import { compareAnswers, type NumberedAnswer } from './answers.ts'
@@ -29,6 +31,8 @@ async function ok(method: string, path: string, body?: unknown, headers?: Record
 }
 
 const email = 'info@example.com'
+const other = { email: 'other@example.com' }
+const recreate = { Prefer: 'erased=recreate' }
 const entry = (state: boolean, more: object = {}) => ({ consent_type_id: 1, channel: 'email', state, ...more })
 const create = (external_id: string, body: object = {}, headers?: Record<string, string>) =>
   ok('POST', '/v1/people', { external_id, email, ...body }, headers)
@@ -40,8 +44,8 @@ const rules = async (external_id: string, consent_type_id = 1, channel = 'email'
 const load = (lines: object[]) => importLines(shop, '/v1/people/import', linesFrom(lines))
 const erase = (external_id: string) => ok('POST', `/v1/people/${external_id}/erase`, { reason: 'r', records: 'keep' })
 const readRows = () =>
-  service.sql<{ address: string | null; person_id: string | null; state: boolean }>(
-    `select channel, encode(hash, 'hex') as hash, consent_type_id, address, state, answered_at::text, text_version, method_rank,
+  service.sql<{ address: string; person_id: string | null; state: boolean }>(
+    `select channel, address, consent_type_id, state, answered_at::text, text_version, method_rank,
        sequence, person_id from address_answers where organization_id = $1 order by 1, 2, 3`,
     [shop.id],
   )
@@ -139,13 +143,86 @@ describe('a refusal of a mailbox', () => {
     await erase('bob')
     // Cleo has the address, too.
     expect((await readRows()).map(({ address, person_id }) => [address, person_id]).sort()).toEqual([
-      [null, null],
       ['bob@example.com', null],
+      [expect.stringMatching(/^erased:[\da-f]{64}$/), null],
     ])
     expect(await rules('cleo', 2)).toEqual(['address_answer'])
     await create('ada', {}, { Prefer: 'erased=recreate' })
     expect(await rules('ada', 2)).toEqual(['address_answer'])
     expect((await ask('ada', 2)).reasons[0]).toMatchObject({ person_id: null })
+  })
+
+  let bob: string
+  it.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
+    ['a create', async () => {}, () => create('bob', {}, recreate)],
+    ['a change', () => create('bob', other), () => ok('PATCH', '/v1/people/bob', { email }, recreate)],
+    ['an upsert', async () => {}, () => ok('POST', '/v1/people/upsert', { external_id: 'bob', email }, recreate)],
+    ['a replacement', () => create('bob', other), () => ok('PUT', '/v1/people/bob', { email }, recreate)],
+    [
+      'a batch',
+      async () => {},
+      () =>
+        ok(
+          'POST',
+          '/v1/people/batch',
+          { operations: [{ op: 'create', body: { external_id: 'bob', email } }] },
+          recreate,
+        ),
+    ],
+    [
+      'an import',
+      async () => {},
+      () => importLines(shop, '/v1/people/import', linesFrom([{ external_id: 'bob', email }]), recreate),
+    ],
+    [
+      'a restore',
+      async () => {
+        bob = (await create('bob')).id
+        await ok('DELETE', '/v1/people/bob')
+      },
+      () => ok('POST', `/v1/people/internal/${bob}/restore`, undefined, recreate),
+    ],
+    [
+      'an unmerge',
+      async () => {
+        await create('bob')
+        await create('cleo', other)
+        await ok('POST', '/v1/people/cleo/merge', { from: 'bob' })
+      },
+      () => ok('POST', '/v1/people/cleo/unmerge', { from: 'bob' }, recreate),
+    ],
+  ])(
+    'forbids again at once, as the suppression does, when %s gives the erased address to somebody',
+    async (_, before, give) => {
+      await create('ada', { consents: [{ ...entry(false), consent_type_id: 2 }] })
+      await ok('POST', '/v1/deliverability', { events: [{ channel: 'email', address: email, type: 'hard_bounce' }] })
+      await before()
+      await erase('ada')
+      expect((await readRows()).map(({ address }) => address)).toEqual([expect.stringMatching(/^erased:/)])
+      await give()
+      expect(await rules('bob', 2)).toEqual(['suppressed', 'address_answer'])
+    },
+  )
+
+  it('forbids again when another country makes a number that of an erased person', async () => {
+    const consents = [{ consent_type_id: 2, channel: 'sms', state: false }]
+    await create('ada', { mobile_number: '+41791234567', consents })
+    await create('bob', { email: 'bob@example.com', mobile_number: '079 123 45 67' })
+    await ok('POST', '/v1/deliverability', { events: [{ channel: 'sms', external_id: 'ada', type: 'complaint' }] })
+    await erase('ada')
+    await ok('PATCH', '/v1/schema/settings', { default_country: 'CH' })
+    await computePhoneKeys(contextOf(service.db, shop.id))
+    expect(await rules('bob', 2, 'sms')).toEqual(['suppressed', 'address_answer'])
+  })
+
+  it('forbids when a mail provider tells of an unsubscription after the erasure', async () => {
+    await create('ada')
+    await erase('ada')
+    const event = { channel: 'email', address: email, type: 'unsubscribe', consent_type_id: 2 }
+    await ok('POST', '/v1/deliverability', { events: [event] })
+    expect((await readRows()).map(({ address }) => address)).toEqual([expect.stringMatching(/^erased:/)])
+    await create('bob', {}, recreate)
+    expect(await rules('bob', 2)).toEqual(['address_answer'])
   })
 
   it('moves the people who share the mailbox out of a segment and in again, and is in the statistics', async () => {
@@ -264,6 +341,15 @@ const step = fc.oneof(
     weight: 4,
     arbitrary: fc.record({ do: fc.constantFrom('write' as const, 'import' as const), who: name, address, consents }),
   },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('move' as const), who: name, address }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom('hard_bounce' as const, 'complaint' as const, 'unsubscribe' as const),
+      address,
+      isDated: fc.boolean(),
+    }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'restore' as const, 'erase' as const), who: name }),
@@ -275,21 +361,38 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer Each> ? Each : never
 
+/** The refusals of a mail provider that no person has, because nobody had the address. */
+type Told = { address: string; answered_at: string }
+
 /** Takes a step, if it is possible now. */
-async function take(step: Step, ids: Map<string, string>) {
+async function take(step: Step, ids: Map<string, string>): Promise<Told | undefined> {
+  if ('isDated' in step) {
+    const { do: type, address, isDated } = step
+    const held = await service.sql('select from entities where organization_id = $1 and email_key = $2', [
+      shop.id,
+      address,
+    ])
+    const answered_at = new Date().toISOString()
+    // Of a hard bounce long ago, the suppression has ended.
+    const at = isDated && type === 'unsubscribe' ? times[1]! : answered_at
+    await ok('POST', '/v1/deliverability', { events: [{ channel: 'email', address, type, at }] })
+    return held.length > 0 || type === 'hard_bounce' ? undefined : { address, answered_at: at }
+  }
   const { who } = step
   if (step.do === 'write') {
     const body = { external_id: who, email: step.address, consents: step.consents }
-    const { status, body: reply } = await shop.send('PUT', `/v1/people/${who}`, body, { Prefer: 'erased=recreate' })
+    const { status, body: reply } = await shop.send('PUT', `/v1/people/${who}`, body, recreate)
     if (status < 300) ids.set(who, reply.data.id)
   } else if (step.do === 'import') {
-    const headers = { Prefer: 'erased=recreate' }
     const line = { external_id: who, email: step.address, consents: step.consents }
-    await importLines(shop, '/v1/people/import', linesFrom([line]), headers)
-  } else if (step.do === 'delete') await shop.send('DELETE', `/v1/people/${who}`)
-  else if (step.do === 'restore') await shop.send('POST', `/v1/people/internal/${ids.get(who)}/restore`)
+    await importLines(shop, '/v1/people/import', linesFrom([line]), recreate)
+  } else if (step.do === 'move') await shop.send('PATCH', `/v1/people/${who}`, { email: step.address }, recreate)
+  else if (step.do === 'delete') await shop.send('DELETE', `/v1/people/${who}`)
+  else if (step.do === 'restore')
+    await shop.send('POST', `/v1/people/internal/${ids.get(who)}/restore`, undefined, recreate)
   else if (step.do === 'erase') await shop.send('POST', `/v1/people/${who}/erase`, { reason: 'r', records: 'keep' })
-  else if ('other' in step) await shop.send('POST', `/v1/people/${who}/${step.do}`, { from: step.other })
+  else if ('other' in step) await shop.send('POST', `/v1/people/${who}/${step.do}`, { from: step.other }, recreate)
+  return undefined
 }
 
 type Recorded = { sequence: number; person_id: string; consent_type_id: number; email: string } & Pick<
@@ -297,7 +400,7 @@ type Recorded = { sequence: number; person_id: string; consent_type_id: number; 
   'state' | 'answered_at'
 > & {
     undated: boolean
-    method: 'phone' | 'paper' | null
+    method: NonNullable<NumberedAnswer['method']> | null
   }
 
 /** The answers of the changes after a number, with the address that each person has now. */
@@ -320,13 +423,13 @@ const readHead = async () =>
 const readStates = () =>
   service.sql<{ address: string; consent_type_id: number; state: boolean }>(
     `select v.address, w.consent_type_id, w.state from unnest($2::text[]) as v(address) join tombstone_keys k on k.organization_id = $1
-       join address_answers w on w.organization_id = $1 and w.channel = 'email'
-         and w.hash = sha256(k.secret || sha256(k.secret || convert_to('email:' || v.address, 'UTF8')))`,
+       join address_answers w on w.organization_id = $1 and w.channel = 'email' and w.address in (v.address,
+         'erased:' || encode(sha256(k.secret || sha256(k.secret || convert_to('email:' || v.address, 'UTF8'))), 'hex'))`,
     [shop.id, addresses],
   )
 
 it('after any history, an address has the last answer that was given for it, and nobody becomes writable without a grant', async () => {
-  const seen = { refused: 0, erased: 0, steps: 0 }
+  const seen = { refused: 0, erased: 0, suppressed: 0, steps: 0 }
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async steps => {
       shop = await createShop(service)
@@ -337,9 +440,19 @@ it('after any history, an address has the last answer that was given for it, and
       })
       const ids = new Map<string, string>()
       const standing = new Map<string, NumberedAnswer>()
+      const record = (address: string, consent_type_id: number, answer: NumberedAnswer) => {
+        const other = standing.get(`${address} ${consent_type_id}`)
+        if (!other || compareAnswers(answer, other) > 0) standing.set(`${address} ${consent_type_id}`, answer)
+      }
+      const suppressed = new Set<string>()
       for (const each of steps) {
         const before = await readHead()
-        await take(each, ids)
+        const told = await take(each, ids)
+        const method = each.do === 'complaint' ? 'other' : 'unsubscribe_link'
+        if (told)
+          for (const consent_type_id of [1, 2])
+            record(told.address, consent_type_id, { state: false, answered_at: told.answered_at, method, sequence: 0 })
+        if (each.do === 'hard_bounce' || each.do === 'complaint') suppressed.add(each.address)
         for (const { email, consent_type_id, sequence, method, undated, ...answer } of await readAnswersAfter(before)) {
           const recorded: NumberedAnswer = {
             ...answer,
@@ -347,10 +460,10 @@ it('after any history, an address has the last answer that was given for it, and
             ...(method && { method }),
             ...(undated && { undated }),
           }
-          const other = standing.get(`${email} ${consent_type_id}`)
-          if (!other || compareAnswers(recorded, other) > 0) standing.set(`${email} ${consent_type_id}`, recorded)
+          record(email, consent_type_id, recorded)
         }
         seen.steps += 1
+        seen.suppressed += suppressed.size
         const states = (await readStates()).map(row => [`${row.address} ${row.consent_type_id}`, row.state])
         expect(Object.fromEntries(states)).toEqual(
           Object.fromEntries([...standing].map(([key, { state }]) => [key, state])),
@@ -369,7 +482,9 @@ it('after any history, an address has the last answer that was given for it, and
           const allowed = people
             .filter(
               ({ email, own }) =>
-                (own ?? consent_type_id === 2) && standing.get(`${email} ${consent_type_id}`)?.state !== false,
+                (own ?? consent_type_id === 2) &&
+                !suppressed.has(email) &&
+                standing.get(`${email} ${consent_type_id}`)?.state !== false,
             )
             .map(({ external_id }) => external_id)
             .sort()
@@ -397,4 +512,5 @@ it('after any history, an address has the last answer that was given for it, and
   )
   expect(seen.refused).toBeGreaterThan(20)
   expect(seen.erased).toBeGreaterThan(0)
+  expect(seen.suppressed).toBeGreaterThan(0)
 }, 120_000)

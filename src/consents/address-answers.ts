@@ -1,5 +1,12 @@
 import type { Transaction } from '../db/db.ts'
-import { storeAddressAnswersSql } from './address-answers-sql.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import type { Channel } from '../values/channels.ts'
+import {
+  deleteShownAnswersSql,
+  showAddressAnswersSql,
+  showDeliverabilitySql,
+  storeAddressAnswersSql,
+} from './address-answers-sql.ts'
 import { compareAnswers, methodRank, type NumberedAnswer, type Question } from './answers.ts'
 
 // An answer is one of the person, and also one of the address that the person had when it was given. The last answer of an address to a
@@ -17,8 +24,7 @@ export type AddressAnswer = Question & {
 export function latestOfAddresses(answers: readonly AddressAnswer[]): AddressAnswer[] {
   const latest = new Map<string, AddressAnswer>()
   for (const each of answers) {
-    // The hash of an address is that of its composed form.
-    const key = `${each.consent_type_id}:${each.channel}:${each.address.normalize('NFC')}`
+    const key = `${each.consent_type_id}:${each.channel}:${each.address}`
     const other = latest.get(key)
     if (!other || compareAnswers(each.answer, other.answer) > 0) latest.set(key, each)
   }
@@ -43,4 +49,19 @@ export function storeAddressAnswers(
     person_id,
   }))
   return tx.query<{ state: boolean }>(storeAddressAnswersSql, [organization_id, JSON.stringify(rows)])
+}
+
+/** What an erasure has left of addresses under their hashes holds for them again. For addresses that a change gives to people. */
+export function showAddresses(
+  tx: Transaction,
+  { organization_id, has_tombstones }: Pick<Definitions, 'organization_id' | 'has_tombstones'>,
+  addresses: readonly { channel: Channel; address: string }[],
+): Promise<unknown>[] {
+  if (!has_tombstones || addresses.length === 0) return []
+  const values = [organization_id, addresses.map(({ channel }) => channel), addresses.map(({ address }) => address)]
+  return [
+    tx.query(showAddressAnswersSql, values),
+    tx.query(deleteShownAnswersSql, values),
+    tx.query(showDeliverabilitySql, values),
+  ]
 }

@@ -1,4 +1,5 @@
 import { storeAddressAnswers } from '../consents/address-answers.ts'
+import { eraseAddressesSql, keepErasedAnswersSql } from '../consents/address-answers-sql.ts'
 import { type ConsentBody, canBeAnswered } from '../consents/answers.ts'
 import {
   type AddressEvents,
@@ -26,7 +27,7 @@ import { formats } from '../values/formats.ts'
 import { utcTime } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 import type { EventStatus, GivenEvent } from './schema.ts'
-import { hideAddressesSql, readAddressesOfSql, readAddressesSql, storeAddressesSql } from './sql.ts'
+import { readAddressesOfSql, readAddressesSql, storeAddressesSql } from './sql.ts'
 
 /** An event whose address is known, as people have it in their key. `index` is its place in the request. */
 type AddressedEvent = {
@@ -265,6 +266,10 @@ async function refuseForAddress(
   }))
   if (answers.length === 0) return false
   const stored = await storeAddressAnswers(tx, organization_id, answers)
-  if (isErased) await tx.query(hideAddressesSql, [organization_id, [value]])
+  if (isErased) {
+    const erased = JSON.stringify({ people: [], values: [value] })
+    await tx.query(keepErasedAnswersSql, [organization_id, erased])
+    await tx.query(eraseAddressesSql, [organization_id, erased])
+  }
   return stored.length > 0
 }

@@ -43,13 +43,6 @@ export const readAddressesOfSql = statement(
    ) e`,
 )
 
-/** $2: values such as `email:ada@example.com`. Leaves the hash of an address that only erased people had. */
-export const hideAddressesSql = statement(
-  'hide_addresses',
-  `update address_answers w set address = null from (select v.value, h.hash from ${hashed} offset 0) v
-   where w.organization_id = $1 and w.hash = v.hash and w.channel = ${channelOfValue}`,
-)
-
 /** $2: [{value, channel, address, events, reason, suppressed_from, suppressed_until}]. */
 export const storeAddressesSql = statement(
   'store_addresses',

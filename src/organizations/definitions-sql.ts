@@ -1,6 +1,5 @@
 import { statement } from '../db/db.ts'
 import { timeText } from '../db/time-text.ts'
-import { channels } from '../values/channels.ts'
 
 const times = `'created_at', ${timeText('d.created_at')}, 'updated_at', ${timeText('d.updated_at')}`
 const index = `case when d.index_id is not null then jsonb_build_object('id', d.index_id, 'ready', d.index_ready,
@@ -44,9 +43,6 @@ export const readDefinitionsSql = statement(
      exists (select from aliases a where a.organization_id = $1)
        or exists (select from merges m where m.organization_id = $1 and m.unmerged_sequence is null) as has_aliases,
      exists (select from tombstones t where t.organization_id = $1) as has_tombstones,
-     exists (
-       select from address_answers a where a.organization_id = $1 and a.channel in (${channels.map(channel => `'${channel}'`).join(', ')}) and a.address is null
-     ) as has_erased_addresses,
      coalesce((select s.time_zone from organization_settings s where s.organization_id = $1), 'UTC') as time_zone,
      (select s.default_country from organization_settings s where s.organization_id = $1) as default_country
    from change_heads h where h.organization_id = $1`,

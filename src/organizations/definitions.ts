@@ -96,8 +96,6 @@ export type Definitions = Readonly<{
   has_aliases: boolean
   /** Whether a person was erased. The first erasure increments the version. */
   has_tombstones: boolean
-  /** Whether an answer of an address has only the hash of it. Every erasure increments the version. */
-  has_erased_addresses: boolean
   /** The IANA time zone of the days that relative times have. */
   time_zone: string
   /** The country (ISO 3166) of phone numbers without a prefix. Null: such a number is none. */
@@ -130,7 +128,6 @@ export type DefinitionRows = {
   last_segment_id?: number
   has_aliases?: boolean
   has_tombstones?: boolean
-  has_erased_addresses?: boolean
   time_zone?: string
   default_country?: string | null
   sort_indexes?: SortIndex[]
@@ -149,7 +146,7 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
   const sort_indexes = new Map<number, Map<string, SortIndex>>()
   for (const index of rows.sort_indexes ?? [])
     getOrInsert(sort_indexes, index.stack_id, () => new Map<string, SortIndex>()).set(index.field, index)
-  const { has_aliases = false, has_tombstones = false, has_erased_addresses = false, last_segment_id = 0 } = rows
+  const { has_aliases = false, has_tombstones = false, last_segment_id = 0 } = rows
   const { time_zone = 'UTC', default_country = null } = rows
   return Object.freeze({
     organization_id,
@@ -161,7 +158,6 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
     last_segment_id,
     has_aliases,
     has_tombstones,
-    has_erased_addresses,
     time_zone,
     default_country,
     sort_indexes,

@@ -103,6 +103,38 @@ it('tells of a person who enters and leaves without a write, with the reason and
   }
 })
 
+it('moves a person whose suppression ends by itself, in a segment of those who may be written to', async () => {
+  const shop = await createShop(service)
+  const world = { nowMs: hourOf(Date.now()) }
+  const followAt = async (nowMs: number) => {
+    world.nowMs = nowMs
+    await follow(service.db, [{ ...segmentFollower({ nowMs: () => nowMs, clockMs: hourMs }), maxConcurrent: 1_000 }], {
+      nowMs: () => nowMs,
+    })
+  }
+  const send = (path: string, body: object) => dataOf(shop.send('POST', path, body))
+  const filter = { contactable: { consent_type_id: 1, channel: 'email' } }
+  await send('/v1/segments', { key: 'soon', filter })
+  await dataOf(shop.send('PATCH', '/v1/schema/settings', { suppression_days: 2 }))
+  const consents = [{ consent_type_id: 1, channel: 'email', state: true }]
+  const { id } = await send('/v1/people', { external_id: 'ada', email: 'ada@example.com', consents })
+  await followAt(world.nowMs + minuteMs)
+  const after = await readHead(service, shop.id)
+  const event = { channel: 'email', address: 'ada@example.com', type: 'hard_bounce' }
+  await send('/v1/deliverability', { events: [event] })
+  const told = async () => {
+    const { items } = await dataOf(shop.send('GET', `/v1/changes?segment=soon&after=${after}`))
+    return (items as Item[]).map(({ segments: { entered, left, reason } }) => ({ entered, left, reason }))
+  }
+  await followAt(world.nowMs + hourMs)
+  const bounced = { entered: [], left: [{ key: 'soon', people: [id] }], reason: 'change' }
+  expect(await told()).toMatchObject([bounced])
+  await followAt(world.nowMs + 40 * hourMs)
+  expect(await told()).toHaveLength(1)
+  await followAt(world.nowMs + 10 * hourMs)
+  expect(await told()).toMatchObject([bounced, { entered: [{ people: [id] }], left: [], reason: 'time' }])
+})
+
 it('tells, after a pause, of each full hour at which somebody would have moved', async () => {
   const world = await World.open()
   const ada = await world.put('ada', 270)

@@ -219,7 +219,7 @@ export const readSharingSql = statement(
   'read_sharing',
   `select e.id, w.person_id as answered_by from unnest($2::uuid[]) as v(id) cross join lateral (
      select distinct w.channel, w.address, w.person_id from address_answers w
-     where w.organization_id = $1 and w.person_id = v.id and w.address is not null
+     where w.organization_id = $1 and w.person_id = v.id
    ) w cross join lateral (
      ${channels
        .map(

@@ -1,10 +1,11 @@
-import { showAddressesSql } from '../../consents/address-answers-sql.ts'
+import { showAddresses } from '../../consents/address-answers.ts'
 import type { Context } from '../../db/context.ts'
-import type { Transaction } from '../../db/db.ts'
+import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { yieldIfDue } from '../../process/event-loop.ts'
 import type { Signal } from '../../process/signal.ts'
+import { channels, channelTable } from '../../values/channels.ts'
 import { mobileKey } from '../../values/phone-numbers.ts'
 import {
   advancePhoneKeysSql,
@@ -19,6 +20,8 @@ import { reindexPeople } from './search-index.ts'
 
 /** The head stays locked for the people of a step. A phone takes 14 µs, and the words of a person 100. */
 const peoplePerStep = 200
+
+const phoneChannels = channels.filter(channel => channelTable[channel].key === 'mobile_key')
 
 type Phone = { mobile_prefix: string | null; mobile_number: string | null; mobile_key: string | null }
 
@@ -54,7 +57,6 @@ const computeStep = (context: Context, limit: number): Promise<number | undefine
     const ids = await storeKeys(tx, definitions, people)
     if (ids.length > 0) {
       await reindexPeople(tx, definitions, ids)
-      if (definitions.has_erased_addresses) await tx.query(showAddressesSql, [organization_id, ids])
       if (definitions.last_segment_id > 0) await tx.query(insertPhoneChecksSql, [organization_id, ids])
     }
     return {
@@ -67,9 +69,10 @@ const computeStep = (context: Context, limit: number): Promise<number | undefine
 /** Stores the keys that differ. Returns the people who are found by other phones now. */
 async function storeKeys(
   tx: Transaction,
-  { organization_id, has_aliases, default_country }: Definitions,
+  definitions: Definitions,
   people: readonly (Phone & { id: string })[],
 ): Promise<string[]> {
+  const { organization_id, has_aliases, default_country } = definitions
   const keyOf = ({ mobile_prefix, mobile_number }: Phone) => mobileKey(mobile_prefix, mobile_number, default_country)
   const keys = new Map<string, string | null>()
   const changed = new Set<string>()
@@ -82,6 +85,10 @@ async function storeKeys(
   }
   const own = [...changed].map(id => ({ id, mobile_key: keys.get(id) }))
   if (own.length > 0) await tx.query(storePhoneKeysSql, [organization_id, JSON.stringify(own)])
+  const given = own.flatMap(({ mobile_key: address }) =>
+    address == null ? [] : phoneChannels.map(channel => ({ channel, address })),
+  )
+  await awaitPipelined(showAddresses(tx, definitions, given))
   if (!has_aliases || people.length === 0) return [...changed]
   type Merged = Phone & { id: number; person_id: string }
   const found = await tx.query<Merged>(scanMergedPhonesSql, [organization_id, people.map(({ id }) => id)])

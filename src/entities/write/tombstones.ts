@@ -9,7 +9,7 @@ import { readTombstonesBeforeSql, readTombstonesSql } from './load/load-sql.ts'
 import { type Loaded, rowOf } from './load/loaded.ts'
 import { addressedName, type Item, nameKey } from './plan.ts'
 import type { DecidedRound } from './round.ts'
-import { deleteTombstonesSql, restoreAddressesSql } from './store/store-sql.ts'
+import { deleteTombstonesSql } from './store/store-sql.ts'
 
 /**
  * Read stage: returns those of the values which items may give to somebody that belonged to an erased person. Without an erasure in the
@@ -89,19 +89,12 @@ export async function checkReturn(
   else throw new Fault(erasedRefusal(given, erased)!)
 }
 
-/**
- * Tombstone stage: forgets the tombstones of values that a request gave to somebody again with `erased=recreate`. What is known of a given address
- * by its hash alone gets the address again.
- */
+/** Tombstone stage: forgets the tombstones of values that a request gave to somebody again with `erased=recreate`. */
 export function forgetTombstones(tx: Transaction, set: DecidedRound): Promise<unknown>[] {
   const { organization_id, has_tombstones } = set.definitions
   if (!has_tombstones) return []
   const values = valuesOf(set, ({ erased }) => erased === 'recreate')
-  const addresses = valuesOf(set, () => true).filter(value => !value.startsWith('external_id:'))
-  return [
-    ...(values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, values])]),
-    ...(addresses.length === 0 ? [] : [tx.query(restoreAddressesSql, [organization_id, addresses])]),
-  ]
+  return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, values])]
 }
 
 function valuesOf({ accepted, definitions }: DecidedRound, isAsked: (write: Write) => boolean) {

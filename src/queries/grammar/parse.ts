@@ -351,16 +351,18 @@ function parseConsents(operand: unknown, context: ParseContext): Condition {
   return { kind: 'consents', ...given, tests }
 }
 
+/** A suppression of the address ends as time goes by, so the condition is one of a time. */
 function parseContactable(operand: unknown, context: ParseContext): Condition {
   if (!isObject(operand)) return throwInvalid(context, 'must be an object of consent_type_id and channel')
   const given = context.boundFrom === 'query' ? consentFromQuery(operand) : operand
   const question = contactableQuestion(given, context.definitions.consent_types)
   if ('message' in question) return throwInvalid(within(context, ...question.path), question.message)
   countCondition(context)
+  context.counted.relativeTimes += 1
   return { kind: 'contactable', ...question, at: new Date(context.clock.nowMs).toISOString() }
 }
 
-/** A suppression ends as time goes by, so the condition is one of a time. */
+/** Like `contactable`, a condition of a time. */
 function parseDeliverability(operand: unknown, context: ParseContext): Condition {
   const inner = within(context, '$some')
   if (!isObject(operand) || Object.keys(operand).join() !== '$some')

@@ -1,4 +1,5 @@
 import { segmentsFollowerName } from '../../changes/sql.ts'
+import { keepErasedAnswersSql } from '../../consents/address-answers-sql.ts'
 import type { Within } from '../../db/context.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { StoredRow } from '../../entities/entity-row.ts'
@@ -129,6 +130,7 @@ export async function eraseEntities(
     values: [[...identifiers.values]],
     texts: searchesResponses ? [[...identifiers.texts, ...ids, ...ids.map(recordIdOf)]] : [],
   }
+  for (const value of subjects.addresses) await tx.query(keepErasedAnswersSql, [organization_id, value])
   await eraseRows({ tx, organization_id }, subjects, removed)
   return { entities, identifiers, removed }
 }

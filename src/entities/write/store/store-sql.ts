@@ -1,6 +1,6 @@
 import { copyInto } from '../../../db/copy.ts'
 import { statement } from '../../../db/db.ts'
-import { channelOfValue, hashed } from '../../../db/keyed-hash.ts'
+import { hashed } from '../../../db/keyed-hash.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { hashOfName } from '../load/load-sql.ts'
 
@@ -182,13 +182,4 @@ export const deleteTombstonesSql = statement(
   `delete from tombstones t where t.organization_id = $1 and t.hash in (
      select h.hash from ${hashed}
    )`,
-)
-
-/** $2: values such as `email:ada@example.com`. An erasure may have left only the hash of what is known of them. */
-export const restoreAddressesSql = statement(
-  'restore_addresses',
-  `update deliverability d set address = substr(v.value, strpos(v.value, ':') + 1) from (
-     select v.value, h.hash from ${hashed} offset 0
-   ) v where d.organization_id = $1 and d.hash = v.hash and d.address is null
-     and d.channel = ${channelOfValue}`,
 )
