@@ -49,6 +49,7 @@ const toJson = (organization_id: number, { secret_path, ...row }: SourceRow): So
   path: `${incomingPath}/${organization_id.toString(36)}-${secret_path}`,
   created_at: row.created_at,
   last_event_at: row.last_event_at,
+  ignored_events: row.ignored_events,
   confirmed_at: row.confirmed_at,
 })
 
@@ -119,7 +120,8 @@ export async function receiveEvents(call: HookCall): Promise<{ stored: number; i
       if (used.length === 0) throwUnsigned()
       await tx.query(forgetTokensSql, [organization_id, new Date(nowMs - keptTokensMs).toISOString()])
     }
-    await tx.query(isConfirmed ? noteConfirmedSql : noteEventsSql, [organization_id, key, at])
+    if (isConfirmed) await tx.query(noteConfirmedSql, [organization_id, key, at])
+    else await tx.query(noteEventsSql, [organization_id, key, at, ignored])
   })
   const stored = statuses.filter(status => status === 'stored').length
   observer.providerEvents(provider, 'stored', stored)

@@ -116,7 +116,7 @@ export const listSuppressedSql = statement(
    order by d.suppressed_from desc, d.hash desc limit $8`,
 )
 
-const sourceColumns = 'key, provider, secret_path, created_at, last_event_at, confirmed_at'
+const sourceColumns = 'key, provider, secret_path, created_at, last_event_at, ignored_events, confirmed_at'
 
 export const listSourcesSql = statement(
   'list_sources',
@@ -143,11 +143,13 @@ export const findSourceSql = statement(
   `select s.key, s.provider, s.secrets from deliverability_sources s where s.organization_id = $1 and s.secret_path = $2`,
 )
 
-/** $2: key, $3: the time. */
+/** $2: key, $3: the time, $4: the number of events that are ignored. */
 export const noteEventsSql = statement(
   'note_source_events',
-  'update deliverability_sources s set last_event_at = $3 where s.organization_id = $1 and s.key = $2',
+  `update deliverability_sources s set last_event_at = $3, ignored_events = s.ignored_events + $4
+   where s.organization_id = $1 and s.key = $2`,
 )
+/** $2: key, $3: the time. */
 export const noteConfirmedSql = statement(
   'note_source_confirmed',
   'update deliverability_sources s set confirmed_at = $3 where s.organization_id = $1 and s.key = $2',
