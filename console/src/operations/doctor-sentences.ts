@@ -91,6 +91,8 @@ export const doctorSentences = defineSentences(
     'it delivered nothing for five days': 'Er hat fünf Tage lang nichts zugestellt',
     'When the receiver works again, PATCH the webhook with {"active": true}, or delete it.':
       'Wenn der Empfänger wieder arbeitet, aktivieren Sie den Webhook, oder löschen Sie ihn.',
+    'no retention rule has stopped itself': 'Keine Aufbewahrungsregel hat sich angehalten',
+    'the rule # of # has stopped itself at #: #': 'Die Regel # von # hat sich am # angehalten: #',
     '# does not exist yet': '# gibt es noch nicht',
     'Nothing to do before the first start. After it, check KITH_DATA_DIR.':
       'Vor dem ersten Start ist nichts zu tun. Danach prüfen Sie KITH_DATA_DIR.',
@@ -206,6 +208,8 @@ export const doctorSentences = defineSentences(
     'it delivered nothing for five days': 'non ha consegnato nulla per cinque giorni',
     'When the receiver works again, PATCH the webhook with {"active": true}, or delete it.':
       'Quando il destinatario funziona di nuovo, riattiva il webhook, o eliminalo.',
+    'no retention rule has stopped itself': 'Nessuna regola di conservazione si è fermata',
+    'the rule # of # has stopped itself at #: #': 'La regola # di # si è fermata il #: #',
     '# does not exist yet': '# non esiste ancora',
     'Nothing to do before the first start. After it, check KITH_DATA_DIR.':
       'Prima del primo avvio non c’è nulla da fare. Dopo, controlla KITH_DATA_DIR.',
