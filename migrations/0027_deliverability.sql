@@ -33,6 +33,7 @@ create table deliverability_sources (
   secret text,
   created_at timestamptz not null,
   last_event_at timestamptz,
+  ignored_events bigint not null default 0,
   confirmed_at timestamptz,
   primary key (organization_id, key)
 );
@@ -41,6 +42,7 @@ comment on column deliverability_sources.secret_path is 'The random part of the 
 comment on column deliverability_sources.secret is
   'What signatures are checked with: a public key, a secret, or the topic of SNS. Null: the address alone.';
 comment on column deliverability_sources.last_event_at is 'When it last sent events with a valid signature.';
+comment on column deliverability_sources.ignored_events is 'How many events it sent that kith has no use for.';
 comment on column deliverability_sources.confirmed_at is 'When its subscription was confirmed, of a provider that asks for it.';
 
 create table deliverability_tokens (

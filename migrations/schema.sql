@@ -243,6 +243,7 @@ create table deliverability_sources (
   secret text,
   created_at timestamp with time zone not null,
   last_event_at timestamp with time zone,
+  ignored_events bigint default 0 not null,
   confirmed_at timestamp with time zone,
   constraint deliverability_sources_pkey PRIMARY KEY (organization_id, key)
 );
@@ -250,6 +251,7 @@ comment on table deliverability_sources is 'A mail provider that sends its event
 comment on column deliverability_sources.secret_path is 'The random part of the address that the provider sends to.';
 comment on column deliverability_sources.secret is 'What signatures are checked with: a public key, a secret, or the topic of SNS. Null: the address alone.';
 comment on column deliverability_sources.last_event_at is 'When it last sent events with a valid signature.';
+comment on column deliverability_sources.ignored_events is 'How many events it sent that kith has no use for.';
 comment on column deliverability_sources.confirmed_at is 'When its subscription was confirmed, of a provider that asks for it.';
 
 create table deliverability_tokens (

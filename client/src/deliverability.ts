@@ -1,3 +1,4 @@
+import { addressOf, type EntityAddress } from './address.ts'
 import type { Call, CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
 import type {
@@ -40,8 +41,9 @@ export class DeliverabilityEndpoints {
   }
 
   /** Reads what holds for the addresses of a person. The scope is `people:read`. */
-  of(external_id: string, options?: CallOptions): Call<PersonDeliverability> {
-    return this.#send('GET /v1/people/{external_id}/deliverability', { params: { external_id } }, options)
+  of(address: EntityAddress, options?: CallOptions): Call<PersonDeliverability> {
+    const { at, params } = addressOf(address)
+    return this.#send(`GET /v1/people${at}/deliverability`, { params }, options)
   }
 
   /** Lists the suppressed addresses, the latest first. The scope is `people:read`. */

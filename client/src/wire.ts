@@ -983,6 +983,8 @@ export type DeliverabilitySource = {
   created_at: string
   /** When it last sent events with a valid signature. */
   last_event_at: string | null
+  /** How many events it sent that kith has no use for, such as opened messages. They are not stored. */
+  ignored_events: number
   /** When kith confirmed the subscription of SNS. */
   confirmed_at: string | null
 }

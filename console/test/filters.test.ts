@@ -156,6 +156,17 @@ describe('the filter builder', () => {
     expect([kindsIn(read(incomplete)), writeFilter(read(incomplete), people)]).toEqual([['raw'], incomplete])
   })
 
+  test('has controls for addresses that are suppressed or deliverable', () => {
+    for (const $some of [{ channel: 'email', state: 'suppressed' }, { state: 'deliverable' }]) {
+      const filter = { deliverability: { $some } }
+      expect(kindsIn(read(filter))).toEqual(['deliverability'])
+      const twice = { $and: [filter, { deliverability: { $some: { channel: 'sms', state: 'suppressed' } } }] }
+      expect(writeFilter(read(twice), people)).toEqual(twice)
+    }
+    for (const filter of [{ deliverability: { $some: {} } }, { deliverability: { $none: { channel: 'email' } } }])
+      expect([kindsIn(read(filter)), writeFilter(read(filter), people)]).toEqual([['raw'], filter])
+  })
+
   test('keeps two selections of those who link here apart', () => {
     const many = { 'incoming.orders.buyer': { $count: { $gte: 2 } } }
     const dear = { 'incoming.orders.buyer': { $count: { $lt: 5 }, $where: since } }
@@ -176,6 +187,7 @@ describe('the filter builder', () => {
       [{ $and: [...conditionsOf(44), buyer] }, 50],
       [{ consents: { $some: { consent_type_id: 1, channel: 'email' } }, $or: conditionsOf(49) }, 50],
       [{ contactable: { consent_type_id: 1, channel: 'sms' }, $or: conditionsOf(49) }, 50],
+      [{ deliverability: { $some: { channel: 'sms', state: 'suppressed' } }, $or: conditionsOf(49) }, 50],
     ] as const) {
       const send = async (sent: Filter) =>
         (await organization.send('POST', '/v1/people/filter', { filter: sent })).status

@@ -54,6 +54,10 @@ export const source = Type.Object(
     }),
     created_at: time(),
     last_event_at: nullable(time('When it last sent events with a valid signature.')),
+    ignored_events: Type.Integer({
+      minimum: 0,
+      description: 'How many events it sent that kith has no use for, such as opened messages. They are not stored.',
+    }),
     confirmed_at: nullable(time('When kith confirmed the subscription of SNS.')),
   },
   {
@@ -65,6 +69,7 @@ export const source = Type.Object(
         path: '/v1/deliverability/in/1-0123456789abcdef0123456789abcdef',
         created_at: '2026-01-01T12:00:00.000Z',
         last_event_at: null,
+        ignored_events: 0,
         confirmed_at: null,
       },
     ],

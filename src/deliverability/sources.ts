@@ -100,7 +100,7 @@ export async function receiveEvents(call: HookCall): Promise<{ stored: number; i
       if (used.length === 0) throwUnsigned()
       await tx.query(forgetTokensSql, [organization_id, new Date(nowMs - keptTokensMs).toISOString()])
     }
-    await tx.query(noteRequestSql, [organization_id, key, isConfirmed ? null : at, isConfirmed ? at : null])
+    await tx.query(noteRequestSql, [organization_id, key, isConfirmed ? null : at, isConfirmed ? at : null, ignored])
   })
   const stored = statuses.filter(status => status === 'stored').length
   observer.providerEvents(provider, 'stored', stored)

@@ -1,6 +1,6 @@
 import { personNamed, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
-import { channelOfValue, hashed, hashOf } from '../db/keyed-hash.ts'
+import { channelOfValue, hashOf } from '../db/keyed-hash.ts'
 import { exactTimeText } from '../db/time-text.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
@@ -89,7 +89,7 @@ export const listSuppressedSql = statement(
    order by d.suppressed_from desc, d.hash desc limit $8`,
 )
 
-const sourceColumns = 'key, provider, secret_path, created_at, last_event_at, confirmed_at'
+const sourceColumns = 'key, provider, secret_path, created_at, last_event_at, ignored_events, confirmed_at'
 
 export const listSourcesSql = statement(
   'list_sources',
@@ -116,10 +116,11 @@ export const findSourceSql = statement(
   `select s.key, s.provider, s.secret from deliverability_sources s where s.organization_id = $1 and s.secret_path = $2`,
 )
 
-/** $2: key, $3: the time of events, or null, $4: that of a confirmation, or null. */
+/** $2: key, $3: the time of events, or null, $4: that of a confirmation, or null, $5: the number of events that are ignored. */
 export const noteRequestSql = statement(
   'note_source_request',
-  `update deliverability_sources s set last_event_at = coalesce($3, s.last_event_at), confirmed_at = coalesce($4, s.confirmed_at)
+  `update deliverability_sources s set last_event_at = coalesce($3, s.last_event_at), confirmed_at = coalesce($4, s.confirmed_at),
+     ignored_events = s.ignored_events + $5
    where s.organization_id = $1 and s.key = $2`,
 )
 

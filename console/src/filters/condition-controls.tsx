@@ -26,7 +26,7 @@ import { changeOperator } from './relative-time.ts'
 export const nameOf = (node: FilterNode): string => {
   if ('field' in node) return node.field
   if (node.kind === 'consent') return 'consents'
-  if (node.kind === 'contactable') return 'contactable'
+  if (node.kind === 'contactable' || node.kind === 'deliverability') return node.kind
   return node.kind === 'segment' ? '$segment' : ''
 }
 
@@ -52,6 +52,7 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
           { name: 'consents', label: texts.consent },
         ]
       : []),
+    ...(owner === 'people' ? [{ name: 'deliverability', label: texts.deliverability }] : []),
     ...(owner === 'people' && segments.length > 0 ? [{ name: '$segment', label: texts.segment }] : []),
   ]
   const choose = (name: string) => {
@@ -73,6 +74,7 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
 function nodeFor(id: number, name: string, field: FilterField | undefined, mayFollow: boolean): FilterNode {
   if (name === 'consents') return { id, kind: 'consent', consentTypeId: '', channel: '', state: 'true' }
   if (name === 'contactable') return { id, kind: 'contactable', consentTypeId: '', channel: '' }
+  if (name === 'deliverability') return { id, kind: name, channel: 'email', state: 'suppressed' }
   if (name === '$segment') return { id, kind: 'segment', key: '' }
   if (field?.type === 'incoming')
     return { id, kind: 'related', field: name, quantifier: 'some', group: newGroup('all') }
@@ -89,6 +91,7 @@ export function ConditionControls({ owner, node, onChange }: ControlProps<Editab
   const { segments } = useFilterChoices()
   if (node.kind === 'consent') return <ConsentFields node={node} onChange={onChange} />
   if (node.kind === 'contactable') return <ContactableFields node={node} onChange={onChange} />
+  if (node.kind === 'deliverability') return <DeliverabilityFields node={node} onChange={onChange} />
   if (node.kind === 'segment')
     return (
       <Select
@@ -105,6 +108,27 @@ export function ConditionControls({ owner, node, onChange }: ControlProps<Editab
     return <FieldControls owner={owner} node={node} onChange={onChange} />
   if (node.kind === 'field' || target === undefined) return null
   return <IncomingControls target={target} node={node} onChange={onChange} />
+}
+
+/** Which address, and whether messages reach it. */
+function DeliverabilityFields({ node, onChange }: Omit<ControlProps<NodeOf<'deliverability'>>, 'owner'>) {
+  const texts = useMessages(messages)
+  return (
+    <>
+      <Select
+        aria-label={texts.channel}
+        options={(['email', 'sms', 'any'] as const).map(value => ({ value, label: texts.addresses[value] }))}
+        value={node.channel || 'any'}
+        onChange={channel => onChange({ ...node, channel: channel === 'any' ? '' : channel })}
+      />
+      <Select
+        aria-label={texts.state}
+        options={(['suppressed', 'deliverable'] as const).map(value => ({ value, label: texts.addressStates[value] }))}
+        value={node.state}
+        onChange={state => onChange({ ...node, state })}
+      />
+    </>
+  )
 }
 
 /** The operator and the operand of a condition on a field, or how many targets of a relationship match. */

@@ -25,7 +25,7 @@ export function sizeOf(filter: unknown): FilterSize {
 function sizeOfMember(name: string, operand: unknown): FilterSize {
   if (name === '$and' || name === '$or') return (Array.isArray(operand) ? operand : []).map(sizeOf).reduce(add, empty)
   if (name === '$not') return sizeOf(operand)
-  if (name === '$segment' || name === 'contactable') return { ...empty, conditions: 1 }
+  if (['$segment', 'contactable', 'deliverability'].includes(name)) return { ...empty, conditions: 1 }
   if (name === 'consents') return { ...empty, conditions: 1 + testsOfConsent(operand) }
   const isIncoming = name.startsWith(incomingPrefix)
   return Object.entries(operatorsIn(operand))

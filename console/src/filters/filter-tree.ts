@@ -55,6 +55,8 @@ export type FilterNode =
   | ({ id: number; kind: 'measured'; field: string; measure: Measure; of: string; group: FilterGroup } & Test)
   | { id: number; kind: 'consent'; consentTypeId: string; channel: string; state: string }
   | { id: number; kind: 'contactable'; consentTypeId: string; channel: string }
+  /** An address of a person, on the channel or on any, that messages reach or that is suppressed. */
+  | { id: number; kind: 'deliverability'; channel: '' | 'email' | 'sms'; state: 'suppressed' | 'deliverable' }
   | { id: number; kind: 'segment'; key: string }
   /** A part of a filter that the builder has no controls for. */
   | { id: number; kind: 'raw'; filter: Filter }

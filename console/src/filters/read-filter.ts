@@ -48,6 +48,7 @@ function readMember(key: string, operand: unknown, types: FieldTypes): FilterNod
   if (key === '$segment') return typeof operand === 'string' ? [{ id: newId(), kind: 'segment', key: operand }] : raw
   if (key === 'consents') return [readConsent(operand) ?? raw[0]!]
   if (key === 'contactable') return [readContactable(operand) ?? raw[0]!]
+  if (key === 'deliverability') return [readDeliverability(operand) ?? raw[0]!]
   return readField(key, operand, types) ?? raw
 }
 
@@ -79,6 +80,18 @@ function readContactable(operand: unknown): FilterNode | undefined {
   if (!isObject(operand) || Object.keys(operand).sort().join() !== 'channel,consent_type_id') return undefined
   const { consent_type_id, channel } = operand
   return { id: newId(), kind: 'contactable', consentTypeId: String(consent_type_id), channel: String(channel) }
+}
+
+function readDeliverability(operand: unknown): FilterNode | undefined {
+  if (!isObject(operand) || Object.keys(operand).join() !== '$some' || !isObject(operand.$some)) return undefined
+  const { channel = '', state, ...rest } = operand.$some
+  if (Object.keys(rest).length > 0) return undefined
+  if (
+    (channel !== '' && channel !== 'email' && channel !== 'sms') ||
+    (state !== 'suppressed' && state !== 'deliverable')
+  )
+    return undefined
+  return { id: newId(), kind: 'deliverability', channel, state }
 }
 
 /** The conditions on a field, or undefined if the builder cannot show one of them. */

@@ -38,7 +38,7 @@ function combine(filters: Filter[]): Filter {
 
 /** One operand for two of a field, or undefined if they need two conditions. */
 function joinOperands(name: string, one: unknown, other: unknown): Filter | undefined {
-  if (name.startsWith('$') || name === 'consents' || name === 'contactable') return undefined
+  if (name.startsWith('$') || ['consents', 'contactable', 'deliverability'].includes(name)) return undefined
   const [first, second] = [operatorsIn(one), operatorsIn(other)]
   if (!name.startsWith(incomingPrefix)) return join(first, second)
   const isSameSelection =
@@ -88,6 +88,8 @@ function writeNode(node: FilterNode, types: FieldTypes): Filter | undefined {
       return writeConsent(node)
     case 'contactable':
       return writeContactable(node)
+    case 'deliverability':
+      return { deliverability: { $some: { ...(node.channel && { channel: node.channel }), state: node.state } } }
     case 'segment':
       return node.key === '' ? undefined : { $segment: node.key }
     case 'raw':
