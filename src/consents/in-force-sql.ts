@@ -1,4 +1,4 @@
-import { personNamed, personWithId } from '../changes/people-sql.ts'
+import { personNamed, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
@@ -11,12 +11,7 @@ const inForce = (person: string) =>
        )
        .join(' union all ')}
    ) as refused
-   from change_heads h left join lateral (
-     select e.answers, ${channels.map(channel => `e.${channelTable[channel].key}`).join(', ')} from (select ${person} as id) p
-       cross join lateral (
-         select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
-       ) e
-   ) e on true
+   from change_heads h left join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = (${person})
    where h.organization_id = $1`
 
 /**
@@ -25,10 +20,5 @@ const inForce = (person: string) =>
  */
 export const readConsentsInForce = {
   external_id: statement('read_consents_in_force', inForce(personNamed('$2'))),
-  id: statement(
-    'read_consents_in_force_by_id',
-    inForce(`coalesce((
-     select m.person_id from merges m where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null
-   ), ${personWithId('$2')})`),
-  ),
+  id: statement('read_consents_in_force_by_id', inForce(`coalesce((${survivorOf('$2::uuid')}), $2::uuid)`)),
 }

@@ -1,5 +1,5 @@
 import type { LoggedChange } from '../changes/change-json.ts'
-import { expiryOf, prepareLinks } from '../consent-links/consent-links.ts'
+import { expiryOf, prepareLinks, unknownBase } from '../consent-links/consent-links.ts'
 import type { Reading } from '../db/context.ts'
 import type { Channel } from '../values/channels.ts'
 import { readPendingGrantsSql } from './sql.ts'
@@ -18,20 +18,19 @@ function grantsOf({ subject, sequence, at, json }: LoggedChange): Grant[] {
   return pending.map(({ consent_type_id, channel }) => ({ sequence, at, person_id: id, consent_type_id, channel }))
 }
 
-/** Whether the event of a change carries links. */
-export const hasPendingGrants = (change: LoggedChange): boolean => grantsOf(change).length > 0
-
 /**
  * The links of the changes that have given such grants, by the number of the change: those of the grants that still wait, and of people
- * who have an address. The time of the change decides when a link ends, so each attempt sends the same link. Nothing is stored.
+ * who have an address. The time of the change decides when a link ends, so each attempt sends the same link. Nothing is stored. Without a base
+ * there is no link, and the reason in its place: such an event is not sent while kith does not know its own address.
  */
 export async function readConfirmations(
   reading: Reading,
   changes: readonly LoggedChange[],
-  { base, nowMs }: { base: string; nowMs: number },
-): Promise<Map<number, Confirmation[]>> {
+  { base, nowMs }: { base: string | undefined; nowMs: number },
+): Promise<Map<number, Confirmation[] | string>> {
   const grants = changes.flatMap(grantsOf)
   if (grants.length === 0) return new Map()
+  if (base === undefined) return new Map(grants.map(({ sequence }) => [sequence, unknownBase]))
   const columns = [
     grants.map(each => each.person_id),
     grants.map(each => each.consent_type_id),

@@ -1,11 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LoggedChange } from '../changes/change-json.ts'
 import { readChangesOf } from '../changes/read-changes.ts'
-import { unknownBase } from '../consent-links/consent-links.ts'
 import { awaitPipelined } from '../db/db.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { FairPool } from '../process/fair-pool.ts'
-import { type Confirmation, hasPendingGrants, readConfirmations } from './confirmations.ts'
+import { type Confirmation, readConfirmations } from './confirmations.ts'
 import { eventTypeOf, matchValuesOf } from './events.ts'
 import type { RequestHeaders } from './request-headers.ts'
 import { disablement, isSuccess, judge, type Verdict } from './schedule.ts'
@@ -79,13 +78,8 @@ type Sending = WebhookRow & {
   erasure: number | null
 }
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
-/** `erasure` is the newest one before the change was read. */
-type Due = DeliveryRow & {
-  change: LoggedChange
-  erasure: number | null
-  confirmations: Confirmation[] | undefined
-  problem?: string
-}
+/** `erasure` is the newest one before the change was read. `carried` are the links of the event, or why it cannot have them. */
+type Due = DeliveryRow & { change: LoggedChange; erasure: number | null; carried: Confirmation[] | string | undefined }
 /** The next deliveries of one entity, in order: each is sent when the one before it has arrived. More of them may wait behind a full line. */
 type Line = { deliveries: Due[]; isFull: boolean }
 type Attempt = { due: Due; outcome: DeliveryOutcome; verdict: Verdict }
@@ -277,29 +271,21 @@ class Delivery {
     const rows = new Map((await db.query<DeliveryRow>(readDueSql, values)).map(row => [row.sequence, row]))
     if (rows.size === 0) return []
     const changes = await readChangesOf(this.#task, [...rows.keys()], bytesPerRead)
-    const carriedBy = hasLinks ? await this.#readConfirmations(changes) : () => ({ confirmations: undefined })
-    const due = changes.map(change => ({ ...rows.get(change.sequence)!, change, erasure, ...carriedBy(change) }))
+    const links = { base: this.#options.linkBase?.(), nowMs: this.#nowMs() }
+    const carriedBy = hasLinks ? await readConfirmations(this.#task, changes, links) : undefined
+    const due = changes.map(change => {
+      return { ...rows.get(change.sequence)!, change, erasure, carried: carriedBy?.get(change.sequence) }
+    })
     const lines = [...Map.groupBy(due, ({ entity }) => entity).values()]
     if (lines.length === entitiesPerRead || changes.length < rows.size) this.#hasMore = true
     return lines.map(deliveries => ({ deliveries, isFull: deliveries.length === duePerEntity }))
-  }
-
-  /** Reads the confirmations that the events of changes carry. An event that needs one is not sent while kith does not know its own address. */
-  async #readConfirmations(
-    changes: LoggedChange[],
-  ): Promise<(change: LoggedChange) => Pick<Due, 'confirmations' | 'problem'>> {
-    const base = this.#options.linkBase?.()
-    if (base === undefined)
-      return change => ({ confirmations: undefined, ...(hasPendingGrants(change) && { problem: unknownBase }) })
-    const confirmations = await readConfirmations(this.#task, changes, { base, nowMs: this.#nowMs() })
-    return ({ sequence }) => ({ confirmations: confirmations.get(sequence) })
   }
 
   /** Sends one delivery. Returns whether it has arrived. Never rejects: an attempt that was aborted has no result, and is made again. */
   async #attempt(webhook: Sending, due: Due): Promise<boolean> {
     const { organization_id, isHeld } = this.#task
     const { sender, pools, random = Math.random } = this.#options
-    const { confirmations, problem } = due
+    const { carried } = due
     const signal = this.#requests.signal
     const end = (outcome: DeliveryOutcome) => {
       this.#ended.push({ due, outcome, verdict: judge(outcome, due.attempts + 1, this.#nowMs(), random()) })
@@ -307,7 +293,7 @@ class Delivery {
       if (!isSuccess(outcome)) this.#sending = undefined
       return isSuccess(outcome)
     }
-    if (problem !== undefined) return end({ error: problem, durationMs: 0 })
+    if (typeof carried === 'string') return end({ error: carried, durationMs: 0 })
     try {
       const pool = webhook.failing_since === null ? pools.healthy : pools.failing
       const release = await pool.take(organization_id, signal)
@@ -317,11 +303,11 @@ class Delivery {
         const message = {
           url: webhook.url,
           id: `${webhook.log_id}:${due.sequence}`,
-          body: bodyOf(due.type, due.change, webhook.payload, confirmations),
+          body: bodyOf(due.type, due.change, webhook.payload, carried),
           secrets: activeSecrets(webhook.secrets, nowMs),
           headers: webhook.request_headers,
         }
-        return end(withoutLinks(await sender.send(message, signal), confirmations))
+        return end(withoutLinks(await sender.send(message, signal), carried))
       } finally {
         release()
       }

@@ -171,17 +171,15 @@ const givenUp = `d.organization_id = $1 and d.address is not null and d.hash in 
        )
        .join(' ')}`
 
-/** $2: values such as `email:ada@example.com`. */
-export const deleteAddressesSql = counted(
-  'delete_addresses',
-  `delete from deliverability d where ${givenUp} and d.suppressed_until is null`,
-)
-
-/** $2: values. Leaves the times and providers of the events. */
-export const blankAddressesSql = counted(
-  'blank_addresses',
-  `update deliverability d set address = null, events = d.events #- '{hard_bounce,reference}' #- '{complaint,reference}'
-   where ${givenUp} and d.suppressed_until is not null`,
+/** $2: values such as `email:ada@example.com`. Of a suppressed address it leaves the hash, with the times and providers of the events. */
+export const giveUpAddressesSql = statement(
+  'give_up_addresses',
+  `with deleted as (
+     delete from deliverability d where ${givenUp} and d.suppressed_until is null returning 1
+   ), blanked as (
+     update deliverability d set address = null, events = d.events #- '{hard_bounce,reference}' #- '{complaint,reference}'
+     where ${givenUp} and d.suppressed_until is not null returning 1
+   ) select ((select count(*) from deleted) + (select count(*) from blanked))::integer as count`,
 )
 
 /** $2: names. Locks the followers that hold what they have read in memory. While the locks are held, they store nothing. */

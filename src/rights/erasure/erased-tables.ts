@@ -1,11 +1,9 @@
 import { eraseAddressesSql } from '../../consents/address-answers-sql.ts'
 import type { Statement } from '../../db/db.ts'
 import {
-  blankAddressesSql,
   blankChangesSql,
   blankMergesSql,
   blankQuotingDeliveriesSql,
-  deleteAddressesSql,
   deleteAliasesSql,
   deleteAnswersSql,
   deleteLinksToSql,
@@ -16,6 +14,7 @@ import {
   deleteToldSql,
   eraseDeliveriesSql,
   eraseSaltsSql,
+  giveUpAddressesSql,
   leaveHoldsSql,
 } from './erased-tables-sql.ts'
 import { blankFilledDeliveriesSql, blankFilledSql } from './filled-log-sql.ts'
@@ -114,15 +113,9 @@ export const erasedTables: readonly ErasedTable[] = [
   },
   {
     table: 'deliverability',
-    statement: deleteAddressesSql,
+    statement: giveUpAddressesSql,
     of: 'values',
-    why: 'It has when messages reached the address. Nothing suppresses it, so nothing has to be kept.',
-  },
-  {
-    table: 'deliverability',
-    statement: blankAddressesSql,
-    of: 'values',
-    why: 'A suppressed address stays suppressed by its keyed hash, without the address and without the messages.',
+    why: 'It has when messages reached the address. A suppressed one stays suppressed by its keyed hash.',
   },
   { table: 'segment_changes', statement: deleteToldSql, of: 'members', why: 'They say what the person once was.' },
   {
