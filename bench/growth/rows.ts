@@ -1,3 +1,4 @@
+import { addressRows } from './address-rows.ts'
 import { definitionRows } from './definition-rows.ts'
 import { linkRows } from './link-rows.ts'
 import { logRows } from './log-rows.ts'
@@ -7,6 +8,7 @@ import { segmentRows } from './segment-rows.ts'
 
 /** All rows, by what grows. */
 export const growthRows: readonly GrowthRow[] = [
+  ...addressRows,
   ...definitionRows,
   ...linkRows,
   ...logRows,
