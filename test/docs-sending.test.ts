@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -8,9 +9,10 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { SMTPServer } from 'smtp-server'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { readDocument } from '../client/test/examples.ts'
 import { webhookFollower } from '../src/webhooks/deliver.ts'
+import { selfSigned } from './support/certificate.ts'
 import { follow } from './support/followers.ts'
 import { formOf, requestPage } from './support/pages.ts'
 import { createLoopbackSender } from './support/receiver.ts'
@@ -23,6 +25,7 @@ type Sending = {
   signUp(email: string, ip: string): Promise<void>
   send(subject: string, body: string): Promise<string[]>
   mayWrite(external_id: string): Promise<{ allowed: boolean; because: string[] }>
+  listen(source: object): Promise<string>
   receiver: Server
 }
 type Mail = { to: string[]; headers: string; body: string }
@@ -47,15 +50,20 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Starts a mail server that asks for these credentials. Returns its URL, and the mails that it receives. */
+/** Starts a mail server that asks for these credentials. Returns its URL, the mails that it receives, and the mailboxes that are gone. */
 async function startMailServer({ user, password }: { user: string; password: string }) {
   const mails: Mail[] = []
+  const gone = new Set<string>()
   const server = new SMTPServer({
     allowInsecureAuth: true,
     disabledCommands: ['STARTTLS'],
     logger: false,
     onAuth: ({ username, password: given }, _session, callback) =>
       username === user && given === password ? callback(null, { user }) : callback(new Error('wrong credentials')),
+    onRcptTo: ({ address }, _session, callback) =>
+      gone.has(address)
+        ? callback(Object.assign(new Error('5.1.1 No such mailbox'), { responseCode: 550 }))
+        : callback(),
     onData: (stream, { envelope }, callback) => {
       text(stream).then(raw => {
         // Long header lines are folded, and long lines of a text end in a soft break.
@@ -74,7 +82,7 @@ async function startMailServer({ user, password }: { user: string; password: str
   await once(listener, 'listening')
   ending.push(() => new Promise<void>(resolve => server.close(() => resolve())))
   const { port } = listener.address() as AddressInfo
-  return { url: `smtp://${encodeURIComponent(user)}:${encodeURIComponent(password)}@127.0.0.1:${port}`, mails }
+  return { url: `smtp://${encodeURIComponent(user)}:${encodeURIComponent(password)}@127.0.0.1:${port}`, mails, gone }
 }
 
 async function runGuide(environment: Record<string, string>): Promise<Sending> {
@@ -86,27 +94,86 @@ async function runGuide(environment: Record<string, string>): Promise<Sending> {
   for (const [name, url] of Object.entries(resolved)) code = code.replaceAll(`from '${name}'`, `from '${url}'`)
   const file = join(folder, 'sending.mjs')
   const env = `const process = { env: ${JSON.stringify(environment)} }`
-  await writeFile(file, `${env}\n${code}\nexport { mayWrite, receiver, send, signUp }\n`)
+  await writeFile(file, `${env}\n${code}\nexport { listen, mayWrite, receiver, send, signUp }\n`)
   const guide: Sending = await import(/* @vite-ignore */ pathToFileURL(file).href)
   ending.push(() => guide.receiver.close())
   return guide
 }
 
-it.each([
-  ['nodemailer', { user: 'books', password: 'secret' }],
-  ['SES', { user: 'AKIAIOSFODNN7EXAMPLE', password: 'BL3q/7+w=example' }],
-  ['SendGrid', { user: 'apikey', password: 'SG.example.key' }],
+type Bounce = (world: { guide: Sending; address: string; gone: Set<string> }) => Promise<unknown>
+
+const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const signatureOf = (signed: string) => sign('sha256', Buffer.from(signed), privateKey).toString('base64')
+
+/** Posts to a source of the guide. Throws if kith refuses it. */
+async function post(url: string, body: string, headers: Record<string, string> = {}) {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body,
+  })
+  if (!response.ok) throw new Error(await response.text())
+}
+
+const refuseRecipient: Bounce = async ({ guide, address, gone }) => {
+  gone.add(address)
+  expect(await guide.send('News', 'Hello')).toEqual([])
+}
+
+/** An event as the webhook of SendGrid sends it. */
+const tellBySendGrid: Bounce = async ({ guide, address }) => {
+  const public_key = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+  const url = await guide.listen({ key: 'sendgrid', provider: 'sendgrid', public_key })
+  const timestamp = String(Math.floor(Date.now() / 1_000))
+  const body = JSON.stringify([{ email: address, event: 'bounce', type: 'bounce', timestamp: Number(timestamp) }])
+  await post(url, body, {
+    'X-Twilio-Email-Event-Webhook-Signature': signatureOf(timestamp + body),
+    'X-Twilio-Email-Event-Webhook-Timestamp': timestamp,
+  })
+}
+
+/** A notification of SES as SNS sends it. SNS serves the certificate. */
+const tellBySes: Bounce = async ({ guide, address }) => {
+  const TopicArn = 'arn:aws:sns:eu-central-1:123456789012:news'
+  const SigningCertURL = `https://sns.eu-central-1.amazonaws.com/${crypto.randomUUID()}.pem`
+  const real = globalThis.fetch
+  vi.stubGlobal('fetch', (url: string | URL, options?: RequestInit) =>
+    String(url) === SigningCertURL
+      ? Promise.resolve(new Response(selfSigned(publicKey, privateKey, 1, 'sns.amazonaws.com')))
+      : real(url, options),
+  )
+  ending.push(() => vi.unstubAllGlobals())
+  const url = await guide.listen({ key: 'ses', provider: 'ses', topic_arn: TopicArn })
+  const Timestamp = new Date().toISOString()
+  const bounce = { bounceType: 'Permanent', bouncedRecipients: [{ emailAddress: address }], timestamp: Timestamp }
+  const Message = JSON.stringify({ notificationType: 'Bounce', bounce, mail: { messageId: 'm' } })
+  const signed = { Message, MessageId: crypto.randomUUID(), Timestamp, TopicArn, Type: 'Notification' }
+  const lines = Object.entries(signed).map(([name, value]) => `${name}\n${value}\n`)
+  const message = { ...signed, SignatureVersion: '2', SigningCertURL, Signature: signatureOf(lines.join('')) }
+  await post(url, JSON.stringify(message))
+}
+
+it.each<[string, { user: string; password: string }, Bounce]>([
+  ['a mail server', { user: 'books', password: 'secret' }, refuseRecipient],
+  ['SES', { user: 'AKIAIOSFODNN7EXAMPLE', password: 'BL3q/7+w=example' }, tellBySes],
+  ['SendGrid', { user: 'apikey', password: 'SG.example.key' }, tellBySendGrid],
 ])(
-  'docs/sending.md leads from the form to a confirmed grant, a mail and its unsubscription, with the credentials of %s',
-  async (_, credentials) => {
-    const { url, mails } = await startMailServer(credentials)
+  'docs/sending.md leads from the form to a confirmed grant, a mail, its unsubscription and a bounce, with %s',
+  async (_, credentials, bounce) => {
+    const { url, mails, gone } = await startMailServer(credentials)
     const { token, client } = await service.organization()
     const RECEIVER_URL = `http://127.0.0.1:${await freePort()}/kith`
     const environment = { KITH_URL: service.address, KITH_TOKEN: token, SMTP_URL: url, RECEIVER_URL }
-    const { signUp, send, mayWrite } = await runGuide(environment)
+    const guide = await runGuide(environment)
+    const { signUp, send, mayWrite } = guide
     const sender = createLoopbackSender()
     ending.push(() => sender.close())
     const deliver = () => follow(service.db, [webhookFollower({ sender, linkBase: () => service.address })])
+    const confirm = async (address: string) => {
+      const confirmUrl = linkIn(mails.find(({ to }) => to.includes(address))?.body)
+      const { shown } = formOf(await requestPage(confirmUrl))
+      expect((await requestPage(confirmUrl, { form: { shown } })).status).toBe(200)
+    }
     const linkIn = (part: string | undefined) => /http:\/\/127\.0\.0\.1:\d+\/[uc]\/[\w-]+/.exec(part ?? '')![0]
 
     // The form, and the mail that asks for the confirmation, also if the event comes twice.
@@ -121,9 +188,7 @@ it.each([
     expect(await send('News', 'Hello')).toEqual([])
 
     // Ada confirms, and Bob does not.
-    const confirmUrl = linkIn(mails.find(({ to }) => to.includes('ada@example.com'))?.body)
-    const { shown } = formOf(await requestPage(confirmUrl))
-    expect((await requestPage(confirmUrl, { form: { shown } })).status).toBe(200)
+    await confirm('ada@example.com')
     expect(await mayWrite('ada@example.com')).toEqual({ allowed: true, because: ['answer'] })
     expect(await send('News', 'Hello')).toEqual(['ada@example.com'])
 
@@ -136,5 +201,12 @@ it.each([
     expect(await send('More news', 'Hello again')).toEqual([])
     const [last] = (await client.consents.history('ada@example.com').page()).items
     expect(last).toMatchObject({ state: false, method: 'unsubscribe_link', source: 'List-Unsubscribe=One-Click' })
+
+    // Bob confirms, too, and his mailbox bounces.
+    await confirm('bob@example.com')
+    expect(await mayWrite('bob@example.com')).toEqual({ allowed: true, because: ['answer'] })
+    await bounce({ guide, address: 'bob@example.com', gone })
+    expect(await mayWrite('bob@example.com')).toEqual({ allowed: false, because: ['suppressed'] })
+    expect(await send('News', 'Hello')).toEqual([])
   },
 )
