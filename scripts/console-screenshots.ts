@@ -29,6 +29,8 @@ const pages = {
   export: '/export',
   consents: '/consents',
   ledger: '/ledger',
+  deliverability: '/deliverability',
+  sources: '/deliverability?tab=sources',
   changes: '/changes',
   webhooks: '/webhooks',
   operations: '/operations',
@@ -45,6 +47,16 @@ const temporary = mkdtempSync(join(tmpdir(), 'kith-screenshots-'))
 mkdirSync(folder, { recursive: true })
 try {
   execFileSync(process.execPath, [join(import.meta.dirname, '../cli/main.ts'), 'seed'], { stdio: 'inherit' })
+  const { deliverability } = createClient({ url, token })
+  const types = ['hard_bounce', 'complaint', 'hard_bounce', 'soft_bounce', 'soft_bounce', 'soft_bounce'] as const
+  const events = types.map((type, index) => ({
+    ...{ channel: 'email' as const, external_id: `customer-${Math.min(index, 3) + 5}`, type, provider: 'ses' },
+    at: new Date(Date.now() - (20 - index) * 86_400_000).toISOString(),
+  }))
+  await deliverability.record(events)
+  const topic_arn = 'arn:aws:sns:eu-central-1:123456789012:mail'
+  await deliverability.addSource({ key: 'newsletter', provider: 'ses', topic_arn })
+  await deliverability.addSource({ key: 'receipts', provider: 'postmark' })
   const browser = await launchChromium(temporary)
   for (const view of otherFolder ? views : views.slice(0, 1)) await takePictures(browser, view)
   await browser.close()

@@ -49,6 +49,7 @@ const linksFilter = encodeURIComponent(
     },
     'attribute_values.referrer': { $some: { $or: [{ email_consent: true }, { language: { $in: ['en', 'de'] } }] } },
     date_of_birth: { $exists: true },
+    deliverability: { $some: { channel: 'email', state: 'suppressed' } },
   }),
 )
 
@@ -134,6 +135,10 @@ const places: Place[] = [
         await page.getByLabel(/to confirm/).waitFor()
       },
     },
+  },
+  {
+    path: '/people/grace',
+    states: { 'suppressed address': page => button(page, 'Lift…: grace@example.org').waitFor() },
   },
   {
     path: '/people/ada?version=1',
@@ -269,6 +274,22 @@ const places: Place[] = [
   },
   { path: '/ledger', states: { ledger: page => page.getByRole('row', { name: /signs/ }).waitFor() } },
   {
+    path: '/deliverability',
+    states: {
+      suppressions: page => page.getByRole('row', { name: /grace@example\.org/ }).waitFor(),
+      lift: async page => {
+        await button(page, 'Lift…: grace@example.org').click()
+        await page.getByRole('alertdialog').waitFor()
+      },
+      sources: async page => {
+        await button(page, 'Cancel').click()
+        await tab(page, 'Sources')
+        await page.getByText('news · Amazon SES').waitFor()
+      },
+      'new source': page => openDialog(page, 'New source'),
+    },
+  },
+  {
     path: '/changes',
     states: {
       changes: page => page.getByText('Live', { exact: true }).waitFor(),
@@ -379,6 +400,10 @@ async function createSample(service: Service): Promise<Organization> {
   await access.clients.create({ name: 'Website', scopes: ['people:read'] })
   await client.segments.create({ key: 'gone', filter: { first_name: 'Ada' } })
   await client.retentionRules.create({ segment: 'gone', after_days: 1_095, action: 'erase' })
+  const complaint = { channel: 'email', address: 'grace@example.org', type: 'complaint', provider: 'ses' } as const
+  await client.deliverability.record([complaint])
+  const topic_arn = 'arn:aws:sns:eu-central-1:123456789012:mail'
+  await client.deliverability.addSource({ key: 'news', provider: 'ses', topic_arn })
   await client.holds.set('ada', { reason: 'Case 2026-17' })
   await followSegments(service)
   return organization

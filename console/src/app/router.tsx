@@ -4,6 +4,7 @@ import { validateAccessSearch } from '../access/search.ts'
 import { validateChangesSearch } from '../changes/search.ts'
 import { checkpointQuery, ledgerKeysQuery, statisticsQuery } from '../consents/queries.ts'
 import { validateConsentsSearch } from '../consents/search.ts'
+import { validateDeliverabilitySearch } from '../deliverability/search.ts'
 import { noDefinitions, schemaQuery } from '../entity/schema.ts'
 import { validateEntitySearch } from '../entity/search.ts'
 import { foundQuery } from '../entity-page/queries.ts'
@@ -197,6 +198,13 @@ const ledger = createRoute({
   component: lazyRouteComponent(() => import('../consents/ledger-page.tsx'), 'LedgerPage'),
 })
 
+const deliverability = createRoute({
+  getParentRoute: () => shell,
+  path: '/deliverability',
+  validateSearch: onlyValid(validateDeliverabilitySearch),
+  component: lazyRouteComponent(() => import('../deliverability/deliverability-page.tsx'), 'DeliverabilityPage'),
+})
+
 const changes = createRoute({
   getParentRoute: () => shell,
   path: '/changes',
@@ -266,6 +274,7 @@ const pages = [
   exporting,
   consents,
   ledger,
+  deliverability,
   changes,
   webhooks,
   webhook,

@@ -38,6 +38,7 @@ const pages = [
   { to: '/export', label: 'export', scope: 'people:read', key: 'e' },
   { to: '/consents', label: 'consents', scope: 'consents:read', key: 'c' },
   { to: '/ledger', label: 'ledger', scope: 'consents:read', key: 'l' },
+  { to: '/deliverability', label: 'deliverability', scope: ['people:read', 'webhooks:read'], key: 'd' },
   { to: '/changes', label: 'changes', scope: 'changes:read', key: 'h' },
   { to: '/webhooks', label: 'webhooks', scope: 'webhooks:read', key: 'w' },
   { to: '/lifetimes', label: 'lifetimes', scope: 'people:erase', key: 'f' },

@@ -6,6 +6,7 @@ import { nameOf } from '../entity/address.ts'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import type { SetMoment } from '../entity/search.ts'
 import { ConsentsSection } from '../person/consents-section.tsx'
+import { DeliverabilitySection } from '../person/deliverability-section.tsx'
 import { HoldNotice } from '../person/hold.tsx'
 import { MergeNotice } from '../person/merge-notice.tsx'
 import { PersonMenu } from '../person/person-menu.tsx'
@@ -96,6 +97,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
     >
       <EntityValues owner={owner} entity={entity} onSaved={isEvent ? undefined : onShow} />
       {person && <ConsentsSection person={person} onShow={showPerson} />}
+      {person && <DeliverabilitySection person={person} onRefresh={onRefresh} />}
       <LinksSection owner={owner} entity={entity} />
       {isDeleting && (
         <DeleteDialog owner={owner} entity={entity} onClose={() => setDeleting(false)} onRefresh={onRefresh} />

@@ -1,4 +1,4 @@
-import { type Change, type Channel, channels } from '@kith/client'
+import { type AddressDeliverability, type Change, type Channel, channels, type Suppression } from '@kith/client'
 import type { Entity, Values } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
 import { isErasedTarget } from '../entity/relationship.ts'
@@ -27,7 +27,7 @@ const isObject = (value: unknown): value is Values =>
 const attributeValuesOf = (values: Values): Values => (isObject(values.attribute_values) ? values.attribute_values : {})
 
 /** Members of a change that are no values, or that are shown in another way. */
-const unlisted = new Set(['attribute_values', 'consents', 'merged_into'])
+const unlisted = new Set(['attribute_values', 'consents', 'deliverability', 'merged_into'])
 /** The state that everything has by default. Only a placeholder is worth a word. */
 const isOrdinary = ({ key, before, after }: Difference) => key === 'state' && before === null && after === 'active'
 
@@ -57,13 +57,24 @@ export function answersOf({ before, after }: Pick<Change, 'before' | 'after'>): 
   }))
 }
 
+/** The address on a channel in a change: whether messages reached it. `reason` is that of a suppression. */
+export type LoggedAddress = Pick<AddressDeliverability, 'channel' | 'state'> & Partial<Pick<Suppression, 'reason'>>
+
+/** The addresses that a change tells are suppressed, or are no longer. */
+export function addressesOf({ before, after }: Pick<Change, 'before' | 'after'>) {
+  const addressesIn = (values: Change['before']) =>
+    (Array.isArray(values?.deliverability) ? values.deliverability : []) as LoggedAddress[]
+  const old = addressesIn(before)
+  return addressesIn(after).map(now => ({ before: old.find(({ channel }) => channel === now.channel), after: now }))
+}
+
 /** The summary flags of all channels. They follow from the answers, and would answer if they were written. */
 export const summaryFlags = Object.values(channels).map(({ flag }) => flag)
 
-/** Members of an entity that no write sets: kith keeps them, or they follow from the answers of the person. */
+/** Members of an entity or a change that no write sets: kith keeps them, or they follow from the answers of the person. */
 const unwritable = new Set([
   ...['id', 'record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at', 'as_of'],
-  ...['consents', ...summaryFlags, 'attribute_values'],
+  ...['consents', ...summaryFlags, 'attribute_values', 'deliverability'],
 ])
 
 /** The values that differ from those of another time: `settable` ones can be written, and `fixed` ones cannot. */

@@ -1,12 +1,21 @@
 import { type Attribute, type Change, type ConsentType, channels } from '@kith/client'
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { FieldValue } from '../entity/field-value.tsx'
 import { attributeField } from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
-import { type AnswerDifference, answersOf, type Difference, differencesOf, type LoggedAnswer } from './differences.ts'
+import {
+  type AnswerDifference,
+  addressesOf,
+  answersOf,
+  type Difference,
+  differencesOf,
+  type LoggedAddress,
+  type LoggedAnswer,
+} from './differences.ts'
 import styles from './history.module.css'
 import { messages } from './messages.ts'
 
@@ -42,10 +51,11 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
   const answers = answersOf(change)
+  const addresses = addressesOf(change)
   // The summaries of the answers follow from them, and repeat what the answers say.
   const summaries = new Set<string>(answers.map(({ channel }) => channels[channel].flag))
   const differences = differencesOf(change).filter(({ key }) => !summaries.has(key))
-  if (differences.length === 0 && answers.length === 0)
+  if (differences.length === 0 && answers.length === 0 && addresses.length === 0)
     // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
     return <p className={styles.muted}>{change.before === null ? texts.valuesErased : texts.noValues}</p>
   return (
@@ -71,6 +81,9 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
           consentTypes={consentTypes}
           isFirst={change.operation === 'create'}
         />
+      ))}
+      {addresses.map(address => (
+        <Address key={address.after.channel} {...address} />
       ))}
     </dl>
   )
@@ -98,6 +111,25 @@ function Step({ isFirst, isEmpty, before, children }: StepProps) {
       <span className="visually-hidden">{texts.to}: </span>
       <span>{children}</span>
     </>
+  )
+}
+
+/** Whether messages reach an address, before and after. */
+function Address({ before, after }: { before: LoggedAddress | undefined; after: LoggedAddress }) {
+  const texts = useMessages(suppressionMessages)
+  const { channels } = useMessages(entityMessages)
+  return (
+    <div className={styles.change}>
+      <dt>
+        {texts.deliverability} · {channels[after.channel]}
+      </dt>
+      <dd>
+        <Step isFirst={before === undefined} before={before && texts.states[before.state]} isEmpty={false}>
+          {texts.states[after.state]}
+        </Step>
+        {after.reason && <span className={styles.muted}> · {texts.reasons[after.reason]}</span>}
+      </dd>
+    </div>
   )
 }
 

@@ -25,11 +25,12 @@ type Draft = {
   source: string
   text: string
   reference: string
+  consentString: string
   at: string
 }
 
 /** The methods that somebody who records an answer by hand can vouch for. */
-const methods: Method[] = ['phone', 'paper', 'web_form', 'double_opt_in', 'other']
+const methods: Method[] = ['phone', 'paper', 'web_form', 'double_opt_in', 'gpc', 'other']
 const noText = 'none'
 /** The answer in the body of the write. */
 const place = '/consents/0'
@@ -44,6 +45,7 @@ const assignmentOf = (draft: Draft, { consent_type_id, channel }: Purpose): Cons
   method: draft.method,
   ...(draft.source.trim() && { source: draft.source }),
   ...(draft.reference.trim() && { reference: draft.reference }),
+  ...(draft.consentString.trim() && { consent_string: draft.consentString.trim() }),
   ...(draft.text !== noText && { text_version: Number(draft.text) }),
   ...(draft.at && { collected_at: momentOf(draft.at) ?? draft.at }),
 })
@@ -79,6 +81,7 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
     source: '',
     text: noText,
     reference: '',
+    consentString: '',
     at: '',
   })
   const [base, setBase] = useState(person)
@@ -179,6 +182,14 @@ function AnswerFields({ draft, onChange, purpose: { type, channel } }: AnswerFie
         name={`${place}/reference`}
         value={draft.reference}
         onChange={reference => set({ reference })}
+      />
+      <TextField
+        label={texts.consentString}
+        help={texts.consentStringHelp}
+        name={`${place}/consent_string`}
+        rows={3}
+        value={draft.consentString}
+        onChange={consentString => set({ consentString })}
       />
     </FieldGroup>
   )

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
@@ -72,6 +73,7 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
 /** The rules that allow or forbid it, in their order. */
 function Decision({ decision: { allowed, reasons }, purpose }: { decision: ContactDecision; purpose: Purpose }) {
   const texts = useMessages(consentMessages)
+  const suppressionTexts = useMessages(suppressionMessages)
   const formats = useFormats()
   const title = (allowed ? texts.allowed : texts.forbidden)[purpose.channel]
   return (
@@ -79,7 +81,7 @@ function Decision({ decision: { allowed, reasons }, purpose }: { decision: Conta
       <p>{texts.because}</p>
       <ol className={styles.reasons}>
         {reasons.map(reason => (
-          <li key={reason.rule}>{explain(reason, purpose, texts, formats.dateTime)}</li>
+          <li key={reason.rule}>{explain(reason, purpose, texts, formats.dateTime, suppressionTexts.reasons)}</li>
         ))}
       </ol>
     </Notice>
@@ -91,11 +93,16 @@ function explain(
   { channel }: Purpose,
   { reasons }: (typeof consentMessages)['en'],
   format: (at: string) => string,
+  events: (typeof suppressionMessages)['en']['reasons'],
 ): string {
   if (reason.rule === 'no_address') return reasons.no_address[channel]
   if (reason.rule === 'default') return reason.state ? reasons.allowedByDefault : reasons.forbiddenByDefault
   if (reason.rule === 'address_answer')
     return reasons.addressRefused[channel](reason.answered_at === null ? undefined : format(reason.answered_at))
+  if (reason.rule === 'suppressed') {
+    const { event, at, until, provider } = reason
+    return reasons.suppressed(events[event], format(at), until === null ? undefined : format(until), provider)
+  }
   if (reason.rule !== 'answer') return reasons[reason.rule]
   const when = format(reason.collected_at ?? reason.at)
   if (reason.pending) return reasons.pending(when)

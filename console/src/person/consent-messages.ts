@@ -7,6 +7,7 @@ export const consentMessages = defineMessages({
     notOffered: 'not on this channel',
     since: (time: string) => `since ${time}`,
     byDefault: { true: 'may be contacted by default', false: 'not contacted by default' },
+    addressRefused: 'refused for this address',
     show: 'Show the reason and the evidence',
     title: (purpose: string, channel: string) => `${purpose} · ${channel}`,
     allowed: { email: 'The person may be written to', sms: 'The person may be sent text messages' },
@@ -23,7 +24,8 @@ export const consentMessages = defineMessages({
         sms: (when: string | undefined) =>
           `Somebody refused for this phone number${when === undefined ? '' : `, on ${when}`}. It may be another person with the same number.`,
       },
-      suppressed: 'Messages to this address are suppressed: they bounced, or somebody complained.',
+      suppressed: (reason: string, since: string, until: string | undefined, provider: string | null) =>
+        `Messages to this address are suppressed since ${since}: ${reason}${provider === null ? '' : `, reported by ${provider}`}. ${until === undefined ? 'Somebody has to lift it.' : `It ends on ${until}.`}`,
       archived: 'The purpose is archived.',
       mandatory: 'The purpose needs no answer.',
       granted: (time: string) => `The person granted it, ${time}.`,
@@ -46,6 +48,7 @@ export const consentMessages = defineMessages({
     userAgent: 'Browser',
     reference: 'Reference',
     consentString: 'Consent string',
+    consentStringHelp: 'TCF or GPP, as it was sent. At most 8 KiB.',
     textVersion: 'Text',
     textOf: (version: number) => `Version ${version}`,
     hideText: 'Hide the text',
@@ -76,6 +79,7 @@ export const consentMessages = defineMessages({
     notOffered: 'nicht auf diesem Kanal',
     since: (time: string) => `seit ${time}`,
     byDefault: { true: 'ohne Antwort erlaubt', false: 'ohne Antwort nicht erlaubt' },
+    addressRefused: 'für diese Adresse abgelehnt',
     show: 'Grund und Nachweis zeigen',
     title: (purpose: string, channel: string) => `${purpose} · ${channel}`,
     allowed: { email: 'Der Person darf geschrieben werden', sms: 'Die Person darf SMS erhalten' },
@@ -92,8 +96,8 @@ export const consentMessages = defineMessages({
         sms: (when: string | undefined) =>
           `Für diese Telefonnummer wurde${when === undefined ? '' : ` am ${when}`} abgelehnt, vielleicht von einer anderen Person mit derselben Nummer.`,
       },
-      suppressed:
-        'Der Versand an diese Adresse ist gesperrt: Nachrichten kamen zurück, oder jemand hat sich beschwert.',
+      suppressed: (reason: string, since: string, until: string | undefined, provider: string | null) =>
+        `Der Versand an diese Adresse ist seit ${since} gesperrt: ${reason}${provider === null ? '' : `, gemeldet von ${provider}`}. ${until === undefined ? 'Jemand muss die Sperre aufheben.' : `Die Sperre endet am ${until}.`}`,
       archived: 'Der Zweck ist archiviert.',
       mandatory: 'Der Zweck braucht keine Antwort.',
       granted: (time: string) => `Die Person hat zugestimmt, ${time}.`,
@@ -116,6 +120,7 @@ export const consentMessages = defineMessages({
     userAgent: 'Browser',
     reference: 'Referenz',
     consentString: 'Consent-String',
+    consentStringHelp: 'TCF oder GPP, wie gesendet. Höchstens 8 KiB.',
     textVersion: 'Text',
     textOf: (version: number) => `Fassung ${version}`,
     hideText: 'Text verbergen',
@@ -148,6 +153,7 @@ export const consentMessages = defineMessages({
     notOffered: 'non su questo canale',
     since: (time: string) => `dal ${time}`,
     byDefault: { true: 'permesso senza risposta', false: 'non permesso senza risposta' },
+    addressRefused: 'rifiutato per questo indirizzo',
     show: 'Mostra il motivo e la prova',
     title: (purpose: string, channel: string) => `${purpose} · ${channel}`,
     allowed: { email: 'Si può scrivere alla persona', sms: 'Si possono mandare SMS alla persona' },
@@ -164,7 +170,8 @@ export const consentMessages = defineMessages({
         sms: (when: string | undefined) =>
           `Per questo numero di telefono il consenso è stato rifiutato${when === undefined ? '' : ` il ${when}`}, forse da un'altra persona con lo stesso numero.`,
       },
-      suppressed: 'L’invio a questo indirizzo è sospeso: i messaggi sono tornati indietro, o qualcuno ha reclamato.',
+      suppressed: (reason: string, since: string, until: string | undefined, provider: string | null) =>
+        `L’invio a questo indirizzo è sospeso dal ${since}: ${reason}${provider === null ? '' : `, segnalato da ${provider}`}. ${until === undefined ? 'Qualcuno deve togliere la sospensione.' : `Finisce il ${until}.`}`,
       archived: 'La finalità è archiviata.',
       mandatory: 'Per la finalità non serve risposta.',
       granted: (time: string) => `La persona ha acconsentito, ${time}.`,
@@ -187,6 +194,7 @@ export const consentMessages = defineMessages({
     userAgent: 'Browser',
     reference: 'Riferimento',
     consentString: 'Stringa di consenso',
+    consentStringHelp: 'TCF o GPP, così come è stata inviata. Al massimo 8 KiB.',
     textVersion: 'Testo',
     textOf: (version: number) => `Versione ${version}`,
     hideText: 'Nascondi il testo',

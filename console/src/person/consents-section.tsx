@@ -1,6 +1,9 @@
 import { channelNames, channels, type EffectiveConsent, type Person } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
 import { Fragment, useState } from 'react'
+import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { Badge, Section } from '../ui/page.tsx'
@@ -23,6 +26,7 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   const entityTexts = useMessages(entityMessages)
   const { consent_types: types } = useDefinitions().definitions
   const [open, setOpen] = useState<Purpose>()
+  const refusals = useAddressRefusals(person, at)
   const ids = [...new Set(person.consents.map(({ consent_type_id }) => consent_type_id))]
   return (
     <Section title={texts.consents}>
@@ -51,6 +55,7 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
                     <Cell
                       consent={person.consents.find(one => one.consent_type_id === id && one.channel === channel)}
                       name={name}
+                      isAddressRefused={refusals.has(`${id} ${channel}`)}
                       onOpen={() =>
                         setOpen({ consent_type_id: id, channel, name, type: types.find(type => type.id === id) })
                       }
@@ -69,6 +74,18 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   )
 }
 
+/** The purposes and channels for which somebody with the address of the person refused. Those of the past are not known. */
+function useAddressRefusals({ id, version }: Person, at: string | undefined): ReadonlySet<string> {
+  const mayRead = useScope('consents:read')
+  const { data } = useQuery({
+    queryKey: ['consents', 'in-force', id, version],
+    queryFn: ({ signal }) => client.consents.list({ id }, { signal }),
+    enabled: mayRead && at === undefined,
+  })
+  const refused = data?.items.filter(({ address_refused }) => address_refused) ?? []
+  return new Set(refused.map(({ consent_type_id, channel }) => `${consent_type_id} ${channel}`))
+}
+
 const kinds = {
   granted: 'positive',
   refused: 'negative',
@@ -85,9 +102,9 @@ export function stateOf({ state, source, pending }: EffectiveConsent): keyof typ
   return state ? 'granted' : 'refused'
 }
 
-type CellProps = { consent: EffectiveConsent | undefined; name: string; onOpen: () => void }
+type CellProps = { consent: EffectiveConsent | undefined; name: string; isAddressRefused: boolean; onOpen: () => void }
 
-function Cell({ consent, name, onOpen }: CellProps) {
+function Cell({ consent, name, isAddressRefused, onOpen }: CellProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
   const formats = useFormats()
@@ -106,6 +123,7 @@ function Cell({ consent, name, onOpen }: CellProps) {
           {method && ` · ${entityTexts.methods[method]}`}
         </span>
       )}
+      {isAddressRefused && <Badge kind="negative">{texts.addressRefused}</Badge>}
       {state === 'none' && <span className={styles.small}>{texts.byDefault[consent.state ? 'true' : 'false']}</span>}
       <span className="visually-hidden">. {texts.show}</span>
     </button>

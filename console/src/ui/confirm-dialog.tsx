@@ -11,6 +11,8 @@ type ConfirmDialogProps = {
   /** The text of the button that does it. */
   action: string
   write: Write
+  /** Whether something is to be confirmed first. */
+  isDisabled?: boolean
   onClose(): void
   /** What the action means. */
   children: ReactNode
@@ -21,6 +23,7 @@ export function ConfirmDialog({
   title,
   action,
   write: { mutate, isPending, error },
+  isDisabled = false,
   onClose,
   children,
 }: ConfirmDialogProps) {
@@ -33,7 +36,7 @@ export function ConfirmDialog({
         <Button onPress={onClose} autoFocus>
           {texts.cancel}
         </Button>
-        <Button look="danger" isPending={isPending} onPress={() => mutate()}>
+        <Button look="danger" isPending={isPending} isDisabled={isDisabled} onPress={() => mutate()}>
           {action}
         </Button>
       </Actions>

@@ -1,0 +1,47 @@
+import type { Channel, Suppression } from '@kith/client'
+import { useState } from 'react'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Checkbox } from '../ui/field.tsx'
+import { suppressionsKey } from './queries.ts'
+import { suppressionMessages } from './suppression-messages.ts'
+
+/** A suppressed address whose suppression is to be lifted. */
+export type LiftedAddress = { channel: Channel; address: string; reason: Suppression['reason'] }
+
+type LiftDialogProps = { lifted: LiftedAddress; onLifted?: () => void; onClose: () => void }
+
+/** Asks before the suppression of an address is lifted, and says what that does. Of a complaint, it asks again. */
+export function LiftDialog({ lifted: { channel, address, reason }, onLifted, onClose }: LiftDialogProps) {
+  const texts = useMessages(suppressionMessages)
+  const [isSure, setSure] = useState(false)
+  const lift = useWrite(() => client.deliverability.lift(channel, address), {
+    refresh: [suppressionsKey, ['consents']],
+    onSuccess: () => {
+      onLifted?.()
+      onClose()
+    },
+  })
+  const isComplaint = reason === 'complaint'
+  return (
+    <ConfirmDialog
+      title={texts.liftTitle(address)}
+      action={texts.liftAction}
+      write={lift}
+      isDisabled={isComplaint && !isSure}
+      onClose={onClose}
+    >
+      <p>{texts.liftAdvice}</p>
+      {isComplaint && (
+        <>
+          <p>{texts.complaintAdvice}</p>
+          <Checkbox isSelected={isSure} onChange={setSure}>
+            {texts.complaintSure}
+          </Checkbox>
+        </>
+      )}
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,32 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { client } from '../app/client.ts'
+import type { DeliverabilitySearch } from './search.ts'
+
+/** All queries of suppressed addresses, for a write that changes what they show. */
+export const suppressionsKey = ['suppressions']
+
+/** The suppressed addresses, the latest first. */
+export const suppressionsQuery = ({ text = '', reason, channel }: DeliverabilitySearch) =>
+  infiniteQueryOptions({
+    queryKey: [...suppressionsKey, 'list', text, reason, channel],
+    queryFn: ({ pageParam, signal }) => {
+      const search = text.trim()
+      const asked = { ...(search && { search }), ...(reason && { reason }), ...(channel && { channel }) }
+      return client.deliverability.suppressed({ ...asked, ...(pageParam && { cursor: pageParam }), signal })
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+  })
+
+/** What holds for the addresses of a person, as that version of the person has them. */
+export const personAddressesQuery = (id: string, version: number) =>
+  queryOptions({
+    queryKey: [...suppressionsKey, 'person', id, version],
+    queryFn: async ({ signal }) => (await client.deliverability.of({ id }, { signal })).items,
+  })
+
+export const sourcesQuery = queryOptions({
+  queryKey: ['deliverability', 'sources'],
+  queryFn: async ({ signal }) => (await client.deliverability.sources({ signal })).items,
+})

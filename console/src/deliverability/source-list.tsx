@@ -1,0 +1,92 @@
+import type { DeliverabilitySource } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { client } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
+import { Button } from '../ui/button.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { CopyField } from '../ui/copy-field.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { EmptyState, Facts, Loading, Section } from '../ui/page.tsx'
+import styles from './deliverability.module.css'
+import { messages } from './messages.ts'
+import { sourcesQuery } from './queries.ts'
+import { SourceForm } from './source-form.tsx'
+
+/** The mail providers that tell of addresses: when they last did, and the address that each sends its events to. */
+export function SourceList() {
+  const texts = useMessages(messages)
+  const mayWrite = useScope('webhooks:write')
+  const [isAdding, setAdding] = useState(false)
+  const [removed, setRemoved] = useState<DeliverabilitySource>()
+  const sources = useQuery({ ...sourcesQuery, refetchInterval: 10_000 })
+  const addButton = mayWrite && (
+    <Button look="primary" onPress={() => setAdding(true)}>
+      {texts.addSource}
+    </Button>
+  )
+  return (
+    <Section title={texts.sources} actions={addButton}>
+      <p>{texts.sourcesAdvice}</p>
+      {sources.isPending && <Loading />}
+      {sources.error && <Problem error={sources.error} onRetry={() => sources.refetch()} />}
+      {sources.data?.length === 0 && <EmptyState title={texts.noSources}>{texts.noSourcesAdvice}</EmptyState>}
+      {sources.data && sources.data.length > 0 && (
+        <ul className={styles.sources} aria-label={texts.sources}>
+          {sources.data.map(source => (
+            <Source key={source.key} source={source} onRemove={mayWrite ? () => setRemoved(source) : undefined} />
+          ))}
+        </ul>
+      )}
+      {isAdding && <SourceForm onClose={() => setAdding(false)} />}
+      {removed && <RemoveSource source={removed} onClose={() => setRemoved(undefined)} />}
+    </Section>
+  )
+}
+
+type SourceProps = { source: DeliverabilitySource; onRemove: (() => void) | undefined }
+
+function Source({ source: { key, provider, path, ...source }, onRemove }: SourceProps) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  return (
+    <li className={styles.source}>
+      <div className={styles.sourceHead}>
+        <h3>
+          {key} · {texts.providers[provider]}
+        </h3>
+        {onRemove && (
+          <Button look="danger" aria-label={`${texts.removeSource}: ${key}`} onPress={onRemove}>
+            {texts.removeSource}
+          </Button>
+        )}
+      </div>
+      <Facts
+        facts={[
+          [texts.lastEvent, source.last_event_at ? formats.exactTime(source.last_event_at) : texts.never],
+          [texts.ignoredEvents, formats.number(source.ignored_events)],
+          ...(provider === 'ses'
+            ? [[texts.confirmed, source.confirmed_at ? formats.exactTime(source.confirmed_at) : texts.notYet] as const]
+            : []),
+        ]}
+      />
+      <CopyField label={texts.pasteAddress} text={location.origin + path} />
+      <p className={styles.muted}>{texts.where[provider]}</p>
+    </li>
+  )
+}
+
+function RemoveSource({ source, onClose }: { source: DeliverabilitySource; onClose: () => void }) {
+  const texts = useMessages(messages)
+  const remove = useWrite(() => client.deliverability.removeSource(source.key), {
+    refresh: [sourcesQuery.queryKey],
+    onSuccess: onClose,
+  })
+  return (
+    <ConfirmDialog title={texts.removeTitle(source.key)} action={texts.removeAction} write={remove} onClose={onClose}>
+      <p>{texts.removeAdvice(texts.providers[source.provider])}</p>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,82 @@
+import type { AddressDeliverability, Person } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { LiftDialog } from '../deliverability/lift-dialog.tsx'
+import { personAddressesQuery } from '../deliverability/queries.ts'
+import { suppressionMessages } from '../deliverability/suppression-messages.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { Button } from '../ui/button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Badge, Facts, Loading, Section } from '../ui/page.tsx'
+import styles from './person.module.css'
+
+type DeliverabilitySectionProps = { person: Person; onRefresh: () => void }
+
+/** Whether messages reach the addresses of a person, beside what the person answered. */
+export function DeliverabilitySection({ person, onRefresh }: DeliverabilitySectionProps) {
+  const texts = useMessages(suppressionMessages)
+  const addresses = useQuery(personAddressesQuery(person.id, person.version))
+  return (
+    <Section title={texts.deliverability}>
+      {addresses.isPending && <Loading />}
+      {addresses.error && <Problem error={addresses.error} onRetry={() => addresses.refetch()} />}
+      {addresses.data?.length === 0 && <p className={styles.muted}>{texts.noAddress}</p>}
+      {addresses.data?.map(address => (
+        <Address key={address.channel} address={address} onRefresh={onRefresh} />
+      ))}
+    </Section>
+  )
+}
+
+function Address({ address, onRefresh }: { address: AddressDeliverability; onRefresh: () => void }) {
+  const texts = useMessages(suppressionMessages)
+  const { channels } = useMessages(entityMessages)
+  const formats = useFormats()
+  const mayLift = useScope('people:write')
+  const [isLifting, setLifting] = useState(false)
+  const { channel, state, suppression, last_delivered_at, last_bounced_at, lifted_at } = address
+  const given = (name: string, value: ReactNode): [string, ReactNode][] => (value ? [[name, value]] : [])
+  const time = (at: string | null) => at && formats.exactTime(at)
+  return (
+    <div className={styles.answer}>
+      <div className={styles.answerHead}>
+        <strong className={styles.address}>
+          {channels[channel]}: {address.address}
+        </strong>
+        <Badge kind={state === 'suppressed' ? 'negative' : 'positive'}>{texts.states[state]}</Badge>
+      </div>
+      <Facts
+        facts={[
+          ...(suppression
+            ? [
+                ...given(texts.reason, texts.reasons[suppression.reason]),
+                ...given(texts.since, time(suppression.from)),
+                ...given(texts.until, time(suppression.until) ?? texts.untilLifted),
+                ...given(texts.provider, suppression.provider),
+                ...given(texts.reference, suppression.reference),
+              ]
+            : []),
+          ...given(texts.lastDelivered, time(last_delivered_at)),
+          ...given(texts.lastBounced, time(last_bounced_at)),
+          ...given(texts.liftedAt, time(lifted_at)),
+        ]}
+      />
+      {suppression && mayLift && (
+        <div>
+          <Button aria-label={`${texts.lift}: ${address.address}`} onPress={() => setLifting(true)}>
+            {texts.lift}
+          </Button>
+        </div>
+      )}
+      {suppression && isLifting && (
+        <LiftDialog
+          lifted={{ channel, address: address.address, reason: suppression.reason }}
+          onLifted={onRefresh}
+          onClose={() => setLifting(false)}
+        />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,26 @@
+import { useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { Button } from './button.tsx'
+import styles from './field.module.css'
+import { TextField } from './field.tsx'
+import { messages } from './messages.ts'
+
+/** A text to copy. Where the browser allows no page to copy, the person selects it. */
+export function CopyField({ label, text }: { label: string; text: string }) {
+  const texts = useMessages(messages)
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await navigator.clipboard.writeText(text)
+    setCopied(true)
+  }
+  return (
+    <div className={styles.copyField}>
+      <TextField label={label} value={text} isReadOnly />
+      {'clipboard' in navigator && (
+        <Button onPress={copy} aria-label={`${isCopied ? texts.copied : texts.copy}: ${label}`}>
+          {isCopied ? texts.copied : texts.copy}
+        </Button>
+      )}
+    </div>
+  )
+}
