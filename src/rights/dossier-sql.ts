@@ -58,13 +58,18 @@ export const readTextsSql = statement(
    order by t.consent_type_id, t.version limit $5`,
 )
 
-/** $2: person. What is known of the addresses that the person has. */
+/** $2: person. What is known of the addresses that the person has, also by merges. */
 export const readAddressesSql = statement(
   'read_dossier_addresses',
   `select d.channel, d.address, d.reason, d.suppressed_from, nullif(d.suppressed_until, 'infinity') as suppressed_until, d.events
-   from entities e cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
+   from (
+     select e.email_key, e.mobile_key from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = $2
+     union
+     select m.email_key, m.mobile_key from merges m
+     where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null
+   ) e cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
      join deliverability d on d.organization_id = $1 and d.channel = a.channel and d.address = a.address
-   where e.organization_id = $1 and e.stack_id = 0 and e.id = $2 order by d.channel`,
+   order by d.channel, d.address`,
 )
 
 /** Whether no earlier link leads to the same entity: each linked record is shown once. */
