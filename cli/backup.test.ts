@@ -41,12 +41,22 @@ async function expectConsistent(restored: string, origin: string, organizationId
   return stored.head
 }
 
+/** Lets the addresses of a person and of an erased one bounce. */
+async function suppress({ send, client }: Pick<Organization, 'send' | 'client'>) {
+  for (const name of ['bounced', 'erased']) {
+    await client.people.create({ external_id: name, email: `${name}@example.com` })
+    await client.deliverability.record([{ channel: 'email', external_id: name, type: 'hard_bounce' }])
+  }
+  expect((await send('POST', '/v1/people/erased/erase', { reason: 'Request of the person' })).status).toBe(200)
+}
+
 describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, () => {
   it('restores every row and sequence into an empty database, which then accepts reads and writes', async () => {
     const url = await newDatabase()
     const service = await serveOn(url)
     const organization = await service.organization()
     await seed(organization)
+    await suppress(organization)
     // A table that a later version may add, with types and columns that COPY handles specially.
     const later = `create table "a ""later"" table" (id integer generated always as identity, "select" bytea, ratio float8,
       twice float8 generated always as (ratio * 2) stored, at timestamptz, body jsonb)`
@@ -81,6 +91,12 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const exportOf = async (from: Send) => (await from('GET', '/v1/people/export')).body.data
     expect(await exportOf(send)).toEqual(await exportOf(organization.send))
     await writePerson(send, 'seed', 3)
+    const suppressed = async (name: string, from = send) =>
+      (await from('GET', `/v1/people/${name}/deliverability`)).body.data.items
+    expect(await suppressed('bounced')).toEqual(await suppressed('bounced', organization.send))
+    const returning = { external_id: 'returning', email: 'erased@example.com' }
+    await send('POST', '/v1/people', returning, { Prefer: 'erased=recreate' })
+    expect(await suppressed('returning')).toMatchObject([{ address: 'erased@example.com', state: 'suppressed' }])
     expect((await second.sql('select max(id)::integer as id from organizations'))[0]).toEqual({ id: organization.id })
     expect((await second.organization('next_one')).id).toBe(organization.id + 1)
   })

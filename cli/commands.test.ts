@@ -210,14 +210,20 @@ const commands: Row[] = [
     result: { received: 1, failed: 0 },
   },
   {
-    args: ['deliverability', 'record'],
+    args: ['deliverability', 'import'],
     wrongArgs: [],
     correctArgs: async () => {
-      const event = { channel: 'email', address: 'bounced@example.com', type: 'hard_bounce' }
+      const event = { channel: 'email', address: 'bounced@example.com', type: 'hard_bounce', at: new Date() }
       await writeFile(join(folder, 'events.ndjson'), `${JSON.stringify(event)}\n`)
       return ['events.ndjson']
     },
     result: { stored: 1 },
+  },
+  {
+    args: ['deliverability', 'export'],
+    wrongArgs: ['x'],
+    correctArgs: () => ['--output', 'deliverability.ndjson'],
+    result: { count: 1, file: 'deliverability.ndjson' },
   },
   {
     args: ['deliverability', 'list'],

@@ -1,22 +1,23 @@
 import type { Command } from 'commander'
-import type { DeliveryEvent } from '../client/index.ts'
-import { newCommand, newPlainCommand, printResult, UsageError, wholeNumber } from './command.ts'
+import { newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { readInput } from './files.ts'
+import { exportEventsCommand } from './deliverability/export.ts'
+import { importEventsCommand } from './deliverability/import.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { formatCount } from './progress.ts'
 
 export function deliverabilityCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Lists the suppressed addresses of an organization, lifts suppressions, and records events of addresses.'
+    'Lists the suppressed addresses of an organization, lifts suppressions, and imports and exports the events of addresses.'
   return newPlainCommand('deliverability', description, [
     'deliverability list --reason complaint',
     'deliverability lift email ada@example.com',
-    'deliverability record events.ndjson',
+    'deliverability import suppressed.csv',
+    'deliverability export --output deliverability.ndjson',
   ])
     .addCommand(listCommand(environment))
     .addCommand(liftCommand(environment))
-    .addCommand(recordCommand(environment))
+    .addCommand(importEventsCommand(environment))
+    .addCommand(exportEventsCommand(environment))
 }
 
 const columns = ['channel', 'address', 'reason', 'from', 'until', 'provider']
@@ -62,41 +63,4 @@ function liftCommand(environment: NodeJS.ProcessEnv): Command {
     await client.deliverability.lift(channel, address)
     printResult(options, { value: { channel, address }, lines: [`The address ${address} is no longer suppressed.`] })
   })
-}
-
-const eventsPerRequest = 1_000
-
-function recordCommand(environment: NodeJS.ProcessEnv): Command {
-  type Options = ConnectionOptions & { json?: boolean }
-  const description =
-    'Records events from a file of JSON lines, each with channel, address or external_id, type, and best at. Also of addresses that no person has, such as ' +
-    'the suppression list of another tool.'
-  const command = newCommand('record', description, ['deliverability record events.ndjson']).argument(
-    '<file>',
-    'The file, or - for standard input.',
-  )
-  return addConnectionOptions(command).action(async (file: string, options: Options) => {
-    const { client } = await connect(environment, options, { scope: 'people:write' })
-    const events = (await readInput(environment, file))
-      .toString()
-      .split('\n')
-      .flatMap((line, index) => (line.trim() === '' ? [] : [parse(line, index + 1)]))
-    const counts: Record<string, number> = {}
-    for (let first = 0; first < events.length; first += eventsPerRequest) {
-      const { items } = await client.deliverability.record(events.slice(first, first + eventsPerRequest))
-      for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1
-    }
-    const lines = Object.entries(counts).map(
-      ([status, count]) => `${formatCount(count)} ${status.replaceAll('_', ' ')}`,
-    )
-    printResult(options, { value: counts, lines })
-  })
-}
-
-function parse(line: string, number: number): DeliveryEvent {
-  try {
-    return JSON.parse(line) as DeliveryEvent
-  } catch {
-    throw new UsageError(`Line ${number} is not JSON.`)
-  }
 }

@@ -48,6 +48,13 @@ const history = () =>
     [organization.id],
   )
 
+/** What suppresses an address, such as `ada@example.com hard_bounce 2024-05-02T12:00:00.000Z klaviyo`. */
+async function suppressions() {
+  // The tests have times of years ago.
+  const events = await organization.client.deliverability.events()
+  return events.items.map(({ address, type, at, provider }) => [address, type, at, provider].join(' ')).sort()
+}
+
 const surveys = () =>
   organization.client.schema.consentTypes.create({ key: 'surveys', channels: [{ channel: 'email' }] })
 
@@ -126,18 +133,60 @@ describe('kith import of an export of Klaviyo', () => {
 
   it('grants nothing to a suppressed profile, and refuses for one that unsubscribed or complained', async () => {
     const reasons = ['', 'HARD_BOUNCE', 'USER_SUPPRESSED', 'something new', 'UNSUBSCRIBED', '["SPAM_COMPLAINT"]']
-    const rows = reasons.map((reason, index) => klaviyo({ 'Klaviyo ID': `K${index}`, 'Email Suppressions': reason }))
+    const rows = reasons.map((reason, index) =>
+      klaviyo({ 'Klaviyo ID': `K${index}`, Email: `K${index}@example.com`, 'Email Suppressions': reason }),
+    )
     const undated = await importFile('k.csv', csv(rows), '--profile', 'klaviyo')
     expect(undated).toMatchObject({ code: 1, counts: { received: 0 } })
-    expect(undated.stderr).toContain('no time of the refusals in Email Suppressions')
+    expect(undated.stderr).toContain('no time of the refusals and bounces in Email Suppressions')
     const exported = ['--exported-at', '2024-06-01T00:00:00Z']
     expect((await importFile('k.csv', csv(rows), '--profile', 'klaviyo', ...exported)).counts.created).toBe(6)
     const answers = await Promise.all(rows.map((_, index) => answersOf(`klaviyo-K${index}`)))
     const refused = ['1 email false 2024-06-01T00:00:00.000Z import']
     expect(answers).toEqual([['1 email true 2024-01-31T09:00:00.000Z import'], [], [], [], refused, refused])
-    expect((await history()).at(-1)!.evidence.source).toBe(
-      'Klaviyo export; Email Suppressions: SPAM_COMPLAINT; time of the export',
+    const sources = (await history()).map(({ evidence }) => evidence.source)
+    expect(sources).toContain('Klaviyo export; Email Suppressions: SPAM_COMPLAINT; time of the export')
+  })
+
+  it('records bounces and complaints of the addresses, and the same file twice changes nothing', async () => {
+    const reasons = [
+      'HARD_BOUNCE',
+      '["SPAM_COMPLAINT", "HARD_BOUNCE"]',
+      'INVALID_EMAIL',
+      'USER_SUPPRESSED',
+      'UNSUBSCRIBE',
+      '',
+    ]
+    const rows = reasons.map((reason, index) =>
+      klaviyo({ 'Klaviyo ID': `K${index}`, Email: `K${index}@example.com`, 'Email Suppressions': reason }),
     )
+    const args = ['--profile', 'klaviyo', '--exported-at', '2024-06-01T00:00:00Z']
+    const dry = await importFile('k.csv', csv(rows), ...args, '--dry-run')
+    expect(dry.counts.answers.events).toEqual([
+      { channel: 'email', type: 'complaint', lines: 1 },
+      { channel: 'email', type: 'hard_bounce', lines: 3 },
+    ])
+    expect(await suppressions()).toEqual([])
+    const { counts } = await importFile('k.csv', csv(rows), ...args)
+    expect(counts).toMatchObject({ created: 6, failed: 0, answers: dry.counts.answers })
+    const of = (name: string, type: string) => `${name}@example.com ${type} 2024-06-01T00:00:00.000Z klaviyo`
+    const expected = [of('k0', 'hard_bounce'), of('k1', 'complaint'), of('k1', 'hard_bounce'), of('k2', 'hard_bounce')]
+    expect(await suppressions()).toEqual(expected)
+    expect(await answersOf('klaviyo-K1')).toEqual(['1 email false 2024-06-01T00:00:00.000Z import'])
+    const [head, answers] = [await organization.head(), await history()]
+    const again = await importFile('k.csv', csv(rows.toReversed()), ...args)
+    expect(again.counts).toMatchObject({ created: 0, unchanged: 6 })
+    expect([await organization.head(), await history(), await suppressions()]).toEqual([head, answers, expected])
+  })
+
+  it('records nothing of the address of a refused line, until it is imported', async () => {
+    const row = klaviyo({ 'Phone Number': 'none', 'Email Suppressions': 'HARD_BOUNCE' })
+    const args = ['--profile', 'klaviyo', '--exported-at', '2024-06-01T00:00:00Z']
+    expect((await importFile('k.csv', csv([row]), ...args)).counts).toMatchObject({ failed: 1 })
+    expect(await suppressions()).toEqual([])
+    const corrected = (await refusedRows('k.csv')).replace(',none,', ',,')
+    expect((await importFile('corrected.csv', corrected, ...args)).counts).toMatchObject({ created: 1 })
+    expect(await suppressions()).toHaveLength(1)
   })
 
   it.each([
@@ -421,6 +470,22 @@ describe('kith import of the exports of Mailchimp', () => {
     expect(await answersOf('mailchimp-E1')).toEqual(['1 email false 2024-05-01T12:00:00.000Z import'])
   })
 
+  it('records a hard bounce of each cleaned contact at its time, in any order of the files', async () => {
+    const bounced = {
+      ...{ 'Email Address': 'bo@example.com', EUID: 'E2', CLEAN_TIME: '2024-05-02 12:00:00' },
+      ...{ CLEAN_CAMPAIGN_TITLE: 'Spring', CLEAN_CAMPAIGN_ID: 'c1' },
+    }
+    const files: [string, Row[]][] = [
+      ['subscribed.csv', [mailchimp(), mailchimp({ ...bounced, CLEAN_TIME: '' })]],
+      ['cleaned.csv', [mailchimp(bounced)]],
+    ]
+    for (const ordered of [files, files.toReversed()]) {
+      await organization.renew()
+      for (const [name, rows] of ordered) expect((await run(name, rows)).code).toBe(0)
+      expect(await suppressions()).toEqual(['bo@example.com hard_bounce 2024-05-02T12:00:00.000Z mailchimp'])
+    }
+  })
+
   it('refuses a file without a status, and takes it from the option', async () => {
     const unknown = await run('export.csv', [unsubscribed()])
     expect(unknown.code).toBe(2)
@@ -482,6 +547,24 @@ describe('kith import of an export of HubSpot', () => {
       ...[[], all, [all[1]], ['1 email true undated double_opt_in']],
       ...[all, ['1 email true undated double_opt_in', all[1]], [], []],
     ])
+  })
+
+  it('records a hard bounce at the time of the export, once for several columns', async () => {
+    const header = [
+      'Record ID',
+      'Email',
+      'Email hard bounce reason',
+      'Email hard bounce reason',
+      'Invalid email address',
+    ]
+    const rows = [
+      ['0', 'mail@example.com', 'Unknown user', 'UNKNOWN_USER', 'true'],
+      ['1', 'good@example.com', '', '', 'false'],
+      ['2', 'odd@example.com', '', '', 'vielleicht'],
+    ]
+    const { counts } = await importFile('h.csv', stringify([header, ...rows]), '--profile', 'hubspot', ...exportedAt)
+    expect(counts.answers.events).toEqual([{ channel: 'email', type: 'hard_bounce', lines: 1 }])
+    expect(await suppressions()).toEqual(['mail@example.com hard_bounce 2024-06-01T00:00:00.000Z hubspot'])
   })
 
   it('refuses by any of several columns with one name, and grants nothing by a word that it does not know', async () => {

@@ -1,47 +1,38 @@
 import { randomUUID } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
-import { type ColumnOptions, columnsOf } from '../transfer/columns.ts'
-import { type CsvHead, type CsvSettings, csvItems, type FileColumns, settingsOf, textOf } from '../transfer/csv.ts'
-import { type Format, formatOfName } from '../transfer/file.ts'
-import { doneBytesOf, type ImportState, importAll, startState } from '../transfer/import.ts'
+import { type ColumnOptions, columnsOf, targetsOf } from '../transfer/columns.ts'
+import { type CsvHead, type CsvSettings, csvItems, type FileColumns } from '../transfer/csv.ts'
+import { eventsOf, inRequests } from '../transfer/delivery-events.ts'
+import type { Format } from '../transfer/file.ts'
 import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
-import { refusedOf } from '../transfer/refused.ts'
-import { Retries } from '../transfer/retry.ts'
 import { EarlierLines, SharedAddresses } from '../transfer/shared-addresses.ts'
-import { newCommand, parsePair, printResult, UsageError, wholeNumber } from './command.ts'
+import { newCommand, printResult, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
 import { AnswerCounts } from './import/answer-counts.ts'
+import {
+  addCellOptions,
+  addFileOptions,
+  type CellCommandOptions,
+  checkFileOptions,
+  type FileCommandOptions,
+  readSettings,
+} from './import/file-options.ts'
 import { formatOf, type Input, openInput } from './import/input.ts'
 import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.ts'
 import { addProfileOptions, type ProfileCommandOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
-import { loadTimeZone } from './import/time-zone.ts'
-import { formatCount, formatDuration, startProgress } from './progress.ts'
-import { handleInterrupt } from './signal-handling.ts'
+import { closingHints, formatLines, headerOf, type Outcome, refusedHints, sendFile } from './import/send-file.ts'
+import { formatCount, formatDuration } from './progress.ts'
 
 type ImportOptions = ConnectionOptions &
-  ProfileCommandOptions & {
-    format?: Format
-    map: Map<string, string>
-    ignore: string[]
+  ProfileCommandOptions &
+  FileCommandOptions &
+  CellCommandOptions & {
     attributes?: 'rest'
-    listSeparator: string
-    dateOrder?: 'dmy' | 'mdy'
-    offset?: string
-    timeZone?: string
-    empty: 'absent' | 'null'
-    delimiter?: string
-    decimal: '.' | ','
-    trueWords: string[]
-    falseWords: string[]
-    nullWords: string[]
-    prefix: Map<string, string>
-    set: Map<string, string>
-    encoding?: string
     createOnly?: true
     maxRefused?: number
     consents?: 'now'
@@ -50,10 +41,6 @@ type ImportOptions = ConnectionOptions &
     sharedAddresses?: true
     strictReferences?: true
     dryRun?: true
-    skipLines: number
-    refused?: string
-    quiet?: true
-    json?: true
   }
 
 export function importCommand(environment: NodeJS.ProcessEnv): Command {
@@ -71,14 +58,11 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
   )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
     .argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
-  return addConnectionOptions(addProfileOptions(withCsvOptions(command)))
+  return addConnectionOptions(addProfileOptions(addCellOptions(addFileOptions(command))))
     .addOption(
-      new Option('--format <format>', 'The format. Default: as the file name says.').choices(['ndjson', 'csv']),
-    )
-    .option(
-      '--encoding <name>',
-      'The encoding of a file without a byte order mark. Default: UTF-8; of CSV also UTF-16 and windows-1252, as its bytes say.',
-      parseEncoding,
+      new Option('--attributes <which>', 'CSV: Import all other columns as attribute values, as texts.').choices([
+        'rest',
+      ]),
     )
     .option(
       '--match <keys>',
@@ -112,94 +96,19 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .option(
-      '--skip-lines <count>',
-      'Continue after this line of the file. It skips nothing of a file of refused lines.',
-      wholeNumber(),
-      0,
-    )
-    .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
-    .option('--quiet', 'Show no progress.')
     .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))
-}
-
-function withCsvOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--map <column=field>', 'CSV: Map this column to a field (repeatable).')
-        .argParser(parsePair)
-        .default(new Map(), 'none'),
-    )
-    .addOption(
-      new Option('--ignore <column>', 'CSV: Ignore this column (repeatable).')
-        .argParser((name, all: string[]) => [...all, name])
-        .default([], 'none'),
-    )
-    .addOption(
-      new Option('--prefix <column=text>', 'CSV: Put this text before each value of this column (repeatable).')
-        .argParser(parseValue)
-        .default(new Map(), 'none'),
-    )
-    .addOption(
-      new Option('--set <field=value>', 'CSV: Set this value on every record (repeatable).')
-        .argParser(parseValue)
-        .default(new Map(), 'none'),
-    )
-    .addOption(
-      new Option('--attributes <which>', 'CSV: Import all other columns as attribute values, as texts.').choices([
-        'rest',
-      ]),
-    )
-    .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
-    .addOption(
-      new Option('--decimal <mark>', 'CSV: The decimal mark of numbers, a point or a comma.')
-        .choices(['.', ','])
-        .default('.'),
-    )
-    .addOption(wordsOption('true', 'Further words for yes, such as ja,oui'))
-    .addOption(wordsOption('false', 'Further words for no, such as nein,non'))
-    .addOption(wordsOption('null', 'Words for an empty cell, such as NULL,n/a'))
-    .addOption(
-      new Option('--date-order <order>', 'CSV: The order of 01/02/1999. Without it, such a date is refused.').choices([
-        'dmy',
-        'mdy',
-      ]),
-    )
-    .option('--offset <offset>', 'CSV: The offset of times without one, such as Z or +01:00.', parseOffset)
-    .option('--time-zone <name>', 'CSV: The time zone of times without an offset, such as Europe/Berlin.')
-    .addOption(
-      new Option('--empty <meaning>', 'CSV: An empty cell keeps the stored value (absent) or clears it (null).')
-        .choices(['absent', 'null'])
-        .default('absent'),
-    )
-    .option(
-      '--delimiter <character>',
-      'CSV: The separator of cells; tab for a tab. Default: detected from the header.',
-      parseDelimiter,
-    )
 }
 
 /** Whether a person may be recognized by an email or a phone that many lines of the file share. */
 const countsAddresses = ({ match = [], sharedAddresses }: ImportOptions) =>
   !sharedAddresses && match.some(kind => kind !== 'external_id')
 
-const wordsOption = (meaning: string, description: string) =>
-  new Option(`--${meaning}-words <words>`, `CSV: ${description}, separated by commas (repeatable).`)
-    .argParser((text, all: string[]) => [...all, ...text.split(',')])
-    .default([], 'none')
-
 async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, options: ImportOptions) {
   const format = formatOf(file, options.format)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
-  if (format === 'ndjson' && options.prefix.size + options.set.size > 0)
-    throw new UsageError('--prefix and --set apply only to CSV.')
-  if (options.offset !== undefined && options.timeZone !== undefined)
-    throw new UsageError('Use either --offset or --time-zone.')
+  checkFileOptions(format, options)
   if (options.profile !== undefined && (owner !== 'people' || format !== 'csv'))
     throw new UsageError('--profile applies only to CSV of people.')
-  const namedFormat = formatOfName(options.refused ?? '')
-  if (namedFormat && namedFormat !== format)
-    throw new UsageError(`The refused lines are ${format}. Give --refused a name that ends in .${format}.`)
   if (options.consents && owner !== 'people') throw new UsageError('--consents applies only to people.')
   if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
   if (file === '-' && countsAddresses(options))
@@ -232,7 +141,6 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
       counts: new AnswerCounts(),
       leftOut: [],
       typeKeys: new Map(),
-      hasRefused: false,
       shared: new SharedAddresses(options.match ?? []),
       earlier: new EarlierLines(options.match ?? ['external_id']),
     }
@@ -242,17 +150,6 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     report(job, outcome, (performance.now() - startedMs) / 1_000)
   } finally {
     input.close()
-  }
-}
-
-async function readSettings(options: ImportOptions): Promise<CsvSettings> {
-  const { listSeparator, dateOrder = null, delimiter = null, decimal, empty } = options
-  const offset = options.timeZone === undefined ? (options.offset ?? null) : await loadTimeZone(options.timeZone)
-  const words = { true_words: options.trueWords, false_words: options.falseWords, null_words: options.nullWords }
-  try {
-    return settingsOf({ listSeparator, dateOrder, delimiter, decimal, empty, offset, ...words })
-  } catch (error) {
-    throw new UsageError((error as Error).message)
   }
 }
 
@@ -277,28 +174,15 @@ type Job = {
   leftOut: string[]
   /** The keys of the consent types by id. Filled when the header has been read. */
   typeKeys: Map<number, string>
-  /** Whether the file has lines that an earlier import refused. */
-  hasRefused: boolean
   shared: SharedAddresses
   earlier: EarlierLines
 }
 
-type Outcome = { state: ImportState; stopped: boolean; error: Error | null }
-
 async function transfer(job: Job): Promise<Outcome> {
-  const { client, owner, input, refused, options } = job
-  const state = startState(options.skipLines)
-  const reading = () => ({
-    count: state.received,
-    fraction: input.totalBytes === null ? null : doneBytesOf(input.readBytes(), state) / Math.max(1, input.totalBytes),
-    refused: state.failed,
-  })
-  const progressLine = startProgress('lines', reading, options)
-  const interrupt = handleInterrupt(() =>
-    progressLine.print('Stopping after the lines already sent. Press Ctrl-C again to stop immediately.'),
-  )
+  const { client, owner, input, options } = job
+  const dryRun = options.dryRun ?? false
   const importOptions = {
-    dryRun: options.dryRun ?? false,
+    dryRun,
     createOnly: options.createOnly ?? false,
     ...(options.maxRefused !== undefined && { maxRefused: options.maxRefused }),
     // One id for all requests, so that the import is one.
@@ -306,50 +190,26 @@ async function transfer(job: Job): Promise<Outcome> {
     ...(options.consents && { consents: options.consents }),
     ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),
+    ...(options.match && { match: options.match }),
   }
-  const retries = new Retries()
-  let error: Error | null = null
-  try {
-    const { signal } = interrupt
-    if (countsAddresses(options)) await countAddresses(job, () => interrupt.isRequested)
-    await importAll({
-      items: job.shared.spareAll(skipping(itemsOf(job, input, progressLine.print), options.skipLines)),
-      open: lines =>
-        client
-          .entities(owner)
-          .import(lines, { ...importOptions, ...(options.match && { match: options.match }), signal }),
+  return sendFile(job, async ({ signal, isStopped, print, retry }) => {
+    if (countsAddresses(options)) await countAddresses(job, isStopped)
+    return {
+      items: job.shared.spareAll(itemsOf(job, input, print)),
+      open: lines => client.entities(owner).import(lines, { ...importOptions, signal }),
       isStreamed: true,
       isRepeatable: item =>
-        importOptions.dryRun || (!item.recognizesNobody && (options.match ?? []).some(key => key !== 'external_id')),
-      stop: interrupt,
-      state,
-      done(items) {
+        dryRun || (!item.recognizesNobody && (options.match ?? []).some(key => key !== 'external_id')),
+      async done(items) {
         job.counts.add(items)
         job.earlier.add(items)
-        job.hasRefused ||= items.some(({ isRefused }) => isRefused)
-        return refused.write(refusedOf(items))
+        if (dryRun) return
+        for (const events of inRequests(items.flatMap(eventsOf)))
+          await retry(() => client.deliverability.record(events, { signal }))
       },
-      async failed(error, isDoubling) {
-        if (isDoubling) throw new Error(`${errorMessage(error)} ${doublingHint}`)
-        await retries.wait(error, state.received, interrupt, pauseMs =>
-          progressLine.print(
-            `${errorMessage(error)} Continuing after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`,
-          ),
-        )
-        return 'repeat'
-      },
-    })
-  } catch (fault) {
-    error = fault as Error
-  } finally {
-    progressLine.end()
-    interrupt.end()
-  }
-  return { state, stopped: interrupt.isRequested, error }
+    }
+  })
 }
-
-const doublingHint =
-  'The next lines may be stored already, and one without external_id is stored again each time it is sent. Look them up before you continue.'
 
 /** Reads the whole file once before it is sent. */
 async function countAddresses(job: Job, isStopped: () => boolean): Promise<void> {
@@ -381,25 +241,12 @@ async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => 
     const names = headerOf(fileHead)
     const columns: FileColumns = job.profile
       ? profileColumnsOf(names, definitions, columnOptions, job.profile)
-      : columnsOf(names, owner, definitions, columnOptions)
+      : columnsOf(names, targetsOf(owner, definitions), columnOptions)
     job.leftOut.push(...(columns.profile?.leftOut ?? []))
     for (const { id, key } of definitions.consent_types) job.typeKeys.set(id, key)
     for (const notice of columns.notices) printMessage(notice)
     return columns
   })
-}
-
-function headerOf({ cells }: CsvHead): string[] {
-  try {
-    return cells.map(textOf)
-  } catch {
-    throw new Error('The header of the file is not UTF-8. Name the encoding of the file with --encoding.')
-  }
-}
-
-async function* skipping(batches: AsyncIterable<ImportItem[]>, lines: number): AsyncGenerator<ImportItem[]> {
-  for await (const batch of batches)
-    yield lines === 0 ? batch : batch.filter(item => item.isRefused || item.line > lines)
 }
 
 function report(job: Job, outcome: Outcome, seconds: number) {
@@ -421,35 +268,29 @@ function report(job: Job, outcome: Outcome, seconds: number) {
   if (stopped || error || failed > 0) process.exitCode = 1
 }
 
-function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
-  const { file, input, refused, options, hasRefused } = job
-  const { received, created, updated, unchanged, failed, leftOut, line, warnings } = state
+function summaryOf(job: Job, outcome: Outcome, seconds: number): string[] {
+  const { refused, options } = job
+  const { received, created, updated, unchanged, failed, leftOut, warnings } = outcome.state
   const outcomes = { created, updated, unchanged, refused: failed }
-  const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
+  const counts = Object.entries(outcomes).map(([name, count]) => `${formatCount(count)} ${name}`)
   const dryRunNote = options.dryRun ? ', checked and not stored' : ''
   return [
     `${formatLines(received)} in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
     ...job.counts.lines(id => job.typeKeys.get(id)!),
     ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
     ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
-    ...(failed > 0 ? [`Refused lines and their reasons are in ${refused.name}. Correct that file and import it.`] : []),
+    ...refusedHints(outcome.state, refused),
     ...(warnings > 0 ? [warningsHint(warnings)] : []),
     ...(options.match && job.earlier.count > 0
       ? [`${formatLines(job.earlier.count)} met a person of an earlier line of the file.`]
       : []),
     ...(job.shared.lines > 0 ? [sharedHint(job.shared.lines)] : []),
-    ...(options.encoding === undefined && input.encoding() === 'windows-1252' ? [encodingHint(file)] : []),
-    ...(hasRefused && options.skipLines > 0
-      ? [`--skip-lines skipped none of the lines that were refused before.`]
-      : []),
-    ...(stopped || error ? [continueHint(file === '-' || hasRefused ? null : line, line)] : []),
+    ...closingHints(outcome, job),
   ]
 }
 
 const leftOutHint = (columns: string[]) =>
   `Left out these columns: ${columns.join(', ')}. Keep one with --map "<column>=attribute_values.<key>", or all as texts with --attributes rest.`
-
-const formatLines = (count: number) => `${formatCount(count)} ${count === 1 ? 'line' : 'lines'}`
 
 const warningsHint = (lines: number) =>
   `${formatLines(lines)} ${lines === 1 ? 'has' : 'have'} a mobile_number that is no phone number with its country. It is stored as sent, and is no address.`
@@ -458,22 +299,6 @@ const sharedHint = (lines: number) =>
   `${formatLines(lines)} ${lines === 1 ? 'has' : 'have'} an email or phone that more than ten lines of the file share, so that nobody was ` +
   'recognized by it. Use --shared-addresses to recognize people by it too.'
 
-const encodingHint = (file: string) =>
-  `${file} is not UTF-8, and was read as windows-1252. Name another encoding with --encoding.`
-
-/** `skippable` is the line for --skip-lines; null if the option does not apply to the file. */
-function continueHint(skippable: number | null, line: number): string {
-  const option = skippable === null ? 'only the remaining lines' : `--skip-lines ${skippable}`
-  return `Stopped after line ${line}. To continue, run the command again with ${option}, or with all lines: lines already stored change nothing.`
-}
-
-/** Adds `name=value` to the pairs. The value may contain an equals sign, and begin or end with spaces. */
-function parseValue(text: string, values: Map<string, string>): Map<string, string> {
-  const [name = '', value = ''] = text.split(/=(.*)/s, 2)
-  if (name.trim() === '' || value === '') throw new InvalidArgumentError('Give name=value.')
-  return new Map([...values, [name.trim(), value]])
-}
-
 const matchKinds: readonly string[] = ['external_id', 'email', 'mobile'] satisfies MatchKind[]
 
 function parseMatch(text: string): MatchKind[] {
@@ -481,23 +306,4 @@ function parseMatch(text: string): MatchKind[] {
   if (kinds.every(kind => matchKinds.includes(kind)) && new Set(kinds).size === kinds.length)
     return kinds as MatchKind[]
   throw new InvalidArgumentError('Give external_id, email and mobile, each once at most, such as external_id,email.')
-}
-
-function parseEncoding(text: string): string {
-  try {
-    return new TextDecoder(text).encoding
-  } catch {
-    throw new InvalidArgumentError('Give a name of the Encoding Standard, such as latin1, windows-1252 or utf-16le.')
-  }
-}
-
-function parseDelimiter(text: string): string {
-  if (text === 'tab' || text === '\\t') return '\t'
-  if (!/^[\t -~]$/.test(text) || text === '"') throw new InvalidArgumentError('Give one character, or tab.')
-  return text
-}
-
-function parseOffset(text: string): string {
-  if (!/^(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/.test(text)) throw new InvalidArgumentError('Give Z, or such as +01:00.')
-  return text
 }

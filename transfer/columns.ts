@@ -47,15 +47,14 @@ export function readOnlyColumnsOf(names: string[]): string[] {
 }
 
 /**
- * Finds the target of each column of a header. Throws an Error if a column is unknown, or if two columns have the same
- * target, so that no column is silently ignored.
+ * Finds the target of each column of a header among those that the fields have. Throws an Error if a column is unknown, or if two columns
+ * have the same target, so that no column is silently ignored.
  */
-export function columnsOf(header: string[], owner: string, definitions: Definitions, options: ColumnOptions): Columns {
+export function columnsOf(header: string[], fieldTargets: Map<string, Target>, options: ColumnOptions): Columns {
   const names = header.map(name => name.trim())
   const missing = [...options.map.keys(), ...options.ignore].filter(name => !names.includes(name))
   if (missing.length > 0)
     throw new Error(`The file has no column ${missing.join(', ')}. Its columns are ${names.join(', ')}.`)
-  const fieldTargets = targetsOf(owner, definitions)
   const leftOut = readOnlyColumnsOf(names).filter(name => !options.map.has(name))
   const targets = names.map(name => {
     if (options.ignore.includes(name) || leftOut.includes(name)) return nothing

@@ -124,8 +124,9 @@ async function settle({ state, done }: ImportJob, items: ImportItem[]): Promise<
   state.leftOut += leftOut
   state.received += items.length - leftOut
   state.failed += items.filter(({ refusal }) => refusal).length
-  state.line = items.at(-1)?.line ?? state.line
   await done(items)
+  // Only now: an import continues after this line, and what is done with the items may fail.
+  state.line = items.at(-1)?.line ?? state.line
 }
 
 /**

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { usualSettings } from './csv.ts'
 import { normalize } from './normalize-name.ts'
-import { type Outcome, type PlannedRule, readAnswers } from './profile-answers.ts'
+import { type Outcome, outcomes, type PlannedRule, readAnswers } from './profile-answers.ts'
 
 const time = { name: 'Time', indices: [0] }
 const evidence = { time: [time], ip: [], source: [] }
@@ -38,7 +38,6 @@ const states = (rules: PlannedRule[], ...texts: string[]) =>
 
 describe('the answers of a record', () => {
   it('never have a grant where any column refuses or withholds, and never an answer of an unknown word', () => {
-    const outcomes: Outcome[] = ['grant', 'refuse', 'refuse_all', 'withhold', 'none']
     const words = new Map(outcomes.map(outcome => [normalize(outcome), outcome]))
     const aRule = fc.record({
       channel: fc.constantFrom('email' as const, 'sms' as const),
@@ -54,8 +53,8 @@ describe('the answers of a record', () => {
             const here = given.filter(each => each.channel === channel)
             const has = (word: string, ofType = true) =>
               here.some(each => each.word === word && (!ofType || each.consentType === type))
-            if (has('refuse') || has('refuse_all', false)) return [[type, channel, false]]
-            return has('grant') && !has('withhold', false) ? [[type, channel, true]] : []
+            if (has('refuse') || has('refuse_all', false) || has('complaint', false)) return [[type, channel, false]]
+            return has('grant') && !has('withhold', false) && !has('hard_bounce', false) ? [[type, channel, true]] : []
           }),
         )
         expect(answers.map(String).sort()).toEqual(expected.map(String).sort())

@@ -1,4 +1,4 @@
-import type { Channel } from '../client/index.ts'
+import type { Channel, DeliveryEvent } from '../client/index.ts'
 import type { Detail } from '../src/values/errors.ts'
 import { sortableTime, utcTime } from '../src/values/instant.ts'
 import { jsonOf, type OffsetOf, type ParseOptions } from './cell-parser.ts'
@@ -8,10 +8,14 @@ import { normalize } from './normalize-name.ts'
 /**
  * The meaning of a word of a column, the strongest first. `refuse_all` refuses every consent type of the channel. `refuse` and `grant`
  * answer the consent type of the column. `withhold` answers nothing, and takes back the grants of the channel that other columns of the
- * record give. `none` answers nothing.
+ * record give. `none` answers nothing. `complaint` and `hard_bounce` are events of the address; the first also refuses as `refuse_all`, the
+ * second withholds.
  */
-export const outcomes = ['refuse_all', 'refuse', 'withhold', 'grant', 'none'] as const
+export const outcomes = ['complaint', 'refuse_all', 'refuse', 'hard_bounce', 'withhold', 'grant', 'none'] as const
 export type Outcome = (typeof outcomes)[number]
+
+/** Whether the meaning of a word needs a time: that of the record, or of the export. */
+export const isTimed = (outcome: Outcome): boolean => outcomes.indexOf(outcome) <= outcomes.indexOf('hard_bounce')
 
 /** Splits a phone number into its country prefix, such as `+49`, and its number. Throws the reason if it cannot. */
 export type PhoneSplitter = (text: string) => { mobile_prefix: string; mobile_number: string }
@@ -88,8 +92,14 @@ export type Entry = {
   reference?: string
 }
 
-/** The answers of one record, the words that they were read from, and the faults, each under the name of its column. */
-export type ReadAnswers = { entries: Entry[]; words: ReadWord[]; details: Detail[] }
+/** An event of the address of a record, which the record has elsewhere. */
+export type AddressEvent = Pick<DeliveryEvent, 'channel' | 'provider'> & {
+  type: 'complaint' | 'hard_bounce'
+  at: string
+}
+
+/** The answers of one record, the events of its addresses, the words that they were read from, and the faults, each under the name of its column. */
+export type ReadAnswers = { entries: Entry[]; events: AddressEvent[]; words: ReadWord[]; details: Detail[] }
 
 export type AnswerOptions = {
   product: string
@@ -120,7 +130,21 @@ export function readAnswers(
     const entry = faults.attempt(answer.rule.column.name, () => entryOf(answer, cell, reference, options))
     return entry ? [entry] : []
   })
-  return { entries, words: read.flatMap(({ words }) => words), details: faults.details() }
+  // Several words of a record can tell of one event.
+  const events = new Map<string, AddressEvent>()
+  for (const { rule, words } of read)
+    for (const { channel, outcome } of words) {
+      if (outcome !== 'complaint' && outcome !== 'hard_bounce') continue
+      const at = faults.attempt(rule.column.name, () => timeOfRefusal(rule, cell, options))
+      if (at !== undefined)
+        events.set(`${channel} ${outcome} ${at}`, {
+          channel,
+          type: outcome,
+          at,
+          provider: options.product.toLowerCase(),
+        })
+    }
+  return { entries, events: [...events.values()], words: read.flatMap(({ words }) => words), details: faults.details() }
 }
 
 type Read = { rule: PlannedRule; word: ReadWord }
@@ -129,11 +153,12 @@ type Answer = Read & { type: number; state: boolean }
 /** Decides between the rules of a record: at most one answer for each consent type and channel. */
 function decide(read: Read[]): Answer[] {
   const refusals = read.flatMap(({ rule, word }) => {
-    const types =
-      word.outcome === 'refuse_all' ? rule.allConsentTypes : word.outcome === 'refuse' ? [rule.consentType!] : []
+    const refusesAll = word.outcome === 'refuse_all' || word.outcome === 'complaint'
+    const types = refusesAll ? rule.allConsentTypes : word.outcome === 'refuse' ? [rule.consentType!] : []
     return types.map(type => ({ rule, word, type, state: false }))
   })
-  const withheld = new Set(read.filter(({ word }) => word.outcome === 'withhold').map(({ rule }) => rule.channel))
+  const withholds = ({ word }: Read) => word.outcome === 'withhold' || word.outcome === 'hard_bounce'
+  const withheld = new Set(read.filter(withholds).map(({ rule }) => rule.channel))
   const grants = read
     .filter(({ rule, word }) => word.outcome === 'grant' && !withheld.has(rule.channel))
     .map(({ rule, word }) => ({ rule, word, type: rule.consentType!, state: true }))
@@ -184,13 +209,12 @@ function entryOf(
   reference: string,
   options: AnswerOptions,
 ): Entry {
-  const { product, parse, exportedAt } = options
+  const { product, parse } = options
   const evidence = state ? rule.grant : rule.refusal
   const times = timesOf(evidence.time, cell, parse)
   // Of the times of columns with the same name, a grant takes the first and a refusal the last, so that their order does not matter.
-  // A refusal counts from the export at the latest. A grant may be older than any refusal that kith has, so it gets no time.
-  const collected_at = times.at(state ? 0 : -1) ?? (state ? undefined : exportedAt)
-  if (collected_at === null) throw buildMissingTimeFault(evidence.time, rule.column)
+  // A grant without a time may be older than any refusal that kith has, so it gets none.
+  const collected_at = state ? times[0] : timeOfRefusal(rule, cell, options)
   const isConfirmed = state && rule.doubleOptIn !== null && provesDoubleOptIn(rule.doubleOptIn, cell, parse)
   const ip = firstValue(evidence.ip, cell)?.text
   const quoted = [{ column: rule.column, text: word.word }]
@@ -209,6 +233,17 @@ function entryOf(
     ...(ip !== undefined && { ip }),
     ...(reference !== '' && { reference }),
   }
+}
+
+/** The time of a refusal or of an event. It counts from the export at the latest. */
+function timeOfRefusal(
+  { refusal, column }: PlannedRule,
+  cell: CellReader,
+  { parse, exportedAt }: AnswerOptions,
+): string {
+  const at = timesOf(refusal.time, cell, parse).at(-1) ?? exportedAt
+  if (at === null) throw buildMissingTimeFault(refusal.time, column)
+  return at
 }
 
 function buildMissingTimeFault(columns: Column[], wordColumn: Column): CellFault {

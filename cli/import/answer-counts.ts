@@ -1,5 +1,5 @@
 import type { ImportItem } from '../../transfer/item.ts'
-import type { Entry, Outcome, ReadWord } from '../../transfer/profile-answers.ts'
+import type { AddressEvent, Entry, Outcome, ReadWord } from '../../transfer/profile-answers.ts'
 import { formatCount } from '../progress.ts'
 
 /** A column that is read by mistake can have a different value in every line. */
@@ -9,15 +9,17 @@ const maxWordLength = 100
 
 type WordCount = { column: string; word: string; outcome: Outcome; known: boolean; lines: number }
 type TypeCount = { consent_type_id: number; channel: string; grants: number; refusals: number }
+type EventCount = { channel: string; type: AddressEvent['type']; lines: number }
 type UnansweredCount = { channel: string; lines: number }
 
 /**
- * Counts what a profile read: the meaning of each word, the answers of each consent type and channel, and the lines without an
- * answer on a channel.
+ * Counts what a profile read: the meaning of each word, the answers of each consent type and channel, the events of addresses, and the
+ * lines without an answer on a channel.
  */
 export class AnswerCounts {
   readonly #words = new Map<string, WordCount>()
   readonly #types = new Map<string, TypeCount>()
+  readonly #events = new Map<string, EventCount>()
   readonly #unanswered = new Map<string, UnansweredCount>()
 
   /** Adds the lines that were accepted. A refused line answers nothing. */
@@ -26,6 +28,7 @@ export class AnswerCounts {
       if (!answers || refusal) continue
       for (const word of answers.words) this.#countWord(word)
       for (const entry of answers.entries) this.#countEntry(entry)
+      for (const event of answers.events) this.#countEvent(event)
       for (const channel of new Set(answers.words.map(word => word.channel)))
         if (!answers.entries.some(entry => entry.channel === channel)) this.#countUnanswered(channel)
     }
@@ -49,6 +52,13 @@ export class AnswerCounts {
     this.#types.set(key, count)
   }
 
+  #countEvent({ channel, type }: AddressEvent): void {
+    const key = `${channel}:${type}`
+    const count = this.#events.get(key) ?? { channel, type, lines: 0 }
+    count.lines++
+    this.#events.set(key, count)
+  }
+
   #countUnanswered(channel: string): void {
     const count = this.#unanswered.get(channel) ?? { channel, lines: 0 }
     count.lines++
@@ -56,10 +66,12 @@ export class AnswerCounts {
   }
 
   /** The counts as JSON. */
-  value(): { consents: TypeCount[]; without_answer: UnansweredCount[]; words: WordCount[] } {
-    const byChannel = (a: { channel: string }, b: { channel: string }) => (a.channel < b.channel ? -1 : 1)
+  value(): { consents: TypeCount[]; events: EventCount[]; without_answer: UnansweredCount[]; words: WordCount[] } {
+    const byChannel = (a: { channel: string }, b: { channel: string }) =>
+      a.channel === b.channel ? 0 : a.channel < b.channel ? -1 : 1
     return {
       consents: [...this.#types.values()].sort((a, b) => a.consent_type_id - b.consent_type_id || byChannel(a, b)),
+      events: [...this.#events.values()].sort((a, b) => byChannel(a, b) || (a.type < b.type ? -1 : 1)),
       without_answer: [...this.#unanswered.values()].sort(byChannel),
       words: this.#sortedWords(),
     }
@@ -67,12 +79,13 @@ export class AnswerCounts {
 
   /** The counts as lines of text. */
   lines(keyOfType: (id: number) => string): string[] {
-    const { consents, without_answer, words } = this.value()
+    const { consents, events, without_answer, words } = this.value()
     return [
       ...consents.map(
         ({ consent_type_id, channel, grants, refusals }) =>
           `${channel}, ${keyOfType(consent_type_id)}: ${formatCount(grants)} granted, ${formatCount(refusals)} refused`,
       ),
+      ...events.map(({ channel, type, lines }) => `${channel}: ${formatCount(lines)} with ${eventNames[type]}`),
       ...without_answer.map(({ channel, lines }) => `${channel}: ${formatCount(lines)} without an answer`),
       ...words.map(
         ({ column, word, outcome, known, lines }) =>
@@ -90,7 +103,11 @@ export class AnswerCounts {
   }
 }
 
+const eventNames = { complaint: 'a complaint', hard_bounce: 'a hard bounce' } as const
+
 const meanings: Record<Outcome, string> = {
+  complaint: 'a complaint, and a refusal of every consent type of the channel',
+  hard_bounce: 'a hard bounce, and no answer, whatever other columns grant',
   grant: 'a grant',
   refuse: 'a refusal',
   refuse_all: 'a refusal of every consent type of the channel',

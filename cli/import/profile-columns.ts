@@ -10,7 +10,13 @@ import {
   targetsOf,
 } from '../../transfer/columns.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
-import type { Column, Outcome, PhoneSplitter, PlannedRule, ProfilePlan } from '../../transfer/profile-answers.ts'
+import {
+  type Column,
+  isTimed,
+  type PhoneSplitter,
+  type PlannedRule,
+  type ProfilePlan,
+} from '../../transfer/profile-answers.ts'
 import type { Profile, Rule } from './profile-file.ts'
 
 export type ProfileOptions = {
@@ -67,7 +73,7 @@ export function profileColumnsOf(
   const isAttribute = (name: string) => targets.get(name)?.to === 'attribute'
   const kept = others.filter(name => isAttribute(name) || (columnOptions.unknownAsAttributes && name !== ''))
   const leftOut = [...new Set(others.filter(name => !kept.includes(name)))]
-  const columns = columnsOf(header, 'people', definitions, {
+  const columns = columnsOf(header, targets, {
     ...columnOptions,
     // A column of the product that has the name of a field, such as email_consent, is not that field.
     map: new Map([...kept.map((name): [string, string] => [name, `attribute_values.${name}`]), ...columnOptions.map]),
@@ -204,12 +210,12 @@ function throwOnUnusableRules(rules: PlannedRule[], { profile, consentTypes, exp
     )
   const untimed = rules.find(({ words, status, refusal }) => {
     const outcomes = status === null ? [...words.values()] : [words.get(normalize(status)) ?? 'none']
-    return refusal.time.length === 0 && outcomes.some((outcome: Outcome) => outcome.startsWith('refuse'))
+    return refusal.time.length === 0 && outcomes.some(isTimed)
   })
   if (untimed && exportedAt === null)
     throw new Error(
-      `The file has no time of the refusals in ${untimed.column.name}. Name the time of the export with --exported-at, such as ` +
-        '--exported-at 2026-01-31T09:00:00Z: such refusals count from then.',
+      `The file has no time of the refusals and bounces in ${untimed.column.name}. Name the time of the export with --exported-at, ` +
+        'such as --exported-at 2026-01-31T09:00:00Z: they count from then.',
     )
 }
 

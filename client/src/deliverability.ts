@@ -5,6 +5,7 @@ import type {
   DeliverabilitySource,
   DeliverabilitySourceBody,
   DeliveryEvent,
+  DeliveryEventPage,
   DeliveryEventStatuses,
   PersonDeliverability,
   SuppressionPage,
@@ -58,6 +59,16 @@ export class DeliverabilityEndpoints {
     const query = { channel, reason, search, cursor, limit }
     const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined))
     return this.#send('GET /v1/deliverability', { query: given }, options)
+  }
+
+  /** Reads the events of all addresses in pages, which `record` of another kith takes. The scope is `people:read`. */
+  events({
+    cursor,
+    limit,
+    ...options
+  }: Pick<SuppressionListOptions, 'cursor' | 'limit'> & CallOptions = {}): Call<DeliveryEventPage> {
+    const query = { ...(cursor !== undefined && { cursor }), ...(limit !== undefined && { limit }) }
+    return this.#send('GET /v1/deliverability/events', { query }, options)
   }
 
   /** Lifts the suppression of an address. The scope is `people:write`. */

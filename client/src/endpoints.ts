@@ -45,6 +45,7 @@ import type {
   DeliverabilitySource,
   DeliverabilitySourceBody,
   DeliverabilitySourceList,
+  DeliveryEventPage,
   DeliveryEventStatuses,
   DeliveryEvents,
   DoctorReport,
@@ -876,6 +877,17 @@ export type Endpoints = {
       limit?: number
     }
     data: SuppressionPage
+    repeatable: 'read'
+    scope: 'people:read'
+  }
+  'GET /v1/deliverability/events': {
+    query?: {
+      /** The `next_cursor` of the page before. */
+      cursor?: string
+      /** The most addresses of a page. The default is 1,000. */
+      limit?: number
+    }
+    data: DeliveryEventPage
     repeatable: 'read'
     scope: 'people:read'
   }

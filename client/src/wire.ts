@@ -1025,6 +1025,13 @@ export type DeliveryEvent = {
   consent_type_id?: number
 }
 
+/** Response of GET /v1/deliverability/events. */
+export type DeliveryEventPage = {
+  items: DeliveryEvent[]
+  /** Null on the last page. */
+  next_cursor: string | null
+}
+
 export type DeliveryEventStatus = {
   /** `stored`: the event changed something; `unchanged`: it was known already, or something later counts; `not_found`: there is no such person; `no_address`: the person has no address on the channel; `not_an_address`: the address is none; `no_purpose`: nobody can answer the consent type on the channel */
   status: 'stored' | 'unchanged' | 'not_found' | 'no_address' | 'not_an_address' | 'no_purpose'

@@ -98,7 +98,7 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
         `fields are ${[...targets.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`,
     )
   const none = { map: new Map(), ignore: [], prefixes: new Map(), constants: new Map() }
-  return columnsOf(names, owner, known, { ...none, unknownAsAttributes: attributes === 'rest' })
+  return columnsOf(names, targets, { ...none, unknownAsAttributes: attributes === 'rest' })
 }
 
 /** The conversion throws an Error with a message about the body. The client gets it as a Fault. Any other error is a fault of kith and stays. */

@@ -46,7 +46,8 @@ export function withEvent(events: AddressEvents, type: DeliveryEventType | 'lift
   }
 }
 
-const isLater = (one: string, other: string | undefined): boolean =>
+/** Whether a time is later than another one, or there is no other one. */
+export const isLater = (one: string, other: string | undefined): boolean =>
   other === undefined || sortableTime(one) > sortableTime(other)
 
 function withTime(events: AddressEvents, name: 'delivered_at' | 'lifted_at', at: string): AddressEvents {

@@ -7,11 +7,15 @@ import { isChannel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import { listSuppressed, readPersonDeliverability } from './deliverability.ts'
+import { listEvents } from './export-events.ts'
 import { checkEvents, liftSuppression, recordEvents } from './record-events.ts'
 import {
   type DeliveryEventsBody,
   deliveryEvents,
+  type EventsQuery,
+  eventPage,
   eventStatuses,
+  eventsQuery,
   personDeliverability,
   type SuppressionsQuery,
   suppressionPage,
@@ -134,6 +138,21 @@ export function deliverabilityRoutes(): Route[] {
       hasDefaults: true,
       answer: suppressionPage,
       handle: async ({ context, body, signal }) => ({ status: 200, data: await listSuppressed(context, body, signal) }),
+    }),
+    route<EventsQuery>({
+      method: 'GET',
+      tag,
+      path: `${path}/events`,
+      scope: 'people:read',
+      operationId: 'exportDeliveryEvents',
+      summary: 'Export the events of all addresses',
+      description:
+        'The events that count, as another kith records them to decide in the same way. Refusals of addresses that no person has any more are ' +
+        'events `unsubscribe`. Addresses of erased people are not among them: kith has their hashes alone.',
+      query: eventsQuery,
+      hasDefaults: true,
+      answer: eventPage,
+      handle: async ({ context, body, signal }) => ({ status: 200, data: await listEvents(context, body, signal) }),
     }),
     route({
       method: 'DELETE',

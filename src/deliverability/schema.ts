@@ -74,6 +74,41 @@ export const deliveryEvents = Type.Object(
 )
 export type DeliveryEventsBody = Static<typeof deliveryEvents>
 
+const cursor = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 200, description: 'The `next_cursor` of the page before.' }),
+)
+
+/** The query of GET /v1/deliverability/events. */
+export const eventsQuery = Type.Object(
+  {
+    cursor,
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: maxEvents,
+        description: 'The most addresses of a page. The default is 1,000.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type EventsQuery = Static<typeof eventsQuery>
+
+/** The response of GET /v1/deliverability/events. */
+export const eventPage = Type.Object(
+  { items: Type.Array(deliveryEvent), next_cursor: nullable(Type.String({ description: 'Null on the last page.' })) },
+  {
+    title: 'DeliveryEventPage',
+    examples: [
+      {
+        items: [{ channel: 'email', address: 'ada@example.com', type: 'hard_bounce', at: '2026-01-01T12:00:00.000Z' }],
+        next_cursor: null,
+      },
+    ],
+  },
+)
+export type EventPageShape = Static<typeof eventPage>
+
 const statusTexts = {
   stored: 'the event changed something',
   unchanged: 'it was known already, or something later counts',
@@ -155,9 +190,7 @@ export const suppressionsQuery = Type.Object(
     channel: Type.Optional(channel),
     reason: Type.Optional(Type.Enum([...suppressionReasons])),
     search: Type.Optional(Type.String({ minLength: 1, maxLength: 320, description: 'A part of the address.' })),
-    cursor: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'The `next_cursor` of the page before.' }),
-    ),
+    cursor,
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 1_000, description: 'The most items of a page. The default is 50.' }),
     ),

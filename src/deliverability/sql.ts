@@ -136,3 +136,30 @@ export const forgetTokensSql = statement(
   'forget_source_tokens',
   'delete from deliverability_tokens t where t.organization_id = $1 and t.used_at < $2',
 )
+
+/** Whether a person has the address of an answer w and gave the answer, so that an export of people has it. */
+const isAnsweredByHolder = channels
+  .map(channel => `(w.channel = '${channel}' and e.${channelTable[channel].key} = w.address)`)
+  .join(' or ')
+
+/**
+ * $2, $3, $4: the channel, address and consent type to go on after, $5: limit. The events of each address that is known in plain, with the
+ * consent type 0, and the refusals of an address that no person holds who gave them. Nobody knows the time of an undated one: it is that of 1970.
+ */
+export const listEventsSql = statement(
+  'list_events',
+  `select t.channel, t.address, t.consent_type_id, t.events, ${exactTimeText('t.answered_at')} as answered_at
+   from (
+     (select d.channel, d.address, 0 as consent_type_id, d.events, null::timestamptz as answered_at from deliverability d
+      where d.organization_id = $1 and d.address is not null and (d.channel, d.address) > ($2, $3)
+      order by d.channel, d.address limit $5)
+     union all
+     (select w.channel, w.address, w.consent_type_id, null, greatest(w.answered_at, 'epoch') from address_answers w
+      where w.organization_id = $1 and w.address not like 'erased:%' and not w.state
+        and (w.channel, w.address, w.consent_type_id) > ($2, $3, $4)
+        and not exists (
+          select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = w.person_id and (${isAnsweredByHolder})
+        )
+      order by w.channel, w.address, w.consent_type_id limit $5)
+   ) t order by t.channel, t.address, t.consent_type_id limit $5`,
+)

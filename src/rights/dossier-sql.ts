@@ -58,13 +58,18 @@ export const readTextsSql = statement(
    order by t.consent_type_id, t.version limit $5`,
 )
 
-/** $2: people. What is known of the addresses that they have. */
+/** $2: people. What is known of the addresses that they have, also by merges. */
 export const readAddressesSql = statement(
   'read_dossier_addresses',
   `select d.channel, d.address, d.reason, d.suppressed_from, nullif(d.suppressed_until, 'infinity') as suppressed_until, d.events
-   from entities e cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
+   from (
+     select e.email_key, e.mobile_key from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = any($2::uuid[])
+     union
+     select m.email_key, m.mobile_key from merges m
+     where m.organization_id = $1 and m.person_id = any($2::uuid[]) and m.unmerged_sequence is null
+   ) e cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
      join deliverability d on d.organization_id = $1 and d.channel = a.channel and d.address = a.address
-   where e.organization_id = $1 and e.stack_id = 0 and e.id = any($2::uuid[]) order by d.channel`,
+   order by d.channel, d.address`,
 )
 
 /** Whether no earlier link leads to the same entity: each linked record is shown once. */

@@ -48,8 +48,10 @@ describe('the dossier of a person with canaries', () => {
 
   it('shows every row of the person in every table with a section', async () => {
     const ids = [person.id, person.merged_id]
+    const aliases = `(select organization_id, person_id from aliases union all
+      select organization_id, person_id from merges where email_key is not null) a`
     const counted: [string, string, string][] = [
-      ['alias', 'aliases', 'person_id = any($2)'],
+      ['alias', aliases, 'person_id = any($2)'],
       ['consent_answer', 'consent_history', 'person_id = any($2)'],
       ['change', 'changes', 'entity_id = any($2)'],
       ['merge', 'merges', '(person_id = any($2) or merged_id = any($2))'],

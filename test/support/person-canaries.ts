@@ -57,14 +57,16 @@ export async function plantCanaries(service: Service, organization: Organization
   const sender = createLoopbackSender()
   const deliver = (hours: number) => {
     const nowMs = () => Date.now() + hours * 3_600_000
-    return follow(service.db, [webhookFollower({ sender, nowMs })], { nowMs })
+    return follow(service.db, [webhookFollower({ sender, nowMs, linkBase: () => service.address })], { nowMs })
   }
   try {
     await declare(organization.send, ...definitions)
     await ok('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes, write to me.' })
     for (const field of ['external_id', ...profileTexts, 'attribute_values.city'])
       await ok('POST', '/v1/people/list', { sort: { field } })
-    await ok('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*', 'record.*'] })
+    const channels = [{ channel: 'email', double_opt_in: true }]
+    await ok('POST', '/v1/schema/consent-types', { key: 'confirmed', channels })
+    await ok('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*', 'record.*'], links: true })
     await ok('POST', '/v1/segments', { key: 'active', filter: { state: 'active' } })
     await ok('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })
     await followSegments(service)
@@ -194,20 +196,26 @@ export async function plantCanaries(service: Service, organization: Organization
     }
     const merged_id = (await ok('POST', '/v1/people', merged)).body.data.id
     await ok('POST', '/v1/people', { external_id: 'pointing', attribute_values: { referrer: mergedName } })
-    await merge(service, organization, { id, merged_id, mergedName, undone: canary('what a merge moved') })
+    const undone = canary('what a merge moved')
+    await merge(service, organization, { id, merged_id, mergedName, email: merged.email, undone })
     await service.sql(
       `insert into aliases (organization_id, external_id, person_id, created_at) values ($1, $2, $3, now())`,
       [organization.id, name('an alias'), id],
     )
 
-    // The email is suppressed, and a message reached the phone.
-    const reference = canary('the reference of a bounce')
+    // The email of now, an earlier one and that of the merged person are suppressed, and a message reached the phone.
+    const bounce = { channel: 'email', type: 'hard_bounce', reference: canary('the reference of a bounce') }
+    const complaint = { channel: 'email', type: 'complaint', reference: canary('the reference of a complaint') }
     await ok('POST', '/v1/deliverability', {
       events: [
-        { channel: 'email', external_id, type: 'hard_bounce', reference },
+        { ...bounce, external_id },
+        { ...bounce, address: first.email },
+        { ...complaint, address: merged.email },
         { channel: 'sms', external_id, type: 'delivered' },
       ],
     })
+    // A grant waits for its confirmation, and so does the delivery that has the link.
+    await ok('PATCH', at(external_id), { consents: [{ consent_type_id: 2, channel: 'email', state: true }] })
 
     // One delivery of the person was answered, one failed, and one waits. The receiver answers to the change that gave the values of the
     // person to another one, and quotes the names in changes of those who link to it.
@@ -261,13 +269,13 @@ const definitions: Definition[] = [
   ...(['buyer', 'city', 'referrer', 'friends', 'employer'] as const),
 ]
 
-type Merge = { id: string; merged_id: string; mergedName: string; undone: string }
+type Merge = { id: string; merged_id: string; mergedName: string; email: string; undone: string }
 
 /** Stores the rows that a merge leaves: the log of the merged person, the alias, and what undoes the merge. */
 async function merge(
   { sql }: Service,
   { id: organization_id, send }: Organization,
-  { id, merged_id, mergedName, undone }: Merge,
+  { id, merged_id, mergedName, email, undone }: Merge,
 ) {
   await expectSuccess(send('DELETE', `/v1/people/internal/${merged_id}`))
   const [last] = await sql<{ sequence: number }>(
@@ -276,9 +284,9 @@ async function merge(
     [organization_id, merged_id, id],
   )
   await sql(
-    `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
-     values ($1, 2, $2, $3, $3, $4, now(), jsonb_build_object('fields', $5::text))`,
-    [organization_id, merged_id, id, last!.sequence, undone],
+    `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo, email_key)
+     values ($1, 2, $2, $3, $3, $4, now(), jsonb_build_object('fields', $5::text), $6)`,
+    [organization_id, merged_id, id, last!.sequence, undone, email],
   )
   await sql(
     'insert into aliases (organization_id, external_id, person_id, merge_id, created_at) values ($1, $2, $3, 2, now())',

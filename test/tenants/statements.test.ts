@@ -301,6 +301,7 @@ async function useDeliverability({ send }: Shop, id: string) {
     events: [event, unknown, { ...event, external_id: 'bob', address: undefined }],
   })
   await ok('GET', '/v1/deliverability')
+  await ok('GET', '/v1/deliverability/events')
   for (const path of ['bob', `internal/${id}`]) await ok('GET', `/v1/people/${path}/deliverability`)
   await ok('DELETE', '/v1/deliverability/email/bounced@example.com')
   await ok('PATCH', '/v1/schema/settings', { suppression_days: 90 })

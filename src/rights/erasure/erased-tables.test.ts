@@ -115,6 +115,14 @@ describe('the lists of tables', () => {
       expect(Object.keys(body.data.erasure.removed).toSorted()).toEqual(
         [...planted.keys()].filter(table => !['terms', 'search_features', 'search_words'].includes(table)).toSorted(),
       )
+      // Whoever comes with an address of the person finds it suppressed.
+      for (const place of ['the email', 'an earlier email', 'the email of the merged person']) {
+        const again = { external_id: place, email: `${canaries[place]}@example.com` }
+        await expectSuccess(organization.send('POST', '/v1/people', again, { Prefer: 'erased=recreate' }))
+        const path = `/v1/people/${encodeURIComponent(place)}/deliverability`
+        const { items } = (await expectSuccess(organization.send('GET', path))).body.data
+        expect(items).toMatchObject([{ address: again.email, state: 'suppressed', suppression: { reference: null } }])
+      }
       // The neighbors stay, without the person.
       const grace = (await expectSuccess(organization.send('GET', '/v1/people/grace'))).body.data
       expect(grace.attribute_values).toEqual({ friends: ['bob'], city: 'Rome' })
