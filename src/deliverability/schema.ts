@@ -75,7 +75,7 @@ export const deliveryEvents = Type.Object(
 export type DeliveryEventsBody = Static<typeof deliveryEvents>
 
 const cursor = Type.Optional(
-  Type.String({ minLength: 1, maxLength: 200, description: 'The `next_cursor` of the page before.' }),
+  Type.String({ minLength: 1, maxLength: 400, description: 'The `next_cursor` of the page before.' }),
 )
 
 /** The query of GET /v1/deliverability/events. */
