@@ -10,9 +10,8 @@ export const addressAnswersFollowerName = 'address_answers'
 const addressText = (channel: string, address: string) =>
   `case ${channels.map(each => `when ${channel} = '${each}' then '${channelTable[each].key.replace('_key', ':')}'`).join(' ')} end || normalize(${address})`
 
-/** What takes the place of an address that only erased people had, with a row k of `tombstone_keys`. No address begins like this. */
-const erasedAddress = (channel: string, address: string) =>
-  `'erased:' || encode(${hashOf(addressText(channel, address))}, 'hex')`
+/** What takes the place of an address that only erased people had. No address begins like this. */
+const erasedAddress = (hash: string) => `'erased:' || encode(${hash}, 'hex')`
 
 /** The parts that decide between two answers, in the order of `compareAnswers` (answers.ts). */
 const order = (answer: string) =>
@@ -44,23 +43,21 @@ export const storeAddressAnswersSql = statement(
 const named = `(
      select distinct u.channel, u.address from unnest($2::text[], $3::text[]) as u(channel, address)
    ) n join tombstone_keys k on k.organization_id = $1
-   cross join lateral (
-     select ${hashOf(addressText('n.channel', 'n.address'))} as hash, ${erasedAddress('n.channel', 'n.address')} as address offset 0
-   ) h`
+   cross join lateral (select ${hashOf(addressText('n.channel', 'n.address'))} as hash offset 0) h`
 
 /** The answers that are stored under the hashes of these addresses are theirs again. */
 export const showAddressAnswersSql = statement(
   'show_address_answers',
   storeLatest(`(
      select n.channel, n.address, w.consent_type_id, ${partsOf('w')} from ${named}
-       join address_answers w on w.organization_id = $1 and w.channel = n.channel and w.address = h.address offset 0
+       join address_answers w on w.organization_id = $1 and w.channel = n.channel and w.address = ${erasedAddress('h.hash')} offset 0
    ) v`),
 )
 
 /** Deletes what {@link showAddressAnswersSql} has stored under the addresses. */
 export const deleteShownAnswersSql = statement(
   'delete_shown_answers',
-  `delete from address_answers w using (select n.channel, h.address from ${named} offset 0) n
+  `delete from address_answers w using (select n.channel, ${erasedAddress('h.hash')} as address from ${named} offset 0) n
    where w.organization_id = $1 and w.channel = n.channel and w.address = n.address`,
 )
 
@@ -102,7 +99,7 @@ const isGivenUp = `w.address not like 'erased:%' and not (${isHeld})`
 export const keepErasedAnswersSql = statement(
   'keep_erased_answers',
   storeLatest(`(
-     select w.channel, ${erasedAddress('w.channel', 'w.address')} as address, w.consent_type_id, ${partsOf('w')}
+     select w.channel, ${erasedAddress(hashOf(addressText('w.channel', 'w.address')))} as address, w.consent_type_id, ${partsOf('w')}
      from ${givenUp} join tombstone_keys k on k.organization_id = $1 where ${isGivenUp} offset 0
    ) v`),
 )
