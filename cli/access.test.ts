@@ -49,6 +49,17 @@ describe('with a profile', () => {
     expect((await resultOf('client', 'list'))[0].revoked_at).toEqual(expect.any(String))
   })
 
+  it('kith token list and revoke end a token, on the service', async () => {
+    const made = await kith('token', '--scope', 'people:read', '--subject', 'report')
+    const [listed] = await resultOf('token', 'list')
+    expect(listed).toMatchObject({ name: 'report', scopes: ['people:read'], revoked_at: null })
+    expect(made.stdout).not.toContain(listed.jti)
+    expect(await kith('token', 'revoke', listed.jti)).toMatchObject({ code: 2, stdout: '' })
+    await resultOf('token', 'revoke', listed.jti, '--yes')
+    expect((await resultOf('token', 'list'))[0].revoked_at).toEqual(expect.any(String))
+    expect(await kith('token')).toMatchObject({ code: 2, stderr: expect.stringContaining('--scope') })
+  })
+
   it('kith keys list has the keys of the service', async () => {
     expect(await resultOf('keys', 'list')).toEqual(await organization.client.access.keys())
   })

@@ -1,8 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { type Client, type ClientOptions, createClient } from '../client/index.ts'
+import { storeToken } from '../src/auth/issued-tokens.ts'
 import { issueToken } from '../src/auth/token.ts'
+import { contextOf } from '../src/db/context.ts'
 import { loadConfig } from '../src/process/config.ts'
 import { readServedAddress } from '../src/process/served-address.ts'
+import { splitScopes } from '../src/route/scopes.ts'
 import { UsageError } from './command.ts'
 import { readInput } from './files.ts'
 import { defaultProfile, findProfile, type Profile } from './profiles/profile-files.ts'
@@ -184,9 +188,27 @@ export async function resolveAccess(
 
 type TokenOptions = { org?: string | undefined; scope: string; ttl: number; subject?: string | undefined }
 
-/** Creates a token, signed with the service's key. Throws if the organization or a scope does not exist. */
+/**
+ * Creates a token for somebody else, which the list of tokens has. Throws if the organization or a scope does not exist, or if another
+ * caller has the name.
+ */
+export async function makeListedToken({ db }: Session, options: TokenOptions): Promise<string> {
+  const { org = 'default', scope, ttl, subject = ownSubject } = options
+  const { id, key } = await requireOrganization(db, org)
+  const jti = randomUUID()
+  const request = { organizationKey: key, scope, subject, ttlSeconds: ttl, token_id: jti }
+  const token = await issueToken(db, request)
+  const expires_at = new Date(Date.now() + ttl * 1_000).toISOString()
+  const stored = { id: jti, name: subject, scope: splitScopes(scope).join(' '), maker: ownSubject, expires_at }
+  await storeToken(contextOf(db, id), { actor: ownSubject, request_id: randomUUID() }, stored)
+  return token
+}
+
+const ownSubject = 'cli'
+
+/** Creates a token for a command, signed with the service's key. Throws if the organization or a scope does not exist. */
 export async function makeToken({ db }: Session, options: TokenOptions): Promise<string> {
-  const { org = 'default', scope, ttl, subject = 'cli' } = options
+  const { org = 'default', scope, ttl, subject = ownSubject } = options
   const { key } = await requireOrganization(db, org)
   return issueToken(db, { organizationKey: key, scope, subject, ttlSeconds: ttl })
 }

@@ -68,7 +68,8 @@ async function createProgram(environment: NodeJS.ProcessEnv, names: string[]): P
   const description =
     'A self-hosted contact and record data service. Settings come from the environment; see docs/configuration.md.'
   const program = newPlainCommand('kith', description, ['token --org default --scope "people:read people:write"'])
-  program.version(version, '-V, --version', 'Print the version.')
+  // Of a command that has both, such as token, an option behind a subcommand is that of the subcommand.
+  program.version(version, '-V, --version', 'Print the version.').enablePositionalOptions()
   for (const name of names) program.addCommand((await commands[name]!())(environment))
   program.addCommand(
     completeCommand(() => program),

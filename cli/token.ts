@@ -1,10 +1,16 @@
 import type { Command } from 'commander'
-import type { ApiTokenBody } from '../client/index.ts'
+import type { ApiTokenBody, Client, ListedToken } from '../client/index.ts'
+import { tokenToJson } from '../src/access/tokens.ts'
+import { readTokenPage, revokeToken } from '../src/auth/issued-tokens.ts'
+import { contextOf } from '../src/db/context.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
-import { newCommand, printResult, wholeNumber } from './command.ts'
-import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeToken } from './connection.ts'
+import { newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
+import { addYesOption, confirm, type YesOption } from './confirm.ts'
+import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeListedToken } from './connection.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { requireOrganization } from './session.ts'
 
-type TokenOptions = ConnectionOptions & { scope: string; ttl: number; json?: boolean }
+type TokenOptions = ConnectionOptions & { scope?: string; ttl: number; json?: boolean }
 
 export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -13,21 +19,65 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
     'token --org default --scope "people:read people:write"',
     'token --profile acme --scope people:read --ttl 600',
   ])
-    .requiredOption('--scope <scopes>', `The scopes, separated by spaces: ${scopes.join(' ')}.`)
+    .option('--scope <scopes>', `The scopes, separated by spaces: ${scopes.join(' ')}.`)
     .option('--ttl <seconds>', 'The lifetime.', wholeNumber(1), 3_600)
     .option(
       '--subject <name>',
       'The subject, recorded as the actor of every change. Default: cli, or that of the credentials.',
     )
+  command.enablePositionalOptions().addCommand(listCommand(environment)).addCommand(revokeCommand(environment))
   return addConnectionOptions(command).action(async ({ json, scope, ttl, subject, ...options }: TokenOptions) => {
+    if (scope === undefined)
+      return command.error('error: Give --scope with the scopes of the token, or list or revoke.')
     const token = await atServiceOrDatabase(environment, options, 'access:write', {
       service: async client => {
         const words = splitScopes(scope) as ApiTokenBody['scopes']
         const body = { scopes: words, expires_in: ttl, ...(subject !== undefined && { name: subject }) }
         return (await client.access.createToken(body)).token
       },
-      database: (session, org) => makeToken(session, { org, scope, ttl, subject }),
+      database: (session, org) => makeListedToken(session, { org, scope, ttl, subject }),
     })
     printResult({ json }, { value: { token, expires_in: ttl, scope }, lines: [token] })
+  })
+}
+
+function listCommand(environment: NodeJS.ProcessEnv): Command {
+  const description = 'Lists the tokens that were made, newest first, with their last use.'
+  const command = newPlainCommand('list', description, ['token list', 'token list --profile acme --format csv'])
+  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
+    const tokens = await atServiceOrDatabase(environment, options, 'access:read', {
+      service: ({ access }: Client): Promise<ListedToken[]> => access.tokens.list({ size: 500 }).all(),
+      database: async ({ db }, key = 'default') => {
+        const context = contextOf(db, (await requireOrganization(db, key)).id)
+        return (await readTokenPage(context, { before: undefined, limit: maxListed })).map(tokenToJson)
+      },
+    })
+    await printRows(formatOf(options), columns, tokens)
+  })
+}
+
+/** The newest tokens of a database. A service lists all. */
+const maxListed = 10_000
+
+const columns = [
+  ...['jti', 'name'],
+  { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
+  ...['maker', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'],
+]
+
+function revokeCommand(environment: NodeJS.ProcessEnv): Command {
+  const description = 'Revokes a token and those that were made with it. They are refused within ten seconds.'
+  const command = newCommand('revoke', description, [
+    'token revoke 8f7b6a2e-3c4d-4e5f-9a0b-1c2d3e4f5a6b --yes',
+  ]).argument('<jti>', 'The id, as shown by token list.')
+  type Options = ConnectionOptions & YesOption & { json?: boolean }
+  return addConnectionOptions(addYesOption(command)).action(async (jti: string, options: Options) => {
+    await confirm(options, `Revoke the token ${jti}? Whoever uses it is refused.`)
+    await atServiceOrDatabase<unknown>(environment, options, 'access:write', {
+      service: client => client.access.tokens.revoke(jti),
+      database: async ({ db }, key = 'default') =>
+        revokeToken(contextOf(db, (await requireOrganization(db, key)).id), jti),
+    })
+    printResult(options, { value: { jti }, messages: [`Revoked token ${jti}.`] })
   })
 }

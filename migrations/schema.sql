@@ -870,6 +870,32 @@ comment on table terms is 'An indexed value of an entity.';
 comment on column terms.index_id is 'The index: attributes.index_id or sort_indexes.index_id.';
 comment on column terms.value is 'The key of the value: its kind and the value itself, or the first 64 characters and a hash of a longer text. Times are their moment.';
 
+create table tokens (
+  organization_id integer not null,
+  id uuid not null,
+  name text not null,
+  scope text not null,
+  maker text not null,
+  ancestors uuid[] default '{}'::uuid[] not null,
+  client_id text collate "C",
+  session_id uuid,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  last_used_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint tokens_pkey PRIMARY KEY (organization_id, id)
+);
+CREATE INDEX tokens_expiry ON public.tokens USING btree (expires_at);
+CREATE INDEX tokens_newest ON public.tokens USING btree (organization_id, created_at DESC, id DESC);
+comment on table tokens is 'A token that somebody made. Those that a client fetches end with the client and are not here.';
+comment on column tokens.id is 'The jti of the token.';
+comment on column tokens.name is 'The actor in the change log.';
+comment on column tokens.maker is 'The actor that made it.';
+comment on column tokens.ancestors is 'The tokens that it ends with: that which made it, and those that this one ends with.';
+comment on column tokens.client_id is 'The client that it ends with.';
+comment on column tokens.session_id is 'The session that it ends with.';
+comment on column tokens.last_used_at is 'The newest minute in which it was used.';
+
 create table tombstone_keys (
   organization_id integer not null,
   secret bytea not null,

@@ -27,11 +27,16 @@ export const exceptions: Exception[] = [
         'list_unfinished_merges',
         'delete_expired_sessions',
         'delete_expired_codes',
+        'delete_expired_tokens',
       ],
     ],
     'Background tasks, metrics and kith doctor look at all organizations.',
   ),
-  ...except('one organization', ['find_clients'], 'A process keeps the clients of many organizations fresh together.'),
+  ...except(
+    'one organization',
+    ['find_clients', 'find_tokens', 'mark_tokens_used'],
+    'A process keeps the clients and tokens of many organizations fresh together.',
+  ),
   ...except(
     'one organization',
     ['read_sequences'],

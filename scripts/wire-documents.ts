@@ -54,7 +54,7 @@ const scopeMeanings: Record<Scope, string> = {
   'changes:read': 'reads the change log, histories, past states and imports, of what the other scopes show',
   'webhooks:read': 'reads webhooks and deliveries',
   'webhooks:write': 'changes webhooks, tests and replays',
-  'access:read': 'reads clients, keys and sessions',
+  'access:read': 'reads clients, tokens, keys and sessions',
   'access:write': 'makes and ends clients, tokens and sessions',
   'operations:read': 'reads the findings of the doctor and the metrics of the whole service',
 }

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
-import { createAuthenticator } from './auth/authenticator.ts'
+import { type Authenticator, createAuthenticator } from './auth/authenticator.ts'
+import { deleteExpiredTokens, tokenUses } from './auth/issued-tokens.ts'
 import { loadKeys, loadOrCreateKeys } from './auth/keys/keys.ts'
 import { findBaseUrl } from './consent-links/consent-links.ts'
 import { type Database, openDatabase } from './db/db.ts'
@@ -66,6 +67,7 @@ const backfillIntervalMs = 1_000
 const erasureIntervalMs = 5_000
 const keyExpiryIntervalMs = 60_000
 const deliveryExpiryIntervalMs = 600_000
+const tokenUseIntervalMs = 30_000
 const collectIntervalMs = 5_000
 
 /**
@@ -221,7 +223,9 @@ async function start(starting: StartContext): Promise<Started> {
   )
   closing.push(() => collecting.stop())
   closing.push(() => sender.close())
-  const works = isReader ? [] : [...startHousekeeping(config, db, logger), startFollowers(db, followers, logger)]
+  const works = isReader
+    ? []
+    : [...startHousekeeping(config, { db, authenticator }, logger), startFollowers(db, followers, logger)]
   // The followers end before the sender of webhooks.
   closing.push(() => Promise.all(works.map(work => work.stop())))
   closing.push(() => app.close())
@@ -341,9 +345,14 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 
 /**
  * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
- * complete long erasures and merges, and delete expired Idempotency-Keys, sessions and codes, and old deliveries of webhooks.
+ * complete long erasures and merges, store when tokens were used, and delete expired Idempotency-Keys, sessions, codes and tokens, and old
+ * deliveries of webhooks.
  */
-function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logger): Background[] {
+function startHousekeeping(
+  { ledgerOrigin }: Config,
+  { db, authenticator }: { db: Database; authenticator: Authenticator },
+  logger: Logger,
+): Background[] {
   const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
   return [
     repeat(signal => backfillIndexes(db, { signal }), backfillIntervalMs, report('fill')),
@@ -351,6 +360,8 @@ function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logge
     repeat(signal => completeMerges(db, { signal }), erasureIntervalMs, report('complete merges')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
     repeat(() => deleteExpired(db), keyExpiryIntervalMs, report('delete expired sessions')),
+    repeat(() => deleteExpiredTokens(db), deliveryExpiryIntervalMs, report('delete expired tokens')),
+    repeat(tokenUses(db, authenticator), tokenUseIntervalMs, report('store the use of tokens')),
     repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),
   ]
 }

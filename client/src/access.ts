@@ -7,10 +7,11 @@ import type {
   AccessClientWithSecret,
   ApiToken,
   ApiTokenBody,
+  ListedToken,
   SigningKey,
 } from './wire.ts'
 
-/** The page of a list of clients: 50 by default, at most 500. */
+/** The page of a list of clients or tokens: 50 by default, at most 500. */
 export type ApiClientListOptions = PageOptions & CallOptions
 
 /**
@@ -19,15 +20,17 @@ export type ApiClientListOptions = PageOptions & CallOptions
  */
 export class AccessEndpoints {
   readonly clients: ApiClientEndpoints
+  readonly tokens: ApiTokenEndpoints
   readonly #send: Send
 
   constructor(send: Send) {
     this.#send = send
     this.clients = new ApiClientEndpoints(send)
+    this.tokens = new ApiTokenEndpoints(send)
   }
 
   /**
-   * Makes a token, which is shown only in this result. `expires_in` are seconds. It cannot be revoked, so choose a short time.
+   * Makes a token, which is shown only in this result. `expires_in` are seconds.
    *
    * ```ts
    * const { token, name } = await client.access.createToken({ scopes: ['people:read'], name: 'report', expires_in: 60 })
@@ -108,5 +111,40 @@ export class ApiClientEndpoints {
    */
   revoke(client_id: string, options?: CallOptions): Call<true> {
     return this.#send('DELETE /v1/clients/{client_id}', { params: { client_id } }, options)
+  }
+}
+
+/** The tokens that callers and `kith token` made. Those that clients fetch end with the client and are not listed. */
+export class ApiTokenEndpoints {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    this.#send = send
+  }
+
+  /**
+   * Lists the tokens, newest first, with their last use.
+   *
+   * ```ts
+   * await client.access.createToken({ scopes: ['people:read'], name: 'report', expires_in: 60 })
+   * const { items } = await client.access.tokens.list().page()
+   * console.log(items[0]?.name, items[0]?.last_used_at) // report null
+   * ```
+   */
+  list({ size, after, ...options }: ApiClientListOptions = {}): Listing<ListedToken> {
+    const read = (before?: string) => this.#send('GET /v1/tokens', { query: { before, limit: size } }, options)
+    return new Listing(after => pageOf(read(after), ({ jti }) => jti), after)
+  }
+
+  /**
+   * Revokes a token and those that were made with it. They are refused within ten seconds.
+   *
+   * ```ts
+   * const { jti } = await client.access.createToken({ scopes: ['people:read'], name: 'guest', expires_in: 60 })
+   * console.log(await client.access.tokens.revoke(jti)) // true
+   * ```
+   */
+  revoke(jti: string, options?: CallOptions): Call<true> {
+    return this.#send('DELETE /v1/tokens/{jti}', { params: { jti } }, options)
   }
 }

@@ -63,6 +63,7 @@ import type {
   ImportPage,
   InclusionProof,
   LedgerKeys,
+  ListedTokenPage,
   ListSort,
   LookupBody,
   MergeBody,
@@ -1205,6 +1206,23 @@ export type Endpoints = {
     repeatable: 'once'
     scope: 'access:write'
   }
+  'GET /v1/tokens': {
+    query?: {
+      /** Only tokens after this one in the list: the jti of a token. */
+      before?: string
+      /** The default is 50. */
+      limit?: number
+    }
+    data: ListedTokenPage
+    repeatable: 'read'
+    scope: 'access:read'
+  }
+  'DELETE /v1/tokens/{jti}': {
+    params: { jti: string }
+    data: true
+    repeatable: 'safe'
+    scope: 'access:write'
+  }
   'GET /v1/keys': {
     data: SigningKeyList
     repeatable: 'read'
@@ -1331,5 +1349,6 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/clients': 'once',
   'DELETE /v1/clients/{client_id}': 'safe',
   'POST /v1/tokens': 'once',
+  'DELETE /v1/tokens/{jti}': 'safe',
   'DELETE /v1/sessions/{session_id}': 'safe',
 }

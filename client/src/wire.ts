@@ -190,6 +190,8 @@ export type AnswerChange = {
 export type ApiToken = {
   /** The token, for the header Authorization. It is shown only this once. */
   token: string
+  /** Its id in the list of tokens. */
+  jti: string
   name: string
   scopes: Scope[]
   expires_at: string
@@ -1765,6 +1767,29 @@ export type ListSortMeasure = {
   op: 'count' | 'sum' | 'avg' | 'min' | 'max'
   /** A number, date or time of those who link here. Only `count` takes none. */
   field?: string
+}
+
+/** A token that somebody made. */
+export type ListedToken = {
+  /** The id of the token. */
+  jti: string
+  /** The subject, which the change log names as the actor. */
+  name: string
+  scopes: Scope[]
+  /** The actor that made it. `cli` for the command line on the database. */
+  maker: string
+  created_at: string
+  expires_at: string
+  /** The newest minute in which it was used. Null for never. */
+  last_used_at: string | null
+  /** When it was revoked. Null if it was not. */
+  revoked_at: string | null
+}
+
+/** Response of GET /v1/tokens. */
+export type ListedTokenPage = {
+  items: ListedToken[]
+  has_more: boolean
 }
 
 /** One of email, phone number and external identifier. Body of POST /v1/people/lookup. */

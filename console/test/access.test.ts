@@ -44,7 +44,7 @@ it('an operator ends the session of somebody else, who is then signed out', asyn
   })
 })
 
-it('a token that the page makes works, with the scopes that were chosen', async () => {
+it('a token that the page makes works, with the scopes that were chosen, is listed and can be revoked', async () => {
   const organization = await service.organization()
   await open(organization, '/access?tab=tokens', async page => {
     await page.getByRole('checkbox', { name: /Read people/ }).press('Space')
@@ -53,5 +53,10 @@ it('a token that the page makes works, with the scopes that were chosen', async 
     const client = createClient({ url: service.address, token: token! })
     expect((await client.people.list().page()).items).toEqual([])
     await expect(client.schema.get()).rejects.toMatchObject({ code: 'forbidden' })
+    await page.keyboard.press('Enter')
+    const row = page.getByRole('row', { name: /never/ })
+    await row.getByRole('button', { name: /^Revoke: / }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText(/^Revoked /).waitFor()
   })
 })

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { createClient } from '../../client/index.ts'
+import { createClient, type Scope } from '../../client/index.ts'
 import { sendAsPage } from '../../test/support/browser-session.ts'
-import { type Organization, startService, useOwnService } from '../../test/support/service.ts'
+import { type Organization, type Service, startService, useOwnService } from '../../test/support/service.ts'
+import { tokenUses } from '../auth/issued-tokens.ts'
 import { rotateKeys } from '../auth/keys/keys.ts'
 import { issueToken as makeToken } from '../auth/token.ts'
 import { contextOf } from '../db/context.ts'
@@ -259,6 +260,130 @@ describe('a token that a token, a client or a session makes', () => {
     expect(await statusOf(child, once, 'Eve')).toBe(200)
     expect(await statusOf(child, once, 'Other')).toBe(422)
     expect(await statusOf(shop, once)).toBe(201)
+  })
+})
+
+describe('a token of the list', () => {
+  const expiry = { scopes: ['access:read', 'access:write'] as Scope[], expires_in: 3_600 }
+  const statusOf = async ({ address }: Pick<Service, 'address'>, token: string) =>
+    (await fetch(`${address}/v1/clients`, { headers: { Authorization: `Bearer ${token}` } })).status
+
+  it('shows its name, maker, scopes and times, newest first, and never the token', async () => {
+    const { client, send } = await service.organization()
+    const { token, ...first } = await client.access.createToken({ ...expiry, name: 'Maria' })
+    await client.access.createToken({ ...expiry, name: 'Report' })
+    const { items } = await client.access.tokens.list().page()
+    expect(items.map(({ name }) => name)).toEqual(['Report', 'Maria'])
+    expect(items[1]).toEqual({
+      ...first,
+      maker: 'tests',
+      created_at: expect.any(String),
+      last_used_at: null,
+      revoked_at: null,
+    })
+    expect(JSON.stringify((await send('GET', '/v1/tokens')).body)).not.toContain(token.split('.')[2]!)
+    const page = await client.access.tokens.list({ size: 1 }).page()
+    expect([page.has_more, page.items.length]).toEqual([true, 1])
+    expect((await client.access.tokens.list({ after: page.next! }).page()).items.map(({ name }) => name)).toEqual([
+      'Maria',
+    ])
+  })
+
+  it('is refused once it is revoked, with those that were made with it and no other', async () => {
+    const { client } = await service.organization()
+    const made = await client.access.createToken({ ...expiry, name: 'Maria' })
+    const other = await client.access.createToken({ ...expiry, name: 'Report' })
+    const send = service.sender(made.token)
+    const child = (await send('POST', '/v1/tokens', { ...expiry, name: 'child', expires_in: 60 })).body.data
+    const grandchild = (
+      await service.sender(child.token)('POST', '/v1/tokens', { ...expiry, name: 'next', expires_in: 30 })
+    ).body.data
+    expect(await client.access.tokens.revoke(made.jti)).toBe(true)
+    const fresh = await startService({}, service.databaseUrl)
+    try {
+      for (const { token } of [made, child, grandchild]) expect(await statusOf(fresh, token)).toBe(401)
+      expect(await statusOf(fresh, other.token)).toBe(200)
+    } finally {
+      await fresh.stop()
+    }
+    const { items } = await client.access.tokens.list().page()
+    expect(items.map(({ name, revoked_at }) => [name, revoked_at !== null])).toEqual([
+      ['next', true],
+      ['child', true],
+      ['Report', false],
+      ['Maria', true],
+    ])
+    await expect(client.access.tokens.revoke(made.jti)).rejects.toMatchObject({ status: 404, code: 'not_found' })
+  })
+
+  it('belongs to its organization alone', async () => {
+    const [one, other] = [await service.organization(), await service.organization()]
+    const { jti, token } = await one.client.access.createToken({ ...expiry, name: 'Maria' })
+    expect((await other.client.access.tokens.list().page()).items).toEqual([])
+    expect((await other.client.access.tokens.list({ after: jti }).page()).items).toEqual([])
+    await expect(other.client.access.tokens.revoke(jti)).rejects.toMatchObject({ status: 404 })
+    expect(await statusOf(service, token)).toBe(200)
+  })
+
+  it('has a name of its own: none that looks like that of another client, session or token that is valid', async () => {
+    const { id, key, client } = await service.organization()
+    const { client_id } = await client.access.clients.create({ name: 'Shop sync', scopes: ['people:read'] })
+    await startSession(service.db, { id, key }, { name: 'Grace', scope: 'people:read', method: 'code' })
+    const maria = await client.access.createToken({ ...expiry, name: 'Maria' })
+    const admin = service.sender(await service.tokenFor(key, 'access:write people:read', 'other admin'))
+    const statusOfName = async (name: string) => {
+      const { status, body } = await admin('POST', '/v1/tokens', { scopes: ['people:read'], expires_in: 60, name })
+      return [name, status, body.details?.[0]?.path]
+    }
+    for (const name of ['Maria', 'maria', 'M\u0430ria', 'MAR\u00cdA', 'shop-sync', 'Gr\u0430ce'])
+      expect(await statusOfName(name)).toEqual([name, 400, '/name'])
+    // Whoever made it makes the next one before it ends.
+    expect((await client.access.createToken({ ...expiry, name: 'Maria' })).name).toBe('Maria')
+    await client.access.tokens.revoke(maria.jti)
+    expect(await statusOfName('Maria')).toEqual(['Maria', 400, '/name'])
+    await client.access.clients.revoke(client_id)
+    expect(await statusOfName('shop-sync')).toEqual(['shop-sync', 200, undefined])
+  })
+
+  it('takes its name once, if two callers ask at the same moment', async () => {
+    const { key } = await service.organization()
+    const admins = await Promise.all(['one', 'two', 'three'].map(name => service.tokenFor(key, 'access:write', name)))
+    const body = { scopes: ['access:write'], expires_in: 60, name: 'Maria' }
+    const replies = await Promise.all(admins.map(token => service.sender(token)('POST', '/v1/tokens', body)))
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 400, 400])
+  })
+
+  it('shows when it was last used, to the minute', async () => {
+    const { id, client } = await service.organization()
+    const { jti, token } = await client.access.createToken({ ...expiry, name: 'Maria' })
+    const at = Date.parse('2026-01-01T12:34:56.789Z')
+    const store = tokenUses(service.db, {
+      usesSince: () => [{ organization_id: id, token_id: jti, usedAtMs: at }],
+    })
+    await store()
+    const lastUse = async () => (await client.access.tokens.list().page()).items[0]!.last_used_at
+    expect(await lastUse()).toBe('2026-01-01T12:34:00.000Z')
+    expect(await statusOf(service, token)).toBe(200)
+    await tokenUses(service.db, service.authenticator)()
+    const used = (await lastUse())!
+    expect([used.slice(-8), Date.now() - Date.parse(used) < 120_000]).toEqual([':00.000Z', true])
+  })
+
+  it('counts against the rate limit of whoever made it', async () => {
+    const limited = await startService({ KITH_RATE_READ: '1', KITH_RATE_READ_BURST: '4' }, service.databaseUrl)
+    try {
+      const { client } = await service.organization()
+      const { token } = await client.access.createToken({ ...expiry, name: 'Maria' })
+      const child = (await service.sender(token)('POST', '/v1/tokens', { ...expiry, name: 'child', expires_in: 60 }))
+        .body.data.token
+      const statuses = []
+      for (const each of [token, child, token, child, token, child, token, child])
+        statuses.push(await statusOf(limited, each))
+      expect(statuses.filter(status => status === 200).length).toBeLessThan(7)
+      expect(statuses).toContain(429)
+    } finally {
+      await limited.stop()
+    }
   })
 })
 

@@ -13,12 +13,15 @@ import {
   apiToken,
   type ClientsQuery,
   clientsQuery,
+  listedTokenPage,
   newClient,
   newToken,
   signingKey,
+  type TokensQuery,
+  tokensQuery,
 } from './schema.ts'
 import { listSigningKeys } from './signing-keys.ts'
-import { createApiToken } from './tokens.ts'
+import { createApiToken, listApiTokens, revokeApiToken } from './tokens.ts'
 
 const tag = 'Access'
 const clientsPath = '/v1/clients'
@@ -92,12 +95,39 @@ function tokenRoutes(): Route[] {
       operationId: 'createToken',
       summary: 'Create a token',
       description:
-        'The response shows the token, once. A caller can grant only scopes that it has. A token cannot be revoked by itself: it is ' +
-        'valid until it expires, until the client or the session that made it ends, or until its signing key is revoked. kith stores no response with a token, so an Idempotency-Key is ignored.',
+        'The response shows the token, once. A caller can grant only scopes that it has. The token is valid until it expires or is ' +
+        'revoked, until the client, session or token that made it ends, or until its signing key is revoked. No two callers that are valid ' +
+        'have names that look alike. kith stores no response with a token, so an Idempotency-Key is ignored.',
       body: newToken,
       answer: apiToken,
       showsSecret: true,
       handle: async call => ({ status: 200, data: await createApiToken(call) }),
+    }),
+    route<TokensQuery>({
+      method: 'GET',
+      tag,
+      path: '/v1/tokens',
+      scope: 'access:read',
+      operationId: 'listTokens',
+      summary: 'List the tokens',
+      description:
+        'The tokens that callers and `kith token` made, newest first, with their last use. Those that clients fetch end with the client ' +
+        'and are not listed. An expired token is listed for 30 days.',
+      query: tokensQuery,
+      answer: listedTokenPage,
+      handle: async call => ({ status: 200, data: await listApiTokens(call) }),
+    }),
+    route({
+      method: 'DELETE',
+      tag,
+      path: '/v1/tokens/{jti}',
+      params: { jti: 'uuid' },
+      scope: 'access:write',
+      operationId: 'revokeToken',
+      summary: 'Revoke a token',
+      description: 'It and the tokens that were made with it are refused within ten seconds. The list keeps it.',
+      answer: Type.Literal(true),
+      handle: async call => ({ status: 200, data: await revokeApiToken(call) }),
     }),
     route({
       method: 'GET',

@@ -148,10 +148,13 @@ export const newToken = Type.Object(
 )
 export type ApiTokenBody = Static<typeof newToken>
 
+const exampleJti = '8f7b6a2e-3c4d-4e5f-9a0b-1c2d3e4f5a6b'
+
 /** A token that was just made. Nothing shows it again. */
 export const apiToken = Type.Object(
   {
     token: Type.String({ description: 'The token, for the header Authorization. It is shown only this once.' }),
+    jti: Type.String({ format: 'uuid', description: 'Its id in the list of tokens.' }),
     name: Type.String(),
     scopes: grantedScopes,
     expires_at: moment,
@@ -159,7 +162,57 @@ export const apiToken = Type.Object(
   {
     title: 'ApiToken',
     description: 'A token that was just made.',
-    examples: [{ token: 'eyJhbGciOi…', name: 'reports', scopes: ['people:read'], expires_at: at }],
+    examples: [{ token: 'eyJhbGciOi…', jti: exampleJti, name: 'reports', scopes: ['people:read'], expires_at: at }],
   },
 )
 export type ApiTokenShape = Static<typeof apiToken>
+
+/** Query of GET /v1/tokens. */
+export const tokensQuery = Type.Object(
+  {
+    before: Type.Optional(
+      Type.String({ format: 'uuid', description: 'Only tokens after this one in the list: the jti of a token.' }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+  },
+  { additionalProperties: false },
+)
+export type TokensQuery = Static<typeof tokensQuery>
+
+const exampleListed = {
+  jti: exampleJti,
+  name: 'reports',
+  scopes: ['people:read'],
+  maker: 'admin',
+  created_at: at,
+  expires_at: at,
+  last_used_at: null,
+  revoked_at: null,
+}
+
+/** A token as a read shows it, which nobody can use. */
+export const listedToken = Type.Object(
+  {
+    jti: Type.String({ format: 'uuid', description: 'The id of the token.' }),
+    name: Type.String({ description: 'The subject, which the change log names as the actor.' }),
+    scopes: grantedScopes,
+    maker: Type.String({ description: 'The actor that made it. `cli` for the command line on the database.' }),
+    created_at: moment,
+    expires_at: moment,
+    last_used_at: nullable(
+      Type.String({ format: 'date-time', description: 'The newest minute in which it was used. Null for never.' }),
+    ),
+    revoked_at: nullable(Type.String({ format: 'date-time', description: 'When it was revoked. Null if it was not.' })),
+  },
+  {
+    title: 'ListedToken',
+    description: 'A token that somebody made.',
+    examples: [exampleListed],
+  },
+)
+export type ListedTokenShape = Static<typeof listedToken>
+
+export const listedTokenPage = Type.Object(
+  { items: Type.Array(listedToken), has_more: Type.Boolean() },
+  { title: 'ListedTokenPage', examples: [{ items: [exampleListed], has_more: false }] },
+)

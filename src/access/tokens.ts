@@ -1,25 +1,23 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { isSubject } from '../auth/claims.ts'
+import { type IssuedToken, readTokenPage, revokeToken, storeToken } from '../auth/issued-tokens.ts'
 import { issueToken } from '../auth/token.ts'
 import type { Call } from '../route/call.ts'
 import type { Credential } from '../route/caller.ts'
+import { splitScopes } from '../route/scopes.ts'
 import { actorNameMessage, organizationOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
 import { requireGrantable } from './grantable-scopes.ts'
-import type { ApiTokenBody, ApiTokenShape } from './schema.ts'
+import type { ApiTokenBody, ApiTokenShape, ListedTokenShape, TokensQuery } from './schema.ts'
 
 /**
  * Makes a token of the caller's organization. It ends with the client or the session of the caller, and with the caller's own token
  * otherwise. Throws a Fault of 400 for a scope that the caller does not have, for a lifetime beyond that end, and for a name that no
  * subject can have, or that the log knows as another actor.
  */
-export async function createApiToken({
-  context: { db },
-  caller,
-  body,
-  signal,
-}: Call<ApiTokenBody>): Promise<ApiTokenShape> {
+export async function createApiToken(call: Call<ApiTokenBody>): Promise<ApiTokenShape> {
+  const { context, caller, body, signal } = call
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
   if (!isSubject(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))
@@ -30,12 +28,41 @@ export async function createApiToken({
   const organizationKey = caller.organization.key
   const nowMs = Date.now()
   requireTime(caller.credential, ttlSeconds, nowMs)
-  const { client_id, session_id } = caller.credential
+  const { client_id, session_id, budget } = caller.credential
   const maker = createHash('sha256').update(caller.identity).digest('base64url')
-  const request = { organizationKey, subject: name, scope: scopes.join(' '), ttlSeconds, client_id, session_id, maker }
-  const token = await issueToken(db, request, () => nowMs, signal)
+  const scope = scopes.join(' ')
+  const jti = randomUUID()
+  const parents = { client_id, session_id, token_id: jti, budget, maker }
+  const request = { organizationKey, subject: name, scope, ttlSeconds, ...parents }
+  const token = await issueToken(context.db, request, () => nowMs, signal)
   const expires_at = new Date((Math.floor(nowMs / 1_000) + ttlSeconds) * 1_000).toISOString()
-  return { token, name, scopes, expires_at }
+  const author = { actor: caller.subject, request_id: call.request_id, signal }
+  // What nobody has yet cannot be used before its row is there.
+  const stored = { id: jti, name, scope, maker: caller.subject, expires_at, parents: caller.credential }
+  await storeToken(context, author, stored)
+  return { token, jti, name, scopes, expires_at }
+}
+
+const defaultLimit = 50
+
+/** A token as a read shows it. */
+export const tokenToJson = ({ id: jti, scope, ...shown }: IssuedToken): ListedTokenShape => ({
+  jti,
+  ...shown,
+  scopes: splitScopes(scope) as ListedTokenShape['scopes'],
+})
+
+/** Reads a page of the tokens of the caller's organization, newest first. */
+export async function listApiTokens({ context, body, signal }: Call<TokensQuery>) {
+  const { before, limit = defaultLimit } = body
+  const tokens = await readTokenPage(context, { before, limit: limit + 1 }, signal)
+  return { items: tokens.slice(0, limit).map(tokenToJson), has_more: tokens.length > limit }
+}
+
+/** Revokes a token of the caller's organization. Throws a Fault of 404. */
+export async function revokeApiToken({ context, params }: Call): Promise<true> {
+  await revokeToken(context, params.jti!)
+  return true
 }
 
 /** A client has no end of its own: its tokens end when it is revoked. */

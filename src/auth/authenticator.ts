@@ -6,6 +6,7 @@ import type { Caller } from '../route/caller.ts'
 import { refuse } from '../values/errors.ts'
 import { setWithBound } from './bounded-map.ts'
 import { expiredProblem } from './claims.ts'
+import type { TokenUse } from './issued-tokens.ts'
 import { type Issuer, outsideIssuer, ownIssuer } from './issuers.ts'
 import type { Keys } from './keys/keys.ts'
 import { createOutsideKeys } from './keys/outside-keys.ts'
@@ -33,6 +34,8 @@ export type Authenticator = Readonly<{
   recall(authorization: string): CachedToken | undefined
   /** The public halves of the service's valid keys (RFC 7517). */
   jwks(): Promise<{ keys: JWK[] }>
+  /** The listed tokens that were used since a moment, in Unix time in milliseconds, with their last use. */
+  usesSince(sinceMs: number): TokenUse[]
   /** Signs a token, see {@link issueToken}. */
   issueToken(request: TokenRequest, signal?: Signal): Promise<string>
 }>
@@ -47,8 +50,8 @@ type AuthenticatorOptions = {
   report?: (problem: string) => void
 }
 
-/** A token whose signature was valid, and its caller. */
-export type CachedToken = VerifiedToken & { caller: Caller }
+/** A token whose signature was valid, its caller, and when it was last used, in Unix time in milliseconds. */
+export type CachedToken = VerifiedToken & { caller: Caller; usedAtMs: number }
 
 // A token of kith has 400 bytes, so a full cache takes about 12 MB.
 const maxCachedTokens = 25_000
@@ -80,7 +83,7 @@ export function createAuthenticator({
     authorization: string,
     signal: Signal | undefined,
   ): Promise<Caller> {
-    const { organizationKey, subject, scopes, expiresAtMs } = verification.claims
+    const { organizationKey, subject, scopes, expiresAtMs, budget } = verification.claims
     const ids = parentsOf(verification)
     const organization = await organizations.find(organizationKey, signal)
     const problem = organization ? await parents.find(organization, ids, signal) : 'its organization does not exist'
@@ -88,9 +91,10 @@ export function createAuthenticator({
       verified.delete(authorization)
       return throwInvalidToken(problem)
     }
-    const credential = Object.freeze({ ...ids, expiresAtMs })
+    const isMade = isOwn(verification) && budget !== undefined
+    const credential = Object.freeze({ ...ids, budget: isMade ? budget : subject, expiresAtMs })
     const caller = Object.freeze({ organization, subject, scopes, identity: identityOf(verification), credential })
-    setWithBound(verified, authorization, { ...verification, caller }, maxCachedTokens)
+    setWithBound(verified, authorization, { ...verification, caller, usedAtMs: nowMs() }, maxCachedTokens)
     return caller
   }
 
@@ -109,10 +113,12 @@ export function createAuthenticator({
 
   const isOwn = ({ issuer }: VerifiedToken) => issuer === issuers[0]
 
-  /** The claims of an outside issuer name none of kith's clients and sessions. */
+  /** The claims of an outside issuer name none of kith's clients, sessions and tokens. */
   function parentsOf(token: VerifiedToken): ParentIds {
-    const { client_id, session_id } = token.claims
-    return isOwn(token) ? { client_id, session_id } : { client_id: undefined, session_id: undefined }
+    const { client_id, session_id, token_id } = token.claims
+    return isOwn(token)
+      ? { client_id, session_id, token_id }
+      : { client_id: undefined, session_id: undefined, token_id: undefined }
   }
 
   /**
@@ -133,7 +139,10 @@ export function createAuthenticator({
       const isHit = isSigned && isStillAdmitted(cached)
       const token = isSigned ? '' : readBearer(authorizations)
       db.observer?.cache('token', isHit)
-      if (isHit) return cached.caller
+      if (isHit) {
+        cached.usedAtMs = nowMs()
+        return cached.caller
+      }
       if (isSigned) return admit(cached, authorization, signal)
       if (cached) verified.delete(authorization)
       if (cached && nowMs() >= cached.claims.expiresAtMs) return throwInvalidToken(expiredProblem)
@@ -143,6 +152,12 @@ export function createAuthenticator({
     sessions: createSessions(db, organizations, nowMs),
     recall: authorization => verified.get(authorization),
     jwks: ownKeys.jwks,
+    usesSince: sinceMs =>
+      [...verified.values()].flatMap(({ caller: { organization, credential }, usedAtMs }) =>
+        credential.token_id === undefined || usedAtMs < sinceMs
+          ? []
+          : [{ organization_id: organization.id, token_id: credential.token_id, usedAtMs }],
+      ),
     issueToken: (request, signal) => issueToken(db, request, nowMs, signal),
   } satisfies Authenticator)
 }

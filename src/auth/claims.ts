@@ -15,6 +15,10 @@ export type Claims = {
   client_id: string | undefined
   /** The session of the console that the token was made in, if it names one. */
   session_id: string | undefined
+  /** The jti of a listed token. Undefined for one that ends with its client alone, or that a command made for itself. */
+  token_id: string | undefined
+  /** The name under which rate limits count its requests, if another token or a session made it. */
+  budget: string | undefined
   /** A digest of the identity of the caller that made the token, if another token or a session made it. */
   maker: string | undefined
   /** Unix time in milliseconds. The token is refused from then on. */
@@ -36,7 +40,7 @@ export const isSubject = (subject: unknown): subject is string => typeof subject
  * the audience, or a list of texts that contains it. A `scope` that is missing or not a string grants nothing.
  */
 export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): Claims | string {
-  const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id, session_id, maker } = payload
+  const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id, session_id, token_id, budget, maker } = payload
   if (iss !== issuer.name) return `its iss is not ${issuer.name}`
   if (!isAudience(aud, issuer.audience)) return `its aud is not ${issuer.audience}, and no list with it`
   if (!isSubject(sub)) return withUnseen(`its sub ${actorNameMessage}`, sub)
@@ -44,7 +48,7 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
   // The clients of kith have this form, and outside issuers know none of them.
   if (issuer.name !== ownName && looksLikeClient(sub, org)) return 'its sub has the form of a client_id of kith'
   if (jti !== undefined && typeof jti !== 'string') return 'its jti is not a string'
-  for (const [name, value] of Object.entries({ client_id, session_id, maker }))
+  for (const [name, value] of Object.entries({ client_id, session_id, token_id, budget, maker }))
     if (value !== undefined && typeof value !== 'string') return `its ${name} is not a string`
   if (!isTime(exp)) return 'its exp is not a time in seconds'
   const expiresAtMs = exp * 1_000 + issuer.toleranceMs
@@ -55,7 +59,10 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
     if (time * 1_000 > nowMs + clockToleranceMs) return `its ${name} is in the future`
   }
   const scopes = parseScopes(typeof scope === 'string' ? scope : '')
-  const names = { client_id, session_id, maker } as Pick<Claims, 'client_id' | 'session_id' | 'maker'>
+  const names = { client_id, session_id, token_id, budget, maker } as Pick<
+    Claims,
+    'client_id' | 'session_id' | 'token_id' | 'budget' | 'maker'
+  >
   return { organizationKey: org, subject: sub, scopes, ...names, expiresAtMs }
 }
 

@@ -7,14 +7,15 @@ import { organizationOf } from '../values/actor-names.ts'
 import { isUuid } from '../values/formats.ts'
 import { cacheTimes } from './organizations.ts'
 import { findClientsSql, readClientSql } from './sql.ts'
+import { findTokensSql } from './tokens-sql.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
 type Organization = Caller['organization']
 
-/** The client and the session that a token ends with, as its claims name them. */
-export type ParentIds = Pick<Credential, 'client_id' | 'session_id'>
+/** The client, the session and the row of the list that a token ends with, as its claims name them. */
+export type ParentIds = Pick<Credential, 'client_id' | 'session_id' | 'token_id'>
 
-/** Whether the client and the session of a token still exist and are not revoked. A token that names none ends with none. */
+/** Whether what a token ends with still exists and is not revoked. A token that names nothing ends with nothing. */
 export type Parents = {
   /** Answers at once, from what is cached. False if something is not. */
   peek(organization: Organization, ids: ParentIds): boolean
@@ -22,7 +23,7 @@ export type Parents = {
   find(organization: Organization, ids: ParentIds, signal?: Signal): Promise<string | undefined>
 }
 
-/** Caches for a few seconds which clients and sessions are not revoked. Tokens of a revoked one are refused once its entry expires. */
+/** Caches for a few seconds what is not revoked. Tokens of what is are refused once its entry expires. */
 export function createParents(db: Database, nowMs: () => number): Parents {
   const clients = createTtlCache(
     (key, signal) => {
@@ -37,6 +38,17 @@ export function createParents(db: Database, nowMs: () => number): Parents {
       return new Map(found.map(({ organization_id, id }) => [`${organization_id} ${id}`, true]))
     },
   )
+  const tokens = createTtlCache(
+    async (key, signal) => ((await readTokens([key], signal)).has(key) ? true : undefined),
+    { nowMs, ...cacheTimes },
+    readTokens,
+  )
+  async function readTokens(keys: readonly string[], signal?: Signal): Promise<ReadonlyMap<string, true>> {
+    const pairs = keys.map(key => key.split(' '))
+    const values = [pairs.map(([organization_id]) => Number(organization_id)), pairs.map(([, id]) => id)]
+    const found = await db.query<{ organization_id: number; id: string }>(findTokensSql, values, signal)
+    return new Map(found.map(({ organization_id, id }) => [`${organization_id} ${id}`, true]))
+  }
   const sessions = createTtlCache(
     (key, signal) => {
       const [organization_id, session_id] = key.split(' ')
@@ -46,11 +58,13 @@ export function createParents(db: Database, nowMs: () => number): Parents {
   )
   const isOwnClient = ({ key }: Organization, client_id: string) => organizationOf(client_id) === key
   return {
-    peek: (organization, { client_id, session_id }) =>
+    peek: (organization, { client_id, session_id, token_id }) =>
       (client_id === undefined ||
         (isOwnClient(organization, client_id) && clients.peek(`${organization.id} ${client_id}`) === true)) &&
-      (session_id === undefined || (isUuid(session_id) && sessions.peek(`${organization.id} ${session_id}`) === true)),
-    find: async (organization, { client_id, session_id }, signal) => {
+      (session_id === undefined ||
+        (isUuid(session_id) && sessions.peek(`${organization.id} ${session_id}`) === true)) &&
+      (token_id === undefined || (isUuid(token_id) && tokens.peek(`${organization.id} ${token_id}`) === true)),
+    find: async (organization, { client_id, session_id, token_id }, signal) => {
       const { id } = organization
       if (client_id !== undefined)
         if (!isOwnClient(organization, client_id) || !(await clients.find(`${id} ${client_id}`, signal)))
@@ -58,6 +72,8 @@ export function createParents(db: Database, nowMs: () => number): Parents {
       if (session_id !== undefined)
         if (!isUuid(session_id) || !(await sessions.find(`${id} ${session_id}`, signal)))
           return 'the session that it was made in has ended'
+      if (token_id !== undefined)
+        if (!isUuid(token_id) || !(await tokens.find(`${id} ${token_id}`, signal))) return 'it has been revoked'
       return undefined
     },
   }

@@ -34,7 +34,13 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
       if (!found) return undefined
       const { id, name, scopes, expires_at } = found.session
       const expiresAtMs = Date.parse(expires_at)
-      const credential = Object.freeze({ client_id: undefined, session_id: id, expiresAtMs })
+      const credential = Object.freeze({
+        client_id: undefined,
+        session_id: id,
+        token_id: undefined,
+        budget: name,
+        expiresAtMs,
+      })
       const caller = Object.freeze({ organization, subject: name, scopes, identity: `session\n${id}`, credential })
       return Object.freeze({ id, caller, expires_at, isLive: found.isLive, expiresAtMs })
     },

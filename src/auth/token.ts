@@ -11,7 +11,7 @@ import { ownName, takeSigningKey } from './keys/keys.ts'
 
 /**
  * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` and `session_id` name the client or the session
- * that it ends with, `maker` the caller that makes it.
+ * that it ends with, `token_id` its row in the list of tokens, `maker` and `budget` the caller that makes it.
  */
 export type TokenRequest = {
   organizationKey: string
@@ -20,6 +20,8 @@ export type TokenRequest = {
   ttlSeconds: number
   client_id?: string | undefined
   session_id?: string | undefined
+  token_id?: string | undefined
+  budget?: string | undefined
   maker?: string | undefined
 }
 
@@ -36,7 +38,7 @@ export async function issueToken(
   nowMs: () => number = Date.now,
   signal?: Signal,
 ): Promise<string> {
-  const { organizationKey, client_id, session_id, maker, ttlSeconds } = request
+  const { organizationKey, client_id, session_id, token_id, budget, maker, ttlSeconds } = request
   const words = splitScopes(request.scope)
   const refusal = buildRequestRefusal(request, words)
   if (refusal) throw new Fault(refusal)
@@ -44,14 +46,14 @@ export async function issueToken(
   const expiresAt = issuedAt + ttlSeconds
   const { kid, algorithm, key } = await takeSigningKey(db, expiresAt, signal)
   // JSON leaves out what is undefined.
-  return new SignJWT({ org: organizationKey, scope: words.join(' '), client_id, session_id, maker })
+  return new SignJWT({ org: organizationKey, scope: words.join(' '), client_id, session_id, token_id, budget, maker })
     .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
     .setIssuer(ownName)
     .setAudience(ownName)
     .setSubject(request.subject)
     .setIssuedAt(issuedAt)
     .setExpirationTime(expiresAt)
-    .setJti(randomUUID())
+    .setJti(token_id ?? randomUUID())
     .sign(key)
 }
 

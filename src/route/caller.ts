@@ -10,9 +10,14 @@ export type Caller = Readonly<{
   credential: Credential
 }>
 
-/** The client or the session that a caller's token or cookie ends with, and its end in Unix time in milliseconds. */
+/**
+ * The client, session and listed token that a caller's token or cookie ends with, and its end in Unix time in milliseconds. `budget` is the
+ * name under which rate limits count: what a caller's tokens do counts as its own.
+ */
 export type Credential = Readonly<{
   client_id: string | undefined
   session_id: string | undefined
+  token_id: string | undefined
+  budget: string
   expiresAtMs: number
 }>

@@ -1,17 +1,53 @@
 import { hasInvisible } from './invisible-characters.ts'
 
-/** The actors by which the change log names kith itself, such as the pages behind consent links, the clock of segments and commands. */
-const ownActor = /^(link|retention|kith(\s.*)?)$/s
+/** Small letters and digits that look like a Latin one, by that one, in Cyrillic, Greek, Armenian, extended Latin and digits. */
+const lookAlikes = new Map(
+  Object.entries({
+    ...{ a: 'аαɑ', b: 'вьβ', c: 'сϲ', d: 'ԁ', e: 'еєε', g: 'ɡ', h: 'нһհ', j: 'јϳ', k: 'кκ', l: 'ӏłı1i|іιɩ', m: 'мμ' },
+    ...{
+      n: 'ηոп',
+      o: 'оοօσø0',
+      p: 'рρ',
+      q: 'ԛ',
+      r: 'г',
+      s: 'ѕ',
+      t: 'тτ',
+      u: 'υսц',
+      v: 'νѵ',
+      w: 'ԝω',
+      x: 'хχ',
+      y: 'уүγ',
+      z: 'ζ',
+    },
+  }).flatMap(([latin, others]) => [...others].map(other => [other, latin] as const)),
+)
 
-/** A name without what a reader may overlook: case, accents, width, and white space at its ends. */
-const plainName = (name: string) => name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().trim()
+/** A name as it is read: without what a reader may overlook, such as case, accents and width, and with one letter for all that look alike. */
+const readingOf = (name: string) =>
+  [...name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().trim().replaceAll(/\s+/gu, ' ')]
+    .map(letter => lookAlikes.get(letter) ?? letter)
+    .join('')
+
+/** Two names with the same result are taken for one. */
+export const lookAlikeOf = (name: string): string => readingOf(name).replaceAll(/[\s\p{Pd}_.]+/gu, ' ')
+
+const [ownName, ownNames] = [readingOf('kith'), ['kith', 'link', 'retention'].map(readingOf)]
+
+/**
+ * Whether a name is read as one by which the change log names kith itself, such as the pages behind consent links, the clock of segments
+ * and commands.
+ */
+const isOwnActor = (name: string) => {
+  const reading = readingOf(name)
+  return ownNames.includes(reading) || reading.startsWith(`${ownName} `)
+}
 
 /**
  * Whether a text can name an actor of the change log, from wherever it comes: a token of kith or of an outside issuer, a session or a client. It
  * has 1 to 255 characters, none of them a control or invisible character, and is not read as the name of kith itself.
  */
 export const isActorName = (text: string): boolean =>
-  /^.{1,255}$/su.test(text) && text.isWellFormed() && !hasInvisible(text) && !ownActor.test(plainName(text))
+  /^.{1,255}$/su.test(text) && text.isWellFormed() && !hasInvisible(text) && !isOwnActor(text)
 
 /** The message for a text that cannot name an actor. */
 export const actorNameMessage =

@@ -128,6 +128,7 @@ const tables = [
   'tombstone_keys',
   'name_versions',
   'sessions',
+  'tokens',
   'search_indexes',
   'search_documents',
   'search_words',

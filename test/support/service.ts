@@ -62,6 +62,7 @@ export type Service = {
   /** Checks a response that a test fetched itself against the OpenAPI document. Throws if they differ. */
   checkResponse: ReturnType<typeof createContractCheck>
   /** Runs SQL directly on the service's database. */
+  authenticator: Authenticator
   sql<R extends Record<string, unknown>>(text: string, values?: unknown[]): Promise<R[]>
   stop(): Promise<void>
 }
@@ -127,6 +128,7 @@ export async function startService(
     db,
     logs,
     tokenFor,
+    authenticator,
     checkResponse,
     sender: token => senderTo(address, token, checkResponse),
     async organization(key = `org_${process.pid}_${++organizations}`) {

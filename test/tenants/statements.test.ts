@@ -200,6 +200,8 @@ const globalStatements = [
   'mark_organization_deleted',
   'find_organizations',
   'find_clients',
+  'find_tokens',
+  'mark_tokens_used',
   'insert_change_head',
   'insert_first_consent_type',
   'insert_organization',
@@ -212,6 +214,7 @@ const globalStatements = [
   'list_organizations_with_expired_keys',
   'delete_dead_keys',
   'delete_expired_codes',
+  'delete_expired_tokens',
   'delete_expired_sessions',
   'delete_verifying_key',
   'extend_signing_key',
@@ -271,7 +274,10 @@ async function useClients({ id, key, send }: Shop) {
   const { client_id } = (await ok('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })).body.data
   for (const path of ['', '?limit=1', `?before=${client_id}`, `/${client_id}`]) await ok('GET', `/v1/clients${path}`)
   await ok('DELETE', `/v1/clients/${client_id}`)
-  await ok('POST', '/v1/tokens', { scopes: ['people:read'], expires_in: 60 })
+  const { jti } = (await ok('POST', '/v1/tokens', { scopes: ['people:read'], name: 'reports', expires_in: 60 })).body
+    .data
+  for (const path of ['', '?limit=1', `?before=${jti}`]) await ok('GET', `/v1/tokens${path}`)
+  await ok('DELETE', `/v1/tokens/${jti}`)
   await ok('GET', '/v1/keys')
 }
 

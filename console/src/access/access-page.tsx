@@ -9,6 +9,7 @@ import { messages } from './messages.ts'
 import type { AccessSearch } from './search.ts'
 import { SessionList } from './session-list.tsx'
 import { TokenForm } from './token-form.tsx'
+import { TokenList } from './token-list.tsx'
 
 /** The page of clients, tokens, sessions and keys. */
 export function AccessPage() {
@@ -18,7 +19,16 @@ export function AccessPage() {
   const mayWrite = useScope('access:write')
   const tabs = [
     { id: 'clients', label: texts.clients, content: <ClientList /> },
-    ...(mayWrite ? [{ id: 'tokens', label: texts.tokens, content: <TokenForm /> }] : []),
+    {
+      id: 'tokens',
+      label: texts.tokens,
+      content: (
+        <>
+          {mayWrite && <TokenForm />}
+          <TokenList />
+        </>
+      ),
+    },
     { id: 'sessions', label: texts.sessions, content: <SessionList /> },
     { id: 'keys', label: texts.keys, content: <KeyList /> },
   ]

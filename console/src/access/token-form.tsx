@@ -11,6 +11,7 @@ import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { tokensQuery } from './queries.ts'
 import { ScopeChoice } from './scope-choice.tsx'
 
 /** Makes a token, which is shown once. */
@@ -20,7 +21,7 @@ export function TokenForm() {
   const [name, setName] = useState(session.name)
   const [scopes, setScopes] = useState<Scope[]>([])
   const [seconds, setSeconds] = useState('3600')
-  const create = useWrite((body: ApiTokenBody) => client.access.createToken(body))
+  const create = useWrite((body: ApiTokenBody) => client.access.createToken(body), { refresh: [tokensQuery.queryKey] })
   return (
     <Section title={texts.newToken}>
       <p className={styles.muted}>{texts.tokensAdvice}</p>

@@ -120,7 +120,7 @@ const caller: Caller = {
   subject: 'x'.repeat(8_000),
   scopes: new Set(),
   identity: 'x',
-  credential: { client_id: undefined, session_id: undefined, expiresAtMs: 0 },
+  credential: { client_id: undefined, session_id: undefined, token_id: undefined, budget: 'x', expiresAtMs: 0 },
 }
 const rates = (store: 'memory' | 'postgresql') => ({ read: { perSecond: 1, burst: 5 }, write: undefined, store })
 const countTaken = ({ answers }: Awaited<ReturnType<typeof flood>>) =>

@@ -51,7 +51,7 @@ const keys = new WeakMap<Caller, string>()
 function keyOf(caller: Caller): string {
   const cached = keys.get(caller)
   if (cached !== undefined) return cached
-  const key = hash('sha256', `${caller.organization.id} ${caller.subject}`, 'base64url')
+  const key = hash('sha256', `${caller.organization.id} ${caller.credential.budget}`, 'base64url')
   keys.set(caller, key)
   return key
 }

@@ -171,6 +171,7 @@ export const keptTables: Readonly<Record<string, string>> = {
   signing_keys: 'keys',
   sort_indexes: 'the fields that pages are sorted by',
   stacks: 'definitions',
+  tokens: 'who works with the service, until 30 days after the end of the token',
   tombstone_keys: 'keys',
   tombstones: 'keyed hashes of erased identifiers, so that the person does not come back by mistake',
   webhooks: 'receivers',
