@@ -72,6 +72,12 @@ export type AddressDeliverability = {
   /** `suppressed`: messages to the address bounced, or were complained about. */
   state: 'deliverable' | 'suppressed'
   suppression: Suppression | null
+  /** The last delivery that kith was told of. */
+  last_delivered_at: string | null
+  /** The last bounce since then, hard or soft. */
+  last_bounced_at: string | null
+  /** When somebody lifted a suppression last. Events until then do not count. */
+  lifted_at: string | null
 }
 
 /** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. Response of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
@@ -3007,6 +3013,12 @@ export type SuppressedAddress = {
   /** `suppressed`: messages to the address bounced, or were complained about. */
   state: 'deliverable' | 'suppressed'
   suppression: Suppression | null
+  /** The last delivery that kith was told of. */
+  last_delivered_at: string | null
+  /** The last bounce since then, hard or soft. */
+  last_bounced_at: string | null
+  /** When somebody lifted a suppression last. Events until then do not count. */
+  lifted_at: string | null
 }
 
 export type Suppression = {

@@ -5,6 +5,7 @@ import type { Signal } from '../process/signal.ts'
 import type { Channel } from '../values/channels.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 import { isDateTime } from '../values/formats.ts'
+import { sortableTime } from '../values/instant.ts'
 import type { AddressShape, SuppressionPageShape, SuppressionsQuery } from './schema.ts'
 import { listSuppressedSql, readPersonAddressesSql } from './sql.ts'
 
@@ -13,8 +14,15 @@ const defaultPage = 50
 /** What holds for an address with these events at a time. */
 function shownState(events: AddressEvents, days: number, at: string): Omit<AddressShape, 'channel' | 'address'> {
   const found = suppressionOf(events, days)
-  if (!found || !isSuppressed(found, at)) return { state: 'deliverable', suppression: null }
-  return { state: 'suppressed', suppression: { provider: null, reference: null, ...found } }
+  const { hard_bounce, soft_bounces: [soft] = [], delivered_at, lifted_at } = events
+  const bounces = [hard_bounce, soft].flatMap(mark => mark?.at ?? []).toSorted((one, other) => (sortableTime(one) < sortableTime(other) ? -1 : 1))
+  const last = {
+    last_delivered_at: delivered_at ?? null,
+    last_bounced_at: bounces.at(-1) ?? null,
+    lifted_at: lifted_at ?? null,
+  }
+  if (!found || !isSuppressed(found, at)) return { state: 'deliverable', suppression: null, ...last }
+  return { state: 'suppressed', suppression: { provider: null, reference: null, ...found }, ...last }
 }
 
 type AddressRow = { channel: Channel; address: string | null; events: AddressEvents; days: number }

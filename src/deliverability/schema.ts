@@ -155,6 +155,9 @@ const shown = {
     description: '`suppressed`: messages to the address bounced, or were complained about.',
   }),
   suppression: nullable(suppression),
+  last_delivered_at: nullable(time('The last delivery that kith was told of.')),
+  last_bounced_at: nullable(time('The last bounce since then, hard or soft.')),
+  lifted_at: nullable(time('When somebody lifted a suppression last. Events until then do not count.')),
 }
 
 const exampleSuppression = {
@@ -169,6 +172,9 @@ const exampleAddress = {
   address: 'ada@example.com',
   state: 'suppressed',
   suppression: exampleSuppression,
+  last_delivered_at: null,
+  last_bounced_at: exampleSuppression.from,
+  lifted_at: null,
 } as const
 
 /** What holds for the address of a person on a channel. */

@@ -124,6 +124,9 @@ function paramsOf({ params, template, method }: Operation, stack_key: string): f
     tile: fc.constantFrom('0/000.p/2', '0/000.p/1', 'entries/000.p/2', '0/000', '1/000.p/1', 'entries/x001/000'),
     import_id: fc.constantFrom(ownImport, ownImport, 'unknown'),
     index: fc.constantFrom('0', '1', '2', '999999999999999'),
+    jti: fc.uuid(),
+    key: fc.constantFrom('newsletter', 'unknown'),
+    address: fc.constantFrom('ada@example.com', 'bounced@example.com', '+393331234567', 'x'),
     old_size: fc.constantFrom('0', '1', '2'),
   }
   return fc.record(Object.fromEntries(params.map(name => [name, kinds[name]!])), { noNullPrototype: true })

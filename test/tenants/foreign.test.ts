@@ -74,6 +74,8 @@ beforeAll(async () => {
   await create('/v1/webhooks', webhook())
   const ownWebhook = await create('/v1/webhooks', webhook())
   const apiClient = await create('/v1/clients', { name: 'secret', scopes: ['people:read'] })
+  const apiToken = await create('/v1/tokens', { name: 'secret token', scopes: ['people:read'], expires_in: 3_600 })
+  await create('/v1/deliverability/sources', { key: 'secret9', provider: 'postmark' })
   for (const key of ['shared', 'secret9']) await create('/v1/segments', { key, filter: {} })
   await create('/v1/retention-rules', { segment: 'secret9', after_days: 30, action: 'erase' })
   const headers = { ...ndjsonHeaders, 'X-Request-Id': 'secret-import-9' }
@@ -93,6 +95,8 @@ beforeAll(async () => {
     session_id: pair(session.reply.body.data.id),
     client_id: pair(apiClient.client_id),
     import_id: pair('secret-import-9'),
+    jti: pair(apiToken.jti),
+    source_key: pair('secret9'),
     rule_id: { foreign: '1', unknown: '9' },
     webhook_id: { foreign: String(ownWebhook.id), unknown: '9' },
   }
@@ -164,11 +168,11 @@ describe('an identifier of another organization', { timeout: 240_000 }, () => {
     const statuses = await compareAll(bodyCases)
     console.log(`foreign identifiers in bodies: ${statuses.size} pairs`)
     const covered = new Set([...statuses.keys()].map(where => where.split(':')[0]))
-    // The other bodies of /v1/schema, a replay, an undo, duplicates, an erasure, clients and tokens take no identifiers. The cursor of an export is that of a list.
+    // The other bodies of /v1/schema, a replay, an undo, duplicates, an erasure, a hold, sources, clients and tokens take no identifiers. The cursor of an export is that of a list.
     const routesWithBody = routes.filter(
       ({ body, path }) =>
         body &&
-        !/\/(export|replay|duplicates|erase|clients|tokens|undo)$/.test(path) &&
+        !/\/(export|replay|duplicates|erase|hold|clients|tokens|sources|undo)$/.test(path) &&
         (!path.startsWith('/v1/schema') || path.endsWith('attributes')),
     )
     expect(routesWithBody.map(({ method, path }) => `${method} ${path}`).filter(route => !covered.has(route))).toEqual(

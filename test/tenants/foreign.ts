@@ -21,6 +21,8 @@ export type Pairs = {
   session_id: Pair
   client_id: Pair
   import_id: Pair
+  jti: Pair
+  source_key: Pair
 }
 
 /** Identifiers of the requesting organization by parameter name, for the other parts of a path. */
@@ -69,6 +71,8 @@ function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
   if (path.startsWith('/v1/webhooks')) return pairs.webhook_id
   if (path.startsWith('/v1/retention-rules')) return pairs.rule_id
   if (name === 'version') return pairs.text_version
+  if (name === 'key') return pairs.source_key
+  if (name === 'address') return pairs.email
   if (name === 'id') return path.includes('consent') ? pairs.consent_type_id : pairs.attribute_id
   return pairs[name as keyof Pairs]
 }
@@ -134,6 +138,25 @@ const bodyPositions: Record<string, BodyPosition[]> = {
   from_id: [{ kind: 'uuid', description: 'an id', body: from_id => ({ from_id }) }],
   external_ids: [
     { kind: 'external_id', description: 'a name', body: name => ({ ...bodies.contactable, external_ids: [name] }) },
+  ],
+  events: [
+    {
+      kind: 'external_id',
+      description: 'a person',
+      body: external_id => ({ events: [{ channel: 'email', external_id, type: 'delivered' }] }),
+    },
+    {
+      kind: 'email',
+      description: 'an address',
+      body: address => ({ events: [{ channel: 'email', address, type: 'unsubscribe' }] }),
+    },
+  ],
+  segment: [
+    {
+      kind: 'segment_key',
+      description: 'a segment',
+      body: segment => ({ segment, key: 'fresh', after_days: 30, action: 'erase' }),
+    },
   ],
   consent_type_id: [
     {

@@ -67,6 +67,8 @@ const minimalBodies: Record<string, Values> = {
   addConsentText: { language: 'en', text: 'x' },
   createSegment: { key: 'fresh', filter: {} },
   createRetentionRule: { key: 'fresh', segment: 'in_rome', after_days: 1, action: 'erase' },
+  recordDeliveryEvents: { events: [{ channel: 'email', address: 'ada@example.com', type: 'delivered' }] },
+  createDeliverabilitySource: { key: 'fresh', provider: 'postmark' },
   createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
   replayWebhook: { after: 0 },
   createClient: { name: 'x', scopes: ['people:read'] },
@@ -98,6 +100,7 @@ const nestedObjects: Record<string, (key: string) => [path: string, value: unkno
   measures: key => [`/measures/0/${key}`, [{ op: 'count', [key]: 'x' }]],
   sort: key => [`/sort/${key}`, { field: 'external_id', [key]: 'x' }],
   having: key => [`/having/0/${key}`, [{ measure: 0, $gte: 1, [key]: 'x' }]],
+  events: key => [`/events/0/${key}`, [{ channel: 'email', address: 'a@example.com', type: 'delivered', [key]: 'x' }]],
   items: key => [`/items/0/${key}`, [{ key: 'fresh', owner: 'people', type: 'text', [key]: 'x' }]],
   operations: key => [`/operations/0/${key}`, [{ op: 'delete', external_id: 'ada', [key]: 'x' }]],
 }
