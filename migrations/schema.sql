@@ -887,7 +887,7 @@ create table tokens (
 );
 CREATE INDEX tokens_expiry ON public.tokens USING btree (expires_at);
 CREATE INDEX tokens_newest ON public.tokens USING btree (organization_id, created_at DESC, id DESC);
-comment on table tokens is 'A token that somebody made. Those that a client fetches end with the client and are not here.';
+comment on table tokens is 'A token that somebody made, in contrast to those that a client fetches, which end with the client.';
 comment on column tokens.id is 'The jti of the token.';
 comment on column tokens.name is 'The actor in the change log.';
 comment on column tokens.maker is 'The actor that made it.';

@@ -40,6 +40,9 @@ describe('the events of an address', () => {
         address: 'ada@example.com',
         state: 'suppressed',
         suppression: { reason: 'hard_bounce', from: now, until, provider: 'ses', reference: 'm-1' },
+        last_delivered_at: null,
+        last_bounced_at: now,
+        lifted_at: null,
       },
     ])
   })

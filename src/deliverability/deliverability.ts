@@ -15,7 +15,9 @@ const defaultPage = 50
 function shownState(events: AddressEvents, days: number, at: string): Omit<AddressShape, 'channel' | 'address'> {
   const found = suppressionOf(events, days)
   const { hard_bounce, soft_bounces: [soft] = [], delivered_at, lifted_at } = events
-  const bounces = [hard_bounce, soft].flatMap(mark => mark?.at ?? []).toSorted((one, other) => (sortableTime(one) < sortableTime(other) ? -1 : 1))
+  const bounces = [hard_bounce, soft]
+    .flatMap(mark => mark?.at ?? [])
+    .toSorted((one, other) => (sortableTime(one) < sortableTime(other) ? -1 : 1))
   const last = {
     last_delivered_at: delivered_at ?? null,
     last_bounced_at: bounces.at(-1) ?? null,

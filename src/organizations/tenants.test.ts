@@ -85,6 +85,8 @@ const crossTenantStatements = [
   'find_unsealed',
   'find_retention',
   'find_clients',
+  'find_tokens',
+  'mark_tokens_used',
   'read_heads',
   'read_sequences',
   'read_follower_lag',
@@ -98,6 +100,7 @@ const crossTenantStatements = [
   'count_ledger_entries',
   'delete_expired_codes',
   'delete_expired_sessions',
+  'delete_expired_tokens',
 ]
 
 describe('SQL statements', () => {
