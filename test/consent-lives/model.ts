@@ -43,9 +43,12 @@ export type Kept = Entry & {
 const isSame = (a: Pick<Entry, 'consent_type_id' | 'channel'>, b: Pick<Entry, 'consent_type_id' | 'channel'>) =>
   a.consent_type_id === b.consent_type_id && a.channel === b.channel
 
+const rankOf = (method: Kept['method']) =>
+  String(method ? methods.length - methods.indexOf(method) : 0).padStart(2, '0')
+
 /** The latest answer stands. At equal times a refusal does, then a confirmed grant, then the greater text and method. */
 const rank = ({ time, state, pending, text_version = 0, method }: Kept) =>
-  [time, pending ? 0 : state ? 1 : 2, text_version, method ? methods.length - methods.indexOf(method) : 0].join(' ')
+  [time, pending ? 0 : state ? 1 : 2, text_version, rankOf(method)].join(' ')
 
 /** The answer to a purpose that stands after the answers so far. */
 export const standingOf = (kept: Kept[], purpose: Pick<Entry, 'consent_type_id' | 'channel'>): Kept | undefined =>

@@ -76,6 +76,7 @@ export function testChanges(world: World): void {
           payload: 'full',
           active: true,
           secrets: [],
+          links: false,
           tests: [],
           headers: {},
           created_at: now,

@@ -114,7 +114,7 @@ export function testWrites(world: World): void {
     const [late, early] = ['2021-01-01T00:00:00Z', '2020-01-01T00:00:00Z'].map(collected_at => ({
       consents: [{ ...answer, collected_at, source: 'list.csv' }],
     }))
-    const stored = ['append_consent_history', 'store_changes', 'insert_changes']
+    const stored = ['append_consent_history', 'store_changes', 'insert_changes', 'store_address_answers']
     expect(await statementsOf(write('patch', 'p505', { consents: [answer, { ...answer, channel: 'sms' }] }))).toEqual([
       'lock_head',
       'read_named',

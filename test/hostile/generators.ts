@@ -149,6 +149,21 @@ const shared: FieldGenerators = {
   maximum: fc.constantFrom(null, null, 0, 2.5, '2020-02-29', '9999-12-31T23:59:59Z'),
 }
 
+/** An event of an address, or of a person, who may not exist. */
+const deliveryEvent = fc
+  .tuple(
+    fc.constantFrom(
+      { address: 'ada@example.org' },
+      { address: 'x' },
+      { address: '+39 333 1234567' },
+      { external_id: 'p1' },
+    ),
+    fc.constantFrom('hard_bounce', 'soft_bounce', 'complaint', 'delivered', 'unsubscribe'),
+    fc.constantFrom('email', 'sms'),
+    fc.constantFrom({}, { at: '2020-02-29T13:00:00.123456789+01:00' }, { provider: 'ses', reference: 'm-1' }),
+  )
+  .map(([whose, type, channel, more]) => ({ ...whose, type, channel, ...more }))
+
 /** Returns the generators for the body fields of an operation on people, or on the records of a stack. */
 export function fieldGenerators(
   { template, method }: Pick<Operation, 'template' | 'method'>,
@@ -169,6 +184,9 @@ export function fieldGenerators(
   }
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
+  // Links need the whole payload, and are of this moment.
+  if (/^\/v1\/webhooks|\/contactable$/.test(template)) generators.links = fc.constant(false)
+  if (template === '/v1/deliverability') generators.events = fc.array(deliveryEvent, { minLength: 1, maxLength: 4 })
   if (template.startsWith('/v1/retention-rules')) generators.segment = fc.constantFrom('in_rome', 'in_rome', 'unknown')
   if (template.endsWith('/upsert')) generators.match = fc.shuffledSubarray([...matchKinds], { minLength: 1 })
   if (/\/(un)?merge$/.test(template))
@@ -186,9 +204,9 @@ export function fieldGenerators(
     for (const [rule, none] of Object.entries({ ...rules, searchable: false }))
       generators[rule] = fc.constantFrom(undefined, none)
   }
-  // The name of a client or of a token has no control characters.
-  if (/^\/v1\/(clients|tokens)$/.test(template))
-    generators.name = padded(fc.constantFrom('Shop', 'é'.repeat(200), '<b>'))
+  // The name of a client or of a token has no control characters, and that of a token no client has.
+  if (template === '/v1/clients') generators.name = padded(fc.constantFrom('Shop', 'é'.repeat(200), '<b>'))
+  if (template === '/v1/tokens') generators.name = padded(fc.constantFrom('Report', 'ü'.repeat(200), '<i>'))
   if (template.endsWith('/consent-links')) generators.consent_type_id = fc.constant(1)
   if (/\/(list|filter|related)$/.test(template)) {
     generators.fields = fieldsOf(template, isPeople, Object.keys(model))

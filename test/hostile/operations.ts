@@ -51,11 +51,14 @@ type DocumentedOperation = {
   responses: { 200?: { content?: object } }
 }
 
-/** Returns the documented operations, without the token endpoint. That endpoint uses OAuth's error format and has its own tests. */
+/**
+ * Returns the documented operations, without the token endpoint, which uses OAuth's error format, and that of mail providers, which sign what they
+ * send. Both have their own tests.
+ */
 export function operationsOf(document: OpenApiDocument): Operation[] {
   // Imports, exports and dossiers transfer lines, and have their own tests.
   const paths = Object.entries(document.paths).filter(
-    ([template]) => !/^\/oauth\/token$|\/(import|export|dossier)$/.test(template),
+    ([template]) => !/^\/oauth\/token$|\/deliverability\/in\/|\/(import|export|dossier)$/.test(template),
   )
   return paths.flatMap(([template, methods]) =>
     Object.entries(methods).map(([method, documented]) =>

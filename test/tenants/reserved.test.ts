@@ -146,7 +146,9 @@ describe('a field that only the service sets', () => {
       for (const field of Object.keys(nestedObjects).filter(field => Object.hasOwn(properties!, field))) {
         const { items } = schemaOf(operation.body!, field)
         const nestedSchema = items ? schemaOf(operation.body!, field, '*') : schemaOf(operation.body!, field)
-        for (const key of reservedFields.filter(key => !Object.hasOwn(nestedSchema.properties!, key))) {
+        // The events of a webhook are texts.
+        const names = nestedSchema.properties
+        for (const key of names ? reservedFields.filter(key => !Object.hasOwn(names, key)) : []) {
           const nested = field === 'sort' && items ? sortOfGroups : nestedObjects[field]!
           const [path, value] = nested(key)
           await expectRefused(operation, { ...minimalBodyOf(operation), [field]: value }, '', path)
