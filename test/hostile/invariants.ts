@@ -174,6 +174,9 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
   if (template.endsWith('/batch')) return readBatch(tenant, plan, data)
   if (template.startsWith('/v1/webhooks') && method !== 'DELETE') return readWebhook(tenant, plan, data)
   if (/^\/v1\/(clients|tokens|keys)/.test(template)) return readAccess(tenant, plan, data)
+  if (template.startsWith('/v1/deliverability/sources') && method !== 'GET') return readSources(tenant, plan)
+  // Holds and the events of addresses have tests of their own.
+  if (template.endsWith('/hold') || template.includes('/deliverability')) return undefined
   if (id.startsWith('create') || id.startsWith('upsert')) return readCreated(tenant, plan, data, response.status)
   if (method === 'PUT' || method === 'PATCH') return readUpdated(tenant, plan)
   if (id === 'revokeSession') return readSessions(tenant, requestOf(plan, tenant).path)
@@ -190,6 +193,13 @@ async function readSessions(tenant: TestTenant, path: string): Promise<string | 
   const { body } = await get(tenant, '/v1/sessions')
   const isListed = (body.data.items as { id: string }[]).some(session => path.endsWith(session.id))
   return isListed ? 'the session has not ended' : undefined
+}
+
+async function readSources(tenant: TestTenant, { operation, params, body }: Plan): Promise<string | undefined> {
+  const { items } = (await get(tenant, '/v1/deliverability/sources')).body.data as { items: Values[] }
+  const key = operation.method === 'POST' ? (trimStrings(body!) as Values).key : params.key
+  const isListed = items.some(source => source.key === key)
+  return isListed === (operation.method === 'POST') ? undefined : 'the sources differ from what was written'
 }
 
 const collectionOf = ({ operation, params }: Plan) =>
