@@ -93,6 +93,7 @@ export const deliverabilityHooks = (): HookRoute[] => [
 export const incomingRow: OpenRoute = {
   method: 'POST',
   path: `${incomingPath}/{key}`,
+  params: { key: 'key' },
   operationId: 'receiveDeliveryEvents',
   summary: 'Receive the events of a mail provider',
   description:

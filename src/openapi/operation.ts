@@ -117,7 +117,8 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
 }
 
 /** The operation object of a path outside `/v1`. */
-export function openOperationOf(row: OpenRoute, { shapes, errorResponses }: Parts): JsonSchema {
+export function openOperationOf(row: OpenRoute, parts: Parts): JsonSchema {
+  const { shapes, errorResponses } = parts
   const { operationId, summary, description, tag, answer, answerType = jsonType, enveloped, request } = row
   const name = namePrefix(row)
   const content = enveloped
@@ -133,6 +134,7 @@ export function openOperationOf(row: OpenRoute, { shapes, errorResponses }: Part
     summary,
     ...(description !== undefined && { description }),
     security: [],
+    ...(row.params && { parameters: pathParametersOf(row.params, sharing(parts)) }),
     ...(request && {
       requestBody: {
         required: true,
@@ -157,13 +159,18 @@ function ownResponseOf(
   return { description, headers: headersOf(names), content: { [jsonType]: contentOf(answer, undefined, shapes, name) } }
 }
 
-function parametersOf(row: Route, { parameters, shapes }: Parts): JsonSchema[] {
-  const { params, versioned, prefers, method } = row
-  const share = (name: string, parameter: JsonSchema) => {
+type Share = (name: string, parameter: JsonSchema) => { $ref: string }
+
+/** Returns a function that adds a parameter to those that operations share, and refers to it. */
+const sharing =
+  ({ parameters, shapes }: Parts): Share =>
+  (name, parameter) => {
     parameters[name] = { ...parameter, schema: shapes.write(parameter.schema as TSchema, name) }
     return { $ref: `#/components/parameters/${name}` }
   }
-  const inPath = Object.entries(params ?? {}).map(([name, kind]) =>
+
+const pathParametersOf = (params: Record<string, ParameterKind>, share: Share): JsonSchema[] =>
+  Object.entries(params).map(([name, kind]) =>
     share(name, {
       name,
       in: 'path',
@@ -171,6 +178,11 @@ function parametersOf(row: Route, { parameters, shapes }: Parts): JsonSchema[] {
       ...(name === 'channel' ? channelParameter : pathParameters[kind]),
     }),
   )
+
+function parametersOf(row: Route, parts: Parts): JsonSchema[] {
+  const { params = {}, versioned, prefers, method } = row
+  const share = sharing(parts)
+  const inPath = pathParametersOf(params, share)
   const inHeaders = [share('X-Request-Id', requestIdParameter)]
   if (versioned && method !== 'GET') inHeaders.push(ifMatchOf(method, share))
   if (prefers)

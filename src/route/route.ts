@@ -130,7 +130,10 @@ type RouteDescription = {
 /**
  * A path outside `/v1`, which needs no token. It describes the endpoint for the OpenAPI document, without a handler.
  */
-export type OpenRoute = Pick<Route, 'path' | 'operationId' | 'summary' | 'tag' | 'description' | 'refusals'> & {
+export type OpenRoute = Pick<
+  Route,
+  'path' | 'params' | 'operationId' | 'summary' | 'tag' | 'description' | 'refusals'
+> & {
   /** The default is GET. */
   method?: 'POST'
   request?: { contentType: string; body: TSchema }
