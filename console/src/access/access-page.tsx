@@ -3,6 +3,7 @@ import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { Page } from '../ui/page.tsx'
 import { Tabs } from '../ui/tabs.tsx'
+import styles from './access.module.css'
 import { ClientList } from './client-list.tsx'
 import { KeyList } from './key-list.tsx'
 import { messages } from './messages.ts'
@@ -23,10 +24,10 @@ export function AccessPage() {
       id: 'tokens',
       label: texts.tokens,
       content: (
-        <>
-          {mayWrite && <TokenForm />}
+        <div className={styles.sections}>
           <TokenList />
-        </>
+          {mayWrite && <TokenForm />}
+        </div>
       ),
     },
     { id: 'sessions', label: texts.sessions, content: <SessionList /> },
