@@ -510,7 +510,7 @@ it('after any history, an address has the last answer that was given for it, and
     }),
     someRuns(40),
   )
-  expect(seen.refused).toBeGreaterThan(20)
+  expect(seen.refused).toBeGreaterThan(0)
   expect(seen.erased).toBeGreaterThan(0)
   expect(seen.suppressed).toBeGreaterThan(0)
 }, 120_000)
