@@ -65,6 +65,8 @@ export const apiClientWithSecret = Type.Object(
   },
 )
 
+const pageLimit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' }))
+
 /** Query of GET /v1/clients. */
 export const clientsQuery = Type.Object(
   {
@@ -75,7 +77,7 @@ export const clientsQuery = Type.Object(
         description: 'Only clients after this one in the list: a client_id.',
       }),
     ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+    limit: pageLimit,
   },
   { additionalProperties: false },
 )
@@ -173,7 +175,7 @@ export const tokensQuery = Type.Object(
     before: Type.Optional(
       Type.String({ format: 'uuid', description: 'Only tokens after this one in the list: the jti of a token.' }),
     ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+    limit: pageLimit,
   },
   { additionalProperties: false },
 )

@@ -1,12 +1,12 @@
 import { contextOf } from '../db/context.ts'
-import type { Database } from '../db/db.ts'
+import type { Database, Statement } from '../db/db.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Caller, Credential } from '../route/caller.ts'
 import { readLiveSession } from '../sessions/sessions.ts'
 import { organizationOf } from '../values/actor-names.ts'
 import { isUuid } from '../values/formats.ts'
 import { cacheTimes } from './organizations.ts'
-import { findClientsSql, readClientSql } from './sql.ts'
+import { findClientsSql } from './sql.ts'
 import { findTokensSql } from './tokens-sql.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
@@ -23,32 +23,19 @@ export type Parents = {
   find(organization: Organization, ids: ParentIds, signal?: Signal): Promise<string | undefined>
 }
 
-/** Caches for a few seconds what is not revoked. Tokens of what is are refused once its entry expires. */
+/** Caches for a few seconds what is not revoked. Once the entry of a revoked client, session or token expires, its tokens are refused. */
 export function createParents(db: Database, nowMs: () => number): Parents {
-  const clients = createTtlCache(
-    (key, signal) => {
-      const [organization_id, client_id] = key.split(' ')
-      return exists(db.query(readClientSql, [Number(organization_id), client_id], signal))
-    },
-    { nowMs, ...cacheTimes },
-    async keys => {
+  /** Keys are an organization and an id. The statement finds those of many organizations that are not revoked. */
+  const cacheOf = (findSql: Statement) => {
+    const load = async (keys: readonly string[], signal?: Signal): Promise<ReadonlyMap<string, true>> => {
       const pairs = keys.map(key => key.split(' '))
       const values = [pairs.map(([organization_id]) => Number(organization_id)), pairs.map(([, id]) => id)]
-      const found = await db.query<{ organization_id: number; id: string }>(findClientsSql, values)
+      const found = await db.query<{ organization_id: number; id: string }>(findSql, values, signal)
       return new Map(found.map(({ organization_id, id }) => [`${organization_id} ${id}`, true]))
-    },
-  )
-  const tokens = createTtlCache(
-    async (key, signal) => ((await readTokens([key], signal)).has(key) ? true : undefined),
-    { nowMs, ...cacheTimes },
-    readTokens,
-  )
-  async function readTokens(keys: readonly string[], signal?: Signal): Promise<ReadonlyMap<string, true>> {
-    const pairs = keys.map(key => key.split(' '))
-    const values = [pairs.map(([organization_id]) => Number(organization_id)), pairs.map(([, id]) => id)]
-    const found = await db.query<{ organization_id: number; id: string }>(findTokensSql, values, signal)
-    return new Map(found.map(({ organization_id, id }) => [`${organization_id} ${id}`, true]))
+    }
+    return createTtlCache(async (key, signal) => (await load([key], signal)).get(key), { nowMs, ...cacheTimes }, load)
   }
+  const [clients, tokens] = [cacheOf(findClientsSql), cacheOf(findTokensSql)]
   const sessions = createTtlCache(
     (key, signal) => {
       const [organization_id, session_id] = key.split(' ')

@@ -508,9 +508,9 @@ it('after any history, an address has the last answer that was given for it, and
         if (each.do === 'erase') seen.erased += 1
       }
     }),
-    someRuns(40),
+    someRuns(60),
   )
-  expect(seen.refused).toBeGreaterThan(0)
+  expect(seen.refused).toBeGreaterThan(20)
   expect(seen.erased).toBeGreaterThan(0)
   expect(seen.suppressed).toBeGreaterThan(0)
 }, 120_000)

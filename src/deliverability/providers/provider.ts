@@ -25,7 +25,7 @@ export type Told = { type: GivenEvent['type']; address: unknown; at: unknown; re
 export type Adapter = {
   secretName: SecretName
   isOptional?: true
-  /** What is wrong with a secret. */
+  /** Returns the rule that a secret breaks. Undefined if it breaks none. */
   faultOf?(secret: string): string | undefined
   /** Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider signed the request. */
   verify(incoming: Incoming, content: unknown): Signed | Promise<Signed>

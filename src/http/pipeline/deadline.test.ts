@@ -70,15 +70,12 @@ describe('a request that exceeds its deadline', () => {
     for (const reply of await Promise.all(patches)) expectTimedOut(reply)
     expect(await readActive()).toEqual([])
     await lock.release()
-    // A busy machine may need several attempts to do all of them within their half second.
-    const statuses = async () => {
-      const writes = Array.from({ length: 24 }, (_, index) =>
-        send('PATCH', '/v1/people/ada', { last_name: `${index}` }),
-      )
-      return new Set((await Promise.all(writes)).map(({ status }) => status))
-    }
-    await expect.poll(statuses, { timeout: 20_000 }).toEqual(new Set([200]))
-    expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'before' })
+    // As many people as writes: the writes of one person take a round each, and a busy machine has no time for all of them.
+    const replies = await Promise.all(
+      Array.from({ length: 24 }, (_, index) => send('POST', '/v1/people', { external_id: `after-${index}` })),
+    )
+    expect(replies.map(({ status }) => status)).toEqual(new Array(24).fill(201))
+    expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'before', version: 1 })
   })
 
   it('includes the wait for a database connection', async () => {

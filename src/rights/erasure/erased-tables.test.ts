@@ -115,7 +115,7 @@ describe('the lists of tables', () => {
       expect(Object.keys(body.data.erasure.removed).toSorted()).toEqual(
         [...planted.keys()].filter(table => !['terms', 'search_features', 'search_words'].includes(table)).toSorted(),
       )
-      // Whoever comes with an address of the person finds it suppressed.
+      // Each address of the person stays suppressed for the next person who has it.
       for (const place of ['the email', 'an earlier email', 'the email of the merged person']) {
         const again = { external_id: place, email: `${canaries[place]}@example.com` }
         await expectSuccess(organization.send('POST', '/v1/people', again, { Prefer: 'erased=recreate' }))
