@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { type Client, type ClientOptions, createClient } from '../client/index.ts'
-import { storeToken } from '../src/auth/issued-tokens.ts'
+import { makeListedToken } from '../src/auth/issued-tokens.ts'
 import { issueToken } from '../src/auth/token.ts'
 import { contextOf } from '../src/db/context.ts'
 import { loadConfig } from '../src/process/config.ts'
@@ -192,16 +192,12 @@ type TokenOptions = { org?: string | undefined; scope: string; ttl: number; subj
  * Creates a token for somebody else, which the list of tokens has. Throws if the organization or a scope does not exist, or if another
  * caller has the name.
  */
-export async function makeListedToken({ db }: Session, options: TokenOptions): Promise<string> {
+export async function makeTokenForOthers({ db }: Session, options: TokenOptions): Promise<string> {
   const { org = 'default', scope, ttl, subject = ownSubject } = options
   const { id, key } = await requireOrganization(db, org)
-  const jti = randomUUID()
-  const request = { organizationKey: key, scope, subject, ttlSeconds: ttl, token_id: jti }
-  const token = await issueToken(db, request)
-  const expires_at = new Date(Date.now() + ttl * 1_000).toISOString()
-  const stored = { id: jti, name: subject, scope: splitScopes(scope).join(' '), maker: ownSubject, expires_at }
-  await storeToken(contextOf(db, id), { actor: ownSubject, request_id: randomUUID() }, stored)
-  return token
+  const request = { organizationKey: key, scope: splitScopes(scope).join(' '), subject, ttlSeconds: ttl }
+  const author = { actor: ownSubject, request_id: randomUUID() }
+  return (await makeListedToken(contextOf(db, id), author, request)).token
 }
 
 const ownSubject = 'cli'

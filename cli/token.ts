@@ -6,7 +6,7 @@ import { contextOf } from '../src/db/context.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
 import { newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeListedToken } from './connection.ts'
+import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeTokenForOthers } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { requireOrganization } from './session.ts'
 
@@ -35,7 +35,7 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
         const body = { scopes: words, expires_in: ttl, ...(subject !== undefined && { name: subject }) }
         return (await client.access.createToken(body)).token
       },
-      database: (session, org) => makeListedToken(session, { org, scope, ttl, subject }),
+      database: (session, org) => makeTokenForOthers(session, { org, scope, ttl, subject }),
     })
     printResult({ json }, { value: { token, expires_in: ttl, scope }, lines: [token] })
   })

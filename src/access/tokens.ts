@@ -1,7 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { isSubject } from '../auth/claims.ts'
-import { type IssuedToken, readTokenPage, revokeToken, storeToken } from '../auth/issued-tokens.ts'
-import { issueToken } from '../auth/token.ts'
+import { type IssuedToken, makeListedToken, readTokenPage, revokeToken } from '../auth/issued-tokens.ts'
 import type { Call } from '../route/call.ts'
 import type { Credential } from '../route/caller.ts'
 import { splitScopes } from '../route/scopes.ts'
@@ -25,22 +24,19 @@ export async function createApiToken(call: Call<ApiTokenBody>): Promise<ApiToken
   if (name !== caller.subject && organizationOf(name) !== undefined)
     throwWrongName('The name has the form of a client_id. Choose another.')
   const scopes = [...new Set(body.scopes)]
-  const organizationKey = caller.organization.key
-  const nowMs = Date.now()
-  requireTime(caller.credential, ttlSeconds, nowMs)
-  const { client_id, session_id, budget } = caller.credential
-  const maker = createHash('sha256').update(caller.identity).digest('base64url')
-  const scope = scopes.join(' ')
-  const jti = randomUUID()
-  const parents = { client_id, session_id, token_id: jti, budget, maker }
-  const request = { organizationKey, subject: name, scope, ttlSeconds, ...parents }
-  const token = await issueToken(context.db, request, () => nowMs, signal)
-  const expires_at = new Date((Math.floor(nowMs / 1_000) + ttlSeconds) * 1_000).toISOString()
-  const author = { actor: caller.subject, request_id: call.request_id, signal }
-  // What nobody has yet cannot be used before its row is there.
-  const stored = { id: jti, name, scope, maker: caller.subject, expires_at, parents: caller.credential }
-  await storeToken(context, author, stored)
-  return { token, jti, name, scopes, expires_at }
+  const { credential: parents, organization, subject: actor, identity } = caller
+  requireTime(parents, ttlSeconds, Date.now())
+  const maker = createHash('sha256').update(identity).digest('base64url')
+  const request = {
+    organizationKey: organization.key,
+    subject: name,
+    scope: scopes.join(' '),
+    ttlSeconds,
+    maker,
+    parents,
+  }
+  const made = await makeListedToken(context, { actor, request_id: call.request_id, signal }, request)
+  return { ...made, name, scopes }
 }
 
 const defaultLimit = 50

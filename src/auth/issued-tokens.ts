@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Context } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { type Author, changeOrganization } from '../organizations/change-organization.ts'
@@ -5,6 +6,7 @@ import type { Signal } from '../process/signal.ts'
 import type { Credential } from '../route/caller.ts'
 import { lookAlikeOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { issueToken, type TokenRequest } from './token.ts'
 import {
   deleteExpiredTokensSql,
   insertTokenSql,
@@ -31,11 +33,33 @@ type NewToken = Pick<IssuedToken, 'id' | 'name' | 'scope' | 'maker' | 'expires_a
   parents?: Pick<Credential, 'client_id' | 'session_id' | 'token_id'>
 }
 
+type MakeCall = Author & { signal?: Signal }
+
+/**
+ * Makes a token that the list has. Its maker is the author of the call. Throws a Fault of 400 as {@link issueToken} does, and for a name that
+ * is taken.
+ */
+export async function makeListedToken(
+  context: Context,
+  call: MakeCall,
+  { parents, ...request }: Omit<TokenRequest, keyof Credential> & { parents?: Credential },
+): Promise<{ token: string; jti: string; expires_at: string }> {
+  const nowMs = Date.now()
+  const jti = randomUUID()
+  const { client_id, session_id, budget } = parents ?? {}
+  const claims = { ...request, client_id, session_id, budget, token_id: jti }
+  const token = await issueToken(context.db, claims, () => nowMs, call.signal)
+  const expires_at = new Date((Math.floor(nowMs / 1_000) + request.ttlSeconds) * 1_000).toISOString()
+  const { subject: name, scope } = request
+  await storeToken(context, call, { id: jti, name, scope, maker: call.actor, expires_at, ...(parents && { parents }) })
+  return { token, jti, expires_at }
+}
+
 /**
  * Stores a token, so that it counts. Throws a Fault of 400 if its name, or one that looks like it, is that of another client, session or
  * token that is valid: a reader of the log must not take one for the other. A maker may have several tokens of one name, and its own.
  */
-export async function storeToken(context: Context, call: Author & { signal?: Signal }, token: NewToken): Promise<void> {
+async function storeToken(context: Context, call: MakeCall, token: NewToken): Promise<void> {
   const { id, name, scope, maker, expires_at, parents } = token
   // Under the lock of the organization no other token takes the name.
   await changeOrganization(context, call, async ({ tx, organization_id }) => {
