@@ -87,7 +87,13 @@ export const addressRows: readonly GrowthRow[] = [
       const page = (filter: object, size: string): SizedWork => ({
         size,
         side,
-        work: repeat(20, () => ask(side, { method: 'POST', path: '/v1/people/filter', body: { filter, cursor_configuration: { size: 50 } } })),
+        work: repeat(20, () =>
+          ask(side, {
+            method: 'POST',
+            path: '/v1/people/filter',
+            body: { filter, cursor_configuration: { size: 50 } },
+          }),
+        ),
       })
       const mayWrite = { email_consent: true }
       const deliverability = { $some: { channel: 'email', state: 'deliverable' } }
