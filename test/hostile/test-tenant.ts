@@ -138,7 +138,7 @@ const tables = [
  * The SQL of a digest of an organization's rows in a table, of which it reads no value: PostgreSQL stores every version of a
  * row at another address (ctid), with the transaction that wrote it (xmin).
  */
-export const digestSqlOf = (table: string): string =>
+const digestSqlOf = (table: string): string =>
   `(select concat(count(*), ':', sum(hashtextextended(concat(ctid, xmin), 0))) from ${table} where organization_id = $1)`
 const digestSql = `select concat_ws('/', ${tables.map(digestSqlOf).join(', ')}) as digest`
 

@@ -39,7 +39,7 @@ import { formOf, requestPage } from '../support/pages.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../support/receiver.ts'
 import { type Reply, useOwnService } from '../support/service.ts'
 import { createShop, expectSuccess, type Shop } from '../support/shop.ts'
-import { copyRows, tablesOf, watchTwin } from './twins.ts'
+import { copyRows, noteChangesOf, tablesOf, watchTwin } from './twins.ts'
 
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Shop
@@ -114,6 +114,7 @@ beforeAll(async () => {
     twin.id,
     searchFollowerName,
   ])
+  await noteChangesOf(service, tables, twin.id)
 })
 afterAll(() => receiver.close())
 

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CopyInto } from '../../src/db/copy.ts'
 import { type Database, type Row, type Statement, statement, type Transaction } from '../../src/db/db.ts'
-import { digestSqlOf } from '../hostile/test-tenant.ts'
 import type { Service } from '../support/service.ts'
 
 /** Returns the names of all tables with an organization's data. */
@@ -25,6 +24,26 @@ export async function copyRows(service: Service, tables: string[], id: number, t
   }
 }
 
+/** Makes PostgreSQL note in each transaction which tables of the twin it changes. */
+export async function noteChangesOf(service: Service, tables: string[], twinId: number): Promise<void> {
+  await service.sql(`create function note_change() returns trigger language plpgsql as $$
+    begin
+      if ${twinId} in (old.organization_id, new.organization_id) then
+        perform set_config('twin.changed', tg_table_name, true);
+      end if;
+      return null;
+    end $$`)
+  for (const table of tables)
+    await service.sql(
+      `create trigger note_change after insert or update or delete on ${table} for each row execute function note_change()`,
+    )
+}
+
+const readChange = statement(
+  '',
+  `select coalesce(current_setting('twin.changed', true), '') as table_name, set_config('twin.changed', '', true)`,
+)
+
 export type TwinWatch = {
   /** How often each statement ran for the organization, by name. */
   executions: Map<string, number>
@@ -35,8 +54,8 @@ export type TwinWatch = {
 }
 
 /**
- * Watches every statement of a database: compares the twin's rows before and after it, and runs a read a second time with the
- * twin's rows deleted. Statements run one at a time in their order, not in one flush.
+ * Watches every statement of a database: asks whether it changed a row of the twin, which noteChangesOf must have prepared, and
+ * runs a read a second time with the twin's rows deleted. Statements run one at a time in their order, not in one flush.
  */
 export function watchTwin(db: Database, tables: string[], id: number, twinId: number): TwinWatch {
   const { query, transaction } = db
@@ -45,23 +64,19 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
     leaks: [],
     release: () => Object.assign(db, { query, transaction }),
   }
-  const digest = digestStatement(tables)
-  // The service itself also works for the twin. What it commits meanwhile is no leak.
-  const others = { begun: 0, ended: 0 }
+  const deletions = tables.map(table => `delete from ${table} where organization_id = ${twinId};`)
+  const deleteTwin = statement('', `do $$ begin ${deletions.join(' ')} end $$`)
+  // The service itself also works for the twin, which is no leak.
   const runWatched = async <T>(
     tx: Transaction,
     { name }: Pick<Statement, 'name'>,
     organizationId: unknown,
     send: () => Promise<T>,
   ): Promise<T> => {
-    if (organizationId === twinId) return send()
-    const { begun, ended } = others
-    const before = await tx.query(digest, [twinId])
     const result = await send()
-    const after = await tx.query(digest, [twinId])
+    const [change] = await tx.query<{ table_name: string }>(readChange, [])
     if (organizationId === id) watch.executions.set(name, (watch.executions.get(name) ?? 0) + 1)
-    const isAlone = begun === ended && begun === others.begun
-    if (isAlone && !isDeepStrictEqual(before, after)) watch.leaks.push(`${name} changed the twin`)
+    if (organizationId !== twinId && change!.table_name) watch.leaks.push(`${name} changed the twin`)
     return result
   }
   const runChecked = async (tx: Transaction, sqlStatement: Statement, values: unknown[]): Promise<Row[]> => {
@@ -81,28 +96,14 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
   }
   const runWithoutTwin = async (tx: Transaction, sqlStatement: Statement, values: unknown[]) => {
     await tx.query(statement('', 'savepoint alone'), [])
-    for (const table of tables)
-      await tx.query(statement('', `delete from ${table} where organization_id = $1`), [twinId])
+    await tx.query(deleteTwin, [])
     const rows = await tx.query(sqlStatement, values)
     await tx.query(statement('', 'rollback to savepoint alone'), [])
     return rows
   }
   // A snapshot is read-only, and the watch deletes the twin's rows for a moment. Nothing writes beside these statements.
-  db.transaction = async (work, options) => {
-    let isOfOther = false
-    const runCounted: typeof runChecked = (tx, sqlStatement, values) => {
-      if (values[0] !== id && !isOfOther) {
-        isOfOther = true
-        others.begun += 1
-      }
-      return runChecked(tx, sqlStatement, values)
-    }
-    try {
-      return await transaction(tx => work(serialize(tx, runCounted, copyChecked)), { ...options, isSnapshot: false })
-    } finally {
-      if (isOfOther) others.ended += 1
-    }
-  }
+  db.transaction = async (work, options) =>
+    transaction(tx => work(serialize(tx, runChecked, copyChecked)), { ...options, isSnapshot: false })
   db.query = (sqlStatement, values, signal) => db.transaction(tx => tx.query(sqlStatement, values), { signal }) as never
   return watch
 }
@@ -110,11 +111,6 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
 const isRead = ({ text }: Statement) =>
   !/\b(insert into|update (?!of)\w+ (\w+ )?set|delete from|analyze|set local|set_config)\b/.test(text)
 const sorted = (rows: Row[]) => rows.map(row => JSON.stringify(row)).sort()
-
-function digestStatement(tables: string[]): Statement {
-  const parts = tables.map(table => `${digestSqlOf(table)} as ${table}`)
-  return statement('', `select ${parts.join(', ')}`)
-}
 
 /** Runs concurrent statements one at a time, COMMIT included. */
 function serialize(
