@@ -5,6 +5,10 @@ import type {
   AccessClientBody,
   AccessClientPage,
   AccessClientWithSecret,
+  Account,
+  AccountBody,
+  AccountList,
+  AccountPatch,
   Aggregate,
   AggregateBody,
   ApiToken,
@@ -62,6 +66,7 @@ import type {
   HoldPage,
   ImportPage,
   InclusionProof,
+  InvitedAccount,
   LedgerKeys,
   ListedTokenPage,
   ListSort,
@@ -1228,6 +1233,36 @@ export type Endpoints = {
     repeatable: 'read'
     scope: 'access:read'
   }
+  'GET /v1/accounts': {
+    data: AccountList
+    repeatable: 'read'
+    scope: 'access:read'
+  }
+  'POST /v1/accounts': {
+    body: AccountBody
+    data: InvitedAccount
+    repeatable: 'once'
+    scope: 'access:write'
+  }
+  'PATCH /v1/accounts/{account_id}': {
+    params: { account_id: string }
+    body: AccountPatch
+    data: Account
+    repeatable: 'safe'
+    scope: 'access:write'
+  }
+  'DELETE /v1/accounts/{account_id}': {
+    params: { account_id: string }
+    data: true
+    repeatable: 'safe'
+    scope: 'access:write'
+  }
+  'POST /v1/accounts/{account_id}/invitation': {
+    params: { account_id: string }
+    data: InvitedAccount
+    repeatable: 'once'
+    scope: 'access:write'
+  }
   'GET /v1/sessions': {
     data: ConsoleSessionList
     repeatable: 'read'
@@ -1350,5 +1385,9 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'DELETE /v1/clients/{client_id}': 'safe',
   'POST /v1/tokens': 'once',
   'DELETE /v1/tokens/{jti}': 'safe',
+  'POST /v1/accounts': 'once',
+  'PATCH /v1/accounts/{account_id}': 'safe',
+  'DELETE /v1/accounts/{account_id}': 'safe',
+  'POST /v1/accounts/{account_id}/invitation': 'once',
   'DELETE /v1/sessions/{session_id}': 'safe',
 }

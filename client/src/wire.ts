@@ -65,6 +65,44 @@ export type AccessClientWithSecret = {
   client_secret: string
 }
 
+/** A person who signs in to the console with a password. Response of PATCH /v1/accounts/{account_id}. */
+export type Account = {
+  id: string
+  name: string
+  /** The key of the role of its sessions. Null: all scopes of the console. */
+  role: string | null
+  /** `invited`: nobody has accepted an invitation yet, so there is no password. */
+  state: 'invited' | 'active' | 'disabled'
+  /** The actor that made it. `cli` for the command line on the database. */
+  maker: string
+  created_at: string
+  /** When somebody last signed in. Null for never. */
+  last_sign_in_at: string | null
+  /** The end of an invitation that nobody has accepted. Null if there is none. */
+  invitation_expires_at: string | null
+}
+
+/** Body of POST /v1/accounts. */
+export type AccountBody = {
+  /** The name for the sign-in, and the actor in the change log. It cannot be changed. */
+  name: string
+  /** The key of the role of its sessions. Null: all scopes of the console. */
+  role: string | null
+}
+
+/** Response of GET /v1/accounts. */
+export type AccountList = {
+  items: Account[]
+}
+
+/** Body of PATCH /v1/accounts/{account_id}. */
+export type AccountPatch = {
+  /** The key of the role of its sessions. Null: all scopes of the console. */
+  role?: string | null
+  /** `disabled`: nobody signs in, and the sessions end. */
+  state?: 'active' | 'disabled'
+}
+
 export type AddressDeliverability = {
   channel: 'email' | 'sms'
   /** The address in its normal form. */
@@ -740,10 +778,12 @@ export type ConsoleSession = {
     | 'access:write'
     | 'operations:read'
   )[]
-  /** The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
-  method: 'code' | 'client' | 'issuer'
+  /** The way in which the session began: with a one-time link, with the credentials of a client, at the outside issuer, or with the password of an account. */
+  method: 'code' | 'client' | 'issuer' | 'account'
   /** The client that the session began with. */
   client_id: string | null
+  /** The account that signed in. */
+  account_id: string | null
   created_at: string
   /** Twelve hours after the sign-in. */
   expires_at: string
@@ -1707,6 +1747,25 @@ export type IndexState = {
   indexed: number
   /** The approximate number of entities to index. */
   total: number
+}
+
+/** An account with the invitation that was just made. Response of POST /v1/accounts and POST /v1/accounts/{account_id}/invitation. */
+export type InvitedAccount = {
+  id: string
+  name: string
+  /** The key of the role of its sessions. Null: all scopes of the console. */
+  role: string | null
+  /** `invited`: nobody has accepted an invitation yet, so there is no password. */
+  state: 'invited' | 'active' | 'disabled'
+  /** The actor that made it. `cli` for the command line on the database. */
+  maker: string
+  created_at: string
+  /** When somebody last signed in. Null for never. */
+  last_sign_in_at: string | null
+  /** The end of an invitation that nobody has accepted. Null if there is none. */
+  invitation_expires_at: string | null
+  /** The link to accept the invitation: put the address of the service before it. It works once, for three days, and is shown only this once. */
+  invitation_path: string
 }
 
 export type KeptValue = {

@@ -1,10 +1,15 @@
+import { createHash } from 'node:crypto'
+import type { Static, TSchema } from 'typebox'
+import { startSessionWithPassword } from '../auth/accounts.ts'
 import { verifyClient } from '../auth/clients.ts'
 import { createLoginThrottle, throwThrottled } from '../auth/login-throttle.ts'
 import { createSignInIssuer } from '../auth/oidc.ts'
+import { maxPasswordBytes, type Turn } from '../auth/passwords.ts'
 import type { CallerSession } from '../auth/sessions.ts'
 import { contextOf } from '../db/context.ts'
 import { bind } from '../http/input/bind.ts'
 import { isEncrypted, requirePublicHost, requireSameOrigin, sessionCookie } from '../http/input/browser.ts'
+import { parseJson } from '../http/input/json.ts'
 import { clientAddress } from '../http/input/request-head.ts'
 import { compile } from '../http/input/validate.ts'
 import { authenticateSession } from '../http/pipeline/authenticate.ts'
@@ -17,11 +22,13 @@ import {
   clientIdentity,
   endSession,
   organizationKeyOf,
+  type Session,
   type StartedSession,
   sessionSeconds,
   startSession,
   startSessionWithCode,
 } from '../sessions/sessions.ts'
+import { lookAlikeOf } from '../values/actor-names.ts'
 import { Fault, refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import { registerIssuerRoutes, startPath } from './console-oidc.ts'
@@ -33,18 +40,21 @@ const credentials = Type.Object(
     code: Type.Optional(Type.String({ maxLength: 200 })),
     client_id: Type.Optional(Type.String({ maxLength: 200 })),
     client_secret: Type.Optional(Type.String({ maxLength: 200 })),
+    organization: Type.Optional(Type.String({ maxLength: 63 })),
+    name: Type.Optional(Type.String({ maxLength: 255 })),
+    password: Type.Optional(Type.String({ maxLength: maxPasswordBytes })),
   },
   { additionalProperties: false },
 )
 
-type SignIn = { code: string } | { client_id: string; client_secret: string }
+type PasswordSignIn = { organization: string; name: string; password: string }
+type SignIn = { code: string } | { client_id: string; client_secret: string } | PasswordSignIn
 
 /** Returns functions for the session that the browser of a request has in its cookie. */
-function createBrowserSessions(services: Services) {
-  const { db, authenticator, config } = services
+export function createBrowserSessions(services: Services) {
+  const { db, authenticator, config, logger } = services
   const sendCookie = (exchange: Exchange, token: string, maxAgeSeconds: number) =>
     exchange.setCookie(sessionCookie(token, { maxAgeSeconds, isSecure: isEncrypted(exchange.request, config) }))
-  const set = (exchange: Exchange, token: string) => sendCookie(exchange, token, sessionSeconds)
   const remove = (exchange: Exchange) => sendCookie(exchange, '', 0)
 
   /**
@@ -74,33 +84,35 @@ function createBrowserSessions(services: Services) {
     if (previous) await end(exchange, previous)
   }
 
-  return { set, remove, find, end, endPrevious }
+  /** Sends a session that has begun, in place of the one that the browser had. */
+  async function begin(exchange: Exchange, { token, session }: StartedSession): Promise<void> {
+    await endPrevious(exchange)
+    const key = organizationKeyOf(token)!
+    logger.info({ session: session.id, organization: key }, 'a session of the console began')
+    exchange.organization = key
+    sendCookie(exchange, token, sessionSeconds)
+    sendSession(exchange, { ...session, key })
+  }
+
+  return { begin, remove, find, end }
 }
+
+export type BrowserSessions = ReturnType<typeof createBrowserSessions>
 
 /**
  * Adds the endpoints with which the console signs in and out. They set and clear the cookie of the session, and only answer pages of
  * the service itself. Their responses are in kith's envelopes.
  */
 export function registerSessionRoutes(router: Router, services: Services): void {
-  const { config, logger, reads } = services
+  const { config, reads } = services
   const signIn = createSignIn(services)
   const sessions = createBrowserSessions(services)
   router.add({
     method: 'POST',
     path,
-    check: ({ request }) => {
-      requireSameOrigin(request, config)
-      if (reads.isReader) throwSignInElsewhere()
-    },
-    handle: async (exchange, body) => {
-      const { token, session } = await signIn(exchange, readCredentials(exchange, body, services))
-      await sessions.endPrevious(exchange)
-      const key = organizationKeyOf(token)!
-      logger.info({ session: session.id, organization: key }, 'a session of the console began')
-      exchange.organization = key
-      sessions.set(exchange, token)
-      sendSession(exchange, { ...session, key })
-    },
+    check: checkSignIn(services),
+    handle: async (exchange, body) =>
+      sessions.begin(exchange, await signIn(exchange, readCredentials(exchange, body, services))),
   })
   router.add({
     method: 'GET',
@@ -111,10 +123,9 @@ export function registerSessionRoutes(router: Router, services: Services): void 
       const session = await sessions.find(exchange)
       // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
       if (!session) return exchange.send(200, success({ data: null }))
-      const { id, caller, expires_at } = session
-      const { organization, subject: name, scopes } = caller
+      const { organization, subject: name, scopes } = session.caller
       exchange.organization = organization.key
-      sendSession(exchange, { id, name, scopes, expires_at, key: organization.key })
+      sendSession(exchange, { ...session, name, scopes, key: organization.key })
     },
   })
   router.add({
@@ -132,7 +143,11 @@ export function registerSessionRoutes(router: Router, services: Services): void 
 /** Adds what the sign-in page reads, and the endpoints of a sign-in at the outside issuer if the configuration names one. */
 export function registerSignInMethods(router: Router, services: Services): void {
   const issuer = createSignInIssuer(services.config)
-  const methods = { client_credentials: true, issuer: issuer ? { name: issuer.name, start_url: startPath } : null }
+  const methods = {
+    accounts: true,
+    client_credentials: true,
+    issuer: issuer ? { name: issuer.name, start_url: startPath } : null,
+  }
   router.add({
     method: 'GET',
     path: '/console/sign-in-methods',
@@ -144,63 +159,112 @@ export function registerSignInMethods(router: Router, services: Services): void 
   if (issuer) registerIssuerRoutes(router, services, issuer)
 }
 
-type ShownSession = { id: string; name: string; scopes: ReadonlySet<string>; expires_at: string; key: string }
+type ShownSession = Session & { key: string }
 
-function sendSession(exchange: Exchange, { id, name, scopes, expires_at, key }: ShownSession) {
-  const data = { id, name, organization: { key }, scopes: [...scopes], expires_at, version }
+function sendSession(exchange: Exchange, { id, name, scopes, method, account_id, expires_at, key }: ShownSession) {
+  const data = { id, name, organization: { key }, scopes: [...scopes], method, account_id, expires_at, version }
   exchange.send(200, success({ data }))
 }
 
-/** Compiled at the first sign-in. */
-let validate: ReturnType<typeof compile> | undefined
+/** The members of each kind of credentials. */
+const kinds = [['code'], ['client_id', 'client_secret'], ['organization', 'name', 'password']]
 
-/** The credentials of the body. The query is ignored, because it ends up in logs. */
-function readCredentials({ request }: Exchange, body: Buffer | undefined, { config }: Services): SignIn {
-  const input = { contentType: request.headers['content-type'], body, queryString: '' }
-  const { value } = bind(input, { body: credentials }, config.limits)
-  validate ??= compile(credentials)
-  validate(value, 'body')
-  const { code, client_id, client_secret } = value as Partial<Record<'code' | 'client_id' | 'client_secret', string>>
-  if (code !== undefined && client_id === undefined && client_secret === undefined) return { code }
-  if (code === undefined && client_id !== undefined && client_secret !== undefined) return { client_id, client_secret }
-  return refuse('invalid_parameter', 'Send either the code of a link, or client_id and client_secret.', {
-    details: [{ path: '', message: 'must have either code, or client_id and client_secret' }],
-  })
+const readSignIn = bodyReader(credentials)
+
+function readCredentials(exchange: Exchange, body: Buffer | undefined, services: Services): SignIn {
+  const given = readSignIn(exchange, body, services)
+  const keys = Object.keys(given)
+  const isKind = kinds.some(kind => kind.length === keys.length && kind.every(key => keys.includes(key)))
+  if (isKind) return given as SignIn
+  const ways = 'either code, or client_id and client_secret, or organization, name and password'
+  return refuse('invalid_parameter', `Send ${ways}.`, { details: [{ path: '', message: `must have ${ways}` }] })
 }
+
+/**
+ * Returns a function that reads a JSON body of an endpoint of the console. The query is ignored, because it ends up in logs. Passwords are
+ * taken as they were typed, with white space at their ends.
+ */
+export function bodyReader<Schema extends TSchema>(schema: Schema) {
+  /** Compiled at the first request. */
+  let validate: ReturnType<typeof compile> | undefined
+  return ({ request }: Exchange, body: Buffer | undefined, { config: { limits } }: Services): Static<Schema> => {
+    const input = { contentType: request.headers['content-type'], body, queryString: '' }
+    const { value } = bind(input, { body: schema }, limits)
+    validate ??= compile(schema)
+    validate(value, 'body')
+    const typed = parseJson(body!, limits) as Record<string, unknown>
+    for (const key of Object.keys(value)) if (key.endsWith('password')) value[key] = typed[key]
+    return value as Static<Schema>
+  }
+}
+
+/** Returns the check of an endpoint that begins or changes a session: a page of the service sends it, to a process that writes. */
+export const checkSignIn =
+  ({ config, reads }: Services) =>
+  ({ request }: Exchange): void => {
+    requireSameOrigin(request, config)
+    if (reads.isReader) throwSignInElsewhere()
+  }
 
 /** Returns a function that starts a session for credentials. Failures are limited as those of token requests. */
 function createSignIn({ db, config }: Services) {
-  const throttle = createLoginThrottle()
+  const attempt = createAttempts(config)
 
-  async function start(credentials: SignIn, { deadline: { signal } }: Exchange): Promise<StartedSession | undefined> {
+  async function start(credentials: SignIn, turn: Turn): Promise<StartedSession | undefined> {
+    const { signal } = turn
     if ('code' in credentials) return startSessionWithCode(db, credentials.code, signal)
+    if ('password' in credentials) {
+      const { organization: organizationKey, name, password } = credentials
+      return startSessionWithPassword(db, { organizationKey, name, password }, turn)
+    }
     const client = await verifyClient(db, credentials, signal)
     return client && startSession(db, client.organization, clientIdentity(client, credentials.client_id), signal)
   }
 
-  return async (exchange: Exchange, credentials: SignIn): Promise<StartedSession> => {
-    const attempt = 'code' in credentials ? 'code' : credentials.client_id
-    const address = clientAddress(exchange.request, config.behindProxy)
-    const waitSeconds = throttle.countAttempt(attempt, address)
+  return async (exchange: Exchange, credentials: SignIn): Promise<StartedSession> =>
+    (await attempt(exchange, attemptOf(credentials), turn => start(credentials, turn))) ?? throwRefused(credentials)
+}
+
+/** The key that failed attempts are counted for, besides the address. All ways to write a name count as one. */
+function attemptOf(credentials: SignIn): string {
+  if ('code' in credentials) return 'code'
+  return 'password' in credentials ? accountAttempt(credentials.organization, credentials.name) : credentials.client_id
+}
+
+export const accountAttempt = (organizationKey: string, name: string): string =>
+  `account ${createHash('sha256')
+    .update(`${organizationKey} ${lookAlikeOf(name)}`)
+    .digest('base64url')}`
+
+/**
+ * Returns a function that runs an attempt to prove something. The attempt is counted as failed if its result is undefined or false, and
+ * refused with 429 after too many.
+ */
+export function createAttempts({ behindProxy }: Services['config']) {
+  const throttle = createLoginThrottle()
+  return async <Result>(exchange: Exchange, of: string, run: (turn: Turn) => Promise<Result>): Promise<Result> => {
+    const address = clientAddress(exchange.request, behindProxy)
+    const waitSeconds = throttle.countAttempt(of, address)
     if (waitSeconds !== undefined) throwThrottled(waitSeconds)
-    const uncount = () => throttle.uncountAttempt(attempt, address)
-    const started = await start(credentials, exchange).catch(error => {
+    const uncount = () => throttle.uncountAttempt(of, address)
+    const result = await run({ address, signal: exchange.deadline.signal }).catch(error => {
       uncount()
       throw error
     })
-    if (!started) return throwRefused(credentials)
-    uncount()
-    return started
+    if (result) uncount()
+    return result
   }
 }
 
 function throwRefused(credentials: SignIn): never {
-  return 'code' in credentials
-    ? refuse('unauthorized', 'The link has expired or was used. Print a new one with kith console.')
+  if ('code' in credentials)
+    refuse('unauthorized', 'The link has expired or was used. Print a new one with kith console.')
+  return 'password' in credentials
+    ? refuse('unauthorized', 'There is no account with this name and password.')
     : refuse('unauthorized', 'The client is unknown or its secret is wrong.')
 }
 
-const throwNoSession = (): never => refuse('unauthorized', 'There is no session. Sign in to the console.')
+export const throwNoSession = (): never => refuse('unauthorized', 'There is no session. Sign in to the console.')
 
 function throwSignInElsewhere(): never {
   refuse(

@@ -3,6 +3,16 @@ import { type Route, route } from '../route/route.ts'
 import { sessionList } from '../sessions/schema.ts'
 import { listSessions, revokeSession } from '../sessions/sessions.ts'
 import { Type } from '../values/json-schema.ts'
+import {
+  type AccountBody,
+  type AccountPatch,
+  account,
+  accountList,
+  accountPatch,
+  invitedAccount,
+  newAccount,
+} from './account-schema.ts'
+import { createApiAccount, inviteApiAccount, listApiAccounts, removeApiAccount, updateApiAccount } from './accounts.ts'
 import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'
 import {
   type AccessClientBody,
@@ -27,8 +37,8 @@ const tag = 'Access'
 const clientsPath = '/v1/clients'
 const byId = { tag, path: `${clientsPath}/{client_id}`, params: { client_id: 'client_id' } } as const
 
-/** The route table of clients, tokens, signing keys and sessions of the console. */
-export const accessRoutes = (): Route[] => [...clientRoutes(), ...tokenRoutes(), ...sessionRoutes()]
+/** The route table of clients, tokens, signing keys, and accounts and sessions of the console. */
+export const accessRoutes = (): Route[] => [...clientRoutes(), ...tokenRoutes(), ...accountRoutes(), ...sessionRoutes()]
 
 function clientRoutes(): Route[] {
   return [
@@ -139,6 +149,78 @@ function tokenRoutes(): Route[] {
       description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
       answer: listSchema(signingKey),
       handle: async ({ context: { db } }) => ({ status: 200, data: await listSigningKeys(db) }),
+    }),
+  ]
+}
+
+function accountRoutes(): Route[] {
+  const path = '/v1/accounts'
+  const one = { tag, path: `${path}/{account_id}`, params: { account_id: 'uuid' } } as const
+  return [
+    route({
+      method: 'GET',
+      tag,
+      path,
+      scope: 'access:read',
+      operationId: 'listAccounts',
+      summary: 'List the accounts',
+      description: 'The people who sign in to the console with a password, newest first, at most 1,000.',
+      answer: accountList,
+      handle: async call => ({ status: 200, data: { items: await listApiAccounts(call) } }),
+    }),
+    route<AccountBody>({
+      method: 'POST',
+      tag,
+      path,
+      scope: 'access:write',
+      operationId: 'createAccount',
+      summary: 'Create an account',
+      description:
+        'The response shows the link of an invitation, once. Who opens it sets the password. A caller can give only a role that has no more ' +
+        'than itself. No two callers that are valid have names that look alike. kith stores no response with a link, so an Idempotency-Key is ' +
+        'ignored.',
+      body: newAccount,
+      answer: invitedAccount,
+      successes: { 201: 'Created.' },
+      showsSecret: true,
+      handle: async call => ({ status: 201, data: await createApiAccount(call) }),
+    }),
+    route<AccountPatch>({
+      method: 'PATCH',
+      ...one,
+      scope: 'access:write',
+      operationId: 'updateAccount',
+      summary: 'Change the role of an account, disable or enable it',
+      description:
+        'With another role, or disabled, its sessions end within ten seconds, and so does an invitation that nobody has accepted.',
+      body: accountPatch,
+      answer: account,
+      handle: async call => ({ status: 200, data: await updateApiAccount(call) }),
+    }),
+    route({
+      method: 'DELETE',
+      ...one,
+      scope: 'access:write',
+      operationId: 'removeAccount',
+      summary: 'Remove an account',
+      description:
+        'Its sessions end within ten seconds. Its name is free for somebody else then, so disable it instead if in doubt.',
+      answer: Type.Literal(true),
+      handle: async call => ({ status: 200, data: await removeApiAccount(call) }),
+    }),
+    route({
+      method: 'POST',
+      ...one,
+      path: `${one.path}/invitation`,
+      scope: 'access:write',
+      operationId: 'inviteAccount',
+      summary: 'Make a new invitation',
+      description:
+        'For a link that was lost or has expired, and for a forgotten password. It replaces an earlier one. The password stays valid until ' +
+        'somebody accepts the invitation.',
+      answer: invitedAccount,
+      showsSecret: true,
+      handle: async call => ({ status: 200, data: await inviteApiAccount(call) }),
     }),
   ]
 }

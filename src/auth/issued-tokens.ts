@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Context } from '../db/context.ts'
+import type { Context, Within } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { type Author, changeOrganization } from '../organizations/change-organization.ts'
 import type { Signal } from '../process/signal.ts'
@@ -63,20 +63,30 @@ async function storeToken(context: Context, call: MakeCall, token: NewToken): Pr
   const { id, name, scope, maker, expires_at, parents } = token
   // Under the lock of the organization no other token takes the name.
   await changeOrganization(context, call, async ({ tx, organization_id }) => {
-    if (name !== maker) {
-      const inUse = await tx.query<{ name: string; maker: string | null }>(readNamesInUseSql, [organization_id])
-      const key = lookAlikeOf(name)
-      const other = inUse.find(each => lookAlikeOf(each.name) === key && !(each.name === name && each.maker === maker))
-      if (other) throwNameTaken(other.name)
-    }
+    if (name !== maker)
+      await requireFreeName({ tx, organization_id }, name, other => other.name === name && other.maker === maker)
     const { client_id = null, session_id = null, token_id = null } = parents ?? {}
     const values = [organization_id, id, name, scope, maker, expires_at, client_id, session_id, token_id]
     return { statements: [tx.query(insertTokenSql, values)], changes: [], result: undefined }
   })
 }
 
-function throwNameTaken(other: string): never {
-  const message = `The name is, or looks like, that of another client, session or token: ${JSON.stringify(other)}. Choose another.`
+type NameInUse = { name: string; maker: string | null; account_id: string | null }
+
+/**
+ * Throws a Fault of 400 if a name, or one that looks like it, is that of another account, client, session or token that is valid. `isSame`
+ * tells those of the same caller.
+ */
+export async function requireFreeName(
+  { tx, organization_id }: Within,
+  name: string,
+  isSame: (other: NameInUse) => boolean,
+): Promise<void> {
+  const inUse = await tx.query<NameInUse>(readNamesInUseSql, [organization_id])
+  const key = lookAlikeOf(name)
+  const other = inUse.find(each => lookAlikeOf(each.name) === key && !isSame(each))
+  if (!other) return
+  const message = `The name is, or looks like, that of another account, client, session or token: ${JSON.stringify(other.name)}. Choose another.`
   throw new Fault(createValueRefusal('/name', message))
 }
 

@@ -1,14 +1,14 @@
 import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import type { Caller } from '../route/caller.ts'
-import { organizationKeyOf, readSession } from '../sessions/sessions.ts'
+import { organizationKeyOf, readSession, type Session } from '../sessions/sessions.ts'
 import { refuse } from '../values/errors.ts'
 import { createLoginThrottle, throwThrottled } from './login-throttle.ts'
 import { cacheTimes, type Organizations } from './organizations.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
 /** A session of the console that a cookie has proved. `expires_at` is RFC 3339 in UTC. */
-export type CallerSession = Readonly<{ id: string; caller: Caller; expires_at: string }>
+export type CallerSession = Readonly<{ caller: Caller } & Pick<Session, 'id' | 'method' | 'account_id' | 'expires_at'>>
 
 export type Sessions = {
   /**
@@ -32,7 +32,7 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
       const organization = await organizations.find(organizationKeyOf(token)!)
       const found = organization && (await readSession(contextOf(db, organization.id), token))
       if (!found) return undefined
-      const { id, name, scopes, expires_at } = found.session
+      const { id, name, scopes, method, account_id, expires_at } = found.session
       const expiresAtMs = Date.parse(expires_at)
       const credential = Object.freeze({
         client_id: undefined,
@@ -42,7 +42,7 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
         expiresAtMs,
       })
       const caller = Object.freeze({ organization, subject: name, scopes, identity: `session\n${id}`, credential })
-      return Object.freeze({ id, caller, expires_at, isLive: found.isLive, expiresAtMs })
+      return Object.freeze({ id, caller, method, account_id, expires_at, isLive: found.isLive, expiresAtMs })
     },
     { nowMs, ...cacheTimes },
   )

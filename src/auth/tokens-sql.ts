@@ -8,12 +8,13 @@ export const insertTokenSql = statement(
      (select ancestors || id from tokens where organization_id = $1 and id = $9::uuid), array_remove(array[$9::uuid], null)))`,
 )
 
-/** The names under which callers of the organization may appear in its log now. `maker` is null for sessions and clients. */
+/** The names under which callers of the organization may appear in its log now. `maker` is that of a token, `account_id` that of an account or its session. */
 export const readNamesInUseSql = statement(
   'read_names_in_use',
-  `select name, maker from tokens where organization_id = $1 and revoked_at is null and expires_at > now()
-   union all select name, null from sessions where organization_id = $1 and revoked_at is null and expires_at > now()
-   union all select name, null from clients where organization_id = $1 and revoked_at is null and name <> ''`,
+  `select name, maker, null::uuid as account_id from tokens where organization_id = $1 and revoked_at is null and expires_at > now()
+   union all select name, null, account_id from sessions where organization_id = $1 and revoked_at is null and expires_at > now()
+   union all select name, null, null from clients where organization_id = $1 and revoked_at is null and name <> ''
+   union all select name, null, id from accounts where organization_id = $1`,
 )
 
 /** $2: the token after which the page begins, or null, $3: limit. Newest first. An unknown token leads to an empty page. */

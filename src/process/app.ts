@@ -1,4 +1,5 @@
 import { registerConsole } from '../access/console.ts'
+import { registerAccountRoutes } from '../access/console-accounts.ts'
 import { registerSessionRoutes, registerSignInMethods } from '../access/console-session.ts'
 import { registerTokenRoute, tokenRow } from '../access/oauth.ts'
 import { accessRoutes } from '../access/routes.ts'
@@ -102,7 +103,10 @@ const tags = [
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
-  { name: 'Access', description: 'Clients, tokens, the keys that sign them, and the sessions of the console.' },
+  {
+    name: 'Access',
+    description: 'Clients, tokens, the keys that sign them, and the accounts and sessions of the console.',
+  },
   { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
@@ -138,6 +142,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
   registerSessionRoutes(router, services)
+  registerAccountRoutes(router, services)
   registerSignInMethods(router, services)
   registerPages(router, services, linkPages(config))
   registerHooks(router, services, deliverabilityHooks())

@@ -13,6 +13,7 @@ const example = {
   scopes: ['people:read', 'access:read'],
   method: 'code',
   client_id: null,
+  account_id: null,
   created_at: '2026-03-02T08:00:00.000Z',
   expires_at: '2026-03-02T20:00:00.000Z',
 }
@@ -22,13 +23,14 @@ const listedSession = Type.Object(
     id,
     name,
     scopes: granted,
-    method: Type.Enum(['code', 'client', 'issuer'], {
+    method: Type.Enum(['code', 'client', 'issuer', 'account'], {
       // Go clients of oapi-codegen have a type Client.
-      'x-enum-varnames': ['ByCode', 'ByClient', 'ByIssuer'],
+      'x-enum-varnames': ['ByCode', 'ByClient', 'ByIssuer', 'ByAccount'],
       description:
-        'The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer.',
+        'The way in which the session began: with a one-time link, with the credentials of a client, at the outside issuer, or with the password of an account.',
     }),
     client_id: Type.Union([Type.String(), Type.Null()], { description: 'The client that the session began with.' }),
+    account_id: Type.Union([id, Type.Null()], { description: 'The account that signed in.' }),
     created_at: Type.String({ format: 'date-time' }),
     expires_at,
   },

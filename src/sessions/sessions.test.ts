@@ -29,6 +29,8 @@ describe('a sign-in with the code of a link', () => {
       name: 'Operator',
       organization: { key: organization.key },
       scopes: ['people:read', 'people:write'],
+      method: 'code',
+      account_id: null,
       version,
     })
     expect(id).toMatch(/^[\da-f-]{36}$/)
@@ -122,9 +124,12 @@ describe('a sign-in with the credentials of a client', () => {
 
 describe('a sign-in', () => {
   it.each([
-    [{}, 'must have either code, or client_id and client_secret'],
-    [{ client_id: 'x' }, 'must have either code, or client_id and client_secret'],
-    [{ code: 'x', client_id: 'x', client_secret: 'x' }, 'must have either code, or client_id and client_secret'],
+    [{}, 'must have either code, or client_id and client_secret, or organization, name and password'],
+    [{ client_id: 'x' }, 'must have either code, or client_id and client_secret, or organization, name and password'],
+    [
+      { code: 'x', client_id: 'x', client_secret: 'x' },
+      'must have either code, or client_id and client_secret, or organization, name and password',
+    ],
   ])('with %j is refused with what is missing', async (body, message) => {
     const { status, body: refusal } = await post(body)
     expect([status, refusal.details]).toEqual([400, [{ path: '', message }]])

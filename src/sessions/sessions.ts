@@ -4,12 +4,13 @@ import type { Database, Transaction } from '../db/db.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import type { Signal } from '../process/signal.ts'
 import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../route/scopes.ts'
-import { actorNameMessage, isActorName } from '../values/actor-names.ts'
+import { actorNameMessage, isActorName, lookAlikeOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
 import {
   deleteExpiredCodesSql,
   deleteExpiredSessionsSql,
+  findAccountNameSql,
   insertSessionSql,
   insertSignInCodeSql,
   listSessionsSql,
@@ -25,11 +26,11 @@ export const sessionSeconds = 43_200
 export const codeSeconds = 60
 const maxListed = 1_000
 
-/** The way in which a session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
-export type SignInMethod = 'code' | 'client' | 'issuer'
+/** The way in which a session began: with a one-time link, with the credentials of a client, at the outside issuer, or with a password. */
+export type SignInMethod = 'code' | 'client' | 'issuer' | 'account'
 
 /** The person or client that signs in: the name that the change log shows as the actor, and the scopes. */
-export type Identity = { name: string; scope: string; method: SignInMethod; client_id?: string }
+export type Identity = { name: string; scope: string; method: SignInMethod; client_id?: string; account_id?: string }
 
 const maxNameCharacters = 255
 
@@ -38,26 +39,36 @@ const maxNameCharacters = 255
  * must tell them apart.
  */
 export function clientIdentity({ name, scope }: { name: string; scope: string }, client_id: string): Identity {
-  const suffix = ` (${client_id})`
-  const shown = [...name].slice(0, maxNameCharacters - suffix.length).join('')
-  return { name: shown === '' ? client_id : `${shown}${suffix}`, scope, method: 'client', client_id }
+  const shown = name === '' ? client_id : withSuffix(name, ` (${client_id})`)
+  return { name: shown, scope, method: 'client', client_id }
 }
 
-/** A session. `expires_at` is RFC 3339 in UTC. */
-export type Session = { id: string; name: string; scopes: ReadonlySet<Scope>; expires_at: string }
+/** A name that is shortened, so that it ends with the suffix. */
+const withSuffix = (name: string, suffix: string) =>
+  [...name].slice(0, maxNameCharacters - suffix.length).join('') + suffix
 
-type SessionRow = { id: string; name: string; scope: string; expires_at: string }
+/** A session. `expires_at` is RFC 3339 in UTC. */
+export type Session = {
+  id: string
+  name: string
+  scopes: ReadonlySet<Scope>
+  method: SignInMethod
+  account_id: string | null
+  expires_at: string
+}
+
+type SessionRow = Omit<Session, 'scopes'> & { scope: string }
 
 /** An organization's key, a dot, and 256 random bits. */
 const secretPattern = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{43}$/
 
-/** The organization key that a cookie or a code begins with. Undefined for a malformed one. */
+/** The organization key that a cookie, a code or an invitation begins with. Undefined for a malformed one. */
 export const organizationKeyOf = (secret: string): string | undefined => secretPattern.exec(secret)?.[1]
 
-const createSecret = (organizationKey: string) => `${organizationKey}.${randomBytes(32).toString('base64url')}`
+export const createSecret = (organizationKey: string) => `${organizationKey}.${randomBytes(32).toString('base64url')}`
 
 /** The stored digest. The secret has 256 random bits, so it needs no slow hash (as the secrets of clients). */
-const digest = (secret: string) => createHash('sha256').update(secret).digest()
+export const digest = (secret: string) => createHash('sha256').update(secret).digest()
 
 /**
  * Creates the code of a one-time link. `scope` lists scopes, separated by spaces. Throws a Fault: `not_found` for an unknown
@@ -84,6 +95,7 @@ export async function createSignInCode(
 export type StartedSession = { token: string; session: Session }
 
 type Organization = { id: number; key: string }
+type Queries = Pick<Database | Transaction, 'query'>
 
 /**
  * Starts a session with a code, which no other request can use then. Returns undefined for a code that is unknown, expired or used.
@@ -102,7 +114,9 @@ export async function startSessionWithCode(
         organization.id,
         digest(code),
       ])
-      return identity && insertSession(tx, organization, { ...identity, method: 'code' })
+      if (!identity) return undefined
+      const name = await distinctName(tx, organization, identity.name, 'link')
+      return insertSession(tx, organization, { ...identity, name, method: 'code' })
     },
     { signal },
   )
@@ -110,7 +124,7 @@ export async function startSessionWithCode(
 
 /** Starts a session of somebody whose identity is verified. */
 export const startSession = (
-  db: Database,
+  db: Queries,
   organization: Organization,
   identity: Identity,
   signal?: Signal,
@@ -125,17 +139,26 @@ export async function startSessionAtIssuer(
   signal?: Signal,
 ): Promise<StartedSession | undefined> {
   const organization = await findOrganization(db, organizationKey, signal)
-  return organization && insertSession(db, organization, { name, scope, method: 'issuer' }, signal)
+  if (!organization) return undefined
+  const distinct = await distinctName(db, organization, name, 'issuer')
+  return insertSession(db, organization, { name: distinct, scope, method: 'issuer' }, signal)
+}
+
+/** The name of a session, with a suffix if an account has it or one that looks like it: the change log must tell them apart. */
+async function distinctName(db: Queries, { id }: Organization, name: string, suffix: string): Promise<string> {
+  const [account] = await db.query(findAccountNameSql, [id, lookAlikeOf(name)])
+  return account ? withSuffix(name, ` (${suffix})`) : name
 }
 
 async function insertSession(
-  db: Pick<Database | Transaction, 'query'>,
+  db: Queries,
   { id: organization_id, key }: Organization,
-  { name, scope, method, client_id = undefined }: Identity,
+  { name, scope, method, client_id, account_id }: Identity,
   signal?: Signal,
 ): Promise<StartedSession> {
   const token = createSecret(key)
-  const values = [organization_id, randomUUID(), digest(token), name, scope, method, client_id, sessionSeconds]
+  const ids = [client_id ?? null, account_id ?? null]
+  const values = [organization_id, randomUUID(), digest(token), name, scope, method, ...ids, sessionSeconds]
   const [row] = await (db as Database).query<SessionRow>(insertSessionSql, values, signal)
   return { token, session: sessionOf(row!) }
 }
@@ -172,6 +195,7 @@ export type ListedSession = {
   scopes: string[]
   method: SignInMethod
   client_id: string | null
+  account_id: string | null
   created_at: string
   expires_at: string
 }

@@ -207,6 +207,8 @@ export function fieldGenerators(
   // The name of a client or of a token has no control characters, and that of a token no client has.
   if (template === '/v1/clients') generators.name = padded(fc.constantFrom('Shop', 'é'.repeat(200), '<b>'))
   if (template === '/v1/tokens') generators.name = padded(fc.constantFrom('Report', 'ü'.repeat(200), '<i>'))
+  if (template === '/v1/accounts') generators.name = padded(fc.uuid())
+  if (template.startsWith('/v1/accounts')) generators.role = fc.constant(null)
   if (template.endsWith('/consent-links')) generators.consent_type_id = fc.constant(1)
   if (/\/(list|filter|related)$/.test(template)) {
     generators.fields = fieldsOf(template, isPeople, Object.keys(model))

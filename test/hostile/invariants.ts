@@ -173,7 +173,7 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
   if (template.endsWith('/lookup')) return findLookupMismatch(plan, data)
   if (template.endsWith('/batch')) return readBatch(tenant, plan, data)
   if (template.startsWith('/v1/webhooks') && method !== 'DELETE') return readWebhook(tenant, plan, data)
-  if (/^\/v1\/(clients|tokens|keys)/.test(template)) return readAccess(tenant, plan, data)
+  if (/^\/v1\/(clients|tokens|keys|accounts)/.test(template)) return readAccess(tenant, plan, data)
   if (template.startsWith('/v1/deliverability/sources') && method !== 'GET') return readSources(tenant, plan)
   // Holds and the events of addresses have tests of their own.
   if (template.endsWith('/hold') || template.includes('/deliverability')) return undefined
@@ -256,6 +256,12 @@ async function readAccess(tenant: TestTenant, { operation, params }: Plan, data:
   if (operation.id === 'revokeClient') {
     const { body } = await get(tenant, `/v1/clients/${tenant.client_id}`)
     return body.data.revoked_at === null ? `the client ${params.client_id} is not revoked` : undefined
+  }
+  if (['createAccount', 'inviteAccount'].includes(operation.id)) {
+    const { invitation_path: _, ...shown } = data
+    const { body } = await get(tenant, '/v1/accounts')
+    const isListed = (body.data.items as Values[]).some(account => isDeepStrictEqual(account, shown))
+    return isListed ? undefined : 'the list does not have the account'
   }
   if (operation.id !== 'createClient') return undefined
   const { client_secret: _, ...shown } = data

@@ -84,6 +84,7 @@ const wrongParams: Record<string, string[]> = {
   ],
   session_id: ['x', '%00', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f%00'],
   jti: ['x', '%00', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f%00'],
+  account_id: ['x', '%00', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f%00'],
   key: ['%00', '%C0%80', 'newsletter%FF', '%'],
   address: ['%00', '%C0%80', '%FF', 'x'.repeat(256)],
   record_id: ['x', '%00', 'g'.repeat(24), 'f'.repeat(25), '..%2F..%2Fx'],

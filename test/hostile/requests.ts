@@ -87,6 +87,8 @@ const firstGeneratedIds = { attribute: 17, consent: 3, webhook: 2, rule: 1 }
 
 /** Stands for the client that the tenant has. */
 const ownClient = 'own'
+/** Stands for the account that the tenant has. */
+const ownAccount = 'own'
 
 /** The person whose answers are sealed. A receipt of another person would be waited for. */
 export const sealedPerson = 'sealed'
@@ -125,6 +127,7 @@ function paramsOf({ params, template, method }: Operation, stack_key: string): f
     import_id: fc.constantFrom(ownImport, ownImport, 'unknown'),
     index: fc.constantFrom('0', '1', '2', '999999999999999'),
     jti: fc.uuid(),
+    account_id: fc.oneof(fc.constant(ownAccount), fc.uuid()),
     key: fc.constantFrom('newsletter', 'unknown'),
     address: fc.constantFrom('ada@example.com', 'bounced@example.com', '+393331234567', 'x'),
     old_size: fc.constantFrom('0', '1', '2'),
@@ -175,6 +178,7 @@ export function paramOf({ params }: Plan, name: string, tenant: TestTenant): str
   const value = params[name]!
   if (name === 'uuid' && value === sealedPerson) return tenant.sealed ?? unknownId
   if (name === 'client_id' && value === ownClient) return tenant.client_id
+  if (name === 'account_id' && value === ownAccount) return tenant.account_id
   if (typeof value === 'string') return value
   const createdIds = createdIdsOf(name, String(params.stack_key), tenant)
   return createdIds[value.createdIndex % createdIds.length] ?? (name === 'record_id' ? 'f'.repeat(24) : unknownId)

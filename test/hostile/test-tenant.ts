@@ -21,6 +21,7 @@ export type TestTenant = {
   sessions: string[]
   /** The id of a client of the organization. */
   client_id: string
+  account_id: string
   /** The internal identifier of the person whose answers are sealed, if there is one. */
   sealed?: string
   /** The sequence number of the last change. */
@@ -70,6 +71,8 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
   await send('POST', '/v1/people/import', '{"last_name":"Imported"}\n', headers)
   const apiClient = await send('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })
   const client_id: string = apiClient.body.data.client_id
+  const account = await send('POST', '/v1/accounts', { name: 'Ada Lovelace', role: null })
+  const account_id: string = account.body.data.id
   await follow(service.db, [searchFollower()])
   const tokens = scopes.map(async missing => {
     const others = scopes.filter(scope => scope !== missing).join(' ')
@@ -82,7 +85,7 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
     sessions.push(started.session.id)
   }
   const created = { people: [], records: { orders: [], visits: [] }, sessions }
-  const tenant = { id, token, tokenWithout, sender, service, client_id, ...created, head: 0 }
+  const tenant = { id, token, tokenWithout, sender, service, client_id, account_id, ...created, head: 0 }
   return { ...tenant, head: await readHead(tenant) }
 }
 
@@ -128,6 +131,7 @@ const tables = [
   'tombstone_keys',
   'name_versions',
   'sessions',
+  'accounts',
   'tokens',
   'search_indexes',
   'search_documents',

@@ -22,6 +22,7 @@ export type Pairs = {
   client_id: Pair
   import_id: Pair
   jti: Pair
+  account_id: Pair
   source_key: Pair
 }
 
@@ -53,6 +54,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (path.endsWith('/related')) return bodies.related
   if (path.endsWith('/search')) return { text: 'ada' }
   if (/\/(erase|hold)$/.test(path)) return { reason: 'x' }
+  if (path.startsWith('/v1/accounts')) return { state: 'disabled' }
   if (path.startsWith('/v1/retention-rules')) return { daily_limit: 5 }
   if (path.endsWith('/undo')) return {}
   if (/\/(un)?merge$/.test(path)) return { from: 'nobody' }

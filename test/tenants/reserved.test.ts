@@ -53,6 +53,7 @@ addresses.record_id = 'f'.repeat(24)
 addresses.consent_type_id = '1'
 addresses.channel = 'email'
 addresses.segment_key = 'in_rome'
+addresses.account_id = addresses.uuid
 addresses.client_id = 'nobody.Zm9vYmFyYmF6cXV4'
 
 const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, name) => addresses[name]!)
@@ -72,6 +73,8 @@ const minimalBodies: Record<string, Values> = {
   createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
   replayWebhook: { after: 0 },
   createClient: { name: 'x', scopes: ['people:read'] },
+  createAccount: { name: 'x', role: null },
+  updateAccount: { state: 'disabled' },
   createToken: { scopes: ['people:read'], expires_in: 60 },
   lookUpPeople: { external_id: 'ada' },
   searchPeople: { text: 'ada' },

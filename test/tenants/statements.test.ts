@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { acceptInvitation, changePassword, findInvitation, startSessionWithPassword } from '../../src/auth/accounts.ts'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
 import { renewLogId } from '../../src/changes/log-id.ts'
 import { announceCommit } from '../../src/db/commit-events.ts'
@@ -282,6 +283,28 @@ async function useClients({ id, key, send }: Shop) {
   await ok('GET', '/v1/keys')
 }
 
+/** Makes an account, whose person accepts the invitation, signs in and changes the password. */
+async function useAccounts({ id, key, send }: Shop) {
+  const { db } = service
+  const password = 'a long river bends'
+  const turn = { address: '192.0.2.1' }
+  const ok = async (method: string, path: string, body?: unknown) =>
+    (await expectSuccess(send(method, path, body))).body.data
+  const account = await ok('POST', '/v1/accounts', { name: 'Ada Lovelace', role: null })
+  const path = `/v1/accounts/${account.id}`
+  const code = (await ok('POST', `${path}/invitation`)).invitation_path.split('#code=')[1]
+  const invitation = (await findInvitation(db, code))!
+  const { session } = (await acceptInvitation(db, { invitation, code, password }, turn))!
+  const credentials = { organizationKey: key, name: 'ada lovelace', password }
+  expect(await startSessionWithPassword(db, credentials, turn)).toBeDefined()
+  const passwords = { current_password: password, new_password: 'another long river' }
+  const ids = { account_id: account.id, session_id: session.id }
+  expect(await changePassword(contextOf(db, id), ids, passwords, turn)).toBe(true)
+  for (const state of ['disabled', 'active']) await ok('PATCH', path, { state })
+  expect((await ok('GET', '/v1/accounts')).items).toHaveLength(1)
+  await ok('DELETE', path)
+}
+
 /** Starts a session of the console, reads it by its cookie, and ends it by the API. */
 async function useSessions({ id, key, send }: Shop) {
   const { db } = service
@@ -328,6 +351,7 @@ async function useEveryEndpoint(shop: Shop) {
   const { send } = shop
   await repeatWithKeys(shop)
   await useClients(shop)
+  await useAccounts(shop)
   await useSessions(shop)
   await countConsents(shop)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))

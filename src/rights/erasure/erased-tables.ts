@@ -139,6 +139,7 @@ export const tablesErasedElsewhere: Readonly<Record<string, string>> = {
 
 /** The tables that an erasure leaves as they are or adds to, and why. */
 export const keptTables: Readonly<Record<string, string>> = {
+  accounts: 'who signs in to the console',
   attributes: 'definitions',
   backups: 'the moments of backups',
   change_heads: 'counters of an organization',

@@ -1,0 +1,77 @@
+import { acceptInvitation, changePassword, findInvitation } from '../auth/accounts.ts'
+import { maxPasswordBytes } from '../auth/passwords.ts'
+import { contextOf } from '../db/context.ts'
+import type { Exchange } from '../http/pipeline/exchange.ts'
+import { success } from '../http/pipeline/reply.ts'
+import type { Router } from '../http/pipeline/router.ts'
+import type { Services } from '../http/pipeline/services.ts'
+import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
+import {
+  accountAttempt,
+  bodyReader,
+  checkSignIn,
+  createAttempts,
+  createBrowserSessions,
+  throwNoSession,
+} from './console-session.ts'
+
+const password = Type.String({ minLength: 1, maxLength: maxPasswordBytes })
+
+const readAcceptance = bodyReader(
+  Type.Object(
+    { code: Type.String({ maxLength: 200 }), password: Type.Optional(password) },
+    { additionalProperties: false },
+  ),
+)
+const readPasswords = bodyReader(
+  Type.Object({ current_password: password, new_password: password }, { additionalProperties: false }),
+)
+
+/**
+ * Adds the endpoints with which a person accepts an invitation, and changes the own password. They only answer pages of the service itself,
+ * and no administrator has them.
+ */
+export function registerAccountRoutes(router: Router, services: Services): void {
+  const sessions = createBrowserSessions(services)
+  const attempt = createAttempts(services.config)
+  const check = checkSignIn(services)
+
+  /** Without a password, shows for whom the invitation is, and does not use it. */
+  async function accept(exchange: Exchange, body: Buffer | undefined): Promise<void> {
+    const { code, password } = readAcceptance(exchange, body, services)
+    const { db } = services
+    const invitation =
+      (await attempt(exchange, 'invitation', ({ signal }) => findInvitation(db, code, signal))) ?? throwUsed()
+    const { name, expires_at, organization } = invitation
+    exchange.organization = organization.key
+    if (password === undefined) {
+      const data = { name, expires_at, organization: { key: organization.key } }
+      return exchange.send(200, success({ data }))
+    }
+    const accepting = { invitation, code, password }
+    const started = await attempt(exchange, 'invitation', turn => acceptInvitation(db, accepting, turn))
+    await sessions.begin(exchange, started ?? throwUsed())
+  }
+
+  async function change(exchange: Exchange, body: Buffer | undefined): Promise<void> {
+    const passwords = readPasswords(exchange, body, services)
+    const { id: session_id, account_id, caller } = (await sessions.find(exchange)) ?? throwNoSession()
+    if (account_id === null) return refuse('forbidden', 'Only the session of an account can change a password.')
+    const { id, key } = caller.organization
+    exchange.organization = key
+    const context = contextOf(services.db, id)
+    const isRight = await attempt(exchange, accountAttempt(key, caller.subject), turn =>
+      changePassword(context, { account_id, session_id }, passwords, turn),
+    )
+    if (!isRight) throw new Fault(createValueRefusal('/current_password', 'The password is wrong.'))
+    exchange.send(200, success({ data: true }))
+  }
+
+  router.add({ method: 'POST', path: '/console/invitation', check, handle: accept })
+  router.add({ method: 'POST', path: '/console/password', check, handle: change })
+}
+
+function throwUsed(): never {
+  refuse('unauthorized', 'The invitation has expired or was used. Ask for a new one.')
+}

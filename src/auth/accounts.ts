@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto'
+import type { Context, Within } from '../db/context.ts'
+import type { Database, Transaction } from '../db/db.ts'
+import { type ChangeCall, changeOrganization } from '../organizations/change-organization.ts'
+import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
+import type { Signal } from '../process/signal.ts'
+import { scopes } from '../route/scopes.ts'
+import { createSecret, digest, organizationKeyOf, type StartedSession, startSession } from '../sessions/sessions.ts'
+import { actorNameMessage, isActorName, lookAlikeOf, organizationOf } from '../values/actor-names.ts'
+import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { withUnseen } from '../values/invisible-characters.ts'
+import {
+  acceptInvitationSql,
+  changePasswordSql,
+  deleteAccountSql,
+  endAccountSessionsSql,
+  insertAccountSql,
+  inviteAccountSql,
+  listAccountsSql,
+  readAccountSql,
+  readInvitationSql,
+  readPasswordByNameSql,
+  readPasswordSql,
+  signInAccountSql,
+  updateAccountSql,
+} from './accounts-sql.ts'
+import { requireFreeName } from './issued-tokens.ts'
+import { hashPassword, passwordProblem, type Turn, verifyPassword } from './passwords.ts'
+
+/** A person who signs in to the console. `role` null: all scopes of the console. Times are RFC 3339 in UTC. */
+export type Account = {
+  id: string
+  name: string
+  role: string | null
+  maker: string
+  created_at: string
+  last_sign_in_at: string | null
+  disabled_at: string | null
+  invitation_expires_at: string | null
+  has_password: boolean
+}
+
+/** The code of an invitation is stored nowhere. */
+export type InvitedAccount = Account & { code: string }
+
+type Organization = { id: number; key: string }
+
+/** Three days, over a weekend. */
+export const invitationSeconds = 259_200
+const maxAccounts = 1_000
+
+/** The accounts of an organization, newest first. */
+export const listAccounts = ({ db, organization_id }: Context, signal?: Signal): Promise<Account[]> =>
+  db.query<Account>(listAccountsSql, [organization_id, maxAccounts], signal)
+
+/** Reads an account. Throws a Fault of 404. */
+export async function readAccount(
+  db: Pick<Database | Transaction, 'query'>,
+  organization_id: number,
+  id: string,
+): Promise<Account> {
+  const [account] = await db.query<Account>(readAccountSql, [organization_id, id])
+  return account ?? throwNoAccount()
+}
+
+/**
+ * Makes an account with an invitation. Throws a Fault of 400 for a name that cannot name an actor, or that is, or looks like, that of another
+ * account, client, session or token. It may be the author's own, who makes an account for the same person.
+ */
+export async function createAccount(
+  context: Context,
+  call: ChangeCall,
+  { organizationKey, name, role }: { organizationKey: string; name: string; role: string | null },
+): Promise<InvitedAccount> {
+  requireAccountName(name)
+  const code = createSecret(organizationKey)
+  // Under the lock of the organization no other caller takes the name.
+  return changeOrganization(context, call, async ({ tx, organization_id }) => {
+    const isOwn = ({ account_id }: { account_id: string | null }) => account_id === null && name === call.actor
+    await requireFreeName({ tx, organization_id }, name, other => other.name === name && isOwn(other))
+    const accounts = await tx.query(listAccountsSql, [organization_id, maxAccounts])
+    if (accounts.length === maxAccounts)
+      refuse('invalid_parameter', `An organization has at most ${maxAccounts} accounts. Remove those that nobody uses.`)
+    const invitation = [digest(code), invitationSeconds]
+    const values = [organization_id, randomUUID(), name, lookAlikeOf(name), role, call.actor, ...invitation]
+    const [account] = await tx.query<Account>(insertAccountSql, values)
+    return { changes: [], result: { ...account!, code } }
+  })
+}
+
+/** The sign-in ignores case, and a name that has the form of a client_id could be taken for that client. */
+function requireAccountName(name: string): void {
+  const problem = !isActorName(name)
+    ? withUnseen(`The name ${actorNameMessage}.`, name)
+    : organizationOf(name) !== undefined && 'The name has the form of a client_id. Choose another.'
+  if (problem) throw new Fault(createValueRefusal('/name', problem))
+}
+
+/** Replaces the invitation of an account. The password stays valid until somebody accepts it. Throws a Fault of 404. */
+export async function inviteAccount(
+  { db, organization_id }: Context,
+  { organizationKey, id }: { organizationKey: string; id: string },
+  signal?: Signal,
+): Promise<InvitedAccount> {
+  const code = createSecret(organizationKey)
+  const values = [organization_id, id, digest(code), invitationSeconds]
+  const [account] = await db.query<Account>(inviteAccountSql, values, signal)
+  return { ...(account ?? throwNoAccount()), code }
+}
+
+export type AccountChange = { role?: string | null; state?: 'active' | 'disabled' }
+
+/**
+ * Changes an account. With another role, or disabled, its sessions and its invitation end: whoever has them got them for what it was before.
+ * Throws a Fault of 404.
+ */
+export function updateAccount(
+  context: Context,
+  call: ChangeCall,
+  { id, change }: { id: string; change: AccountChange },
+): Promise<Account> {
+  return changeOrganization(context, call, async ({ tx, organization_id, at }) => {
+    const before = await readAccount(tx, organization_id, id)
+    const { role = before.role, state = before.disabled_at === null ? 'active' : 'disabled' } = change
+    const disabled_at = state === 'active' ? null : (before.disabled_at ?? at)
+    const isSame = role === before.role && disabled_at === null
+    const [account] = await tx.query<Account>(updateAccountSql, [organization_id, id, role, disabled_at, isSame])
+    if (!isSame) await endSessions({ tx, organization_id }, id)
+    return { changes: [], result: account! }
+  })
+}
+
+/** Deletes an account and ends its sessions. Throws a Fault of 404. */
+export async function removeAccount(context: Context, call: ChangeCall, id: string): Promise<void> {
+  await changeOrganization(context, call, async ({ tx, organization_id }) => {
+    const removed = await tx.query(deleteAccountSql, [organization_id, id])
+    if (removed.length === 0) throwNoAccount()
+    await endSessions({ tx, organization_id }, id)
+    return { changes: [], result: undefined }
+  })
+}
+
+/** Ends the sessions of an account, and the tokens that they made with them, but for one. Other processes refuse them within seconds. */
+const endSessions = ({ tx, organization_id }: Within, account_id: string, kept: string | null = null) =>
+  tx.query(endAccountSessionsSql, [organization_id, account_id, kept])
+
+type StoredPassword = { id: string; name: string; password_hash: string | null }
+
+/**
+ * Starts a session for a name and its password. Undefined if the password is wrong, or there is no such account, which takes as long.
+ */
+export async function startSessionWithPassword(
+  db: Database,
+  { organizationKey, name, password }: { organizationKey: string; name: string; password: string },
+  turn: Turn,
+): Promise<StartedSession | undefined> {
+  const { signal } = turn
+  const organization = isOrganizationKey(organizationKey)
+    ? await findOrganization(db, organizationKey, signal)
+    : undefined
+  const values = [organization?.id ?? 0, lookAlikeOf(name)]
+  const [account] = await db.query<StoredPassword>(readPasswordByNameSql, values, signal)
+  const isRight = await verifyPassword(password, account?.password_hash, turn)
+  if (!organization || !account || !isRight) return undefined
+  const ids = [organization.id, account.id, account.password_hash]
+  return db.transaction(
+    async tx => {
+      const [current] = await tx.query<Pick<Account, 'name' | 'role'>>(signInAccountSql, ids)
+      return current && startAccountSession(tx, organization, { id: account.id, ...current })
+    },
+    { signal },
+  )
+}
+
+function startAccountSession(
+  tx: Transaction,
+  organization: Organization,
+  { id, name, role }: Pick<Account, 'id' | 'name' | 'role'>,
+): Promise<StartedSession> {
+  const scope = role === null ? scopes.join(' ') : ''
+  return startSession(tx, organization, { name, scope, method: 'account', account_id: id })
+}
+
+export type Invitation = { id: string; name: string; expires_at: string; organization: Organization }
+
+/** The invitation of a code. Undefined if it is unknown, expired or accepted. */
+export async function findInvitation(db: Database, code: string, signal?: Signal): Promise<Invitation | undefined> {
+  const organizationKey = organizationKeyOf(code)
+  const organization = organizationKey !== undefined && (await findOrganization(db, organizationKey, signal))
+  if (!organization) return undefined
+  const values = [organization.id, digest(code)]
+  const [invitation] = await db.query<Omit<Invitation, 'organization'>>(readInvitationSql, values, signal)
+  return invitation && { ...invitation, organization }
+}
+
+/**
+ * Accepts an invitation: stores the password, ends the sessions of the account and starts one. No other request can use the code then.
+ * Undefined if the invitation is not open any more. Throws a Fault of 400 for a password that is refused.
+ */
+export async function acceptInvitation(
+  db: Database,
+  { invitation, code, password }: { invitation: Invitation; code: string; password: string },
+  turn: Turn,
+): Promise<StartedSession | undefined> {
+  const { organization, name } = invitation
+  requirePassword('/password', password, name)
+  const values = [organization.id, digest(code), await hashPassword(password, turn)]
+  return db.transaction(
+    async tx => {
+      const [account] = await tx.query<Pick<Account, 'id' | 'name' | 'role'>>(acceptInvitationSql, values)
+      if (!account) return undefined
+      await endSessions({ tx, organization_id: organization.id }, account.id)
+      return startAccountSession(tx, organization, account)
+    },
+    { signal: turn.signal },
+  )
+}
+
+/**
+ * Changes the password of an account, and ends its sessions but for one. False if the current one is wrong. Throws a Fault of 400 for a
+ * password that is refused.
+ */
+export async function changePassword(
+  { db, organization_id }: Context,
+  { account_id, session_id }: { account_id: string; session_id: string },
+  { current_password, new_password }: { current_password: string; new_password: string },
+  turn: Turn,
+): Promise<boolean> {
+  const { signal } = turn
+  const [account] = await db.query<StoredPassword>(readPasswordSql, [organization_id, account_id], signal)
+  if (!(await verifyPassword(current_password, account?.password_hash, turn))) return false
+  requirePassword('/new_password', new_password, account!.name)
+  const hash = await hashPassword(new_password, turn)
+  return db.transaction(
+    async tx => {
+      const values = [organization_id, account_id, account!.password_hash, hash]
+      const changed = await tx.query(changePasswordSql, values)
+      if (changed.length > 0) await endSessions({ tx, organization_id }, account_id, session_id)
+      return changed.length > 0
+    },
+    { signal },
+  )
+}
+
+function requirePassword(path: string, password: string, name: string): void {
+  const problem = passwordProblem(password, name)
+  if (problem !== undefined) throw new Fault(createValueRefusal(path, `The password ${problem}.`))
+}
+
+function throwNoAccount(): never {
+  refuse('not_found', 'There is no account with this id.')
+}
