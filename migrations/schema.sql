@@ -140,7 +140,7 @@ create table changes (
   basis integer[],
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
   constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text, 'retention_due'::text]))),
-  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text, 'retention_rule'::text, 'hold'::text])))
+  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text, 'retention_rule'::text, 'hold'::text, 'role'::text])))
 );
 CREATE INDEX changes_definitions ON public.changes USING btree (organization_id, sequence) WHERE (entity_id IS NULL);
 CREATE UNIQUE INDEX changes_entity ON public.changes USING btree (organization_id, entity_id, version) WHERE (entity_id IS NOT NULL);
@@ -164,12 +164,14 @@ create table clients (
   secret_sha256 bytea not null,
   created_at timestamp with time zone default now() not null,
   revoked_at timestamp with time zone,
+  role text collate "C",
   constraint clients_pkey PRIMARY KEY (organization_id, id),
   constraint clients_secret_sha256_check CHECK ((length(secret_sha256) = 32))
 );
 comment on table clients is 'A program that requests its own tokens from POST /oauth/token.';
 comment on column clients.id is 'The client_id, which begins with the key of the organization.';
 comment on column clients.secret_sha256 is 'The SHA-256 of the secret, which itself is not stored.';
+comment on column clients.role is 'The key of its role. Null: no role, so its scopes alone decide.';
 
 create table consent_history (
   organization_id integer not null,
@@ -687,6 +689,25 @@ comment on table retention_runs is 'What a rule has done on a day, which its dai
 comment on column retention_runs.day is 'The day in UTC.';
 comment on column retention_runs.logged is 'Whether the log tells of these numbers.';
 
+create table roles (
+  organization_id integer not null,
+  id integer not null,
+  key text collate "C" not null,
+  name text not null,
+  scope text not null,
+  fields jsonb,
+  state text not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint roles_pkey PRIMARY KEY (organization_id, id),
+  constraint roles_id_check CHECK ((id > 0)),
+  constraint roles_state_check CHECK ((state = ANY (ARRAY['active'::text, 'archived'::text])))
+);
+CREATE UNIQUE INDEX roles_key ON public.roles USING btree (organization_id, key);
+comment on table roles is 'What the clients, tokens and sessions with the role may do, and which fields they may read and write.';
+comment on column roles.scope is 'The scopes, separated by spaces. A caller has those that its credential and its role both have.';
+comment on column roles.fields is 'By owner (people, or the key of a stack) the names of the fields to read and to write. Null: all fields. An owner that is not named is closed.';
+
 create table search_documents (
   organization_id integer not null,
   stack_id integer not null,
@@ -810,6 +831,7 @@ create table sessions (
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
   revoked_at timestamp with time zone,
+  role text collate "C",
   account_id uuid,
   constraint sessions_pkey PRIMARY KEY (organization_id, id),
   constraint sessions_check CHECK (((method = 'client'::text) = (client_id IS NOT NULL))),
@@ -824,6 +846,7 @@ comment on column sessions.token_sha256 is 'The SHA-256 of the cookie.';
 comment on column sessions.name is 'The actor in the change log.';
 comment on column sessions.method is 'How the session began.';
 comment on column sessions.client_id is 'The client that began the session. Its revocation ends the session.';
+comment on column sessions.role is 'The key of its role. Null: no role, so its scopes alone decide.';
 comment on column sessions.account_id is 'The account that signed in.';
 
 create table sign_in_codes (
@@ -912,6 +935,7 @@ create table tokens (
   expires_at timestamp with time zone not null,
   last_used_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  role text collate "C",
   constraint tokens_pkey PRIMARY KEY (organization_id, id)
 );
 CREATE INDEX tokens_expiry ON public.tokens USING btree (expires_at);
@@ -924,6 +948,7 @@ comment on column tokens.ancestors is 'The tokens that it ends with: that which 
 comment on column tokens.client_id is 'The client that it ends with.';
 comment on column tokens.session_id is 'The session that it ends with.';
 comment on column tokens.last_used_at is 'The newest minute in which it was used.';
+comment on column tokens.role is 'The key of its role. Null: no role, so its scopes alone decide.';
 
 create table tombstone_keys (
   organization_id integer not null,

@@ -8,7 +8,7 @@ const columns = [
   ['queries', 'search', 'bulk'],
   ['entities'],
   ['consents', 'observed'],
-  ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions'],
+  ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions', 'roles'],
   ['changes'],
   ['organizations'],
   ['followers', 'idempotency', 'consent-links'],

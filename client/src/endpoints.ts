@@ -104,6 +104,10 @@ import type {
   RetentionRuleList,
   RetentionRulePatch,
   RetentionRunList,
+  Role,
+  RoleBody,
+  RoleList,
+  RolePatch,
   SearchBody,
   SearchPage,
   Segment,
@@ -1055,6 +1059,7 @@ export type Endpoints = {
         | 'segment'
         | 'retention_rule'
         | 'hold'
+        | 'role'
       )[]
       /** Only records of the stacks with these keys. Repeatable. */
       stack?: string[]
@@ -1274,6 +1279,30 @@ export type Endpoints = {
     repeatable: 'safe'
     scope: 'access:write'
   }
+  'POST /v1/roles': {
+    body: RoleBody
+    data: Role | DefinitionDryRun
+    repeatable: 'keyed'
+    scope: 'access:write'
+  }
+  'GET /v1/roles': {
+    data: RoleList
+    repeatable: 'read'
+    scope: 'access:read'
+  }
+  'GET /v1/roles/{role_key}': {
+    params: { role_key: string }
+    data: Role
+    repeatable: 'read'
+    scope: 'access:read'
+  }
+  'PATCH /v1/roles/{role_key}': {
+    params: { role_key: string }
+    body: RolePatch
+    data: Role | DefinitionDryRun
+    repeatable: 'safe'
+    scope: 'access:write'
+  }
   'GET /v1/operations/doctor': {
     data: DoctorReport
     repeatable: 'read'
@@ -1390,4 +1419,6 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'DELETE /v1/accounts/{account_id}': 'safe',
   'POST /v1/accounts/{account_id}/invitation': 'once',
   'DELETE /v1/sessions/{session_id}': 'safe',
+  'POST /v1/roles': 'keyed',
+  'PATCH /v1/roles/{role_key}': 'safe',
 }

@@ -91,6 +91,28 @@ describe('a person with an account', () => {
     15_000,
   )
 
+  it('has the scopes that the role has, and signs in again after a change of the role', async () => {
+    for (const [key, scopes] of [
+      ['desk', ['people:read', 'changes:read']],
+      ['desk_lead', ['people:read', 'people:write']],
+    ] as const)
+      expect((await shop.send('POST', '/v1/roles', { key, scopes })).status).toBe(201)
+    const { body } = await shop.send('POST', '/v1/accounts', { name: 'At the desk', role: 'desk' })
+    const code = body.data.invitation_path.split('#code=')[1]
+    const accepted = await post('invitation', { code, password })
+    expect(accepted.body.data).toMatchObject({ role: 'desk', scopes: ['people:read', 'changes:read'] })
+    const { send } = sessionOf(accepted)
+    expect((await send('POST', '/v1/people', { external_id: 'nobody' })).status).toBe(403)
+    const changed = await shop.send('PATCH', `/v1/accounts/${body.data.id}`, { role: 'desk_lead' })
+    expect(changed.body.data.role).toBe('desk_lead')
+    const { body: sessions } = await shop.send('GET', '/v1/sessions')
+    expect(JSON.stringify(sessions.data)).not.toContain('At the desk')
+    const again = await login('At the desk')
+    expect(again.body.data).toMatchObject({ role: 'desk_lead', scopes: ['people:read', 'people:write'] })
+    const unknownRole = await shop.send('PATCH', `/v1/accounts/${body.data.id}`, { role: 'none' })
+    expect([unknownRole.status, unknownRole.body.details?.[0]?.path]).toEqual([400, '/role'])
+  })
+
   it('can sign in again once the account is enabled, and the sessions of before stay ended', async () => {
     const { id, name } = await join('Enabled')
     await shop.send('PATCH', `/v1/accounts/${id}`, { state: 'disabled' })
@@ -285,6 +307,23 @@ describe('an account', () => {
       expect([method, path, reply.status, reply.body.details?.[0]?.path]).toEqual([method, path, 400, '/role'])
     }
     expect((await send('PATCH', `/v1/accounts/${id}`, { state: 'disabled' })).status).toBe(200)
+  })
+
+  it('gives a role only by a caller that has all of it', async () => {
+    await shop.send('POST', '/v1/roles', { key: 'small', scopes: ['access:read', 'access:write', 'people:read'] })
+    await shop.send('POST', '/v1/roles', { key: 'large', scopes: ['people:read', 'people:erase'] })
+    const statusOf = async (send: typeof shop.send, name: string, role: string | null) => {
+      const { status, body } = await send('POST', '/v1/accounts', { name, role })
+      return status === 201 ? 201 : body.details?.[0]?.path
+    }
+    const helper = await signIn(service, shop, 'access:read access:write people:read', 'second helper')
+    expect(await statusOf(helper.send, 'By the helper', 'small')).toBe(201)
+    expect(await statusOf(helper.send, 'By the helper too', 'large')).toBe('/role')
+    const { body } = await shop.send('POST', '/v1/accounts', { name: 'With a role', role: 'small' })
+    const code = body.data.invitation_path.split('#code=')[1]
+    const { send } = sessionOf(await post('invitation', { code, password }))
+    expect(await statusOf(send, 'By a role', 'small')).toBe(201)
+    for (const role of ['large', null]) expect(await statusOf(send, `By a role: ${role}`, role)).toBe('/role')
   })
 
   it('is unknown to another organization, as one that does not exist', async () => {

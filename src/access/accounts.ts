@@ -9,9 +9,11 @@ import {
   updateAccount,
 } from '../auth/accounts.ts'
 import type { ChangeCall } from '../organizations/change-organization.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
+import { parseScopes, scopes } from '../route/scopes.ts'
+import { createValueRefusal, Fault } from '../values/errors.ts'
 import type { AccountBody, AccountPatch, AccountShape, InvitedAccountShape } from './account-schema.ts'
-import { requireGrantableRole } from './grantable-scopes.ts'
 
 /** The page on which a person accepts an invitation. The code is in the fragment, which browsers send to no server. */
 const invitationPath = (code: string) => `/console/invitation#code=${code}`
@@ -42,29 +44,39 @@ const authorOf = ({ caller: { subject: actor }, request_id, signal }: Call<unkno
   signal,
 })
 
+/** Throws a Fault of 400 if a role gives more than the caller has. Null gives all scopes and fields. A caller with a role can give only its own. */
+async function requireGrantableRole({ context, caller, signal }: Call<unknown>, role: string | null): Promise<void> {
+  const { roles } = await currentDefinitions(context, signal)
+  const given = role === null ? new Set(scopes) : parseScopes(roles.find(({ key }) => key === role)?.scope ?? '')
+  if ((caller.role ?? role) === role && given.isSubsetOf(caller.scopes)) return
+  const message = 'A caller can give only what it has itself: the role has scopes or fields that it does not have.'
+  throw new Fault(createValueRefusal('/role', message))
+}
+
 /** Makes an account with an invitation. Throws a Fault of 400 for a role with more than the caller has. */
 export async function createApiAccount(call: Call<AccountBody>): Promise<InvitedAccountShape> {
   const { context, caller, body } = call
-  requireGrantableRole(caller, body.role)
+  await requireGrantableRole(call, body.role)
   return invitedToJson(
     await createAccount(context, authorOf(call), { organizationKey: caller.organization.key, ...body }),
   )
 }
 
 /** Makes a new invitation. The caller can accept it itself, so it must have all that the account has. */
-export async function inviteApiAccount({ context, caller, params, signal }: Call): Promise<InvitedAccountShape> {
+export async function inviteApiAccount(call: Call): Promise<InvitedAccountShape> {
+  const { context, caller, params, signal } = call
   const id = params.account_id!
-  requireGrantableRole(caller, (await readAccount(context.db, context.organization_id, id)).role)
+  await requireGrantableRole(call, (await readAccount(context.db, context.organization_id, id)).role)
   return invitedToJson(await inviteAccount(context, { organizationKey: caller.organization.key, id }, signal))
 }
 
 /** Changes an account. Disabling it gives nothing to anybody; all else needs what the account will have. */
 export async function updateApiAccount(call: Call<AccountPatch>): Promise<AccountShape> {
-  const { context, caller, params, body: change } = call
+  const { context, params, body: change } = call
   const id = params.account_id!
   const { role } = await readAccount(context.db, context.organization_id, id)
   if (change.role !== undefined || change.state !== 'disabled')
-    requireGrantableRole(caller, change.role === undefined ? role : change.role)
+    await requireGrantableRole(call, change.role === undefined ? role : change.role)
   return accountToJson(await updateAccount(context, authorOf(call), { id, change }))
 }
 

@@ -15,7 +15,7 @@ import { explain } from '../http/pipeline/log.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import { describeFault } from '../process/describe-fault.ts'
-import { organizationKeyOf, sessionSeconds, startSessionAtIssuer } from '../sessions/sessions.ts'
+import { sessionSeconds, startSessionAtIssuer } from '../sessions/sessions.ts'
 
 export const startPath = '/console/oidc/start'
 const callbackPath = '/console/oidc/callback'
@@ -64,7 +64,7 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     const started = await startSessionAtIssuer(services.db, identity, deadline.signal)
     if (!started) throw new IssuerRefusal('no_access')
     const { token, session } = started
-    const organization = organizationKeyOf(token)!
+    const organization = started.organization.key
     exchange.organization = organization
     services.logger.info({ session: session.id, organization }, 'a session of the console began')
     const isSecure = isEncrypted(request, config)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { startSessionWithPassword } from '../auth/accounts.ts'
+import { withRole } from '../auth/caller-role.ts'
 import { verifyClient } from '../auth/clients.ts'
 import { createLoginThrottle, throwThrottled } from '../auth/login-throttle.ts'
 import { createSignInIssuer } from '../auth/oidc.ts'
@@ -18,10 +19,10 @@ import { success } from '../http/pipeline/reply.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import { version } from '../process/version.ts'
+import type { Caller } from '../route/caller.ts'
 import {
   clientIdentity,
   endSession,
-  organizationKeyOf,
   type Session,
   type StartedSession,
   sessionSeconds,
@@ -85,16 +86,25 @@ export function createBrowserSessions(services: Services) {
   }
 
   /** Sends a session that has begun, in place of the one that the browser had. */
-  async function begin(exchange: Exchange, { token, session }: StartedSession): Promise<void> {
+  async function begin(exchange: Exchange, { token, session, organization }: StartedSession): Promise<void> {
     await endPrevious(exchange)
-    const key = organizationKeyOf(token)!
-    logger.info({ session: session.id, organization: key }, 'a session of the console began')
-    exchange.organization = key
+    logger.info({ session: session.id, organization: organization.key }, 'a session of the console began')
     sendCookie(exchange, token, sessionSeconds)
-    sendSession(exchange, { ...session, key })
+    await show(exchange, session, organization)
   }
 
-  return { begin, remove, find, end }
+  /** Sends a session, with the scopes that its role has too. */
+  async function show(exchange: Exchange, session: Session, { id, key }: Caller['organization']): Promise<void> {
+    exchange.organization = key
+    const context = contextOf(db.shareOf(id, 'reads'), id)
+    const { role } = session
+    const allowed = await withRole({ ...session, role: role ?? undefined }, context, exchange.deadline.signal)
+    const { name, scopes, method, account_id, expires_at } = allowed
+    const shown = { id: session.id, name, organization: { key }, scopes: [...scopes], role, method, account_id }
+    exchange.send(200, success({ data: { ...shown, expires_at, version } }))
+  }
+
+  return { begin, show, remove, find, end }
 }
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>
@@ -123,9 +133,9 @@ export function registerSessionRoutes(router: Router, services: Services): void 
       const session = await sessions.find(exchange)
       // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
       if (!session) return exchange.send(200, success({ data: null }))
-      const { organization, subject: name, scopes } = session.caller
-      exchange.organization = organization.key
-      sendSession(exchange, { ...session, name, scopes, key: organization.key })
+      const { caller, ...shown } = session
+      const { subject: name, scopes, role = null, organization } = caller
+      await sessions.show(exchange, { ...shown, name, scopes, role }, organization)
     },
   })
   router.add({
@@ -157,13 +167,6 @@ export function registerSignInMethods(router: Router, services: Services): void 
     },
   })
   if (issuer) registerIssuerRoutes(router, services, issuer)
-}
-
-type ShownSession = Session & { key: string }
-
-function sendSession(exchange: Exchange, { id, name, scopes, method, account_id, expires_at, key }: ShownSession) {
-  const data = { id, name, organization: { key }, scopes: [...scopes], method, account_id, expires_at, version }
-  exchange.send(200, success({ data }))
 }
 
 /** The members of each kind of credentials. */

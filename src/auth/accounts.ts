@@ -24,6 +24,7 @@ import {
   signInAccountSql,
   updateAccountSql,
 } from './accounts-sql.ts'
+import { requireRole } from './caller-role.ts'
 import { requireFreeName } from './issued-tokens.ts'
 import { hashPassword, passwordProblem, type Turn, verifyPassword } from './passwords.ts'
 
@@ -64,7 +65,7 @@ export async function readAccount(
 }
 
 /**
- * Makes an account with an invitation. Throws a Fault of 400 for a name that cannot name an actor, or that is, or looks like, that of another
+ * Makes an account with an invitation. Throws a Fault of 400 for a role that does not exist, and for a name that cannot name an actor, or that is, or looks like, that of another
  * account, client, session or token. It may be the author's own, who makes an account for the same person.
  */
 export async function createAccount(
@@ -73,6 +74,7 @@ export async function createAccount(
   { organizationKey, name, role }: { organizationKey: string; name: string; role: string | null },
 ): Promise<InvitedAccount> {
   requireAccountName(name)
+  if (role !== null) await requireRole(context, role, call.signal)
   const code = createSecret(organizationKey)
   // Under the lock of the organization no other caller takes the name.
   return changeOrganization(context, call, async ({ tx, organization_id }) => {
@@ -112,13 +114,14 @@ export type AccountChange = { role?: string | null; state?: 'active' | 'disabled
 
 /**
  * Changes an account. With another role, or disabled, its sessions and its invitation end: whoever has them got them for what it was before.
- * Throws a Fault of 404.
+ * Throws a Fault: 404 if there is none, 400 for a role that does not exist.
  */
-export function updateAccount(
+export async function updateAccount(
   context: Context,
   call: ChangeCall,
   { id, change }: { id: string; change: AccountChange },
 ): Promise<Account> {
+  if (change.role) await requireRole(context, change.role, call.signal)
   return changeOrganization(context, call, async ({ tx, organization_id, at }) => {
     const before = await readAccount(tx, organization_id, id)
     const { role = before.role, state = before.disabled_at === null ? 'active' : 'disabled' } = change
@@ -177,8 +180,7 @@ function startAccountSession(
   organization: Organization,
   { id, name, role }: Pick<Account, 'id' | 'name' | 'role'>,
 ): Promise<StartedSession> {
-  const scope = role === null ? scopes.join(' ') : ''
-  return startSession(tx, organization, { name, scope, method: 'account', account_id: id })
+  return startSession(tx, organization, { name, role, scope: scopes.join(' '), method: 'account', account_id: id })
 }
 
 export type Invitation = { id: string; name: string; expires_at: string; organization: Organization }

@@ -20,8 +20,8 @@ const hashBytes = 32
 
 /** At most so many hashes at a time, so that the thread pool of Node.js has threads left and hashes take 64 MiB at most. */
 const maxRunning = 2
-/** Beyond so many that wait, which takes about three seconds, a sign-in is refused. */
-const maxWaiting = 16
+/** Beyond so many that wait, which takes about two seconds, a sign-in is refused. */
+const maxWaiting = 8
 const running = new FairPool<string>({ max: maxRunning })
 
 /** The request that waits for a hash. Addresses take turns. */

@@ -21,6 +21,7 @@ export const readScopes = {
   segment: 'schema:read',
   retention_rule: 'schema:read',
   hold: 'people:read',
+  role: 'access:read',
 } as const satisfies Record<Subject, Scope>
 
 /** The changes that a request asks for and may see. */

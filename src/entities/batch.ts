@@ -5,6 +5,7 @@ import { otherRequestRefusal } from '../idempotency/kept-responses.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
 import type { BatchCall, Call, Keyed, StoredResponse } from '../route/call.ts'
 import { ifMatchMessage, readIfMatch } from '../route/entity-tag.ts'
+import { accessOf, requireWritable } from '../route/field-rights.ts'
 import { listResult } from '../route/list-result.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../values/errors.ts'
@@ -68,7 +69,7 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
       itemFrom(kind, call, { stack_id, match: operation.op === 'upsert' ? match : undefined }, operation, index),
     )
   }
-  if (call.isDryRun) return respondDryRun(kind, call, items)
+  if (call.isDryRun) return respondDryRun(kind, call, stack_id, items)
   const { outcomes, isReplayed } = await (call.body.atomic ? runAtomic : runEach)(call, items)
   call.written.sequence = Math.max(0, ...outcomes.map(outcome => ('done' in outcome ? outcome.done.sequence : 0)))
   const itemOf = (outcome: Outcome, index: number) => batchResult(kind, outcome, index)
@@ -85,7 +86,12 @@ const countFailed = (outcomes: Outcome[]) => outcomes.filter(outcome => !('done'
 const maxDryRunLength = 16 * 1_048_576
 
 /** Tells what the operations would do. */
-async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchItem[]): Promise<HandlerResult> {
+async function respondDryRun(
+  kind: EntityKind,
+  call: Call<Batch>,
+  stack_id: number,
+  items: BatchItem[],
+): Promise<HandlerResult> {
   const { context, caller, signal, memory } = call
   const release = await memory.take(maxDryRunLength)
   try {
@@ -97,7 +103,7 @@ async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchIt
     const itemOf = (outcome: Outcome, index: number) => {
       const result = batchResult(kind, outcome, index)
       if (!('done' in outcome)) return result
-      const dry_run = dryRunToJson(kind, caller, outcome.done)
+      const dry_run = dryRunToJson(kind, caller, stack_id, outcome.done)
       return { ...result, id: outcome.done.preview!.isNew ? null : result.id, dry_run }
     }
     return { ...(await listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)},"dry_run":true`)), release }
@@ -122,6 +128,7 @@ function itemFrom(
       return buildRefusalAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')
     const body = call.checkItem(operation.body ?? {}) as EntityBody
     const entityBody = withExternalId(operation, body)
+    requireWritable(accessOf(call.caller, stack_id), entityBody, { clearsRest: operation.op === 'put', match })
     const address = addressOf(kind, operation, entityBody, match !== undefined)
     if ('refused' in address) return buildRefusalAt(index, address.refused.field, address.refused.message)
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)

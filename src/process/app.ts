@@ -32,6 +32,7 @@ import { record } from '../records/schema.ts'
 import { erasureRoutes } from '../rights/erasure/erasure-routes.ts'
 import { holdRoutes } from '../rights/holds/routes.ts'
 import { retentionRuleRoutes } from '../rights/lifetimes/routes.ts'
+import { roleRoutes } from '../roles/routes.ts'
 import type { Route } from '../route/route.ts'
 import { schemaRoutes } from '../schema/routes.ts'
 import { searchRoutes } from '../search/routes.ts'
@@ -70,6 +71,7 @@ export function routeTable(services: TableServices): Route[] {
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
     ...accessRoutes(),
+    ...roleRoutes(),
     ...operationRoutes(services),
   ]
 }
@@ -107,6 +109,7 @@ const tags = [
     name: 'Access',
     description: 'Clients, tokens, the keys that sign them, and the accounts and sessions of the console.',
   },
+  { name: 'Roles', description: 'What clients, tokens and sessions may do, and which fields they may read and write.' },
   { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]

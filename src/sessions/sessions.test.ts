@@ -29,6 +29,7 @@ describe('a sign-in with the code of a link', () => {
       name: 'Operator',
       organization: { key: organization.key },
       scopes: ['people:read', 'people:write'],
+      role: null,
       method: 'code',
       account_id: null,
       version,

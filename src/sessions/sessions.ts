@@ -29,8 +29,15 @@ const maxListed = 1_000
 /** The way in which a session began: with a one-time link, with the credentials of a client, at the outside issuer, or with a password. */
 export type SignInMethod = 'code' | 'client' | 'issuer' | 'account'
 
-/** The person or client that signs in: the name that the change log shows as the actor, and the scopes. */
-export type Identity = { name: string; scope: string; method: SignInMethod; client_id?: string; account_id?: string }
+/** The person or client that signs in: the name that the change log shows as the actor, the scopes, and the role if it has one. */
+export type Identity = {
+  name: string
+  scope: string
+  method: SignInMethod
+  client_id?: string
+  account_id?: string
+  role?: string | null | undefined
+}
 
 const maxNameCharacters = 255
 
@@ -38,9 +45,12 @@ const maxNameCharacters = 255
  * The identity of a client's session. Its name ends with the client_id, because several clients may have one name, and the change log
  * must tell them apart.
  */
-export function clientIdentity({ name, scope }: { name: string; scope: string }, client_id: string): Identity {
+export function clientIdentity(
+  { name, scope, role }: { name: string; scope: string; role: string | null },
+  client_id: string,
+): Identity {
   const shown = name === '' ? client_id : withSuffix(name, ` (${client_id})`)
-  return { name: shown, scope, method: 'client', client_id }
+  return { name: shown, scope, role, method: 'client', client_id }
 }
 
 /** A name that is shortened, so that it ends with the suffix. */
@@ -52,6 +62,7 @@ export type Session = {
   id: string
   name: string
   scopes: ReadonlySet<Scope>
+  role: string | null
   method: SignInMethod
   account_id: string | null
   expires_at: string
@@ -91,10 +102,11 @@ export async function createSignInCode(
   return code
 }
 
-/** A new session. `token` is the value of its cookie, which is not stored. */
-export type StartedSession = { token: string; session: Session }
-
 type Organization = { id: number; key: string }
+
+/** A new session. `token` is the value of its cookie, which is not stored. */
+export type StartedSession = { token: string; session: Session; organization: Organization }
+
 type Queries = Pick<Database | Transaction, 'query'>
 
 /**
@@ -135,13 +147,13 @@ export const startSession = (
  */
 export async function startSessionAtIssuer(
   db: Database,
-  { organizationKey, name, scope }: { organizationKey: string; name: string; scope: string },
+  { organizationKey, ...identity }: { organizationKey: string } & Omit<Identity, 'method' | 'client_id'>,
   signal?: Signal,
 ): Promise<StartedSession | undefined> {
   const organization = await findOrganization(db, organizationKey, signal)
   if (!organization) return undefined
-  const distinct = await distinctName(db, organization, name, 'issuer')
-  return insertSession(db, organization, { name: distinct, scope, method: 'issuer' }, signal)
+  const name = await distinctName(db, organization, identity.name, 'issuer')
+  return insertSession(db, organization, { ...identity, name, method: 'issuer' }, signal)
 }
 
 /** The name of a session, with a suffix if an account has it or one that looks like it: the change log must tell them apart. */
@@ -152,15 +164,15 @@ async function distinctName(db: Queries, { id }: Organization, name: string, suf
 
 async function insertSession(
   db: Queries,
-  { id: organization_id, key }: Organization,
-  { name, scope, method, client_id, account_id }: Identity,
+  organization: Organization,
+  { name, scope, method, client_id, account_id, role = null }: Identity,
   signal?: Signal,
 ): Promise<StartedSession> {
-  const token = createSecret(key)
+  const token = createSecret(organization.key)
   const ids = [client_id ?? null, account_id ?? null]
-  const values = [organization_id, randomUUID(), digest(token), name, scope, method, ...ids, sessionSeconds]
+  const values = [organization.id, randomUUID(), digest(token), name, scope, method, ...ids, sessionSeconds, role]
   const [row] = await (db as Database).query<SessionRow>(insertSessionSql, values, signal)
-  return { token, session: sessionOf(row!) }
+  return { token, session: sessionOf(row!), organization }
 }
 
 const sessionOf = ({ scope, ...session }: SessionRow): Session => ({ ...session, scopes: parseScopes(scope) })
@@ -193,6 +205,7 @@ export type ListedSession = {
   id: string
   name: string
   scopes: string[]
+  role: string | null
   method: SignInMethod
   client_id: string | null
   account_id: string | null

@@ -1,6 +1,6 @@
-import type { Caller } from '../route/caller.ts'
-import { type Scope, scopes } from '../route/scopes.ts'
 import { createValueRefusal, type Detail, Fault, pointer, refuse } from '../values/errors.ts'
+import type { Caller } from './caller.ts'
+import type { Scope } from './scopes.ts'
 
 /** Throws a Fault of 400 that names each scope of the body that the caller does not have. */
 export function requireGrantable(caller: Caller, requested: readonly Scope[]): void {
@@ -12,8 +12,9 @@ export function requireGrantable(caller: Caller, requested: readonly Scope[]): v
   if (details.length > 0) refuse('invalid_parameter', 'A caller can grant only scopes that it has itself.', { details })
 }
 
-/** Throws a Fault of 400 if a role gives more than the caller has. Null gives all scopes. */
-export function requireGrantableRole(caller: Caller, role: string | null): void {
-  if (role !== null || scopes.every(scope => caller.scopes.has(scope))) return
-  throw new Fault(createValueRefusal('/role', 'A caller can grant only what it has itself, and has not all scopes.'))
+/** The role that a caller gives: the requested one, or its own. Throws a Fault of 400 if a caller with a role requests another one. */
+export function grantedRole({ role: own }: Caller, requested: string | undefined): string | undefined {
+  if (own !== undefined && requested !== undefined && requested !== own)
+    throw new Fault(createValueRefusal('/role', `A caller with a role can give only its own, ${JSON.stringify(own)}.`))
+  return requested ?? own
 }
