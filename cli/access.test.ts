@@ -49,6 +49,27 @@ describe('with a profile', () => {
     expect((await resultOf('client', 'list'))[0].revoked_at).toEqual(expect.any(String))
   })
 
+  it('kith user invites people, lists, disables, enables and removes their accounts', async () => {
+    await organization.send('POST', '/v1/roles', { key: 'support', scopes: ['people:read'] })
+    const { stdout } = await kith('user', 'add', 'Ada Lovelace', '--role', 'support')
+    const link = new RegExp(`^${service.address}/console/invitation#code=${organization.key}\\.[\\w-]{43}\n$`)
+    expect(stdout).toMatch(link)
+    expect(await resultOf('user', 'list')).toMatchObject([{ name: 'Ada Lovelace', role: 'support', state: 'invited' }])
+    const again = await kith('user', 'invite', 'Ada Lovelace')
+    expect(again.stdout).toMatch(link)
+    expect(again.stdout).not.toBe(stdout)
+    expect(await resultOf('user', 'role', 'Ada Lovelace')).toMatchObject({ role: null })
+    expect(await resultOf('user', 'disable', 'Ada Lovelace')).toMatchObject({ state: 'disabled' })
+    expect(await resultOf('user', 'enable', 'Ada Lovelace')).toMatchObject({ state: 'invited' })
+    expect(await kith('user', 'remove', 'Ada Lovelace')).toMatchObject({ code: 2, stdout: '' })
+    await resultOf('user', 'remove', 'Ada Lovelace', '--yes')
+    expect(await resultOf('user', 'list')).toEqual([])
+    expect(await kith('user', 'invite', 'Ada Lovelace')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no account "Ada Lovelace"'),
+    })
+  })
+
   it('kith token list and revoke end a token, on the service', async () => {
     const made = await kith('token', '--scope', 'people:read', '--subject', 'report')
     const [listed] = await resultOf('token', 'list')

@@ -69,7 +69,7 @@ export async function connect(
 
 /** The work of a command at a service, and the same on the database that {@link withSession} opens. */
 type Places<T> = {
-  service: (client: Client) => Promise<T>
+  service: (client: Client, url: string) => Promise<T>
   database: (session: Session, organizationKey: string | undefined) => Promise<T>
 }
 
@@ -86,7 +86,7 @@ export async function atServiceOrDatabase<T>(
   const { org } = options
   if (org === undefined) {
     const target = await resolveTarget(environment, options, scope)
-    if (!target.getToken) return service(createClient(target as ClientOptions))
+    if (!target.getToken) return service(createClient(target as ClientOptions), target.url)
   } else if ([...serviceOptions, 'profile' as const].some(name => options[name] !== undefined))
     throw new UsageError('--org selects the database of this machine. Leave it out, or the options of a service.')
   return withSession(environment, session => database(session, org))
