@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { ndjsonHeaders } from '../../test/support/lines.ts'
 import { allScopes, type Organization, useOwnService } from '../../test/support/service.ts'
@@ -22,7 +22,10 @@ const roles = {
       read: [...openPeople, ...flags, 'attribute_values.city'],
       write: ['first_name', 'attribute_values.city'],
     },
-    orders: { read: ['attribute_values.total', 'attribute_values.buyer'], write: ['attribute_values.total'] },
+    orders: {
+      read: ['attribute_values.total', 'attribute_values.buyer', 'attribute_values.place'],
+      write: ['attribute_values.total'],
+    },
   },
   thin: { people: { read: ['first_name'] } },
 }
@@ -31,15 +34,12 @@ type RoleKey = keyof typeof roles
 /** An organization, what its internal identifiers stand for, and the token of each role. */
 type Side = Organization & { ids: Map<string, string>; tokens: Record<RoleKey, string> }
 
-let sides: [Side, Side]
-let table: Route[]
-
 /** The closed values of a side differ in content, order, size and kind. */
 const closedOf = (side: number) => ({
   date_of_birth: side === 0 ? '1971-01-01' : '1999-12-31',
   attribute_values: side === 0 ? { diagnosis: 'canary aaa', rank: 1 } : { diagnosis: 'canary zzzzzzzzzz', rank: 9 },
 })
-const canaries = /canary|1971-01-01|1999-12-31|diagnosis|cautious/
+const canaries = /canary|1971-01-01|1999-12-31|cautious/
 
 async function createSide(side: number): Promise<Side> {
   const organization = await service.organization()
@@ -53,6 +53,7 @@ async function createSide(side: number): Promise<Side> {
     { owner: 'people', key: 'rank', type: 'number', indexed: true },
     { owner: 'people', key: 'doctor', type: 'person' },
     { owner: 'orders', key: 'total', type: 'number', indexed: true },
+    { owner: 'orders', key: 'place', type: 'text', searchable: true },
     { owner: 'orders', key: 'remark', type: 'text', indexed: true },
     { owner: 'orders', key: 'buyer', type: 'person' },
     { owner: 'orders', key: 'payer', type: 'person' },
@@ -85,7 +86,7 @@ async function createSide(side: number): Promise<Side> {
   await ok('POST', '/v1/segments', { key: 'romans', filter: { 'attribute_values.city': 'Rome' } })
   await ok('POST', '/v1/segments', {
     key: 'ill',
-    filter: { 'attribute_values.diagnosis': { $starts_with: 'canary a' } },
+    filter: { 'attribute_values.rank': { $gt: 3 } },
   })
   await ok('POST', '/v1/webhooks', { url: 'https://hooks.example.com/kith', events: ['person.*'], active: false })
   await ok('POST', '/v1/people/import', '{"external_id":"imported"}\n', {
@@ -105,13 +106,6 @@ async function createSide(side: number): Promise<Side> {
     ids.set((await ok('GET', `/v1/stacks/orders/order-${external_id}`)).record_id, `<order-${external_id}>`)
   return { ...organization, ids, tokens }
 }
-
-beforeAll(async () => {
-  sides = [await createSide(0), await createSide(1)]
-  table = routeTable(service)
-  await backfillIndexes(service.db)
-  await follow(service.db, [searchFollower(), ledgerFollower({ originName: 'kith' })])
-}, 120_000)
 
 type Request = { method: string; path: string; body?: unknown; headers?: Record<string, string> }
 type Answer = { status: number; text: string }
@@ -173,7 +167,7 @@ function requestsOf(row: Route, side: Side): Request[] {
     .replace('{import_id}', 'import-1')
     .replace('{role_key}', 'desk')
     .replace('{tile}', 'entries/000.p/1')
-    .replace('{id}', row.path.includes('attributes') ? '2' : '1')
+    .replace('{id}', '1')
     .replace(/\{(index|old_size|version)\}/, '1')
     .replace('{jti}', '00000000-0000-4000-8000-000000000000')
     .replace('{session_id}', '00000000-0000-4000-8000-000000000000')
@@ -354,8 +348,15 @@ const extras: Record<string, Extra[]> = {
 /** Rows that end an entity come last, so that the others are asked while it exists. */
 const isEnd = ({ method, path }: Route) => method === 'DELETE' || /\/(erase|merge|unmerge|undo)$/.test(path)
 
+/** A replacement sets the closed fields too. */
+const needWhole = ['replacePerson', 'replacePersonById', 'replaceRecord', 'replaceRecordById']
+
 describe.each(Object.keys(roles) as RoleKey[])('whoever has the role %s', role => {
   it('finds out nothing of a closed field by any endpoint', { timeout: 120_000 }, async () => {
+    const sides = [await createSide(0), await createSide(1)] as const
+    await backfillIndexes(service.db)
+    await follow(service.db, [searchFollower(), ledgerFollower({ originName: 'kith' })])
+    const table = routeTable(service)
     const rows = [...table.filter(row => !isEnd(row)), ...table.filter(isEnd)]
     const statuses = new Map<string, number[]>()
     let compared = 0
@@ -379,6 +380,6 @@ describe.each(Object.keys(roles) as RoleKey[])('whoever has the role %s', role =
     const silent = table.filter(
       row => row.fields === 'shown' && !statuses.get(row.operationId)!.some(status => status < 300),
     )
-    if (role === 'desk') expect(silent.map(({ operationId }) => operationId)).toEqual(['listAttributeViolations'])
+    if (role === 'desk') expect(silent.map(({ operationId }) => operationId)).toEqual(needWhole)
   })
 })
