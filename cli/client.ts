@@ -29,15 +29,17 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
     'client create --profile acme --scope "people:read" --name shop',
   ])
     .requiredOption('--scope <scopes>', `The scopes it may request, separated by spaces: ${scopes.join(' ')}.`)
+    .option('--role <key>', 'The role of its tokens, which closes fields.')
     .addOption(new Option('--name <name>', 'A name for people to read. A service requires it.').default('', 'none'))
   return addConnectionOptions(command).action(
-    async ({ json, scope, name, ...options }: Options & { scope: string; name: string }) => {
+    async ({ json, scope, name, role, ...options }: Options & { scope: string; name: string; role?: string }) => {
       const { client_id, client_secret } = await atServiceOrDatabase(environment, options, 'access:write', {
         service: client => {
           if (name === '') throw new UsageError('The service requires a name. Give --name.')
-          return client.access.clients.create({ name, scopes: splitScopes(scope) as AccessClientBody['scopes'] })
+          const scopes = splitScopes(scope) as AccessClientBody['scopes']
+          return client.access.clients.create({ name, scopes, ...(role !== undefined && { role }) })
         },
-        database: ({ db }, organizationKey = 'default') => createClient(db, { organizationKey, scope, name }),
+        database: ({ db }, organizationKey = 'default') => createClient(db, { organizationKey, scope, name, role }),
       })
       const lines = [`client_id=${client_id}`, `client_secret=${client_secret}`]
       printResult({ json }, { value: { client_id, client_secret }, lines })
@@ -65,7 +67,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
 const columns = [
   ...['client_id', 'name'],
   { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
-  ...['created_at', 'revoked_at'],
+  ...['role', 'created_at', 'revoked_at'],
 ]
 
 const listOfService = ({ access }: Client): Promise<AccessClient[]> => access.clients.list({ size: 500 }).all()

@@ -1,17 +1,17 @@
-import { Listing, listingOfAll, type PageOptions, pageOf } from './listing.ts'
+import { AccountEndpoints } from './accounts.ts'
+import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
 import type {
   AccessClient,
   AccessClientBody,
   AccessClientWithSecret,
-  Account,
-  AccountBody,
-  AccountPatch,
   ApiToken,
   ApiTokenBody,
-  InvitedAccount,
   ListedToken,
+  Role,
+  RoleBody,
+  RolePatch,
   SigningKey,
 } from './wire.ts'
 
@@ -19,12 +19,13 @@ import type {
 export type ApiClientListOptions = PageOptions & CallOptions
 
 /**
- * The callers of the service: clients, tokens and the keys that sign them, and the people who sign in to the console. The scopes are `access:read` and `access:write`. A caller
+ * The callers of the service: clients, tokens and the keys that sign them, and people with accounts. The scopes are `access:read` and `access:write`. A caller
  * can grant only scopes that it has.
  */
 export class AccessEndpoints {
   readonly clients: ApiClientEndpoints
   readonly tokens: ApiTokenEndpoints
+  readonly roles: RoleEndpoints
   readonly accounts: AccountEndpoints
   readonly #send: Send
 
@@ -33,6 +34,7 @@ export class AccessEndpoints {
     this.clients = new ApiClientEndpoints(send)
     this.tokens = new ApiTokenEndpoints(send)
     this.accounts = new AccountEndpoints(send)
+    this.roles = new RoleEndpoints(send)
   }
 
   /**
@@ -155,8 +157,8 @@ export class ApiTokenEndpoints {
   }
 }
 
-/** The people who sign in to the console with a password. A caller can give only a role that has no more than itself. */
-export class AccountEndpoints {
+/** The roles of an organization: what the clients, tokens and sessions with a role may do, and which fields they may read and write. */
+export class RoleEndpoints {
   readonly #send: Send
 
   constructor(send: Send) {
@@ -164,65 +166,51 @@ export class AccountEndpoints {
   }
 
   /**
-   * Creates an account. The link of its invitation is shown only in this result: put the address of the service before it.
+   * Creates a role.
    *
    * ```ts
-   * const { state, invitation_path } = await client.access.accounts.create({ name: 'Ada Lovelace', role: null })
-   * console.log(state, invitation_path.split('#')[0]) // invited /console/invitation
+   * const fields = { people: { read: ['first_name', 'email'], write: ['email'] } }
+   * const role = await client.access.roles.create({ key: 'desk', scopes: ['people:read', 'people:write'], fields })
+   * console.log(role.state, role.fields?.people?.write.join()) // active email
    * ```
    */
-  create(body: AccountBody, options?: CallOptions): Call<InvitedAccount> {
-    return this.#send('POST /v1/accounts', { body }, options)
+  create(body: RoleBody, options?: CallOptions): Call<Role> {
+    return this.#send('POST /v1/roles', { body }, options)
   }
 
   /**
-   * Lists the accounts, newest first.
+   * Lists the roles.
    *
    * ```ts
-   * await client.access.accounts.create({ name: 'Grace Hopper', role: null })
-   * const [newest] = await client.access.accounts.list().all()
-   * console.log(newest?.name, newest?.last_sign_in_at) // Grace Hopper null
+   * await client.access.roles.create({ key: 'reader', scopes: ['people:read'] })
+   * console.log((await client.access.roles.list()).map(({ key }) => key).join()) // reader
    * ```
    */
-  list(options?: CallOptions): Listing<Account> {
-    return listingOfAll(() => this.#send('GET /v1/accounts', {}, options))
+  async list(options?: CallOptions): Promise<Role[]> {
+    return (await this.#send('GET /v1/roles', {}, options)).items
   }
 
   /**
-   * Changes the role of an account, disables or enables it. With another role, or disabled, its sessions end within ten seconds.
+   * Reads a role.
    *
    * ```ts
-   * const { id } = await client.access.accounts.create({ name: 'Mary', role: null })
-   * const { state } = await client.access.accounts.update(id, { state: 'disabled' })
-   * console.log(state) // disabled
+   * await client.access.roles.create({ key: 'reader', scopes: ['people:read'] })
+   * console.log((await client.access.roles.get('reader')).fields) // null
    * ```
    */
-  update(id: string, body: AccountPatch, options?: CallOptions): Call<Account> {
-    return this.#send('PATCH /v1/accounts/{account_id}', { params: { account_id: id }, body }, options)
+  get(role_key: string, options?: CallOptions): Call<Role> {
+    return this.#send('GET /v1/roles/{role_key}', { params: { role_key } }, options)
   }
 
   /**
-   * Removes an account. Its sessions end within ten seconds.
+   * Changes a role. It counts for the next request of everybody who has it.
    *
    * ```ts
-   * const { id } = await client.access.accounts.create({ name: 'Jean', role: null })
-   * console.log(await client.access.accounts.remove(id)) // true
+   * await client.access.roles.create({ key: 'reader', scopes: ['people:read'] })
+   * console.log((await client.access.roles.patch('reader', { state: 'archived' })).state) // archived
    * ```
    */
-  remove(id: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/accounts/{account_id}', { params: { account_id: id } }, options)
-  }
-
-  /**
-   * Makes a new invitation, for a lost link or a forgotten password. The password stays valid until somebody accepts it.
-   *
-   * ```ts
-   * const { id } = await client.access.accounts.create({ name: 'Joan', role: null })
-   * const { invitation_path } = await client.access.accounts.invite(id)
-   * console.log(invitation_path.includes('#code=')) // true
-   * ```
-   */
-  invite(id: string, options?: CallOptions): Call<InvitedAccount> {
-    return this.#send('POST /v1/accounts/{account_id}/invitation', { params: { account_id: id } }, options)
+  patch(role_key: string, body: RolePatch, options?: CallOptions): Call<Role> {
+    return this.#send('PATCH /v1/roles/{role_key}', { params: { role_key }, body }, options)
   }
 }

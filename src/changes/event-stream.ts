@@ -1,5 +1,6 @@
 import { eventOf } from './change-json.ts'
 import type { FeedCall, StreamStart } from './change-streams.ts'
+import { closeEvents } from './closed-changes.ts'
 import { followLog } from './log-tail.ts'
 import { readRange } from './read-changes.ts'
 
@@ -32,12 +33,12 @@ export async function* streamEvents(
         const request = { after: last, selection, ...portionSize }
         const range = await within(() => readRange(context, request, signal))
         last = range.last
-        if (range.changes.length > 0) yield Buffer.from(range.changes.map(eventOf).join(''))
+        if (range.changes.length > 0) yield closeEvents(Buffer.from(range.changes.map(eventOf).join('')), selection)
       } else if (next === 'due') last = subscriber.position
       else {
         last = next.part.last
         const events = next.part.eventsOf(selection)
-        if (events) yield events
+        if (events) yield closeEvents(events, selection)
       }
       if (performance.now() >= commentDueMs) {
         yield Buffer.from(`: the connection is alive\nid: ${last}\n\n`)

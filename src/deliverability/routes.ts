@@ -6,6 +6,7 @@ import { type OpenRoute, type Route, route } from '../route/route.ts'
 import { isChannel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
+import { addressFields } from '../values/profile-fields.ts'
 import { listSuppressed, readPersonDeliverability } from './deliverability.ts'
 import { listEvents } from './export-events.ts'
 import { checkEvents, liftSuppression, recordEvents } from './record-events.ts'
@@ -181,6 +182,7 @@ export function deliverabilityRoutes(): Route[] {
         path: `${path}/deliverability`,
         params,
         scope: 'people:read',
+        fields: addressFields,
         operationId: `getPersonDeliverability${suffix}`,
         summary: `Tell whether messages reach a person${by}`,
         description: 'For the address that the person has now on each channel.',

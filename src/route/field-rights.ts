@@ -7,6 +7,8 @@ export type FieldAccess = { readonly read: ReadonlySet<string>; readonly write: 
 export type FieldRights = {
   readonly byStack: ReadonlyMap<number, FieldAccess>
   readonly byOwner: ReadonlyMap<string, FieldAccess>
+  /** Equal for equal rights. */
+  readonly key: string
   /** Whether every owner is named with all its fields. */
   readonly isWhole: boolean
 }
@@ -31,6 +33,15 @@ export const accessOfOwner = ({ rights }: Rights, owner: string): FieldAccess | 
 
 const open = (access: FieldAccess): FieldAccess | undefined =>
   access.read.has(allFields) && access.write.has(allFields) ? undefined : access
+
+/** Whether the caller may use a stack at all. */
+export const isOpen = ({ rights }: Rights, stack_id: number): boolean => !rights || rights.byStack.has(stack_id)
+
+/** Throws a Fault of 403 for a stack that the role of the caller closes, at its place in the request. */
+export function requireOpen(caller: Rights, stack_id: number, path: string): void {
+  if (!isOpen(caller, stack_id))
+    throwForbidden([{ path, message: 'leads to entities that the role of the caller closes' }])
+}
 
 /** Fields that every reader of an owner sees. */
 const shownAlways = ['id', 'record_id', 'external_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']

@@ -7,14 +7,18 @@ const people = 'people'
 
 /** Throws a Fault of 403 unless the role of the caller opens the fields that the row needs, see `fields` of the route table. */
 export function requireFields({ path, fields }: Route, { caller, params }: Pick<Call, 'caller' | 'params'>): void {
-  if (fields === 'none' || fields === 'shown') return
+  const { rights } = caller
+  if (!rights || fields === 'none') return
+  const owner = path.startsWith('/v1/stacks/') ? params.stack_key : path.startsWith('/v1/people') ? people : undefined
+  if (fields === 'shown') {
+    if (owner !== undefined && !rights.byOwner.has(owner)) throwClosed(owner)
+    return
+  }
   if (fields) {
     requireEach(fields, accessOfOwner(caller, people))
     return
   }
-  const owner = path.startsWith('/v1/stacks/') ? params.stack_key : path.startsWith('/v1/people') ? people : undefined
-  const isOpen = owner === undefined ? caller.rights!.isWhole : accessOfOwner(caller, owner) === undefined
-  if (isOpen) return
+  if (owner === undefined ? rights.isWhole : accessOfOwner(caller, owner) === undefined) return
   const needed = owner === undefined ? 'all fields of people and of all stacks' : `all fields of ${owner}`
   refuse('forbidden', `This endpoint needs a role that may read and write ${needed}.`)
 }
@@ -23,4 +27,8 @@ function requireEach(names: readonly string[], access: FieldAccess | undefined):
   const closed = names.filter(name => !mayRead(access, name))
   if (closed.length > 0)
     refuse('forbidden', `This endpoint needs a role that may read these fields of people: ${closed.join(', ')}.`)
+}
+
+function throwClosed(owner: string): never {
+  refuse('forbidden', `The role of the caller closes ${owner === people ? people : `the stack ${owner}`}.`)
 }

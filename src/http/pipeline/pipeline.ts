@@ -101,7 +101,7 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   exchange.span = tracer?.begin('bind', deadline.signal)
   const binding = bindCall(services, endpoint, { exchange, caller, body })
   const call = binding instanceof Promise ? await binding : binding
-  if (caller.rights) requireFields(row, call)
+  requireFields(row, call)
   exchange.endSpan()
   const key = endpoint.isKeyed ? request.headers['idempotency-key'] : undefined
   const result = await (key === undefined

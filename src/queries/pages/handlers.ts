@@ -13,7 +13,7 @@ import {
   peopleStackId,
 } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
-import { accessOf, mayRead, requireReadable } from '../../route/field-rights.ts'
+import { accessOf, mayRead, requireOpen, requireReadable } from '../../route/field-rights.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
@@ -171,6 +171,7 @@ export async function relatedEntities(
   const stack_id = targetOf(body.target, definitions)
   const position = positionFrom(call, body.sorting_type, stack_id)
   requireScope(caller, readScopeOf(stack_id))
+  requireOpen(caller, stack_id, pointer('target'))
   const relationships = relationshipsBetween(sourceStackId, stack_id, call, definitions)
   const id = await findSource(kind, call, sourceStackId)
   const source = { id, stack_id, ...relationships }

@@ -119,7 +119,7 @@ describe('include', () => {
     const sourceIds = rows.map(({ id }) => id)
     const { included } = await readIncluded(
       contextOf({ ...service.db, query, root: service.db }, organization.id),
-      { relationships, isById: false },
+      { relationships, isById: false, caller: {} },
       sourceIds,
     )
     expect(queries).toEqual(['read_included'])
