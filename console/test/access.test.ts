@@ -13,7 +13,7 @@ async function tokenStatus(client_id: string, client_secret: string): Promise<nu
 
 it('an operator makes a client by keyboard, its secret is shown once, and a revoked client is refused', async () => {
   const organization = await service.organization()
-  await open(organization, '/access', async page => {
+  await open(organization, '/access?tab=clients', async page => {
     await page.getByRole('button', { name: 'New client' }).press('Enter')
     await page.keyboard.type('Website')
     await page.getByRole('checkbox', { name: /Read people/ }).press('Space')

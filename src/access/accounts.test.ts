@@ -131,7 +131,7 @@ describe('a person with an account', () => {
     const wrong = await change('not this one', 'another long river')
     expect([wrong.status, wrong.body.details]).toEqual([
       400,
-      [{ path: '/current_password', message: 'The password is wrong.' }],
+      [{ path: '/current_password', message: 'is not the password' }],
     ])
     expect((await change(password, 'short')).body.details?.[0]?.path).toBe('/new_password')
     // White space at the ends belongs to a password.
@@ -261,10 +261,10 @@ describe('an invitation', () => {
 
   it.each([
     ['a short one', 'short', 'at least 12 characters'],
-    ['a long one', 'ü'.repeat(600), 'at most 1024 bytes'],
-    ['an obvious one', 'password1234', 'first that are guessed'],
-    ['one of one letter', 'aaaaaaaaaaaaaaa', 'first that are guessed'],
-    ['the name', 'careless person', 'first that are guessed'],
+    ['a long one', 'ü'.repeat(600), 'at most 1024 bytes of UTF-8'],
+    ['an obvious one', 'password1234', 'first passwords that are guessed'],
+    ['one of one letter', 'aaaaaaaaaaaaaaa', 'first passwords that are guessed'],
+    ['the name', 'careless person', 'first passwords that are guessed'],
   ])('takes no password that is %s', async (_, bad, reason) => {
     const { id, code } = await invite('Careless Person')
     const { status, body } = await post('invitation', { code, password: bad })

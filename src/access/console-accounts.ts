@@ -64,7 +64,7 @@ export function registerAccountRoutes(router: Router, services: Services): void 
     const isRight = await attempt(exchange, accountAttempt(key, caller.subject), turn =>
       changePassword(context, { account_id, session_id }, passwords, turn),
     )
-    if (!isRight) throw new Fault(createValueRefusal('/current_password', 'The password is wrong.'))
+    if (!isRight) throw new Fault(createValueRefusal('/current_password', 'is not the password'))
     exchange.send(200, success({ data: true }))
   }
 

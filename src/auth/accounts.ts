@@ -246,7 +246,7 @@ export async function changePassword(
 
 function requirePassword(path: string, password: string, name: string): void {
   const problem = passwordProblem(password, name)
-  if (problem !== undefined) throw new Fault(createValueRefusal(path, `The password ${problem}.`))
+  if (problem !== undefined) throw new Fault(createValueRefusal(path, problem))
 }
 
 function throwNoAccount(): never {

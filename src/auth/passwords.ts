@@ -84,10 +84,9 @@ const obvious = new Set([
 
 /** Why a password is refused for an account of a name. Undefined if it is not. */
 export function passwordProblem(password: string, name: string): string | undefined {
-  if ([...password].length < minPasswordCharacters) return `must have at least ${minPasswordCharacters} characters`
-  if (Buffer.byteLength(password) > maxPasswordBytes) return `must have at most ${maxPasswordBytes} bytes`
+  if ([...password].length < minPasswordCharacters) return `must be at least ${minPasswordCharacters} characters`
+  if (Buffer.byteLength(password) > maxPasswordBytes) return `must be at most ${maxPasswordBytes} bytes of UTF-8`
   const isObvious = obvious.has(password.toLowerCase()) || new Set(password).size === 1
-  if (isObvious || lookAlikeOf(password) === lookAlikeOf(name))
-    return 'is one of the first that are guessed. Choose another'
+  if (isObvious || lookAlikeOf(password) === lookAlikeOf(name)) return 'is one of the first passwords that are guessed'
   return undefined
 }

@@ -346,7 +346,11 @@ const places: Place[] = [
   {
     path: '/access',
     states: {
-      clients: page => page.getByRole('row', { name: /Website/ }).waitFor(),
+      accounts: page => page.getByText('No accounts yet').waitFor(),
+      clients: async page => {
+        await tab(page, 'Clients')
+        await page.getByRole('row', { name: /Website/ }).waitFor()
+      },
       sessions: async page => {
         await tab(page, 'Sessions')
         await page.getByRole('row', { name: /Ada/ }).first().waitFor()

@@ -4,6 +4,8 @@ import { useScope } from '../app/session.tsx'
 import { Page } from '../ui/page.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import styles from './access.module.css'
+import { AccountList } from './account-list.tsx'
+import { messages as accountMessages } from './account-messages.ts'
 import { ClientList } from './client-list.tsx'
 import { KeyList } from './key-list.tsx'
 import { messages } from './messages.ts'
@@ -12,13 +14,15 @@ import { SessionList } from './session-list.tsx'
 import { TokenForm } from './token-form.tsx'
 import { TokenList } from './token-list.tsx'
 
-/** The page of clients, tokens, sessions and keys. */
+/** The page of accounts, clients, tokens, sessions and keys. */
 export function AccessPage() {
   const texts = useMessages(messages)
+  const { accounts } = useMessages(accountMessages)
   const navigate = useNavigate()
-  const { tab = 'clients' } = useSearch({ strict: false }) as AccessSearch
+  const { tab = 'accounts' } = useSearch({ strict: false }) as AccessSearch
   const mayWrite = useScope('access:write')
   const tabs = [
+    { id: 'accounts', label: accounts, content: <AccountList /> },
     { id: 'clients', label: texts.clients, content: <ClientList /> },
     {
       id: 'tokens',
@@ -38,7 +42,7 @@ export function AccessPage() {
       <Tabs
         label={texts.title}
         tabs={tabs}
-        selected={tabs.some(({ id }) => id === tab) ? tab : 'clients'}
+        selected={tabs.some(({ id }) => id === tab) ? tab : 'accounts'}
         onSelect={id => navigate({ to: '/access', search: { tab: id as NonNullable<AccessSearch['tab']> } })}
       />
     </Page>

@@ -20,4 +20,14 @@ export const sessionsQuery = queryOptions({
   queryFn: ({ signal }) => client.sessions.list({ signal }).all(),
 })
 
+export const accountsQuery = queryOptions({
+  queryKey: ['accounts'],
+  queryFn: ({ signal }) => client.access.accounts.list({ signal }).all(),
+})
+
+export const rolesQuery = queryOptions({
+  queryKey: ['roles'],
+  queryFn: ({ signal }) => client.access.roles.list({ signal }),
+})
+
 export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => client.access.keys({ signal }) })

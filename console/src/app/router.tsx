@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { clientsQuery } from '../access/queries.ts'
+import { accountsQuery } from '../access/queries.ts'
 import { validateAccessSearch } from '../access/search.ts'
 import { validateChangesSearch } from '../changes/search.ts'
 import { checkpointQuery, ledgerKeysQuery, statisticsQuery } from '../consents/queries.ts'
@@ -31,6 +31,12 @@ const signIn = createRoute({
   path: '/sign-in',
   validateSearch: onlyValid(validateSignInSearch),
   component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
+})
+
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitation',
+  component: lazyRouteComponent(() => import('./invitation-page.tsx'), 'InvitationPage'),
 })
 
 /** Everything below the shell needs a session. */
@@ -254,7 +260,7 @@ const access = createRoute({
   getParentRoute: () => shell,
   path: '/access',
   validateSearch: onlyValid(validateAccessSearch),
-  loader: () => void queryClient.prefetchInfiniteQuery(clientsQuery),
+  loader: () => void queryClient.prefetchQuery(accountsQuery),
   component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
 })
 
@@ -285,7 +291,7 @@ const pages = [
 ] as const
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, shell.addChildren(pages)]),
+  routeTree: root.addChildren([signIn, invitation, shell.addChildren(pages)]),
   basepath: '/console',
   parseSearch,
   stringifySearch,

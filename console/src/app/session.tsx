@@ -1,4 +1,4 @@
-import { KithConnectionError } from '@kith/client'
+import { type Detail, KithConnectionError } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext } from 'react'
 
@@ -9,19 +9,28 @@ export type Session = {
   name: string
   organization: { key: string }
   scopes: string[]
+  /** The key of its role, or null. */
+  role: string | null
+  method: 'code' | 'client' | 'issuer' | 'account'
+  /** The account that signed in, or null. */
+  account_id: string | null
   expires_at: string
   /** The version of kith. */
   version: string
 }
 
+type Refusal = { code?: string; message: string; details?: readonly Detail[] }
+
 /** A refusal of an address below /console. `code` is a word of kith's list of errors. */
 export class SessionError extends Error {
   readonly status: number
   readonly code: string | undefined
-  constructor(status: number, code: string | undefined, message: string) {
+  readonly details: readonly Detail[]
+  constructor(status: number, { code, message, details = [] }: Refusal) {
     super(message)
     this.status = status
     this.code = code
+    this.details = details
   }
 }
 
@@ -37,10 +46,8 @@ export async function requestConsole<Data>(method: string, path: string, body?: 
   }).catch(cause => {
     throw new KithConnectionError('The service cannot be reached, or the connection broke.', { cause })
   })
-  const answer = (await response.json().catch(() => undefined)) as
-    | { data?: Data; code?: string; message?: string }
-    | undefined
-  if (!response.ok) throw new SessionError(response.status, answer?.code, answer?.message ?? response.statusText)
+  const answer = (await response.json().catch(() => undefined)) as ({ data?: Data } & Partial<Refusal>) | undefined
+  if (!response.ok) throw new SessionError(response.status, { message: response.statusText, ...answer })
   return answer?.data as Data
 }
 

@@ -7,12 +7,14 @@ import { Loading } from '../ui/page.tsx'
 import { KeysProvider, useShortcut } from './keys.tsx'
 import { type Language, useLanguage, useMessages } from './language.tsx'
 import { messages } from './messages.ts'
+import { messages as passwordMessages } from './password-messages.ts'
 import { requestConsole, type Session, SessionProvider, useSession, useSessionQuery } from './session.tsx'
 import styles from './shell.module.css'
 import { useWrite } from './write.ts'
 
 const languageNames: Record<Language, string> = { en: 'English', de: 'Deutsch', it: 'Italiano' }
 
+const PasswordDialog = lazy(() => import('./password-dialog.tsx'))
 const KeysDialog = lazy(() => import('./keys-dialog.tsx'))
 
 /** The frame of all pages behind the sign-in: the navigation, and who is signed in. */
@@ -117,6 +119,8 @@ function GoTo({ page }: { page: NavigationPage }) {
 function Account({ session }: { session: Session }) {
   const texts = useMessages(messages)
   const { language, setLanguage } = useLanguage()
+  const { changePassword } = useMessages(passwordMessages)
+  const [isChanging, setChanging] = useState(false)
   // A new document holds nothing of what the session has read.
   const signOut = useWrite(() => requestConsole('DELETE', 'session'), {
     onSuccess: () => location.assign('/console/sign-in'),
@@ -132,6 +136,8 @@ function Account({ session }: { session: Session }) {
       <p className={styles.name}>
         {texts.signedInAs} <strong title={session.name}>{session.name}</strong>
       </p>
+      {session.account_id !== null && <Button onPress={() => setChanging(true)}>{changePassword}</Button>}
+      <Suspense>{isChanging && <PasswordDialog onClose={() => setChanging(false)} />}</Suspense>
       <Button onPress={() => signOut.mutate()}>{texts.signOut}</Button>
       {signOut.error && <Problem error={signOut.error} />}
       <p className={styles.version}>kith {session.version}</p>

@@ -1,6 +1,6 @@
 let code: string | null = null
 
-/** Takes the one-time code of a sign-in link out of the address, so that it stays in no history, even if the page fails. */
+/** Takes the one-time code of a link to sign in or of an invitation out of the address, so that it stays in no history, even if the page fails. */
 export function hideSignInCode(): void {
   code = new URLSearchParams(location.hash.slice(1)).get('code')
   if (code !== null) history.replaceState(history.state, '', location.pathname + location.search)

@@ -1,18 +1,20 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
+import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
 import { useMessages } from './language.tsx'
 import { messages } from './messages.ts'
+import { messages as passwordMessages } from './password-messages.ts'
 import { requestConsole, type Session, SessionError, sessionQuery } from './session.tsx'
 import { takeSignInCode } from './sign-in-code.ts'
 import styles from './sign-in-page.module.css'
 import { useWrite } from './write.ts'
 
-type SignInMethods = { client_credentials: boolean; issuer: { name: string; start_url: string } | null }
+type SignInMethods = { issuer: { name: string; start_url: string } | null }
 
 /** Signs in by a one-time code or by credentials, and then shows the page that the person wanted. */
 function useSignIn() {
@@ -27,10 +29,12 @@ function useSignIn() {
   })
 }
 
-/** The page that signs a person in, by a one-time link, by a client's credentials, or at the outside issuer. */
+/** The page that signs a person in, by a one-time link, by name and password, by a client's credentials, or at the outside issuer. */
 export function SignInPage() {
   const texts = useMessages(messages)
+  const passwordTexts = useMessages(passwordMessages)
   const [code] = useState(takeSignInCode)
+  const [isProgram, setProgram] = useState(false)
   const { mutate: signIn, error, isPending } = useSignIn()
   const hasSentCode = useRef(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the code of the link is sent once, when the page opens
@@ -47,9 +51,16 @@ export function SignInPage() {
         <h1 className={styles.title}>
           <img src="/console/icon.svg" alt="" width="32" height="32" /> kith
         </h1>
-        <SignInFault error={error} isByLink={code !== null} />
+        <SignInFault error={error} way={code !== null ? 'code' : isProgram ? 'client' : 'account'} />
         <IssuerLink />
-        <CredentialsForm onSubmit={signIn} isPending={isPending} />
+        {isProgram ? (
+          <CredentialsForm onSubmit={signIn} isPending={isPending} />
+        ) : (
+          <AccountForm onSubmit={signIn} isPending={isPending} />
+        )}
+        <Button look="quiet" onPress={() => setProgram(!isProgram)}>
+          {isProgram ? passwordTexts.withAccount : passwordTexts.withClient}
+        </Button>
         <p className={styles.advice}>
           {texts.linkAdvice} <code>npx kith console</code>
         </p>
@@ -59,8 +70,9 @@ export function SignInPage() {
 }
 
 /** Why a sign-in failed: here, or at the outside issuer, which leads back with a word of kith's list in the address. */
-function SignInFault({ error, isByLink }: { error: unknown; isByLink: boolean }) {
+function SignInFault({ error, way }: { error: unknown; way: 'code' | 'client' | 'account' }) {
   const texts = useMessages(messages)
+  const { noAccount } = useMessages(passwordMessages)
   const { error: word } = useSearch({ from: '/sign-in' })
   if (!error) {
     if (word === undefined) return null
@@ -68,7 +80,7 @@ function SignInFault({ error, isByLink }: { error: unknown; isByLink: boolean })
     return <Notice kind="error" title={Object.hasOwn(faults, word) ? faults[word]! : texts.issuerFaults.failed} />
   }
   if (!(error instanceof SessionError && error.status === 401)) return <Problem error={error} />
-  if (!isByLink) return <Notice kind="error" title={texts.wrongCredentials} />
+  if (way !== 'code') return <Notice kind="error" title={way === 'client' ? texts.wrongCredentials : noAccount} />
   return (
     <Notice kind="error" title={texts.codeRefused}>
       <p>{texts.codeRefusedAdvice}</p>
@@ -92,7 +104,56 @@ function IssuerLink() {
   )
 }
 
-function CredentialsForm({ onSubmit, isPending }: { onSubmit(credentials: object): void; isPending: boolean }) {
+/** The organization that somebody signed in to with this browser before. */
+const organizationKey = 'kith.organization'
+
+type FormProps = { onSubmit(credentials: object): void; isPending: boolean }
+
+function AccountForm({ onSubmit, isPending }: FormProps) {
+  const texts = useMessages(messages)
+  const passwordTexts = useMessages(passwordMessages)
+  const [credentials, setCredentials] = useState(() => ({
+    organization: localStorage.getItem(organizationKey) ?? 'default',
+    name: '',
+    password: '',
+  }))
+  const submit = () => {
+    localStorage.setItem(organizationKey, credentials.organization)
+    onSubmit(credentials)
+  }
+  return (
+    <Form
+      onSubmit={submit}
+      write={{ error: undefined, isPending }}
+      submit={isPending ? `${texts.signingIn}…` : texts.signIn}
+    >
+      <TextField
+        label={texts.name}
+        autoComplete="username"
+        isRequired
+        value={credentials.name}
+        onChange={name => setCredentials({ ...credentials, name })}
+      />
+      <TextField
+        label={passwordTexts.password}
+        type="password"
+        autoComplete="current-password"
+        isRequired
+        value={credentials.password}
+        onChange={password => setCredentials({ ...credentials, password })}
+      />
+      <TextField
+        label={passwordTexts.organization}
+        autoComplete="organization"
+        isRequired
+        value={credentials.organization}
+        onChange={organization => setCredentials({ ...credentials, organization })}
+      />
+    </Form>
+  )
+}
+
+function CredentialsForm({ onSubmit, isPending }: FormProps) {
   const texts = useMessages(messages)
   const [credentials, setCredentials] = useState({ client_id: '', client_secret: '' })
   return (

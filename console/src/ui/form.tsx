@@ -2,6 +2,7 @@ import { isKithError } from '@kith/client'
 import { type FormEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Form as AriaForm } from 'react-aria-components'
 import { useMessages } from '../app/language.tsx'
+import { SessionError } from '../app/session.tsx'
 import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from './button.tsx'
 import { Actions } from './dialog.tsx'
@@ -119,7 +120,7 @@ function shownOf(error: unknown, faults: Faults = {}, names: readonly string[], 
   const byName: Record<string, string[]> = Object.fromEntries(
     Object.entries(faults).map(([name, text]) => [name, [text]]),
   )
-  const details = isKithError(error) ? error.details : []
+  const details = isKithError(error) || error instanceof SessionError ? error.details : []
   let hasOthers = Boolean(error) && details.length === 0
   for (const { path, message } of details) {
     const name = names.find(name => path === name || path.startsWith(`${name}/`))

@@ -1,0 +1,86 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useRouter } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Loading } from '../ui/page.tsx'
+import { useMessages } from './language.tsx'
+import { isRepeated, NewPasswordFields, noPassword } from './new-password.tsx'
+import { messages } from './password-messages.ts'
+import { requestConsole, type Session, SessionError, sessionQuery } from './session.tsx'
+import { takeSignInCode } from './sign-in-code.ts'
+import styles from './sign-in-page.module.css'
+import { useWrite } from './write.ts'
+
+type Invitation = { name: string; organization: { key: string } }
+
+/** The page on which a person accepts an invitation, sets a password and is signed in. */
+export function InvitationPage() {
+  const texts = useMessages(messages)
+  const [code] = useState(() => takeSignInCode() ?? '')
+  const invitation = useQuery({
+    queryKey: ['invitation', code],
+    queryFn: () => requestConsole<Invitation>('POST', 'invitation', { code }),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const title = invitation.data ? texts.welcome(invitation.data.name) : 'kith'
+  useEffect(() => {
+    document.title = `${title} · kith`
+  }, [title])
+  if (invitation.isPending) return <Loading />
+  return (
+    <main className={styles.main}>
+      <div className={styles.card}>
+        <h1 className={styles.title}>
+          <img src="/console/icon.svg" alt="" width="32" height="32" /> {title}
+        </h1>
+        {invitation.data ? (
+          <Acceptance code={code} invitation={invitation.data} />
+        ) : (
+          <InvitationFault error={invitation.error} onRetry={() => invitation.refetch()} />
+        )}
+      </div>
+    </main>
+  )
+}
+
+function Acceptance({ code, invitation: { name, organization } }: { code: string; invitation: Invitation }) {
+  const texts = useMessages(messages)
+  const router = useRouter()
+  const queryClient = useQueryClient()
+  const [chosen, setChosen] = useState(noPassword)
+  const accept = useWrite((password: string) => requestConsole<Session>('POST', 'invitation', { code, password }), {
+    onSuccess: session => {
+      // What the browser holds is of the session before.
+      queryClient.clear()
+      queryClient.setQueryData(sessionQuery.queryKey, session)
+      router.history.replace('/console/')
+    },
+  })
+  if (accept.error instanceof SessionError && accept.error.status === 401)
+    return <InvitationFault error={accept.error} />
+  return (
+    <Form
+      onSubmit={() => accept.mutate(chosen.password)}
+      write={accept}
+      submit={texts.accept}
+      isDisabled={!isRepeated(chosen)}
+    >
+      <p className={styles.advice}>{texts.invitationAdvice(organization.key)}</p>
+      <TextField label={texts.name} autoComplete="username" isReadOnly value={name} />
+      <NewPasswordFields name="/password" label={texts.password} value={chosen} onChange={setChosen} />
+    </Form>
+  )
+}
+
+function InvitationFault({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const texts = useMessages(messages)
+  if (!(error instanceof SessionError && error.status === 401))
+    return <Problem error={error} {...(onRetry && { onRetry })} />
+  return (
+    <Notice kind="error" title={texts.invitationRefused}>
+      <p>{texts.invitationRefusedAdvice}</p>
+    </Notice>
+  )
+}
