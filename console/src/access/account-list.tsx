@@ -27,7 +27,10 @@ export function AccountList() {
   const [open, setOpen] = useState<Open | null>(null)
   const accounts = useQuery(accountsQuery)
   const rows = accounts.data ?? []
-  const isByLink = session.method === 'code' && rows.every(({ maker }) => maker !== session.name)
+  // The name of a link has a suffix once an account has it.
+  const isOwn = ({ name, maker }: Account) =>
+    [name, maker].includes(session.name) || session.name.startsWith(`${name} (`)
+  const mayMakeOwn = mayWrite && session.method === 'code' && accounts.data && !rows.some(isOwn)
   const showInvitation = (made: InvitedAccount) => {
     setInvitedName(null)
     setOpen(null)
@@ -47,10 +50,12 @@ export function AccountList() {
       }
     >
       <p className={styles.muted}>{texts.advice}</p>
-      {mayWrite && accounts.data && isByLink && (
+      {mayMakeOwn && (
         <Notice>
           <p>{texts.own}</p>
-          <Button onPress={() => setInvitedName(session.name)}>{texts.makeOwn}</Button>
+          <div>
+            <Button onPress={() => setInvitedName(session.name)}>{texts.makeOwn}</Button>
+          </div>
         </Notice>
       )}
       {accounts.isPending && <Loading />}
