@@ -54,6 +54,7 @@ addresses.consent_type_id = '1'
 addresses.channel = 'email'
 addresses.segment_key = 'in_rome'
 addresses.account_id = addresses.uuid
+addresses.role_key = 'reader'
 addresses.client_id = 'nobody.Zm9vYmFyYmF6cXV4'
 
 const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, name) => addresses[name]!)

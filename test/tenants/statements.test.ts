@@ -280,6 +280,8 @@ async function useClients({ id, key, send }: Shop) {
     .data
   for (const path of ['', '?limit=1', `?before=${jti}`]) await ok('GET', `/v1/tokens${path}`)
   await ok('DELETE', `/v1/tokens/${jti}`)
+  await ok('POST', '/v1/roles', { key: 'reader', scopes: ['people:read'], fields: { people: { read: ['email'] } } })
+  await ok('PATCH', '/v1/roles/reader', { name: 'Reader' })
   await ok('GET', '/v1/keys')
 }
 
