@@ -154,7 +154,6 @@ export function registerSessionRoutes(router: Router, services: Services): void 
 export function registerSignInMethods(router: Router, services: Services): void {
   const issuer = createSignInIssuer(services.config)
   const methods = {
-    accounts: true,
     client_credentials: true,
     issuer: issuer ? { name: issuer.name, start_url: startPath } : null,
   }
