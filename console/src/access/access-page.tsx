@@ -9,12 +9,13 @@ import { messages as accountMessages } from './account-messages.ts'
 import { ClientList } from './client-list.tsx'
 import { KeyList } from './key-list.tsx'
 import { messages } from './messages.ts'
+import { RoleList } from './role-list.tsx'
 import type { AccessSearch } from './search.ts'
 import { SessionList } from './session-list.tsx'
 import { TokenForm } from './token-form.tsx'
 import { TokenList } from './token-list.tsx'
 
-/** The page of accounts, clients, tokens, sessions and keys. */
+/** The page of accounts, clients, tokens, roles, sessions and keys. */
 export function AccessPage() {
   const texts = useMessages(messages)
   const { accounts } = useMessages(accountMessages)
@@ -34,6 +35,7 @@ export function AccessPage() {
         </div>
       ),
     },
+    { id: 'roles', label: texts.roles, content: <RoleList /> },
     { id: 'sessions', label: texts.sessions, content: <SessionList /> },
     { id: 'keys', label: texts.keys, content: <KeyList /> },
   ]

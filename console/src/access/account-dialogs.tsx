@@ -53,14 +53,14 @@ export function NewAccount({ name: given, onClose, onInvited }: NewAccountProps)
           value={name}
           onChange={setName}
         />
-        <RoleChoice role={role} onChange={setRole} />
+        <GrantableRole role={role} onChange={setRole} />
       </Form>
     </Dialog>
   )
 }
 
 /** The roles that the session may give: those that have no more than it has. */
-function RoleChoice({ role, onChange }: { role: string | null; onChange: (role: string) => void }) {
+function GrantableRole({ role, onChange }: { role: string | null; onChange: (role: string) => void }) {
   const texts = useMessages(messages)
   const { scopeTexts } = useMessages(accessMessages)
   const session = useSession()
@@ -127,7 +127,7 @@ function ChangeRole({ account, onClose }: { account: Account; onClose: () => voi
         onCancel={onClose}
       >
         <p>{texts.changeRoleAdvice}</p>
-        <RoleChoice role={role} onChange={setRole} />
+        <GrantableRole role={role} onChange={setRole} />
       </Form>
     </Dialog>
   )

@@ -25,9 +25,9 @@ export const accountsQuery = queryOptions({
   queryFn: ({ signal }) => client.access.accounts.list({ signal }).all(),
 })
 
+export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => client.access.keys({ signal }) })
+
 export const rolesQuery = queryOptions({
   queryKey: ['roles'],
   queryFn: ({ signal }) => client.access.roles.list({ signal }),
 })
-
-export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => client.access.keys({ signal }) })
