@@ -116,9 +116,17 @@ export function registerSessionRoutes(router: Router, services: Services): void 
       const { organization } = session.caller
       const context = contextOf(db.shareOf(organization.id, 'reads'), organization.id)
       const caller = await withRole(session.caller, context, exchange.deadline.signal)
-      const { subject: name, scopes, role = null } = caller
+      const { subject: name, scopes, role = null, rights } = caller
       exchange.organization = organization.key
-      sendSession(exchange, { id, name, scopes, role, expires_at, key: organization.key })
+      sendSession(exchange, {
+        id,
+        name,
+        scopes,
+        role,
+        fields: rights?.fields ?? null,
+        expires_at,
+        key: organization.key,
+      })
     },
   })
   router.add({
@@ -153,12 +161,13 @@ type ShownSession = {
   name: string
   scopes: ReadonlySet<string>
   role: string | null
+  fields?: object | null
   expires_at: string
   key: string
 }
 
-function sendSession(exchange: Exchange, { id, name, scopes, role, expires_at, key }: ShownSession) {
-  const data = { id, name, organization: { key }, scopes: [...scopes], role, expires_at, version }
+function sendSession(exchange: Exchange, { id, name, scopes, role, fields = null, expires_at, key }: ShownSession) {
+  const data = { id, name, organization: { key }, scopes: [...scopes], role, fields, expires_at, version }
   exchange.send(200, success({ data }))
 }
 
