@@ -11,7 +11,7 @@ it('an administrator makes a role field by field, sees what it would show of a p
   await open(organization, '/access?tab=roles', async page => {
     await page.getByRole('button', { name: 'New role' }).click()
     const dialog = page.getByRole('dialog', { name: 'New role' })
-    await dialog.getByLabel('Key').fill('desk')
+    await dialog.getByRole('textbox', { name: 'Key' }).fill('desk')
     await dialog.getByRole('checkbox', { name: /Read people/ }).press('Space')
     await dialog.getByLabel('Show the values of').fill('ada')
     await dialog.getByRole('checkbox', { name: 'Write: First name' }).press('Space')

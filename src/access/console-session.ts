@@ -93,15 +93,16 @@ export function createBrowserSessions(services: Services) {
     await show(exchange, session, organization)
   }
 
-  /** Sends a session, with the scopes that its role has too. */
+  /** Sends a session, with the scopes that its role has too, and the fields of the role. */
   async function show(exchange: Exchange, session: Session, { id, key }: Caller['organization']): Promise<void> {
     exchange.organization = key
     const context = contextOf(db.shareOf(id, 'reads'), id)
     const { role } = session
     const allowed = await withRole({ ...session, role: role ?? undefined }, context, exchange.deadline.signal)
-    const { name, scopes, method, account_id, expires_at } = allowed
-    const shown = { id: session.id, name, organization: { key }, scopes: [...scopes], role, method, account_id }
-    exchange.send(200, success({ data: { ...shown, expires_at, version } }))
+    const { id: session_id, name, scopes, rights, method, account_id, expires_at } = allowed
+    const given = { scopes: [...scopes], role, fields: rights?.fields ?? null }
+    const shown = { id: session_id, name, organization: { key }, ...given, method, account_id, expires_at, version }
+    exchange.send(200, success({ data: shown }))
   }
 
   return { begin, show, remove, find, end }

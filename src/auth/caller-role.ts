@@ -52,5 +52,5 @@ function rightsOf(fields: NonNullable<Role['fields']>, { stacks }: Definitions):
     const access = byOwner.get(key)
     return access?.read.has(allFields) && access.write.has(allFields)
   })
-  return { byStack, byOwner, key: JSON.stringify(fields), isWhole }
+  return { byStack, byOwner, fields, key: JSON.stringify(fields), isWhole }
 }

@@ -12,25 +12,17 @@ export function closeEntity(json: string, access: FieldAccess): string {
   return JSON.stringify(closeValues(entity as Record<string, unknown>, access))
 }
 
-/** The values of an entity, or those that a change of the log has, without those that may not be read. */
+/** The values of an entity, or those that a change of the log has, without those that may not be read. `attribute_values` may be empty then. */
 export function closeValues(values: Record<string, unknown>, access: FieldAccess): Record<string, unknown> {
   const shown = Object.entries(values).filter(([name]) => !closable.has(name) || mayRead(access, name))
-  const { attribute_values, ...others } = Object.fromEntries(shown)
-  if (typeof attribute_values !== 'object' || attribute_values === null) return Object.fromEntries(shown)
-  const attributes = closeAttributes(attribute_values as Record<string, unknown>, access)
-  // The place of `attribute_values` among the members stays.
   return Object.fromEntries(
-    shown.flatMap(([name]) => {
-      if (name !== 'attribute_values') return [[name, others[name]]]
-      return Object.keys(attributes).length === 0 && !opensAttributes(access) ? [] : [[name, attributes]]
-    }),
+    shown.map(([name, value]) => [
+      name,
+      name === 'attribute_values' && value ? closeAttributes(value as Record<string, unknown>, access) : value,
+    ]),
   )
 }
 
 /** The attribute values whose keys may be read. */
 export const closeAttributes = (values: Record<string, unknown>, access: FieldAccess): Record<string, unknown> =>
   Object.fromEntries(Object.entries(values).filter(([key]) => mayRead(access, `attribute_values.${key}`)))
-
-/** Whether the role may read any attribute. */
-const opensAttributes = ({ read }: FieldAccess) =>
-  read.has('*') || [...read].some(name => name === 'attribute_values' || name.startsWith('attribute_values.'))

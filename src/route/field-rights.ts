@@ -7,6 +7,8 @@ export type FieldAccess = { readonly read: ReadonlySet<string>; readonly write: 
 export type FieldRights = {
   readonly byStack: ReadonlyMap<number, FieldAccess>
   readonly byOwner: ReadonlyMap<string, FieldAccess>
+  /** The fields as the role has them. */
+  readonly fields: Readonly<Record<string, { read: string[]; write: string[] }>>
   /** Equal for equal rights. */
   readonly key: string
   /** Whether every owner is named with all its fields. */

@@ -30,6 +30,7 @@ describe('a sign-in with the code of a link', () => {
       organization: { key: organization.key },
       scopes: ['people:read', 'people:write'],
       role: null,
+      fields: null,
       method: 'code',
       account_id: null,
       version,

@@ -1,6 +1,7 @@
 import { type Definitions, profileFieldNames, type Role } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { opens } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { entitiesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
@@ -20,10 +21,6 @@ type Props = { definitions: Definitions; fields: RoleFields; onChange: (fields: 
 const all = '*'
 const attributes = 'attribute_values'
 const isAttribute = (name: string) => name.startsWith(`${attributes}.`)
-
-/** Whether names open a field, as the service reads them. */
-const opens = (names: readonly string[], name: string) =>
-  names.includes(all) || names.includes(name) || (isAttribute(name) && names.includes(attributes))
 
 /** The fields of an owner, each to read and to write, beside the values of a person whom the role would be shown. */
 export function FieldMatrix({ definitions, fields, onChange }: Props) {

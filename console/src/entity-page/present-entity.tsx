@@ -1,5 +1,6 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
+import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -96,8 +97,10 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
       }}
     >
       <EntityValues owner={owner} entity={entity} onSaved={isEvent ? undefined : onShow} />
-      {person && <ConsentsSection person={person} onShow={showPerson} />}
-      {person && <DeliverabilitySection person={person} onRefresh={onRefresh} />}
+      {person?.consents && <ConsentsSection person={person} onShow={showPerson} />}
+      {person && mayUse('read', owner, 'email') && mayUse('read', owner, 'mobile_number') && (
+        <DeliverabilitySection person={person} onRefresh={onRefresh} />
+      )}
       <LinksSection owner={owner} entity={entity} />
       {isDeleting && (
         <DeleteDialog owner={owner} entity={entity} onClose={() => setDeleting(false)} onRefresh={onRefresh} />
