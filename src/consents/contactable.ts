@@ -96,7 +96,7 @@ async function readFacts(
   const answerOf = (row: FactsRow) => {
     if (row.version === null) return undefined
     const text_sha256 = found.text_sha256?.[row.evidence?.text_version ?? 0] ?? null
-    return recordedAnswer(Object.assign(row, { consent_type_id, channel, superseded: false, text_sha256 }))
+    return recordedAnswer({ ...row, consent_type_id, channel, superseded: false, text_sha256 })
   }
   const [suppressed, refused] = [mapOf(found.suppressed), mapOf(found.refused)]
   const decide = (row: FactsRow) =>
