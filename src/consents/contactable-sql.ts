@@ -21,6 +21,7 @@ const endOf = (person: string, condition: string) =>
   `select c.sequence, c.at, c.operation from changes c
    where ${condition} and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${person}) order by c.version desc limit 1`
 
+/** The events that suppress addresses of the people found, by address. */
 const suppressedEvents = `select json_object_agg(b.address, json_build_object('event', b.reason, 'at', ${exactTimeText('b.suppressed_from')},
          'until', case when b.suppressed_until < 'infinity' then ${exactTimeText('b.suppressed_until')} end,
          'provider', b.events->b.reason->>'provider', 'reference', b.events->b.reason->>'reference'))
@@ -28,6 +29,7 @@ const suppressedEvents = `select json_object_agg(b.address, json_build_object('e
        where b.organization_id = $1 and b.channel = $4 and b.address = any(array(select f.address from found f))
          and b.suppressed_until > now()`
 
+/** The answers of addresses of the people found that stand and refuse, by address. */
 const refusals = `select json_object_agg(w.address, json_build_object('state', w.state, 'answered_at', ${exactTimeText("nullif(w.answered_at, '-infinity')")},
          'sequence', w.sequence, 'person_id', w.person_id))
        from address_answers w
@@ -38,8 +40,8 @@ const refusals = `select json_object_agg(w.address, json_build_object('state', w
  * The facts of decisions about people by an identifier, all of one snapshot. `further` finds the person to whom a name n leads that no person
  * o has, and `gone` one who does not exist.
  *
- * One index scan looks up all people, and one each what holds for their addresses. PostgreSQL expects ten people, and would compare each name with
- * each person; a full join makes it use hashes.
+ * One index scan looks up all people, and one scan of each table what holds for their addresses: one for each person takes twice as long. PostgreSQL
+ * expects ten people, and would compare each name with each person; a full join makes it use hashes.
  */
 const facts = (identifier: { column: string; type: string; further: string; gone: string }) =>
   `with people as materialized (
