@@ -23,7 +23,7 @@ export const wrappedPrefix = 'wrapped:'
 
 const algorithm = 'aes-256-gcm'
 const [keyBytes, nonceBytes, tagBytes] = [32, 12, 16]
-/** Unwrapping takes 5 µs, and a process uses the same few secrets again and again. */
+/** Unwrapping takes 35 µs of processor time, and a look here 1: a process uses the same few secrets again and again. */
 const maxUnwrapped = 1_000
 
 /** A master key of 32 bytes. Undefined for another length. */
