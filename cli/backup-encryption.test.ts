@@ -124,6 +124,7 @@ it('a backup never holds the master key, and its keys open with the master key a
       ({ check }: { check: string }) => check === 'master key',
     )
   expect(await findings({})).toMatchObject([
+    { verdict: 'ok', message: expect.stringMatching(/^the master key [0-9a-f]{16} wraps all keys and secrets$/) },
     { verdict: 'warning', message: expect.stringContaining('plain.backup is a backup beside the master key') },
   ])
   expect(await findings({ KITH_MASTER_KEY_FILE: '' })).toMatchObject([

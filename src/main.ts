@@ -166,19 +166,22 @@ async function startWithWorkers(
     statementTimeoutMs: config.limits.requestMs,
     masterKeys: openMasterKeys(config),
   })
-  closing.push(() => db.close())
-  await prepareKeys(db, config, logger)
-  // A worker has the address of the embedded database, and so no data folder.
-  const keyFile = keyFilePath(config)
-  const keySetting = keyFile === undefined ? {} : { KITH_MASTER_KEY_FILE: keyFile }
-  workers = await startWorkers(count, { ...environment, ...keySetting, DATABASE_URL: storage.url }, logger)
-  closing.push(hurried => workers!.stop(hurried))
-  if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
-    logger.warn(
-      'KITH_RATE_STORE is memory: each worker counts its own requests, so the effective rates are multiplied by the number of workers',
-    )
-  const address = urlOf(workers.address, config)
-  return { address, signInLink: await makeSignInLink(db, address, starting) }
+  try {
+    await prepareKeys(db, config, logger)
+    // A worker has the address of the embedded database, and so no data folder.
+    const keyFile = keyFilePath(config)
+    const keySetting = keyFile === undefined ? {} : { KITH_MASTER_KEY_FILE: keyFile }
+    workers = await startWorkers(count, { ...environment, ...keySetting, DATABASE_URL: storage.url }, logger)
+    closing.push(hurried => workers!.stop(hurried))
+    if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
+      logger.warn(
+        'KITH_RATE_STORE is memory: each worker counts its own requests, so the effective rates are multiplied by the number of workers',
+      )
+    const address = urlOf(workers.address, config)
+    return { address, signInLink: await makeSignInLink(db, address, starting) }
+  } finally {
+    await db.close()
+  }
 }
 
 async function start(starting: StartContext): Promise<Started> {
@@ -222,8 +225,7 @@ async function start(starting: StartContext): Promise<Started> {
     ledgerEntries: () => countEntries(db),
     lastBackup: () => readLastBackup(db),
   })
-  if (isReader || cluster.isWorker) await ensureMasterKey(db, config)
-  else await prepareKeys(db, config, logger)
+  await prepareKeys(db, config, logger)
   const keys = await loadKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rateLimiter = await startRateLimiter(config, db, logger)
@@ -246,13 +248,15 @@ async function start(starting: StartContext): Promise<Started> {
   return { address, signInLink: cluster.isPrimary ? await makeSignInLink(db, address, starting) : undefined }
 }
 
-/** Makes what every database has: the organization `default`, the keys that sign, and the master key that wraps them and what is not wrapped yet. */
+/** Makes what every database has: the master key, the organization `default` and the keys that sign. Wraps what is not wrapped yet. */
 async function prepareKeys(db: Database, config: Config, logger: Logger): Promise<void> {
   await ensureMasterKey(db, config)
+  if (config.role === 'reader') return
   await ensureDefaultOrganization(db)
   await loadOrCreateKeys(db)
   await ensureLedgerKey(db)
-  if (keyFilePath(config) === undefined) return
+  // The starting process has wrapped everything for its workers.
+  if (keyFilePath(config) === undefined || cluster.isWorker) return
   const { wrapped, lost } = await rewrapAll(db)
   if (totalOf(wrapped) > 0) logger.info({ wrapped }, 'keys and secrets were wrapped by the master key')
   if (totalOf(lost) > 0) logger.warn({ lost }, 'keys and secrets do not open with the master key: run kith doctor')

@@ -66,11 +66,10 @@ export const doctorSentences = defineSentences(
       'Es gibt keinen Hauptschlüssel: Wer die Datenbank oder eine Sicherung liest, kann Token, Links und Zustellungen unterschreiben',
     'Set KITH_MASTER_KEY_FILE, as docs/keys.md describes.':
       'Setzen Sie KITH_MASTER_KEY_FILE, wie docs/keys.md beschreibt.',
-    'there is no master key yet': 'Es gibt noch keinen Hauptschlüssel',
-    'The next start of the service makes one.': 'Der nächste Start des Dienstes legt einen an.',
     '# keys and secrets are not wrapped by the first master key':
       '# Schlüssel und Geheimnisse sind nicht mit dem ersten Hauptschlüssel verschlossen',
-    'Run kith keys rewrap.': 'Führen Sie kith keys rewrap aus.',
+    'Run kith keys rewrap. The next start of the service does the same.':
+      'Führen Sie kith keys rewrap aus. Der nächste Start des Dienstes tut dasselbe.',
     '# is a backup beside the master key, which opens its keys':
       '# ist eine Sicherung neben dem Hauptschlüssel, der ihre Schlüssel öffnet',
     'Move it to another machine, or encrypt backups with kith backup --recipient.':
@@ -200,11 +199,10 @@ export const doctorSentences = defineSentences(
     'there is no master key: who reads the database or a backup can sign tokens, links and deliveries':
       'Non c’è una chiave principale: chi legge il database o un backup può firmare token, link e consegne',
     'Set KITH_MASTER_KEY_FILE, as docs/keys.md describes.': 'Imposta KITH_MASTER_KEY_FILE, come descrive docs/keys.md.',
-    'there is no master key yet': 'Non c’è ancora una chiave principale',
-    'The next start of the service makes one.': 'Il prossimo avvio del servizio ne crea una.',
     '# keys and secrets are not wrapped by the first master key':
       '# chiavi e segreti non sono protetti dalla prima chiave principale',
-    'Run kith keys rewrap.': 'Esegui kith keys rewrap.',
+    'Run kith keys rewrap. The next start of the service does the same.':
+      'Esegui kith keys rewrap. Il prossimo avvio del servizio fa lo stesso.',
     '# is a backup beside the master key, which opens its keys':
       '# è un backup accanto alla chiave principale, che ne apre le chiavi',
     'Move it to another machine, or encrypt backups with kith backup --recipient.':

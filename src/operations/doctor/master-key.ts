@@ -9,60 +9,46 @@ import { type Finding, ok, warning, wrong } from './finding.ts'
 
 const check = 'master key'
 
-/** Checks that the master key wraps all keys and secrets, and that no backup lies beside it. */
+/** Checks that the master key wraps all keys and secrets, that it is closed to others, and that no backup lies beside it. */
 export async function checkMasterKey(db: Database, config: Config): Promise<Finding[]> {
   if (!(await hasTable(db, 'deliverability_sources'))) return []
   const path = keyFilePath(config)
   const masterKeys = openMasterKeys(config)
   const { wrapped, lost } = await rewrapAll({ ...db, masterKeys }, { dryRun: true })
-  const found: Finding[] = []
-  const lostCount = totalOf(lost)
-  if (lostCount > 0)
-    found.push(
+  const [older, missing] = [totalOf(wrapped), totalOf(lost)]
+  if (missing > 0)
+    return [
       wrong(
         check,
-        `${lostCount} keys and secrets do not open, because their master key is missing`,
+        `${missing} keys and secrets do not open, because their master key is missing`,
         'Put it into the file of the master key. If it is lost, run kith keys forget (docs/keys.md).',
       ),
-    )
-  else if (path === undefined)
-    found.push(
+    ]
+  if (path === undefined)
+    return [
       warning(
         check,
         'there is no master key: who reads the database or a backup can sign tokens, links and deliveries',
         'Set KITH_MASTER_KEY_FILE, as docs/keys.md describes.',
       ),
-    )
-  else if (masterKeys.wrappingId() === undefined)
-    found.push(warning(check, 'there is no master key yet', 'The next start of the service makes one.'))
-  else if (totalOf(wrapped) > 0)
-    found.push(
-      warning(
-        check,
-        `${totalOf(wrapped)} keys and secrets are not wrapped by the first master key`,
-        'Run kith keys rewrap.',
-      ),
-    )
-  if (path !== undefined) found.push(...(await checkKeyFile(path)))
-  return found.length > 0 ? found : [ok(check, `the master key ${masterKeys.wrappingId()} wraps all keys and secrets`)]
+    ]
+  const message = `${older} keys and secrets are not wrapped by the first master key`
+  return [
+    older > 0
+      ? warning(check, message, 'Run kith keys rewrap. The next start of the service does the same.')
+      : ok(check, `the master key ${masterKeys.wrappingId()} wraps all keys and secrets`),
+    ...(await checkKeyFile(path)),
+  ]
 }
 
 async function checkKeyFile(path: string): Promise<Finding[]> {
   const file = await stat(path).catch(() => undefined)
-  if (!file) return []
-  const beside = await findBackup(dirname(path))
-  return [
-    ...(file.mode & 0o007 ? [warning(check, `${path} can be read by every user`, `chmod o-rwx ${path}`)] : []),
-    ...(beside === undefined
-      ? []
-      : [
-          warning(
-            check,
-            `${beside} is a backup beside the master key, which opens its keys`,
-            'Move it to another machine, or encrypt backups with kith backup --recipient.',
-          ),
-        ]),
-  ]
+  const found: Finding[] = []
+  if (file && file.mode & 0o007) found.push(warning(check, `${path} can be read by every user`, `chmod o-rwx ${path}`))
+  const beside = file && (await findBackup(dirname(path)))
+  const advice = 'Move it to another machine, or encrypt backups with kith backup --recipient.'
+  if (beside) found.push(warning(check, `${beside} is a backup beside the master key, which opens its keys`, advice))
+  return found
 }
 
 const firstBytes = '{"format":"kith-backup",'
