@@ -25,7 +25,9 @@ export function openMasterKeys(config: KeyConfig): MasterKeys {
     const { mtimeMs = 0, size = 0, ino = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
     const found = `${mtimeMs} ${size} ${ino}`
     if (found === state) return keys
-    keys = readKeys(path, config.masterKeyFile === undefined)
+    const readNow = readKeys(path, config.masterKeyFile === undefined)
+    // A file that is away does not end a process that knows the keys.
+    if (readNow.length > 0) keys = readNow
     state = found
     return keys
   }
@@ -34,7 +36,7 @@ export function openMasterKeys(config: KeyConfig): MasterKeys {
     try {
       return read()
     } catch {
-      // A file that is being replaced, or is away, does not end a process that knows the keys.
+      // Nor does one that is being replaced.
       return keys
     }
   })

@@ -1,5 +1,5 @@
 import { createHmac, createPrivateKey, randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { Webhook } from 'standardwebhooks'
@@ -11,10 +11,10 @@ import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { issueToken } from '../auth/token.ts'
 import { parseLink, signLink } from '../consent-links/token.ts'
 import { type Database, openDatabase } from '../db/db.ts'
-import { createMasterKeys, masterKeyOf, rowOf } from '../db/master-keys.ts'
+import { createMasterKeys, masterKeyOf, noMasterKeys, rowOf } from '../db/master-keys.ts'
 import { readLedgerSigner } from '../ledger/keys.ts'
 import { loadConfig } from '../process/config.ts'
-import { openMasterKeys } from './key-file.ts'
+import { makeKeyFile, openMasterKeys } from './key-file.ts'
 import { ensureMasterKey, rewrapAll } from './keys-at-rest.ts'
 
 const folder = useFolder()
@@ -284,4 +284,28 @@ describe('a rotation of the master key', () => {
       await other.close()
     }
   })
+})
+
+it('a process that has read the master key goes on when its file is away, and does not wrap by another one', async () => {
+  const dataDir = join(folder, 'data')
+  await mkdir(dataDir)
+  const config = loadConfig({ KITH_DATA_DIR: dataDir })
+  const keys = openMasterKeys(config)
+  expect(keys.wrappingId()).toBeUndefined()
+  await makeKeyFile(join(dataDir, 'master.key'))
+  // A second process that makes one at the same time keeps the first.
+  const id = keys.wrappingId()
+  await makeKeyFile(join(dataDir, 'master.key'))
+  expect([keys.wrappingId(), openMasterKeys(config).wrappingId()]).toEqual([id, id])
+  await rm(join(dataDir, 'master.key'))
+  expect(keys.unwrap(keys.wrap('secret', 'row'), 'row')).toBe('secret')
+  expect(keys.wrappingId()).toBe(id)
+})
+
+it('without a master key, a secret that looks like a wrapped one is refused', () => {
+  const refused = expect.objectContaining({
+    refusal: expect.objectContaining({ code: 'invalid_parameter', status: 400 }),
+  })
+  expect(() => noMasterKeys.wrap('wrapped:x', 'row')).toThrow(refused)
+  expect(noMasterKeys.unwrap(noMasterKeys.wrap('secret', 'row'), 'row')).toBe('secret')
 })
