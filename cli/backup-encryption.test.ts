@@ -65,6 +65,10 @@ describe('an encrypted backup', { timeout: 60_000 }, () => {
       expect(await query(target, `select from pg_class where relnamespace = 'public'::regnamespace`)).toEqual([])
     }
     await refused([file], 2, 'is encrypted. Give --identity')
+    expect(await kith(['verify', file], target)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Decrypt it first'),
+    })
     await refused([file, '--identity', eve!.file], 1, 'no identity of the file of --identity opens it')
     await refused([file, '--identity', 'none.txt'], 2, 'cannot be read (ENOENT)')
     await writeFile(pathTo('empty.txt'), 'nothing\n')

@@ -257,7 +257,10 @@ async function prepareKeys(db: Database, config: Config, logger: Logger): Promis
   await ensureLedgerKey(db)
   // The starting process has wrapped everything for its workers.
   if (keyFilePath(config) === undefined || cluster.isWorker) return
-  const { wrapped, lost } = await rewrapAll(db)
+  // A database that stores nothing at the moment, such as a standby, does not keep the service from starting.
+  const done = await rewrapAll(db).catch(error => reportTask(logger, { task: 'wrap keys' }, error))
+  if (!done) return
+  const { wrapped, lost } = done
   if (totalOf(wrapped) > 0) logger.info({ wrapped }, 'keys and secrets were wrapped by the master key')
   if (totalOf(lost) > 0) logger.warn({ lost }, 'keys and secrets do not open with the master key: run kith doctor')
 }

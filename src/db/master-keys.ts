@@ -18,7 +18,7 @@ export type MasterKeys = Readonly<{
   unwrap(stored: string, row: string): string
 }>
 
-/** What every wrapped text begins with. The id of its key and a colon follow. */
+/** The beginning of every wrapped text. The id of its key and a colon follow. */
 export const wrappedPrefix = 'wrapped:'
 
 const algorithm = 'aes-256-gcm'

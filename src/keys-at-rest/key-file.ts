@@ -36,7 +36,7 @@ export function openMasterKeys(config: KeyConfig): MasterKeys {
     try {
       return read()
     } catch {
-      // Nor does one that is being replaced.
+      // The file may be in the middle of its replacement.
       return keys
     }
   })
