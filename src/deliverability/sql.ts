@@ -112,10 +112,10 @@ export const deleteSourceSql = statement(
   'delete from deliverability_sources s where s.organization_id = $1 and s.key = $2 returning s.key',
 )
 
-/** $2: the random part of an address. */
-export const findSourceSql = statement(
-  'find_source',
-  `select s.key, s.provider, s.secret from deliverability_sources s where s.organization_id = $1 and s.secret_path = $2`,
+/** The sources with what authenticates them, which is wrapped: PostgreSQL cannot look for an address. */
+export const readSourcesSql = statement(
+  'read_sources',
+  'select s.key, s.provider, s.secret_path, s.secret from deliverability_sources s where s.organization_id = $1',
 )
 
 /** $2: key, $3: the time of events, or null, $4: that of a confirmation, or null, $5: the number of events that are ignored. */
