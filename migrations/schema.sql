@@ -276,8 +276,8 @@ create table deliverability_sources (
   constraint deliverability_sources_pkey PRIMARY KEY (organization_id, key)
 );
 comment on table deliverability_sources is 'A mail provider that sends its events to kith.';
-comment on column deliverability_sources.secret_path is 'The random part of the address that the provider sends to.';
-comment on column deliverability_sources.secret is 'What signatures are checked with: a public key, a secret, or the topic of SNS. Null: the address alone.';
+comment on column deliverability_sources.secret_path is 'The random part of the address that the provider sends to, wrapped by the master key.';
+comment on column deliverability_sources.secret is 'What signatures are checked with: a public key, a secret, or the topic of SNS, wrapped by the master key. Null: the address alone.';
 comment on column deliverability_sources.last_event_at is 'When it last sent events with a valid signature.';
 comment on column deliverability_sources.ignored_events is 'How many events it sent that kith has no use for.';
 comment on column deliverability_sources.confirmed_at is 'When its subscription was confirmed, of a provider that asks for it.';
@@ -475,7 +475,7 @@ create table ledger_keys (
 );
 comment on table ledger_keys is 'A key that signs or has signed checkpoints and backups.';
 comment on column ledger_keys.public_jwk is 'The public half, which stays so that old checkpoints verify.';
-comment on column ledger_keys.private_jwk is 'The private half, which only the newest key has.';
+comment on column ledger_keys.private_jwk is 'The private half, which only the newest key has, wrapped by the master key.';
 
 create table ledger_tiles (
   organization_id integer not null,
@@ -509,9 +509,10 @@ create table link_keys (
   created_at timestamp with time zone not null,
   constraint link_keys_pkey PRIMARY KEY (organization_id, id),
   constraint link_keys_id_check CHECK ((id > 0)),
-  constraint link_keys_secret_check CHECK ((length(secret) = 32))
+  constraint link_keys_secret_check CHECK ((length(secret) >= 32))
 );
 comment on table link_keys is 'A key that signs the consent links of an organization.';
+comment on column link_keys.secret is 'The 32 bytes of the key, wrapped by the master key.';
 
 create table links (
   organization_id integer not null,
@@ -871,7 +872,7 @@ create table signing_keys (
   constraint signing_keys_pkey PRIMARY KEY (kid)
 );
 comment on table signing_keys is 'A key of the service that signs tokens, or verifies those that it signed before a rotation.';
-comment on column signing_keys.private_jwk is 'The private half, which only the newest key has. It never leaves the table.';
+comment on column signing_keys.private_jwk is 'The private half, which only the newest key has, wrapped by the master key. It never leaves the table.';
 comment on column signing_keys.vouches_until is 'The key verifies until then, which is never before the expiry of a token that it signed.';
 
 create table sort_indexes (
@@ -1029,11 +1030,11 @@ comment on table webhooks is 'An address to which an organization wants its chan
 comment on column webhooks.events is 'The kinds of changes to send.';
 comment on column webhooks.stacks is 'The stacks whose changes are sent. Null: all.';
 comment on column webhooks.keys is 'The keys of values: a change is sent if it changes one of them. Null: any change.';
-comment on column webhooks.secrets is 'The secrets that sign, the newest last.';
+comment on column webhooks.secrets is 'The secrets that sign, the newest last, wrapped by the master key.';
 comment on column webhooks.disabled_reason is 'Why the service, and not a client, has deactivated the webhook.';
 comment on column webhooks.replay_after is 'The changes after this one are sent again. Null: no replay.';
 comment on column webhooks.replay_until is 'The last change of the replay.';
 comment on column webhooks.deleted_at is 'A deleted webhook keeps its row without address and secrets, so that its id stays its own.';
 comment on column webhooks.tests is 'The last test events, newest first.';
-comment on column webhooks.headers is 'Headers of each request besides those that kith sets, by name. Their values are secrets: no read shows them.';
+comment on column webhooks.headers is 'Headers of each request besides those that kith sets, by name. Their values are wrapped by the master key, and no read shows them.';
 comment on column webhooks.links is 'Whether the event of a grant that waits for its confirmation carries the link that confirms it. Links are signed when they are sent, and are not stored.';

@@ -30,9 +30,11 @@ const technicalModules: Record<string, string[]> = {
     'webhooks',
     'followers',
     'instruments',
+    'keys-at-rest',
     'route',
     'db',
   ],
+  'keys-at-rest': ['auth', 'deliverability', 'webhooks', 'ledger', 'consent-links', 'db'],
   openapi: ['http', 'route'],
   instruments: ['http', 'route', 'db'],
 }

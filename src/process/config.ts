@@ -83,6 +83,7 @@ const variables = Type.Object({
   KITH_ROLE: Type.Enum(['primary', 'reader'], { default: 'primary' }),
   KITH_READER_MAX_LAG_SECONDS: wholeNumber(60, 1, 86_400),
   KITH_DATA_DIR: text('.kith'),
+  KITH_MASTER_KEY_FILE: optionalText,
   KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
   KITH_PUBLIC_URL: optionalText,
   KITH_CORS_ORIGINS: optionalText,
@@ -167,6 +168,8 @@ export type Config = Readonly<{
   /** A standby that is further behind is not used for reads, and a reader is not ready. */
   readerMaxLagSeconds: number
   dataDir: string
+  /** The file of the master keys. Undefined: that of the data folder, or none if `databaseUrl` is set. */
+  masterKeyFile: string | undefined
   logLevel: string
   /** `auto` is `pretty` on a terminal, else `json`. */
   logFormat: 'auto' | 'pretty' | 'json'
@@ -420,6 +423,7 @@ function freeze(values: Variables): Config {
     databaseReadUrl: values.DATABASE_READ_URL,
     readerMaxLagSeconds: values.KITH_READER_MAX_LAG_SECONDS,
     dataDir: values.KITH_DATA_DIR,
+    masterKeyFile: values.KITH_MASTER_KEY_FILE,
     logLevel: values.LOG_LEVEL,
     logFormat: values.KITH_LOG_FORMAT,
     authSecret: values.AUTH_SECRET,
