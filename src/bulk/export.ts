@@ -13,6 +13,7 @@ import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
+import { maxShownIds, type Shown } from '../route/shown.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
 const chunkBytes = 128 * 1024
@@ -31,7 +32,11 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   try {
     const definitions = await definitionsOf(context, snapshot, signal)
     const isById = body.links === 'id'
-    return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, signal }) }
+    const { shown } = call
+    return {
+      status: 200,
+      stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, shown, signal }),
+    }
   } catch (error) {
     await close()
     throw error
@@ -51,6 +56,7 @@ type Export = {
   stack_id: number
   after_id: string
   isById: boolean
+  shown: Shown
   signal: Signal
 }
 
@@ -62,11 +68,13 @@ async function* linesFrom({
   stack_id,
   after_id,
   isById,
+  shown,
   signal,
 }: Export): AsyncGenerator<Buffer> {
   const printer = new RowPrinter()
   const projection = isById ? wholeById(stack_id) : undefined
   const print = linePrinter(printer, { definitions, stack_id, projection })
+  let listed = 0
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
@@ -77,6 +85,9 @@ async function* linesFrom({
       copyAllSql(definitions.organization_id, stack_id, after_id, isById),
       (bytes, start) => {
         print(bytes, start)
+        if (listed < maxShownIds) shown.add(stack_id, printer.id)
+        else shown.addUnlisted(stack_id)
+        listed += 1
         return printer.size >= chunkBytes
       },
     )

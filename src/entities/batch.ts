@@ -68,8 +68,9 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
       itemFrom(kind, call, { stack_id, match: operation.op === 'upsert' ? match : undefined }, operation, index),
     )
   }
-  if (call.isDryRun) return respondDryRun(kind, call, items)
+  if (call.isDryRun) return respondDryRun(kind, call, stack_id, items)
   const { outcomes, isReplayed } = await (call.body.atomic ? runAtomic : runEach)(call, items)
+  for (const outcome of outcomes) if ('done' in outcome) call.shown.add(stack_id, outcome.done.id)
   call.written.sequence = Math.max(0, ...outcomes.map(outcome => ('done' in outcome ? outcome.done.sequence : 0)))
   const itemOf = (outcome: Outcome, index: number) => batchResult(kind, outcome, index)
   const result = await listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)}`)
@@ -85,7 +86,12 @@ const countFailed = (outcomes: Outcome[]) => outcomes.filter(outcome => !('done'
 const maxDryRunLength = 16 * 1_048_576
 
 /** Tells what the operations would do. */
-async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchItem[]): Promise<HandlerResult> {
+async function respondDryRun(
+  kind: EntityKind,
+  call: Call<Batch>,
+  stack_id: number,
+  items: BatchItem[],
+): Promise<HandlerResult> {
   const { context, caller, signal, memory } = call
   const release = await memory.take(maxDryRunLength)
   try {
@@ -98,7 +104,9 @@ async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchIt
       const result = batchResult(kind, outcome, index)
       if (!('done' in outcome)) return result
       const dry_run = dryRunToJson(kind, caller, outcome.done)
-      return { ...result, id: outcome.done.preview!.isNew ? null : result.id, dry_run }
+      if (outcome.done.preview!.isNew) return { ...result, id: null, dry_run }
+      call.shown.add(stack_id, outcome.done.id)
+      return { ...result, dry_run }
     }
     return { ...(await listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)},"dry_run":true`)), release }
   } catch (error) {

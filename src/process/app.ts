@@ -2,6 +2,7 @@ import { registerConsole } from '../access/console.ts'
 import { registerSessionRoutes, registerSignInMethods } from '../access/console-session.ts'
 import { registerTokenRoute, tokenRow } from '../access/oauth.ts'
 import { accessRoutes } from '../access/routes.ts'
+import { accessLogRoutes } from '../accesses/routes.ts'
 import { attributeRoutes } from '../attributes/routes.ts'
 import { importRoutes } from '../bulk/routes.ts'
 import { changeRoutes } from '../changes/routes.ts'
@@ -28,6 +29,7 @@ import { peopleRoutes } from '../people/routes.ts'
 import { person } from '../people/schema.ts'
 import { recordRoutes } from '../records/routes.ts'
 import { record } from '../records/schema.ts'
+import { accessesEndpoints } from '../rights/accesses.ts'
 import { erasureRoutes } from '../rights/erasure/erasure-routes.ts'
 import { holdRoutes } from '../rights/holds/routes.ts'
 import { retentionRuleRoutes } from '../rights/lifetimes/routes.ts'
@@ -51,6 +53,7 @@ export function routeTable(services: TableServices): Route[] {
   return [
     ...peopleRoutes(config, responses),
     ...erasureRoutes(config),
+    ...accessesEndpoints(),
     ...retentionRuleRoutes(),
     ...holdRoutes(),
     ...linkRoutes(config),
@@ -69,6 +72,7 @@ export function routeTable(services: TableServices): Route[] {
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
     ...accessRoutes(),
+    ...accessLogRoutes(),
     ...operationRoutes(services),
   ]
 }
@@ -102,7 +106,10 @@ const tags = [
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
-  { name: 'Access', description: 'Clients, tokens, the keys that sign them, and the sessions of the console.' },
+  {
+    name: 'Access',
+    description: 'Clients, tokens, the keys that sign them, the sessions of the console, and the access log.',
+  },
   { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]

@@ -124,6 +124,8 @@ type RouteDescription = {
   query?: TSchema
   /** The limit of the body in bytes, if it is not the usual one. */
   bodyBytes?: number
+  /** The name of the security event that a success is, in the access log. */
+  securityEvent?: string
   statuses?: Partial<Record<ErrorCode, number>>
 }
 

@@ -1,6 +1,7 @@
 import type { Context } from '../../db/context.ts'
 import { type Attribute, type Definitions, definitionsAt } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
+import type { Shown } from '../../route/shown.ts'
 import { refuse } from '../../values/errors.ts'
 import { type AddedMembers, printEach } from './entity-json.ts'
 import { readIncludedSql } from './included-sql.ts'
@@ -31,7 +32,7 @@ type IncludedRow = {
  */
 export async function readIncluded(
   context: Context,
-  { relationships, isById }: { relationships: readonly Relationship[]; isById: boolean },
+  { relationships, isById, shown }: { relationships: readonly Relationship[]; isById: boolean; shown: Shown },
   ids: readonly string[],
   signal?: Signal,
 ): Promise<{ included: Included; definitions: Definitions }> {
@@ -45,6 +46,7 @@ export async function readIncluded(
   const definitions = await definitionsAt(context, schema_version, signal)
   const stackOf = stacksOf(relationships, links)
   const targets = printEach(rows ?? '', definitions, stackOf, isById ? wholeById : undefined)
+  for (const id of targets.keys()) shown.add(stackOf(id), id)
   return { included: includedOf(relationships, ids, links, targets), definitions }
 }
 
