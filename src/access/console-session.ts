@@ -22,9 +22,11 @@ import {
   startSession,
   startSessionWithCode,
 } from '../sessions/sessions.ts'
+import { organizationOf } from '../values/actor-names.ts'
 import { Fault, refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import { registerIssuerRoutes, startPath } from './console-oidc.ts'
+import { createSignInLog } from './sign-in-log.ts'
 
 const path = '/console/session'
 
@@ -85,6 +87,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
   const { config, logger, reads } = services
   const signIn = createSignIn(services)
   const sessions = createBrowserSessions(services)
+  const recordSignIn = createSignInLog(services)
   router.add({
     method: 'POST',
     path,
@@ -99,6 +102,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
       logger.info({ session: session.id, organization: key }, 'a session of the console began')
       exchange.organization = key
       sessions.set(exchange, token)
+      await recordSignIn(exchange, { event: 'sign_in', organization: key, subject: session.name, status: 200 })
       sendSession(exchange, { ...session, key })
     },
   })
@@ -122,7 +126,10 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       if (reads.isReader) throwSignInElsewhere()
-      await sessions.end(exchange, (await sessions.find(exchange)) ?? throwNoSession())
+      const session = (await sessions.find(exchange)) ?? throwNoSession()
+      await sessions.end(exchange, session)
+      const { organization, subject } = session.caller
+      await recordSignIn(exchange, { event: 'sign_out', organization: organization.key, subject, status: 200 })
       sessions.remove(exchange)
       exchange.send(200, success({ data: true }))
     },
@@ -169,8 +176,10 @@ function readCredentials({ request }: Exchange, body: Buffer | undefined, { conf
 }
 
 /** Returns a function that starts a session for credentials. Failures are limited as those of token requests. */
-function createSignIn({ db, config }: Services) {
+function createSignIn(services: Services) {
+  const { db, config } = services
   const throttle = createLoginThrottle()
+  const recordSignIn = createSignInLog(services)
 
   async function start(credentials: SignIn, { deadline: { signal } }: Exchange): Promise<StartedSession | undefined> {
     if ('code' in credentials) return startSessionWithCode(db, credentials.code, signal)
@@ -188,7 +197,14 @@ function createSignIn({ db, config }: Services) {
       uncount()
       throw error
     })
-    if (!started) return throwRefused(credentials)
+    if (!started) {
+      // A code that is not stored any more still names its organization.
+      const organization =
+        'code' in credentials ? organizationKeyOf(credentials.code) : organizationOf(credentials.client_id)
+      const subject = 'code' in credentials ? 'code' : credentials.client_id
+      await recordSignIn(exchange, { event: 'sign_in_failed', organization, subject, status: 401 })
+      return throwRefused(credentials)
+    }
     uncount()
     return started
   }

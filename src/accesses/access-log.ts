@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { Database } from '../db/db.ts'
 import type { Observer } from '../process/observer.ts'
 import type { ShownOfStack } from '../route/shown.ts'
+import type { SecurityEvent } from '../values/security-events.ts'
 import { type AccessContext, type AccessKind, type Batch, type Entry, partsOf, toBatch } from './batch.ts'
 import { insertBatchSql } from './sql.ts'
 
@@ -26,6 +28,31 @@ const sizeOf = (entries: readonly Entry[]) => entries.reduce((sum, { ids }) => s
 
 type Pending = { organization_id: number; kind: AccessKind; entries: Entry[] }
 type Unstored = Batch & { organization_id: number; size: number; count: number }
+
+type Operation = { event: SecurityEvent; target: string; command: string }
+
+/** Stores that an operator did something with a command, in the logs of some organizations. */
+export async function storeOperation(
+  db: Database,
+  organizations: readonly number[],
+  { event, target, command }: Operation,
+): Promise<void> {
+  const context = {
+    event,
+    target,
+    subject: 'cli',
+    role: null,
+    method: '',
+    route: command,
+    status: 0,
+    stack_id: null,
+    ip: '',
+  }
+  const entry = { at: Date.now(), context, ids: [], count: 0, request_id: randomUUID() }
+  const { id, kind, hashes, entries } = toBatch('security', [entry])
+  for (const organization_id of organizations)
+    await db.query(insertBatchSql, [organization_id, id, kind, hashes, entries])
+}
 
 /**
  * The access log of a process. It collects entries and stores them in batches, those of each organization together. With `on` they are

@@ -4,6 +4,7 @@ import { yieldIfDue } from '../process/event-loop.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
+import { storedId } from './batch.ts'
 import { type AccessFilter, type FoundEntry, type Place, readEntries } from './read.ts'
 import type { AccessEntry, AccessesQuery, AccessLogQuery } from './schema.ts'
 
@@ -16,7 +17,7 @@ const partCharacters = 64 * 1024
 /** GET /v1/access-log. */
 export function answerAccessLog(call: Call<AccessLogQuery>): Promise<HandlerResult> {
   const { entity } = call.body
-  return answerEntries(call, entity === undefined ? undefined : [uuidOf(entity.toLowerCase())])
+  return answerEntries(call, entity === undefined ? undefined : [storedId(entity.toLowerCase())])
 }
 
 /** Responds with entries, newest first: a page, or all of them as lines. `entities` are internal identifiers. */
@@ -84,10 +85,6 @@ export function toEntry({ kind, entry }: FoundEntry, { stacks }: Definitions): A
     ...{ count, ip, request_id },
   }
 }
-
-/** The stored identifier of a person's `id` or a record's `record_id`. */
-const uuidOf = (id: string) =>
-  id.length === 24 ? `${id}00000000`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') : id
 
 const printCursor = ({ id, index }: Place) => Buffer.from(`${id}.${index}`).toString('base64url')
 

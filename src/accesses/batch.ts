@@ -1,13 +1,15 @@
 import { promisify } from 'node:util'
 import { constants, zstdCompressSync, zstdDecompress } from 'node:zlib'
 
+import type { SecurityEvent } from '../values/security-events.ts'
+
 export const accessKinds = ['access', 'security'] as const
 export type AccessKind = (typeof accessKinds)[number]
 
 /** What the entries of one caller at one endpoint have in common. */
 export type AccessContext = {
   /** Only of a security event. */
-  event?: string | undefined
+  event?: SecurityEvent | undefined
   target?: string | undefined
   subject: string
   role: string | null
@@ -114,6 +116,10 @@ export function hashOf(id: string): number {
   return (Math.imul(time, 0x9e3779b1) ^ Math.imul(rest, 0x85ebca6b)) >>> 0
 }
 
+/** The stored identifier of a person's `id` or a record's `record_id`. */
+export const storedId = (id: string): string =>
+  id.length === 24 ? `${id}00000000`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') : id
+
 export const bucketOf = (hash: number): number => hash >>> 24
 
 /** The hash as it stands in `hashes`. */
@@ -134,8 +140,8 @@ export function toPairs(found: readonly number[]): Buffer {
   return pairs
 }
 
-/** The batches that an index row has for a hash. */
-export function* batchesOf(pairs: Buffer, hash: number): Generator<number> {
+/** The batches that an index row has for some hashes. */
+export function* batchesOf(pairs: Buffer, hashes: ReadonlySet<number>): Generator<number> {
   for (let at = 0; at < pairs.length; at += pairBytes)
-    if (pairs.readUInt32LE(at) === hash) yield pairs.readDoubleLE(at + hashBytes)
+    if (hashes.has(pairs.readUInt32LE(at))) yield pairs.readDoubleLE(at + hashBytes)
 }

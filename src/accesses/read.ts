@@ -96,13 +96,14 @@ export async function findBatches(
   entities: readonly string[],
   signal?: Signal,
 ): Promise<number[]> {
-  const found = new Set<number>()
-  for (const hash of new Set(entities.map(hashOf))) {
-    type Part = { last_id: number; pairs: Buffer }
-    const parts = await db.query<Part>(readIndexSql, [organization_id, bucketOf(hash)], signal)
-    for (const { pairs } of parts) for (const id of batchesOf(pairs, hash)) found.add(id)
-    const values = [organization_id, parts[0]?.last_id ?? 0, bytesOf(hash)]
-    for (const { id } of await db.query<{ id: number }>(findUnindexedSql, values, signal)) found.add(id)
-  }
+  const hashes = new Set(entities.map(hashOf))
+  const buckets = [...new Set([...hashes].map(bucketOf))]
+  type Part = { last_id: number; pairs: Buffer }
+  const parts = await db.query<Part>(readIndexSql, [organization_id, buckets], signal)
+  const last = parts.reduce((highest, { last_id }) => Math.max(highest, last_id), 0)
+  const values = [organization_id, last, [...hashes].map(bytesOf)]
+  const unindexed = await db.query<{ id: number }>(findUnindexedSql, values, signal)
+  const found = new Set(unindexed.map(({ id }) => id))
+  for (const { pairs } of parts) for (const id of batchesOf(pairs, hashes)) found.add(id)
   return [...found].sort((a, b) => b - a)
 }

@@ -26,18 +26,20 @@ export const readNamedBatchesSql = statement(
    where b.organization_id = $1 and b.id = any($2::bigint[]) order by b.id desc`,
 )
 
-/** $2: bucket. The rows of the index. */
+/** $2: buckets. The rows of the index. */
 export const readIndexSql = statement(
   'read_access_index',
   `select i.last_id::float8 as last_id, i.pairs from access_index i
-   where i.organization_id = $1 and i.bucket = $2 order by i.last_id desc`,
+   where i.organization_id = $1 and i.bucket = any($2::smallint[])`,
 )
 
-/** $2: after this id, $3: a hash as bytes. The batches that the index does not have yet, and that have these bytes. */
+/** $2: after this id, $3: hashes as bytes. The batches that the index does not have yet, and that have the bytes of one. */
 export const findUnindexedSql = statement(
   'find_unindexed_batches',
   `select b.id::float8 as id from access_batches b
-   where b.organization_id = $1 and b.id > $2 and position($3::bytea in b.hashes) > 0`,
+   where b.organization_id = $1 and b.id > $2 and exists (
+     select from unnest($3::bytea[]) as h(bytes) where position(h.bytes in b.hashes) > 0
+   )`,
 )
 
 /**

@@ -48,6 +48,7 @@ export function transferEndpoints(kind: EntityKind): Route[] {
       hasDefaults: true,
       example: { body: {} },
       answer,
+      securityEvent: 'export',
       handle: call => exportEntities(kind, call as Call<ExportBody>),
     },
   ]

@@ -1,8 +1,8 @@
 /** The most ids of an owner that an access lists. */
 export const maxShownIds = 500
 
-/** The entities of one stack that a request has shown or written: the first ids, and how many there are. */
-export type ShownOfStack = { stack_id: number; ids: string[]; count: number }
+/** The entities of one stack that a request has shown or written: the first ids, and how many there are. Null if it is unknown which. */
+export type ShownOfStack = { stack_id: number | null; ids: string[]; count: number }
 
 type Noted = { stack_id: number; ids: Set<string>; count: number; takenIds: number; takenCount: number }
 

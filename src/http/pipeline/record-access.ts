@@ -1,12 +1,15 @@
 import type { AccessLog, AccessRequest } from '../../accesses/access-log.ts'
+import { storedId } from '../../accesses/batch.ts'
 import type { Config } from '../../process/config.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
-import type { Shown } from '../../route/shown.ts'
+import { maxShownIds, type ShownOfStack } from '../../route/shown.ts'
 import { createRefusal, Fault } from '../../values/errors.ts'
+import type { SecurityEvent } from '../../values/security-events.ts'
 import { clientAddress } from '../input/request-head.ts'
 import type { Exchange } from './exchange.ts'
+import { replayedHeader } from './idempotent-handler.ts'
 
 type Recording = { log: AccessLog; exchange: Exchange; config: Config; row: Route; call: Call; isWrite: boolean }
 
@@ -29,8 +32,10 @@ export function recordAccess(recording: Recording, result: HandlerResult): Handl
         : { ...result, parts: recordedParts(recording, status, result.parts) }
     return storing ? storing.then(() => recorded) : recorded
   }
-  const isShown = call.shown.hasMore({ counts: true })
-  const recorded = isShown ? record(recording, result.status) : undefined
+  const isReplayed = result.headers !== undefined && replayedHeader in result.headers && 'json' in result
+  const isShown = isReplayed || call.shown.hasMore({ counts: true })
+  const replayed = isReplayed ? entitiesIn(result.json) : undefined
+  const recorded = isShown ? record(recording, result.status, undefined, replayed) : undefined
   if (!storing && !recorded) return result
   return Promise.all([storing, recorded]).then(
     () => result,
@@ -46,7 +51,12 @@ export function recordRefusal(log: AccessLog, exchange: Exchange, { behindProxy 
   const { caller, request, route, response, id } = exchange
   if (!caller) return
   const refused = {
-    ...{ organization_id: caller.organization.id, event: 'access_refused', subject: caller.subject, role: null },
+    ...{
+      organization_id: caller.organization.id,
+      event: 'access_refused' as const,
+      subject: caller.subject,
+      role: null,
+    },
     ...{ method: request.method!, route: route ?? 'unknown', status: response.statusCode, request_id: id },
     ip: clientAddress(request, behindProxy),
   }
@@ -55,13 +65,18 @@ export function recordRefusal(log: AccessLog, exchange: Exchange, { behindProxy 
 }
 
 /** The security event of a row that has done what it is for. A dry run has not. */
-function storedEvent({ row, call }: Recording): string | undefined {
-  const { dry_run } = call.body as { dry_run?: unknown }
+function storedEvent({ row, call }: Recording): SecurityEvent | undefined {
+  const { dry_run } = (call.body ?? {}) as { dry_run?: unknown }
   return call.isDryRun || dry_run === true ? undefined : row.securityEvent
 }
 
 /** Records what was shown since the last time, or a security event. */
-function record(recording: Recording, status: number, event?: string): Promise<void> | undefined {
+function record(
+  recording: Recording,
+  status: number,
+  event?: SecurityEvent,
+  replayed?: ShownOfStack[],
+): Promise<void> | undefined {
   const { log, exchange, config, row, call, isWrite } = recording
   const { caller, shown, request_id } = call
   const request: AccessRequest = {
@@ -76,15 +91,24 @@ function record(recording: Recording, status: number, event?: string): Promise<v
     ip: clientAddress(exchange.request, config.behindProxy),
     request_id,
   }
-  const storing = log.record(event ? 'security' : 'access', request, event ? [] : shown.take(row.follows))
+  const storing = log.record(event ? 'security' : 'access', request, event ? [] : (replayed ?? shown.take(row.follows)))
   return storing?.catch(cause => {
     throw new Fault(isWrite ? unrecordedWrite : unrecordedRead, { cause })
   })
 }
 
-/** What a security event is about: what the handler has named, or the last parameter of the path. */
-function targetOf({ shown, params }: Pick<Call, 'params'> & { shown: Shown }): string | undefined {
-  return shown.target ?? Object.values(params).at(-1)
+const identifier = /"(?:id|record_id)":"([0-9a-f]{24}|[0-9a-f-]{36})"/g
+
+/** The entities in a response that was kept with an Idempotency-Key. Their stacks are not known. */
+function entitiesIn(json: string): ShownOfStack[] {
+  const found = new Set(Array.from(json.matchAll(identifier), ([, id]) => storedId(id!)))
+  const ids = [...found].slice(0, maxShownIds)
+  return found.size === 0 ? [] : [{ stack_id: null, ids, count: found.size }]
+}
+
+/** What a security event is about: what the handler has named, or the last parameter of the path. The log lists people by other means. */
+function targetOf({ shown, params: { external_id, uuid, ...others } }: Pick<Call, 'params' | 'shown'>) {
+  return shown.target ?? Object.values(others).at(-1)
 }
 
 /** A stream that follows the log lasts for hours, so each of its parts is recorded when it is sent. */
