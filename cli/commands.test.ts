@@ -169,6 +169,12 @@ const commands: Row[] = [
     result: { after: 0, until: 1 },
   },
   {
+    args: ['access-log'],
+    wrongArgs: ['--kind', 'other'],
+    correctArgs: () => ['--kind', 'security'],
+    result: [{ kind: 'security', subject: 'cli' }],
+  },
+  {
     args: ['client', 'create'],
     wrongArgs: ['--org'],
     correctArgs: () => defaultReader,

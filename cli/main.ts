@@ -38,6 +38,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   org: async () => (await import('./org.ts')).orgCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
   client: async () => (await import('./client.ts')).clientCommand,
+  'access-log': async () => (await import('./access-log.ts')).accessLogCommand,
   console: async () => (await import('./console.ts')).consoleCommand,
   keys: async () => (await import('./keys.ts')).keysCommand,
   log: async () => (await import('./log.ts')).logCommand,

@@ -1,5 +1,6 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
+import { SeenBy } from '../access-log/seen-by.tsx'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -99,6 +100,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
       {person && <ConsentsSection person={person} onShow={showPerson} />}
       {person && <DeliverabilitySection person={person} onRefresh={onRefresh} />}
       <LinksSection owner={owner} entity={entity} />
+      {person && <SeenBy id={id} />}
       {isDeleting && (
         <DeleteDialog owner={owner} entity={entity} onClose={() => setDeleting(false)} onRefresh={onRefresh} />
       )}
