@@ -50,8 +50,8 @@ export class AccessEndpoints {
    * Lists the access log, newest first: who read or wrote which people and records, and the security events.
    *
    * ```ts
-   * const { items } = await client.access.log({ kind: 'security', size: 1 }).page()
-   * console.log(items.length) // 1
+   * const { items } = await client.access.log({ kind: 'security', subject: 'nobody' }).page()
+   * console.log(items.length) // 0
    * ```
    */
   log({ size, after, entity, subject, kind, from, to, ...options }: AccessLogOptions = {}): Listing<AccessEntry> {

@@ -19,9 +19,8 @@ export function EntryTable({ label, entries, showsWhom = true }: EntryTableProps
   const headers = [texts.when, texts.subject, texts.what, ...(showsWhom ? [texts.whom] : []), texts.origin]
   return (
     <Table label={label} headers={headers}>
-      {entries.map((entry, index) => (
-        // A request may have several entries, and the log no key of one.
-        <tr key={`${entry.request_id} ${entry.owner} ${index}`}>
+      {entries.map(entry => (
+        <tr key={`${entry.request_id} ${entry.at} ${entry.owner} ${entry.event}`}>
           <td>{formats.exactTime(entry.at)}</td>
           <th scope="row">{entry.subject}</th>
           <td>
