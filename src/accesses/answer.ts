@@ -89,7 +89,7 @@ export function toEntry({ kind, entry }: FoundEntry, { stacks }: Definitions): A
 const printCursor = ({ id, index }: Place) => Buffer.from(`${id}.${index}`).toString('base64url')
 
 function parseCursor(cursor: string): Place {
-  const [, id, index] = /^(\d{1,16})\.(\d{1,4})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const [, id, index] = /^(\d{1,16})\.(\d{1,7})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (id !== undefined && Number.isSafeInteger(Number(id))) return { id: Number(id), index: Number(index) }
   throw new Fault(createValueRefusal('/cursor', 'must be the next_cursor of a page'))
 }

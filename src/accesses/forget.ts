@@ -14,7 +14,7 @@ export async function forgetAccesses(reading: Reading, entities: readonly string
   for (let start = 0; start < found.length; start += batchesPerRead) {
     const values = [organization_id, found.slice(start, start + batchesPerRead)]
     for (const batch of await db.query<{ id: number; entries: Buffer }>(readNamedBatchesSql, values)) {
-      const entries = await decodeEntries(batch.entries)
+      const entries = decodeEntries(batch.entries)
       const isListed = entries.some(({ ids }) => ids.some(id => forgotten.has(id)))
       if (!isListed) continue
       const remaining = encodeEntries(

@@ -1,6 +1,16 @@
 import type { Reading } from '../db/context.ts'
 import type { Signal } from '../process/signal.ts'
-import { type AccessKind, batchesOf, bucketOf, bytesOf, decodeEntries, type Entry, hashOf, idsOfTime } from './batch.ts'
+import {
+  type AccessKind,
+  batchesOf,
+  bucketOf,
+  bytesOf,
+  decodeEntries,
+  decodeEntriesOf,
+  type Entry,
+  hashOf,
+  idsOfTime,
+} from './batch.ts'
 import { findUnindexedSql, readBatchesSql, readIndexSql, readNamedBatchesSql, readSecurityBatchesSql } from './sql.ts'
 
 /** Which entries are read. Times are Unix time in milliseconds, both included. */
@@ -13,7 +23,7 @@ export type AccessFilter = {
   toMs?: number | undefined
 }
 
-/** The place of an entry: its batch, and its number there. The log goes on before it. */
+/** The place of an entry: its batch, and its number or its place in the text there. The log goes on before it. */
 export type Place = { id: number; index: number }
 
 export type FoundEntry = { kind: AccessKind; entry: Entry; place: Place }
@@ -41,12 +51,14 @@ export async function* readEntries(
     : batchesInOrder(reading, filter.kind, { ...range, last }, signal)
   for await (const { id, kind, entries } of batches) {
     const isOfKind = filter.kind === undefined || filter.kind === kind
-    const decoded = isOfKind ? await decodeEntries(entries) : []
-    for (let index = decoded.length - 1; index >= 0; index -= 1) {
-      if (id === before.id && index >= before.index) continue
-      const entry = decoded[index]!
-      if (isAskedFor(entry, filter)) yield { kind, entry, place: { id, index } }
-    }
+    const decoded = !isOfKind
+      ? []
+      : entities
+        ? decodeEntriesOf(entries, entities)
+        : decodeEntries(entries).map((entry, index) => ({ entry, index }))
+    for (const { entry, index } of decoded.reverse())
+      if ((id !== before.id || index < before.index) && isAskedFor(entry, filter))
+        yield { kind, entry, place: { id, index } }
     yield { place: { id, index: 0 } }
   }
 }
