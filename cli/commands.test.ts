@@ -171,8 +171,11 @@ const commands: Row[] = [
   {
     args: ['access-log'],
     wrongArgs: ['--kind', 'other'],
-    correctArgs: () => ['--kind', 'security'],
-    result: [{ kind: 'security', subject: 'cli' }],
+    correctArgs: async () => {
+      await json('keys', 'rotate')
+      return ['--kind', 'security']
+    },
+    result: [{ kind: 'security', event: 'key_rotated', subject: 'cli', route: 'kith keys rotate' }],
   },
   {
     args: ['client', 'create'],
