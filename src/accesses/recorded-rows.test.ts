@@ -1,11 +1,11 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
+import { startSealing } from '../../test/support/ledger.ts'
 import { ndjsonHeaders } from '../../test/support/lines.ts'
 import { followSegments } from '../../test/support/segments.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { type Shop, useSharedShop } from '../../test/support/shop.ts'
 import { searchFollower } from '../entities/indexes/search-index.ts'
-import { ledgerFollower } from '../ledger/seal.ts'
 import { routeTable } from '../process/app.ts'
 import { loadConfig } from '../process/config.ts'
 import type { AccessEntry } from './schema.ts'
@@ -159,9 +159,9 @@ async function prepare(shop: Shop): Promise<Prepared> {
   return { shop, name, id, other, record, record_id }
 }
 
-/** Lets the followers seal answers, index words, and compute the segment, whose members have been there for long. */
+/** Lets the followers index words, and compute the segment, whose members have been there for long. */
 async function work(shop: Shop) {
-  await follow(service.db, [ledgerFollower({ originName: service.config.ledgerOrigin }), searchFollower()])
+  await follow(service.db, [searchFollower()])
   await followSegments(service)
   const past = `now() - interval '10 days'`
   await service.sql(`update segments set filter_changed_at = ${past} where organization_id = $1`, [shop.id])
@@ -187,7 +187,10 @@ describe('each row that shows or writes a person or a record', () => {
     'bought',
     { key: 'news', name: 'News', channels: [{ channel: 'email', default: true }] } as never,
   )
+  let stopSealing: () => Promise<void>
+  afterAll(() => stopSealing())
   beforeAll(async () => {
+    stopSealing = startSealing(service)
     await shop.ok('POST', '/v1/segments', { key: 'everybody', name: 'Everybody', filter: {} })
     await shop.ok('POST', '/v1/retention-rules', { segment: 'everybody', after_days: 1, action: 'delete' })
   })
