@@ -1,3 +1,4 @@
+import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { underWriters, useBackupFixture, writePerson } from '../test/support/backups.ts'
@@ -23,7 +24,11 @@ it('a backup of the embedded server works while the service runs and while it is
   expect(await underWriters(send, () => start(['backup', online], first).ended)).toMatchObject({ code: 0 })
   expect(await terminate(service)).toBe(0)
 
-  expect(await start(['restore', online], second).ended).toMatchObject({ code: 0 })
+  expect(await start(['restore', online], second).ended).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`Put it into ${join(second.KITH_DATA_DIR, 'master.key')} before the start`),
+  })
+  await copyFile(join(first.KITH_DATA_DIR, 'master.key'), join(second.KITH_DATA_DIR, 'master.key'))
   const restored = launch(second)
   const sendThere = senderTo(await restored.ready, token)
   const { body } = await sendThere('GET', '/v1/people/writer_a')

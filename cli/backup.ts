@@ -1,13 +1,15 @@
 import { createWriteStream } from 'node:fs'
 import { open as openFile, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import type pg from 'pg'
+import { keyFilePath, openMasterKeys } from '../src/keys-at-rest/key-file.ts'
 import { recordBackupSql } from '../src/operations/sql.ts'
 import { type Config, loadConfig } from '../src/process/config.ts'
 import { version } from '../src/process/version.ts'
 import { untilAborted, withConnection } from './backup/catalog.ts'
+import { encryptFor } from './backup/encryption.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { hasData } from './doctor/storage.ts'
@@ -16,7 +18,7 @@ import { formatCount, formatDuration, formatMegabytes, startProgress } from './p
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
-type BackupOptions = { force?: true; quiet?: true; json?: true }
+type BackupOptions = { recipient: string[]; force?: true; quiet?: true; json?: true }
 
 export function backupCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -24,11 +26,15 @@ export function backupCommand(environment: NodeJS.ProcessEnv): Command {
   return newCommand('backup', description, [
     'backup kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… backup kith.backup',
+    'backup kith.backup.age --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p',
     'backup - | ssh backups "cat > kith.backup"',
   ])
-    .argument(
-      '<file>',
-      'The file to write; - writes to standard output. It holds personal data and the keys that sign tokens.',
+    .argument('<file>', 'The file to write; - writes to standard output. It holds personal data.')
+    .option(
+      '--recipient <age1…>',
+      'Encrypt the file for this recipient of age, whose identity restores it (repeatable).',
+      (recipient: string, all: string[]) => [...all, recipient],
+      [] as string[],
     )
     .option('--force', 'Replace an existing file.')
     .option('--quiet', 'Show no progress.')
@@ -49,11 +55,22 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Backup
   const summary = `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}, ${formatMegabytes(bytes)}: ${file === '-' ? 'standard output' : file}`
   const { at, kith, migrations, signed_by = null } = header
   const signature =
-    signed_by === null ? 'The backup is not signed: the database has no key of the ledgers.' : `Signed by ${signed_by}`
+    signed_by === null
+      ? 'The backup is not signed: the database has no key of the ledgers that opens.'
+      : `Signed by ${signed_by}`
+  const encrypted = options.recipient.length > 0
+  const notes = [encrypted ? undefined : besideKey(config, environment, file), unrecorded]
   printResult(options, {
-    value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1), signed_by },
-    messages: [summary, signature, ...(unrecorded === undefined ? [] : [unrecorded])],
+    value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1), signed_by, encrypted },
+    messages: [summary, signature, ...notes.filter(note => note !== undefined)],
   })
+}
+
+/** A warning if the file lies beside the master key. */
+function besideKey(config: Config, environment: NodeJS.ProcessEnv, file: string): string | undefined {
+  const keyFile = keyFilePath(config)
+  if (file === '-' || keyFile === undefined || dirname(resolve(pathOf(environment, file))) !== dirname(keyFile)) return
+  return `The backup lies beside the master key, ${keyFile}, which opens its keys. Move it to another machine, or use --recipient.`
 }
 
 function refuseOutput({ json }: BackupOptions) {
@@ -114,14 +131,22 @@ async function writeFile(config: Config, { file, path }: BackupFile, options: Ba
 /** Where a backup is written. `publish` puts the complete backup in its place, and returns its size in bytes. */
 type Target = { open(): Writable; publish(): Promise<number> }
 
+/** The target that gets the encrypted bytes, if there are recipients. */
+async function encrypting({ open, publish }: Target, { recipient }: BackupOptions): Promise<Target> {
+  if (recipient.length === 0) return { open, publish }
+  const encryption = await encryptFor(recipient)
+  return {
+    open: () => encryption.open(open()),
+    publish: () => encryption.written().then(publish),
+  }
+}
+
 /** A backup that is in its place. `unrecorded` says why the database does not know of it. */
 type Published = Taken & { bytes: number; unrecorded: string | undefined }
 
-async function takeSnapshot(
-  config: Config,
-  { open: openTarget, publish }: Target,
-  options: BackupOptions,
-): Promise<Published> {
+async function takeSnapshot(config: Config, target: Target, options: BackupOptions): Promise<Published> {
+  const { open: openTarget, publish } = await encrypting(target, options)
+  const masterKeys = openMasterKeys(config)
   const progress: Progress = { rows: 0, fraction: 0 }
   const abortController = new AbortController()
   const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. No backup was written.')))
@@ -133,7 +158,7 @@ async function takeSnapshot(
         const taken = await untilAborted(client, abortController.signal, () =>
           takeBackup(
             client,
-            { version, keyName: config.ledgerOrigin, openTarget, signal: abortController.signal },
+            { version, keyName: config.ledgerOrigin, masterKeys, openTarget, signal: abortController.signal },
             progress,
           ),
         )

@@ -30,16 +30,18 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
     'client create --profile acme --scope "people:read" --name shop',
   ])
     .requiredOption('--scope <scopes>', `The scopes it may request, separated by spaces: ${scopes.join(' ')}.`)
+    .option('--role <key>', 'The role of its tokens, which closes fields.')
     .addOption(new Option('--name <name>', 'A name for people to read. A service requires it.').default('', 'none'))
   return addConnectionOptions(command).action(
-    async ({ json, scope, name, ...options }: Options & { scope: string; name: string }) => {
+    async ({ json, scope, name, role, ...options }: Options & { scope: string; name: string; role?: string }) => {
       const { client_id, client_secret } = await atServiceOrDatabase(environment, options, 'access:write', {
         service: client => {
           if (name === '') throw new UsageError('The service requires a name. Give --name.')
-          return client.access.clients.create({ name, scopes: splitScopes(scope) as AccessClientBody['scopes'] })
+          const scopes = splitScopes(scope) as AccessClientBody['scopes']
+          return client.access.clients.create({ name, scopes, ...(role !== undefined && { role }) })
         },
         database: async (session, organizationKey = 'default') => {
-          const made = await createClient(session.db, { organizationKey, scope, name })
+          const made = await createClient(session.db, { organizationKey, scope, name, role })
           await recordClient(session, 'client_created', made.client_id)
           return made
         },
@@ -70,7 +72,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
 const columns = [
   ...['client_id', 'name'],
   { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
-  ...['created_at', 'revoked_at'],
+  ...['role', 'created_at', 'revoked_at'],
 ]
 
 async function recordClient(session: Session, event: 'client_created' | 'client_revoked', client_id: string) {

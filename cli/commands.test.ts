@@ -371,8 +371,8 @@ it('this file tests every command', async () => {
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
   // follow prints lines until a signal ends it: cli/follow.system.test.ts. The output of dossier and duplicates is lines, too, and that of api
-  // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts and
-  // cli/webhooks.test.ts test the others.
+  // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts,
+  // cli/webhooks.test.ts and cli/keys.test.ts test the others.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
   const rows = [
     ...records,
@@ -382,6 +382,8 @@ it('this file tests every command', async () => {
     'observed list',
     'webhooks headers',
     'webhooks links',
+    'keys rewrap',
+    'keys forget',
   ]
   const others = [
     'serve',

@@ -186,7 +186,13 @@ export async function resolveAccess(
   return { getToken: createTokenCache(() => withSession(environment, session => makeToken(session, tokenOptions))) }
 }
 
-type TokenOptions = { org?: string | undefined; scope: string; ttl: number; subject?: string | undefined }
+type TokenOptions = {
+  org?: string | undefined
+  scope: string
+  role?: string | undefined
+  ttl: number
+  subject?: string | undefined
+}
 
 /**
  * Creates a token for somebody else, which the list of tokens has. Throws if the organization or a scope does not exist, or if another
@@ -194,9 +200,9 @@ type TokenOptions = { org?: string | undefined; scope: string; ttl: number; subj
  */
 export async function makeTokenForOthers(session: Session, options: TokenOptions): Promise<string> {
   const { db } = session
-  const { org = 'default', scope, ttl, subject = ownSubject } = options
+  const { org = 'default', scope, role, ttl, subject = ownSubject } = options
   const { id, key } = await requireOrganization(db, org)
-  const request = { organizationKey: key, scope: splitScopes(scope).join(' '), subject, ttlSeconds: ttl }
+  const request = { organizationKey: key, scope: splitScopes(scope).join(' '), subject, role, ttlSeconds: ttl }
   const author = { actor: ownSubject, request_id: randomUUID() }
   const { token, jti } = await makeListedToken(contextOf(db, id), author, request)
   await recordOperation(session, [id], { event: 'token_created', target: jti, command: 'kith token' })

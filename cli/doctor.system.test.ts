@@ -59,6 +59,7 @@ describe('kith doctor, on the embedded server', () => {
       'migrations',
       'clock',
       'keys',
+      'master key',
       'backup',
       'transactions',
       'indexes',

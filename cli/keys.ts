@@ -1,8 +1,11 @@
 import type { Command } from 'commander'
 import { listSigningKeys } from '../src/access/signing-keys.ts'
 import { revokeKey, rotateKeys } from '../src/auth/keys/keys.ts'
+import { masterKeysOf } from '../src/db/db.ts'
+import { addMasterKey, keyFilePath } from '../src/keys-at-rest/key-file.ts'
+import { rewrapAll, totalOf } from '../src/keys-at-rest/keys-at-rest.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
-import { newCommand, newPlainCommand, printResult } from './command.ts'
+import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
@@ -11,10 +14,16 @@ import { recordOperation, type Session, withSession } from './session.ts'
 type Json = { json?: boolean }
 
 export function keysCommand(environment: NodeJS.ProcessEnv): Command {
-  return newPlainCommand('keys', 'Lists, rotates and revokes the keys that sign tokens.', ['keys list', 'keys rotate'])
+  return newPlainCommand('keys', 'The keys that sign tokens, and the master key that wraps all keys and secrets.', [
+    'keys list',
+    'keys rotate',
+    'keys rewrap --new-key',
+  ])
     .addCommand(listCommand(environment))
     .addCommand(rotateCommand(environment))
     .addCommand(revokeCommand(environment))
+    .addCommand(rewrapCommand(environment))
+    .addCommand(forgetCommand(environment))
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
@@ -64,3 +73,64 @@ function revokeCommand(environment: NodeJS.ProcessEnv): Command {
       printResult(options, { value: { kid }, messages: [`Revoked key ${kid}.`] })
     })
 }
+
+function rewrapCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Wraps all keys and secrets by the first master key of the file, while kith runs. A run that was interrupted is finished by the next.'
+  return newCommand('rewrap', description, ['keys rewrap', 'keys rewrap --new-key'])
+    .option('--new-key', 'First put a new key before the others in the file. They still unwrap.')
+    .action((options: Json & { newKey?: true }) =>
+      withSession(environment, async ({ db, config }) => {
+        const path = keyFilePath(config) ?? throwNoFile()
+        if (options.newKey) await addMasterKey(path)
+        const { wrapped, lost } = await rewrapAll(db)
+        const [wrappedRows, lostRows] = [totalOf(wrapped), totalOf(lost)]
+        const master_key = masterKeysOf(db).wrappingId()
+        printResult(options, {
+          value: { master_key, wrapped, lost },
+          messages: [
+            ...linesOf(wrapped),
+            `The master key ${master_key} has wrapped ${wrappedRows} rows anew${lostRows > 0 ? '.' : ', and now wraps all keys and secrets.'}`,
+            ...(wrappedRows > 0 ? [`Backups made before need the older keys of ${path}. Keep a copy of them.`] : []),
+            ...(lostRows > 0 ? [`${lostRows} rows do not open, because their master key is not in ${path}:`] : []),
+            ...linesOf(lost),
+          ],
+        })
+        if (lostRows > 0) process.exitCode = 1
+      }),
+    )
+}
+
+function forgetCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Replaces what a lost master key wraps: new keys for tokens and ledgers, new secrets of webhooks; links in messages end. Stop kith first.'
+  return addYesOption(newCommand('forget', description, ['keys forget --yes'])).action(
+    async (options: Json & YesOption) => {
+      await confirm(options, 'Replace every key and secret that does not open? Nothing brings them back.')
+      await withSession(
+        environment,
+        async ({ db, config }) => {
+          if (keyFilePath(config) === undefined) throwNoFile()
+          const { lost } = await rewrapAll(db, { forgetsLost: true })
+          const rows = totalOf(lost)
+          const summary =
+            rows === 0
+              ? 'All keys and secrets open. Nothing was replaced.'
+              : `${rows} rows did not open and were replaced or deleted. docs/keys.md says what to do now.`
+          printResult(options, {
+            value: { master_key: masterKeysOf(db).wrappingId(), replaced: lost },
+            messages: [...linesOf(lost), summary],
+          })
+        },
+        { forgetsLost: true },
+      )
+    },
+  )
+}
+
+function throwNoFile(): never {
+  throw new UsageError('There is no master key. Set KITH_MASTER_KEY_FILE.')
+}
+
+const linesOf = (counts: Record<string, number>): string[] =>
+  Object.entries(counts).map(([table, count]) => `${table}: ${count}`)

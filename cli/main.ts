@@ -37,6 +37,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   distribute: async () => (await import('./distribute.ts')).distributeCommand,
   org: async () => (await import('./org.ts')).orgCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
+  role: async () => (await import('./role.ts')).roleCommand,
   client: async () => (await import('./client.ts')).clientCommand,
   'access-log': async () => (await import('./access-log.ts')).accessLogCommand,
   console: async () => (await import('./console.ts')).consoleCommand,

@@ -1,11 +1,16 @@
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, type WriteStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
+import { openDatabase } from '../src/db/db.ts'
+import type { MasterKeys } from '../src/db/master-keys.ts'
+import { keyFilePath, openMasterKeys } from '../src/keys-at-rest/key-file.ts'
+import { findLostKey } from '../src/keys-at-rest/keys-at-rest.ts'
 import { loadConfig } from '../src/process/config.ts'
 import { type Backup, verifyBackup } from './backup/container.ts'
+import { decryptFile, isEncrypted, readIdentities } from './backup/encryption.ts'
 import { type Loaded, loadBackup, refuseOtherVersions } from './backup/load.ts'
 import { describeSignature, requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
@@ -15,7 +20,9 @@ import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { visible } from './visible.ts'
 
-type RestoreOptions = { key?: string; keepLogId?: true; quiet?: true; json?: true }
+type RestoreOptions = { key?: string; identity?: string; keepLogId?: true; quiet?: true; json?: true }
+
+const statementTimeoutMs = 30_000
 
 export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Loads a backup into an empty database or data folder, completely or not at all.'
@@ -23,11 +30,16 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
     'KITH_DATA_DIR=/var/lib/kith-restored restore kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… restore kith.backup',
     'DATABASE_URL=postgresql://… restore - < kith.backup',
+    'KITH_DATA_DIR=/var/lib/kith-restored restore kith.backup.age --identity backup-key.txt',
   ])
     .argument('<file>', 'A file written by kith backup; - reads standard input.')
     .option(
       '--key <key>',
       'The key of the ledger that must have signed the backup, name+hash+base64, from a source that you trust.',
+    )
+    .option(
+      '--identity <file>',
+      'The file with the identity of age that opens an encrypted backup, as age-keygen writes it.',
     )
     .option(
       '--keep-log-id',
@@ -39,6 +51,7 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
 
 async function run(environment: NodeJS.ProcessEnv, file: string, options: RestoreOptions) {
   const config = loadConfig(environment)
+  const masterKeys = openMasterKeys(config)
   const startedMs = performance.now()
   const abortController = new AbortController()
   const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. Nothing was restored.')))
@@ -49,8 +62,19 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
       const backup = await verifyBackup(found.file, found.path, options, signal)
       if (options.key !== undefined) await requireKey(backup.header.signed_by, options.key)
       await refuseOtherVersions(backup.header)
-      const loaded = await withServer(config, url => load(url, backup, { options, signal }))
-      report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
+      const { loaded, lostKey } = await withServer(config, async url => ({
+        loaded: await load(url, backup, { options, signal }),
+        lostKey: await findMissingKey(url, masterKeys),
+      }))
+      const keyFile = keyFilePath(config) ?? 'the file of KITH_MASTER_KEY_FILE'
+      const notes =
+        lostKey === undefined
+          ? []
+          : [
+              `The keys of the backup are wrapped by the master key ${lostKey}. Put it into ${keyFile} before the start, or run ` +
+                'kith keys forget if it is lost.',
+            ]
+      report({ file, backup, loaded, notes, seconds: (performance.now() - startedMs) / 1_000 }, options)
     })
   } catch (error) {
     // Reading the file ends with an AbortError. Work on the database throws the signal's reason itself.
@@ -67,8 +91,8 @@ type Work = { options: RestoreOptions; signal: AbortSignal }
 type BackupFile = { file: string; path: string }
 
 /**
- * Runs `work` with the file of a backup. The file is read twice, first to verify it, so standard input is stored in a temporary
- * file, which only this user may read and which is deleted afterwards.
+ * Runs `work` with the plain file of a backup. The file is read twice, first to verify it, so standard input and an encrypted backup are
+ * stored in a temporary file, which only this user may read and which is deleted afterwards.
  */
 async function withFile(
   environment: NodeJS.ProcessEnv,
@@ -76,25 +100,46 @@ async function withFile(
   { options, signal }: Work,
   work: (file: BackupFile) => Promise<void>,
 ): Promise<void> {
-  if (file !== '-') return work({ file, path: pathOf(environment, file) })
-  if (process.stdin.isTTY)
+  const given = options.identity === undefined ? [] : await readIdentities(pathOf(environment, options.identity))
+  const named = { file, path: pathOf(environment, file) }
+  if (file !== '-' && !(await isEncrypted(named.path))) return work(named)
+  if (file === '-' && process.stdin.isTTY)
     throw new UsageError('Standard input is a terminal. Give a file, or the output of kith backup -.')
   const folder = await mkdtemp(join(tmpdir(), 'kith-restore-'))
   try {
-    const path = join(folder, 'backup')
-    await storeInput(path, { options, signal })
-    await work({ file: 'Standard input', path })
+    const store = (name: string, noun: string, fill: (target: WriteStream) => Promise<void>) =>
+      storeFile(join(folder, name), { noun, options }, fill)
+    const found =
+      file === '-'
+        ? {
+            file: 'Standard input',
+            path: await store('input', 'MB received', target => pipeline(process.stdin, target, { signal })),
+          }
+        : named
+    if (!(await isEncrypted(found.path))) return await work(found)
+    if (given.length === 0)
+      throw new UsageError(`${found.file} is encrypted. Give --identity, the file with the identity that opens it.`)
+    const decrypt = (target: WriteStream) => decryptFile(found, given, { target, signal })
+    await work({ file: found.file, path: await store('backup', 'MB decrypted', decrypt) })
   } finally {
     await rm(folder, { recursive: true })
   }
 }
 
-async function storeInput(path: string, { options, signal }: Work): Promise<void> {
+type Storing = { noun: string; options: RestoreOptions }
+
+/** Fills a new file and returns its path. */
+async function storeFile(
+  path: string,
+  { noun, options }: Storing,
+  fill: (target: WriteStream) => Promise<void>,
+): Promise<string> {
   const target = createWriteStream(path, { flags: 'wx', mode: 0o600 })
   const readProgress = () => ({ count: Math.round(target.bytesWritten / 1e6), fraction: null })
-  const progressLine = startProgress('MB received', readProgress, options)
+  const progressLine = startProgress(noun, readProgress, options)
   try {
-    await pipeline(process.stdin, target, { signal })
+    await fill(target)
+    return path
   } catch (error) {
     if (!isDiskFull(error as NodeJS.ErrnoException)) throw error
     throw new Error(`${tmpdir()} has no room for the backup. Set TMPDIR to a folder that has. Nothing was restored.`)
@@ -111,9 +156,15 @@ async function load(url: string, backup: Backup, { options, signal }: Work): Pro
   return loadBackup({ url, backup, keepsLogId, signal, progress }).finally(progressLine.end)
 }
 
-type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number }
+/** The master key that the restored keys need and this environment does not have. */
+async function findMissingKey(url: string, masterKeys: MasterKeys): Promise<string | undefined> {
+  const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith restore', masterKeys })
+  return findLostKey(db).finally(() => db.close())
+}
 
-function report({ file, backup: { header }, loaded, seconds }: Restored, options: RestoreOptions) {
+type Restored = { file: string; backup: Backup; loaded: Loaded; notes: string[]; seconds: number }
+
+function report({ file, backup: { header }, loaded, notes, seconds }: Restored, options: RestoreOptions) {
   const { rows, tables, leftOut, migrations } = loaded
   const { at, kith, signed_by } = header
   const messages = [
@@ -124,6 +175,7 @@ function report({ file, backup: { header }, loaded, seconds }: Restored, options
       ? []
       : ['The change logs have a new log_id: clients that follow them begin again, by docs/changes.md.']),
     ...migrations.map(name => `Ran migration ${name}.`),
+    ...notes,
   ]
   const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations, signed_by: signed_by ?? null }
   printResult(options, { value, messages })

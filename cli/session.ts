@@ -4,6 +4,8 @@ import { type Database, openDatabase } from '../src/db/db.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { probe } from '../src/db/servers/probe.ts'
+import { openMasterKeys } from '../src/keys-at-rest/key-file.ts'
+import { ensureMasterKey } from '../src/keys-at-rest/keys-at-rest.ts'
 import { ensureLedgerKey } from '../src/ledger/keys.ts'
 import {
   ensureDefaultOrganization,
@@ -24,17 +26,25 @@ const statementTimeoutMs = 30_000
 /**
  * Runs `work` on the database that `serve` uses in the same environment: the server of DATABASE_URL, else the embedded
  * one. A running embedded server is shared; a stopped one is started until `work` ends. The database is prepared as by a
- * start of the service: migrated, with the organization `default` and a signing key.
+ * start of the service: migrated, with the organization `default` and the keys. `forgetsLost` see {@link ensureMasterKey}.
  */
 export async function withSession<T>(
   environment: NodeJS.ProcessEnv,
   work: (session: Session) => Promise<T>,
+  options: { forgetsLost?: boolean } = {},
 ): Promise<T> {
   const config = loadConfig(environment)
   return withServer(config, async url => {
     const migrations = await migrate(url)
-    const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith command' })
+    const application_name = 'kith command'
+    const db = openDatabase(url, {
+      connections: 1,
+      statementTimeoutMs,
+      application_name,
+      masterKeys: openMasterKeys(config),
+    })
     try {
+      await ensureMasterKey(db, config, options)
       await ensureDefaultOrganization(db)
       await loadOrCreateKeys(db)
       await ensureLedgerKey(db)

@@ -10,7 +10,7 @@ import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, make
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { recordOperation, requireOrganization } from './session.ts'
 
-type TokenOptions = ConnectionOptions & { scope?: string; ttl: number; json?: boolean }
+type TokenOptions = ConnectionOptions & { scope?: string; role?: string; ttl: number; json?: boolean }
 
 export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -20,22 +20,28 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
     'token --profile acme --scope people:read --ttl 600',
   ])
     .option('--scope <scopes>', `The scopes, separated by spaces: ${scopes.join(' ')}.`)
+    .option('--role <key>', 'The role, which closes fields. Default: that of the credentials, or none.')
     .option('--ttl <seconds>', 'The lifetime.', wholeNumber(1), 3_600)
     .option(
       '--subject <name>',
       'The subject, recorded as the actor of every change. Default: cli, or that of the credentials.',
     )
   command.enablePositionalOptions().addCommand(listCommand(environment)).addCommand(revokeCommand(environment))
-  return addConnectionOptions(command).action(async ({ json, scope, ttl, subject, ...options }: TokenOptions) => {
+  return addConnectionOptions(command).action(async ({ json, scope, role, ttl, subject, ...options }: TokenOptions) => {
     if (scope === undefined)
       return command.error('error: Give --scope with the scopes of the token, or list or revoke.')
     const token = await atServiceOrDatabase(environment, options, 'access:write', {
       service: async client => {
         const words = splitScopes(scope) as ApiTokenBody['scopes']
-        const body = { scopes: words, expires_in: ttl, ...(subject !== undefined && { name: subject }) }
+        const body = {
+          scopes: words,
+          expires_in: ttl,
+          ...(subject !== undefined && { name: subject }),
+          ...(role !== undefined && { role }),
+        }
         return (await client.access.createToken(body)).token
       },
-      database: (session, org) => makeTokenForOthers(session, { org, scope, ttl, subject }),
+      database: (session, org) => makeTokenForOthers(session, { org, scope, role, ttl, subject }),
     })
     printResult({ json }, { value: { token, expires_in: ttl, scope }, lines: [token] })
   })
@@ -62,7 +68,7 @@ const maxListed = 10_000
 const columns = [
   ...['jti', 'name'],
   { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
-  ...['maker', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'],
+  ...['role', 'maker', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'],
 ]
 
 function revokeCommand(environment: NodeJS.ProcessEnv): Command {

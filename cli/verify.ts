@@ -7,6 +7,7 @@ import {
   verifyCertificate,
 } from '../src/ledger/certificate.ts'
 import { type Header, isBackup, verifyBackup } from './backup/container.ts'
+import { isEncrypted } from './backup/encryption.ts'
 import { requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { pathOf, readInput } from './files.ts'
@@ -37,6 +38,8 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
     .action(async (file: string, options: Options) => {
       if (file !== '-' && (await isBackup(pathOf(environment, file))))
         return verifySignedBackup(options, { file, path: pathOf(environment, file) })
+      if (file !== '-' && (await isEncrypted(pathOf(environment, file))))
+        throw new UsageError(`${file} is encrypted. Decrypt it first: age --decrypt --identity backup-key.txt ${file}`)
       const input = await readInput(environment, file)
       try {
         const certificate = findCertificate(input.toString())

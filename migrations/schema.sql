@@ -144,7 +144,7 @@ create table changes (
   basis integer[],
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
   constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text, 'retention_due'::text]))),
-  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text, 'retention_rule'::text, 'hold'::text])))
+  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text, 'retention_rule'::text, 'hold'::text, 'role'::text])))
 );
 CREATE INDEX changes_definitions ON public.changes USING btree (organization_id, sequence) WHERE (entity_id IS NULL);
 CREATE UNIQUE INDEX changes_entity ON public.changes USING btree (organization_id, entity_id, version) WHERE (entity_id IS NOT NULL);
@@ -168,12 +168,14 @@ create table clients (
   secret_sha256 bytea not null,
   created_at timestamp with time zone default now() not null,
   revoked_at timestamp with time zone,
+  role text collate "C",
   constraint clients_pkey PRIMARY KEY (organization_id, id),
   constraint clients_secret_sha256_check CHECK ((length(secret_sha256) = 32))
 );
 comment on table clients is 'A program that requests its own tokens from POST /oauth/token.';
 comment on column clients.id is 'The client_id, which begins with the key of the organization.';
 comment on column clients.secret_sha256 is 'The SHA-256 of the secret, which itself is not stored.';
+comment on column clients.role is 'The key of its role. Null: no role, so its scopes alone decide.';
 
 create table consent_history (
   organization_id integer not null,
@@ -278,8 +280,8 @@ create table deliverability_sources (
   constraint deliverability_sources_pkey PRIMARY KEY (organization_id, key)
 );
 comment on table deliverability_sources is 'A mail provider that sends its events to kith.';
-comment on column deliverability_sources.secret_path is 'The random part of the address that the provider sends to.';
-comment on column deliverability_sources.secret is 'What signatures are checked with: a public key, a secret, or the topic of SNS. Null: the address alone.';
+comment on column deliverability_sources.secret_path is 'The random part of the address that the provider sends to, wrapped by the master key.';
+comment on column deliverability_sources.secret is 'What signatures are checked with: a public key, a secret, or the topic of SNS, wrapped by the master key. Null: the address alone.';
 comment on column deliverability_sources.last_event_at is 'When it last sent events with a valid signature.';
 comment on column deliverability_sources.ignored_events is 'How many events it sent that kith has no use for.';
 comment on column deliverability_sources.confirmed_at is 'When its subscription was confirmed, of a provider that asks for it.';
@@ -477,7 +479,7 @@ create table ledger_keys (
 );
 comment on table ledger_keys is 'A key that signs or has signed checkpoints and backups.';
 comment on column ledger_keys.public_jwk is 'The public half, which stays so that old checkpoints verify.';
-comment on column ledger_keys.private_jwk is 'The private half, which only the newest key has.';
+comment on column ledger_keys.private_jwk is 'The private half, which only the newest key has, wrapped by the master key.';
 
 create table ledger_tiles (
   organization_id integer not null,
@@ -511,9 +513,10 @@ create table link_keys (
   created_at timestamp with time zone not null,
   constraint link_keys_pkey PRIMARY KEY (organization_id, id),
   constraint link_keys_id_check CHECK ((id > 0)),
-  constraint link_keys_secret_check CHECK ((length(secret) = 32))
+  constraint link_keys_secret_check CHECK ((length(secret) >= 32))
 );
 comment on table link_keys is 'A key that signs the consent links of an organization.';
+comment on column link_keys.secret is 'The 32 bytes of the key, wrapped by the master key.';
 
 create table links (
   organization_id integer not null,
@@ -691,6 +694,25 @@ comment on table retention_runs is 'What a rule has done on a day, which its dai
 comment on column retention_runs.day is 'The day in UTC.';
 comment on column retention_runs.logged is 'Whether the log tells of these numbers.';
 
+create table roles (
+  organization_id integer not null,
+  id integer not null,
+  key text collate "C" not null,
+  name text not null,
+  scope text not null,
+  fields jsonb,
+  state text not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint roles_pkey PRIMARY KEY (organization_id, id),
+  constraint roles_id_check CHECK ((id > 0)),
+  constraint roles_state_check CHECK ((state = ANY (ARRAY['active'::text, 'archived'::text])))
+);
+CREATE UNIQUE INDEX roles_key ON public.roles USING btree (organization_id, key);
+comment on table roles is 'What the clients, tokens and sessions with the role may do, and which fields they may read and write.';
+comment on column roles.scope is 'The scopes, separated by spaces. A caller has those that its credential and its role both have.';
+comment on column roles.fields is 'By owner (people, or the key of a stack) the names of the fields to read and to write. Null: all fields. An owner that is not named is closed.';
+
 create table search_documents (
   organization_id integer not null,
   stack_id integer not null,
@@ -814,6 +836,7 @@ create table sessions (
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
   revoked_at timestamp with time zone,
+  role text collate "C",
   constraint sessions_pkey PRIMARY KEY (organization_id, id),
   constraint sessions_check CHECK (((method = 'client'::text) = (client_id IS NOT NULL))),
   constraint sessions_method_check CHECK ((method = ANY (ARRAY['code'::text, 'client'::text, 'issuer'::text]))),
@@ -826,6 +849,7 @@ comment on column sessions.token_sha256 is 'The SHA-256 of the cookie.';
 comment on column sessions.name is 'The actor in the change log.';
 comment on column sessions.method is 'How the session began.';
 comment on column sessions.client_id is 'The client that began the session. Its revocation ends the session.';
+comment on column sessions.role is 'The key of its role. Null: no role, so its scopes alone decide.';
 
 create table sign_in_codes (
   organization_id integer not null,
@@ -849,7 +873,7 @@ create table signing_keys (
   constraint signing_keys_pkey PRIMARY KEY (kid)
 );
 comment on table signing_keys is 'A key of the service that signs tokens, or verifies those that it signed before a rotation.';
-comment on column signing_keys.private_jwk is 'The private half, which only the newest key has. It never leaves the table.';
+comment on column signing_keys.private_jwk is 'The private half, which only the newest key has, wrapped by the master key. It never leaves the table.';
 comment on column signing_keys.vouches_until is 'The key verifies until then, which is never before the expiry of a token that it signed.';
 
 create table sort_indexes (
@@ -913,6 +937,7 @@ create table tokens (
   expires_at timestamp with time zone not null,
   last_used_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  role text collate "C",
   constraint tokens_pkey PRIMARY KEY (organization_id, id)
 );
 CREATE INDEX tokens_expiry ON public.tokens USING btree (expires_at);
@@ -925,6 +950,7 @@ comment on column tokens.ancestors is 'The tokens that it ends with: that which 
 comment on column tokens.client_id is 'The client that it ends with.';
 comment on column tokens.session_id is 'The session that it ends with.';
 comment on column tokens.last_used_at is 'The newest minute in which it was used.';
+comment on column tokens.role is 'The key of its role. Null: no role, so its scopes alone decide.';
 
 create table tombstone_keys (
   organization_id integer not null,
@@ -1005,11 +1031,11 @@ comment on table webhooks is 'An address to which an organization wants its chan
 comment on column webhooks.events is 'The kinds of changes to send.';
 comment on column webhooks.stacks is 'The stacks whose changes are sent. Null: all.';
 comment on column webhooks.keys is 'The keys of values: a change is sent if it changes one of them. Null: any change.';
-comment on column webhooks.secrets is 'The secrets that sign, the newest last.';
+comment on column webhooks.secrets is 'The secrets that sign, the newest last, wrapped by the master key.';
 comment on column webhooks.disabled_reason is 'Why the service, and not a client, has deactivated the webhook.';
 comment on column webhooks.replay_after is 'The changes after this one are sent again. Null: no replay.';
 comment on column webhooks.replay_until is 'The last change of the replay.';
 comment on column webhooks.deleted_at is 'A deleted webhook keeps its row without address and secrets, so that its id stays its own.';
 comment on column webhooks.tests is 'The last test events, newest first.';
-comment on column webhooks.headers is 'Headers of each request besides those that kith sets, by name. Their values are secrets: no read shows them.';
+comment on column webhooks.headers is 'Headers of each request besides those that kith sets, by name. Their values are wrapped by the master key, and no read shows them.';
 comment on column webhooks.links is 'Whether the event of a grant that waits for its confirmation carries the link that confirms it. Links are signed when they are sent, and are not stored.';

@@ -29,6 +29,7 @@ export const exceptions: Exception[] = [
         'delete_expired_codes',
         'delete_expired_tokens',
       ],
+      ...['find_wrapped_link_keys', 'find_wrapped_webhooks', 'find_wrapped_sources'],
     ],
     'Background tasks, metrics and kith doctor look at all organizations.',
   ),

@@ -30,6 +30,8 @@ import { reloadTlsOnHangup } from './http/server/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { completeMerges } from './identity/lead-links.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
+import { keyFilePath, openMasterKeys } from './keys-at-rest/key-file.ts'
+import { ensureMasterKey, rewrapAll, totalOf } from './keys-at-rest/keys-at-rest.ts'
 import { ensureLedgerKey } from './ledger/keys.ts'
 import { countEntries } from './ledger/ledger.ts'
 import { ledgerFollower } from './ledger/seal.ts'
@@ -162,15 +164,27 @@ async function startWithWorkers(
   if (config.tls) process.on('SIGHUP', () => workers?.hangUp())
   const storage = await openStorage(starting)
   instrumentStarter(storage)
-  workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
-  closing.push(hurried => workers!.stop(hurried))
-  if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
-    logger.warn(
-      'KITH_RATE_STORE is memory: each worker counts its own requests, so the effective rates are multiplied by the number of workers',
-    )
-  const address = urlOf(workers.address, config)
-  const db = openDatabase(storage.url, { connections: 1, statementTimeoutMs: config.limits.requestMs })
-  return { address, signInLink: await makeSignInLink(db, address, starting).finally(() => db.close()) }
+  const db = openDatabase(storage.url, {
+    connections: 1,
+    statementTimeoutMs: config.limits.requestMs,
+    masterKeys: openMasterKeys(config),
+  })
+  try {
+    await prepareKeys(db, config, logger)
+    // A worker has the address of the embedded database, and so no data folder.
+    const keyFile = keyFilePath(config)
+    const keySetting = keyFile === undefined ? {} : { KITH_MASTER_KEY_FILE: keyFile }
+    workers = await startWorkers(count, { ...environment, ...keySetting, DATABASE_URL: storage.url }, logger)
+    closing.push(hurried => workers!.stop(hurried))
+    if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
+      logger.warn(
+        'KITH_RATE_STORE is memory: each worker counts its own requests, so the effective rates are multiplied by the number of workers',
+      )
+    const address = urlOf(workers.address, config)
+    return { address, signInLink: await makeSignInLink(db, address, starting) }
+  } finally {
+    await db.close()
+  }
 }
 
 async function start(starting: StartContext): Promise<Started> {
@@ -194,6 +208,7 @@ async function start(starting: StartContext): Promise<Started> {
     pagePatienceMs: config.limits.requestMs / 2,
     isReadOnly: isReader,
     observer,
+    masterKeys: openMasterKeys(config),
     report: message => logger.warn(message),
   })
   closing.push(() => db.close())
@@ -215,9 +230,8 @@ async function start(starting: StartContext): Promise<Started> {
     ledgerEntries: () => countEntries(db),
     lastBackup: () => readLastBackup(db),
   })
-  if (!isReader) await ensureDefaultOrganization(db)
-  const keys = await (isReader ? loadKeys(db) : loadOrCreateKeys(db))
-  if (!isReader) await ensureLedgerKey(db)
+  await prepareKeys(db, config, logger)
+  const keys = await loadKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rateLimiter = await startRateLimiter(config, db, logger)
   const app = createApp({ db, reads, config, authenticator, logger, drain, instruments, rateLimiter, accessLog })
@@ -237,6 +251,23 @@ async function start(starting: StartContext): Promise<Started> {
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
   return { address, signInLink: cluster.isPrimary ? await makeSignInLink(db, address, starting) : undefined }
+}
+
+/** Makes what every database has: the master key, the organization `default` and the keys that sign. Wraps what is not wrapped yet. */
+async function prepareKeys(db: Database, config: Config, logger: Logger): Promise<void> {
+  await ensureMasterKey(db, config)
+  if (config.role === 'reader') return
+  await ensureDefaultOrganization(db)
+  await loadOrCreateKeys(db)
+  await ensureLedgerKey(db)
+  // The starting process has wrapped everything for its workers.
+  if (keyFilePath(config) === undefined || cluster.isWorker) return
+  // A database that stores nothing at the moment, such as a standby, does not keep the service from starting.
+  const done = await rewrapAll(db).catch(error => reportTask(logger, { task: 'wrap keys' }, error))
+  if (!done) return
+  const { wrapped, lost } = done
+  if (totalOf(wrapped) > 0) logger.info({ wrapped }, 'keys and secrets were wrapped by the master key')
+  if (totalOf(lost) > 0) logger.warn({ lost }, 'keys and secrets do not open with the master key: run kith doctor')
 }
 
 /** The link that the start logs. A database that stores nothing at the moment, such as a standby, does not keep the service from starting. */

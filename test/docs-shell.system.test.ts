@@ -3,14 +3,18 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeKeyFile } from '../src/keys-at-rest/key-file.ts'
 import { quote } from '../src/process/welcome.ts'
-import { compileCache, runInProcess, serveCommands } from './support/command.ts'
+import { compileCache, runInProcess, serveCommands, useFolder } from './support/command.ts'
 import { checkout, endProcesses, launch, makeFolder } from './support/process.ts'
 import { useOwnService } from './support/service.ts'
 import { patternOf, runnable, unseeded } from './support/shell-blocks.ts'
 
+const keyFile = join(useFolder(), 'master.key')
+beforeAll(() => makeKeyFile(keyFile))
+
 describe('the shell blocks of the documents', () => {
-  const service = useOwnService()
+  const service = useOwnService({ KITH_MASTER_KEY_FILE: keyFile })
   let address: string
   let programs: string
   let commands: Awaited<ReturnType<typeof serveCommands>>
@@ -30,7 +34,7 @@ describe('the shell blocks of the documents', () => {
       await chmod(join(programs, name), 0o755)
     }
     // A process of its own also seals the answers.
-    address = await launch({ DATABASE_URL: service.databaseUrl }).ready
+    address = await launch({ DATABASE_URL: service.databaseUrl, KITH_MASTER_KEY_FILE: keyFile }).ready
   })
   afterAll(async () => {
     await commands.stop()
@@ -61,6 +65,7 @@ describe('the shell blocks of the documents', () => {
         PATH: `${programs}:${process.env.PATH}`,
         HOME: folder,
         DATABASE_URL: service.databaseUrl,
+        KITH_MASTER_KEY_FILE: keyFile,
         TEST_ORGANIZATION: key,
       }
       const mark = '=== end of the step ==='

@@ -1,7 +1,9 @@
-import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
+import { type KeyObject, sign } from 'node:crypto'
 import type pg from 'pg'
 import { parseVerifierKey, type VerifierKey } from '../../client/src/ledger-proof.ts'
 import { verifyEd25519 } from '../../client/src/ledger-text.ts'
+import type { MasterKeys } from '../../src/db/master-keys.ts'
+import { openLedgerKey, type StoredLedgerKey } from '../../src/ledger/keys.ts'
 import { formatVerifierKey } from '../../src/ledger/note.ts'
 import { readLedgerSignerSql } from '../../src/ledger/sql.ts'
 import { UsageError } from '../command.ts'
@@ -12,13 +14,13 @@ export type Signer = { verifierKey: string; privateKey: KeyObject }
 export const signatureBytes = 64
 
 /**
- * Reads the key of the ledgers. A database without one was migrated, and no start has prepared it. `name` is the first part of the origin
- * of the ledgers.
+ * Reads the key of the ledgers. A database without one was migrated, and no start has prepared it. A key that the master keys do not open
+ * signs nothing: a backup must be possible after their loss. `name` is the first part of the origin of the ledgers.
  */
-export async function readSigner(client: pg.Client, name: string): Promise<Signer | undefined> {
-  const [key] = (await client.query<{ private_jwk: object }>(readLedgerSignerSql.text)).rows
-  if (!key) return undefined
-  const privateKey = createPrivateKey({ format: 'jwk', key: key.private_jwk as never })
+export async function readSigner(client: pg.Client, name: string, masterKeys: MasterKeys): Promise<Signer | undefined> {
+  const [key] = (await client.query<StoredLedgerKey>(readLedgerSignerSql.text)).rows
+  if (!key || (typeof key.private_jwk === 'string' && !masterKeys.hasKeyOf(key.private_jwk))) return undefined
+  const { privateKey } = openLedgerKey(key, masterKeys)
   return { verifierKey: formatVerifierKey(name, privateKey), privateKey }
 }
 

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import type { MasterKeys } from '../../src/db/master-keys.ts'
 import { throwIfOfBeta } from '../../src/db/migrate.ts'
 import { quoted, readMigrations, readSequences, readTables, type Table } from './catalog.ts'
 import { type Frame, type Header, writeContainer } from './container.ts'
@@ -10,8 +11,14 @@ export type Progress = { rows: number; fraction: number }
 
 export type Taken = { header: Header; rows: number; tables: number }
 
-/** `version` is that of kith, `keyName` the name of the key that signs. */
-type Taking = { version: string; keyName: string; openTarget: () => NodeJS.WritableStream; signal: AbortSignal }
+/** `version` is that of kith, `keyName` the name of the key that signs, and `masterKeys` unwrap it. */
+type Taking = {
+  version: string
+  keyName: string
+  masterKeys: MasterKeys
+  openTarget: () => NodeJS.WritableStream
+  signal: AbortSignal
+}
 
 /**
  * Writes a consistent snapshot of the whole database to a stream. It reads in one transaction of isolation level repeatable
@@ -19,12 +26,12 @@ type Taking = { version: string; keyName: string; openTarget: () => NodeJS.Writa
  */
 export async function takeBackup(
   client: pg.Client,
-  { version, keyName, openTarget, signal }: Taking,
+  { version, keyName, masterKeys, openTarget, signal }: Taking,
   progress: Progress,
 ): Promise<Taken> {
   const tables = await beginSnapshot(client)
   const content = await describe(client, version, tables)
-  const signer = await readSigner(client, keyName)
+  const signer = await readSigner(client, keyName, masterKeys)
   const rows: Record<string, number> = {}
   const frames = readFrames(client, tables, rows, progress)
   const header = await writeContainer(openTarget(), content, frames, { signer, signal })

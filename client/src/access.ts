@@ -9,6 +9,9 @@ import type {
   ApiToken,
   ApiTokenBody,
   ListedToken,
+  Role,
+  RoleBody,
+  RolePatch,
   SigningKey,
 } from './wire.ts'
 
@@ -26,12 +29,14 @@ export type AccessLogOptions = PageOptions &
 export class AccessEndpoints {
   readonly clients: ApiClientEndpoints
   readonly tokens: ApiTokenEndpoints
+  readonly roles: RoleEndpoints
   readonly #send: Send
 
   constructor(send: Send) {
     this.#send = send
     this.clients = new ApiClientEndpoints(send)
     this.tokens = new ApiTokenEndpoints(send)
+    this.roles = new RoleEndpoints(send)
   }
 
   /**
@@ -168,5 +173,63 @@ export class ApiTokenEndpoints {
    */
   revoke(jti: string, options?: CallOptions): Call<true> {
     return this.#send('DELETE /v1/tokens/{jti}', { params: { jti } }, options)
+  }
+}
+
+/** The roles of an organization: what the clients, tokens and sessions with a role may do, and which fields they may read and write. */
+export class RoleEndpoints {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    this.#send = send
+  }
+
+  /**
+   * Creates a role.
+   *
+   * ```ts
+   * const fields = { people: { read: ['first_name', 'email'], write: ['email'] } }
+   * const role = await client.access.roles.create({ key: 'desk', scopes: ['people:read', 'people:write'], fields })
+   * console.log(role.state, role.fields?.people?.write.join()) // active email
+   * ```
+   */
+  create(body: RoleBody, options?: CallOptions): Call<Role> {
+    return this.#send('POST /v1/roles', { body }, options)
+  }
+
+  /**
+   * Lists the roles.
+   *
+   * ```ts
+   * await client.access.roles.create({ key: 'reader', scopes: ['people:read'] })
+   * console.log((await client.access.roles.list()).map(({ key }) => key).join()) // reader
+   * ```
+   */
+  async list(options?: CallOptions): Promise<Role[]> {
+    return (await this.#send('GET /v1/roles', {}, options)).items
+  }
+
+  /**
+   * Reads a role.
+   *
+   * ```ts
+   * await client.access.roles.create({ key: 'reader', scopes: ['people:read'] })
+   * console.log((await client.access.roles.get('reader')).fields) // null
+   * ```
+   */
+  get(role_key: string, options?: CallOptions): Call<Role> {
+    return this.#send('GET /v1/roles/{role_key}', { params: { role_key } }, options)
+  }
+
+  /**
+   * Changes a role. It counts for the next request of everybody who has it.
+   *
+   * ```ts
+   * await client.access.roles.create({ key: 'reader', scopes: ['people:read'] })
+   * console.log((await client.access.roles.patch('reader', { state: 'archived' })).state) // archived
+   * ```
+   */
+  patch(role_key: string, body: RolePatch, options?: CallOptions): Call<Role> {
+    return this.#send('PATCH /v1/roles/{role_key}', { params: { role_key }, body }, options)
   }
 }

@@ -100,6 +100,10 @@ import type {
   RetentionRuleList,
   RetentionRulePatch,
   RetentionRunList,
+  Role,
+  RoleBody,
+  RoleList,
+  RolePatch,
   SearchBody,
   SearchPage,
   Segment,
@@ -1077,6 +1081,7 @@ export type Endpoints = {
         | 'segment'
         | 'retention_rule'
         | 'hold'
+        | 'role'
       )[]
       /** Only records of the stacks with these keys. Repeatable. */
       stack?: string[]
@@ -1286,6 +1291,30 @@ export type Endpoints = {
     repeatable: 'read'
     scope: 'access:read'
   }
+  'POST /v1/roles': {
+    body: RoleBody
+    data: Role | DefinitionDryRun
+    repeatable: 'keyed'
+    scope: 'access:write'
+  }
+  'GET /v1/roles': {
+    data: RoleList
+    repeatable: 'read'
+    scope: 'access:read'
+  }
+  'GET /v1/roles/{role_key}': {
+    params: { role_key: string }
+    data: Role
+    repeatable: 'read'
+    scope: 'access:read'
+  }
+  'PATCH /v1/roles/{role_key}': {
+    params: { role_key: string }
+    body: RolePatch
+    data: Role | DefinitionDryRun
+    repeatable: 'safe'
+    scope: 'access:write'
+  }
   'GET /v1/operations/doctor': {
     data: DoctorReport
     repeatable: 'read'
@@ -1398,4 +1427,6 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/tokens': 'once',
   'DELETE /v1/tokens/{jti}': 'safe',
   'DELETE /v1/sessions/{session_id}': 'safe',
+  'POST /v1/roles': 'keyed',
+  'PATCH /v1/roles/{role_key}': 'safe',
 }

@@ -36,6 +36,7 @@ export const changeSubjects = [
   'segment',
   'retention_rule',
   'hold',
+  'role',
 ] as const
 
 /** What happens to the subject of a change. */
@@ -62,6 +63,7 @@ export const eventSubjects = [
   'segment',
   'retention_rule',
   'hold',
+  'role',
   'consent',
 ] as const
 

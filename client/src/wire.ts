@@ -25,7 +25,7 @@ export type WebhookEventKind =
 
 /** An event that a webhook asks for: one of a subject, or all of it. */
 export type WebhookEventName =
-  `${'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'retention_rule' | 'hold' | 'consent'}.${WebhookEventKind | '*'}`
+  `${'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'retention_rule' | 'hold' | 'role' | 'consent'}.${WebhookEventKind | '*'}`
 
 /** A program that fetches its own tokens. Response of GET /v1/clients/{client_id}. */
 export type AccessClient = {
@@ -33,6 +33,8 @@ export type AccessClient = {
   client_id: string
   name: string
   scopes: Scope[]
+  /** The key of its role. Null: it has none, so its scopes alone decide. */
+  role: string | null
   created_at: string
   /** When the client was revoked. Null while it gets tokens. */
   revoked_at: string | null
@@ -44,6 +46,8 @@ export type AccessClientBody = {
   name: string
   /** The scopes to grant. The caller must have each of them. */
   scopes: Scope[]
+  /** The key of a role. A caller with a role gives its own, and no other. Without one, the scopes alone decide. */
+  role?: string
 }
 
 /** Response of GET /v1/clients. */
@@ -58,6 +62,8 @@ export type AccessClientWithSecret = {
   client_id: string
   name: string
   scopes: Scope[]
+  /** The key of its role. Null: it has none, so its scopes alone decide. */
+  role: string | null
   created_at: string
   /** When the client was revoked. Null while it gets tokens. */
   revoked_at: string | null
@@ -238,6 +244,8 @@ export type ApiToken = {
   jti: string
   name: string
   scopes: Scope[]
+  /** The key of its role. Null: it has none, so its scopes alone decide. */
+  role: string | null
   expires_at: string
 }
 
@@ -245,6 +253,8 @@ export type ApiToken = {
 export type ApiTokenBody = {
   /** The scopes to grant. The caller must have each of them. */
   scopes: Scope[]
+  /** The key of a role. A caller with a role gives its own, and no other. Without one, the scopes alone decide. */
+  role?: string
   /** The subject, which the change log names as the actor. The default is the subject of the caller. */
   name?: string
   /** The lifetime in seconds, at most 366 days, and at most as long as the session or the token that makes it. */
@@ -449,6 +459,7 @@ export type Change = {
     | 'segment'
     | 'retention_rule'
     | 'hold'
+    | 'role'
   /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
   id: string | number
   /** The current external identifier, or the last one of a deleted person or record. */
@@ -778,6 +789,8 @@ export type ConsoleSession = {
     | 'access:write'
     | 'operations:read'
   )[]
+  /** The key of its role. Null: it has none. */
+  role: string | null
   /** The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
   method: 'code' | 'client' | 'issuer'
   /** The client that the session began with. */
@@ -1001,7 +1014,16 @@ export type DefinitionDryRun = {
   dry_run: true
   /** The entries that the change log would get. None if nothing would change. */
   changes: {
-    subject: 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'retention_rule' | 'hold'
+    subject:
+      | 'stack'
+      | 'attribute'
+      | 'consent_type'
+      | 'webhook'
+      | 'settings'
+      | 'segment'
+      | 'retention_rule'
+      | 'hold'
+      | 'role'
     /** Null for a creation. */
     id: number | null
     operation: 'create' | 'update' | 'delete'
@@ -1408,6 +1430,7 @@ export type DossierLine =
         | 'segment'
         | 'retention_rule'
         | 'hold'
+        | 'role'
       /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
       id: string | number
       /** The current external identifier, or the last one of a deleted person or record. */
@@ -1850,6 +1873,8 @@ export type ListedToken = {
   /** The subject, which the change log names as the actor. */
   name: string
   scopes: Scope[]
+  /** The key of its role. Null: it has none, so its scopes alone decide. */
+  role: string | null
   /** The actor that made it. `cli` for the command line on the database. */
   maker: string
   created_at: string
@@ -2687,6 +2712,113 @@ export type RetentionRunList = {
   items: RetentionRun[]
 }
 
+/** What a client, token or session with the role may do, and which fields it may read and write. */
+export type Role = {
+  key: string
+  name: string
+  /** A caller has the scopes that its credential and its role both have. */
+  scopes: (
+    | 'people:read'
+    | 'people:write'
+    | 'people:erase'
+    | 'records:read'
+    | 'records:write'
+    | 'consents:read'
+    | 'schema:read'
+    | 'schema:write'
+    | 'changes:read'
+    | 'webhooks:read'
+    | 'webhooks:write'
+    | 'access:read'
+    | 'access:write'
+    | 'operations:read'
+  )[]
+  /** By owner (`people`, or the key of a stack) the fields that may be read and written. Only what may be read may be written. An owner that is not named is closed. Identifiers, `state`, `version` and times are always shown. Null: all fields of all owners. */
+  fields: Record<
+    string,
+    {
+      /** Names of fields as a read shows them: `first_name`, `consents`, `attribute_values.city`. `attribute_values` names all attributes, `*` all fields. */
+      read: string[]
+      /** Names of fields as a read shows them: `first_name`, `consents`, `attribute_values.city`. `attribute_values` names all attributes, `*` all fields. */
+      write: string[]
+    }
+  > | null
+  state: 'active' | 'archived'
+  created_at: string
+  updated_at: string
+}
+
+/** Body of POST /v1/roles. */
+export type RoleBody = {
+  key: string
+  name?: string
+  /** A caller has the scopes that its credential and its role both have. */
+  scopes: (
+    | 'people:read'
+    | 'people:write'
+    | 'people:erase'
+    | 'records:read'
+    | 'records:write'
+    | 'consents:read'
+    | 'schema:read'
+    | 'schema:write'
+    | 'changes:read'
+    | 'webhooks:read'
+    | 'webhooks:write'
+    | 'access:read'
+    | 'access:write'
+    | 'operations:read'
+  )[]
+  /** By owner (`people`, or the key of a stack) the fields that may be read and written. Only what may be read may be written. An owner that is not named is closed. Identifiers, `state`, `version` and times are always shown. Null: all fields of all owners. */
+  fields?: Record<
+    string,
+    {
+      /** Names of fields as a read shows them: `first_name`, `consents`, `attribute_values.city`. `attribute_values` names all attributes, `*` all fields. */
+      read: string[]
+      /** Names of fields as a read shows them: `first_name`, `consents`, `attribute_values.city`. `attribute_values` names all attributes, `*` all fields. */
+      write?: string[]
+    }
+  > | null
+}
+
+/** Response of GET /v1/roles. */
+export type RoleList = {
+  items: Role[]
+}
+
+/** Body of PATCH /v1/roles/{role_key}. */
+export type RolePatch = {
+  name?: string
+  /** A caller has the scopes that its credential and its role both have. */
+  scopes?: (
+    | 'people:read'
+    | 'people:write'
+    | 'people:erase'
+    | 'records:read'
+    | 'records:write'
+    | 'consents:read'
+    | 'schema:read'
+    | 'schema:write'
+    | 'changes:read'
+    | 'webhooks:read'
+    | 'webhooks:write'
+    | 'access:read'
+    | 'access:write'
+    | 'operations:read'
+  )[]
+  /** By owner (`people`, or the key of a stack) the fields that may be read and written. Only what may be read may be written. An owner that is not named is closed. Identifiers, `state`, `version` and times are always shown. Null: all fields of all owners. */
+  fields?: Record<
+    string,
+    {
+      /** Names of fields as a read shows them: `first_name`, `consents`, `attribute_values.city`. `attribute_values` names all attributes, `*` all fields. */
+      read: string[]
+      /** Names of fields as a read shows them: `first_name`, `consents`, `attribute_values.city`. `attribute_values` names all attributes, `*` all fields. */
+      write?: string[]
+    }
+  > | null
+  state?: 'active' | 'archived'
+}
+
 /** A scope of a token. */
 export type Scope =
   | 'people:read'
@@ -3228,7 +3360,7 @@ export type Webhook = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `role`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
@@ -3273,7 +3405,7 @@ export type WebhookBacklog = {
 export type WebhookBody = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `role`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
@@ -3339,7 +3471,7 @@ export type WebhookList = {
 export type WebhookPatch = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url?: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `role`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events?: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
@@ -3404,7 +3536,7 @@ export type WebhookWithSecret = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `retention_rule`, `hold`, `role`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`, `retention_due`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null

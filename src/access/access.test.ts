@@ -24,6 +24,7 @@ describe('a client that was created over the API', () => {
     expect(shown).toEqual({
       name: 'Shop',
       scopes: ['people:read', 'people:write'],
+      role: null,
       created_at: expect.any(String),
       revoked_at: null,
     })

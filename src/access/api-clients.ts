@@ -1,19 +1,21 @@
+import { requireRole } from '../auth/caller-role.ts'
 import { type Client, findClient, insertClient, isClientName, readClientPage, revokeClient } from '../auth/clients.ts'
 import type { Call } from '../route/call.ts'
+import { grantedRole, requireGrantable } from '../route/grantable.ts'
 import { splitScopes } from '../route/scopes.ts'
 import { actorNameMessage, organizationOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
-import { requireGrantable } from './grantable-scopes.ts'
 import type { AccessClientBody, AccessClientShape, ClientsQuery } from './schema.ts'
 
 const defaultLimit = 50
 
 /** A client as a read shows it. */
-export const clientToJson = ({ id, name, scope, created_at, revoked_at }: Client): AccessClientShape => ({
+export const clientToJson = ({ id, name, scope, role, created_at, revoked_at }: Client): AccessClientShape => ({
   client_id: id,
   name,
   scopes: splitScopes(scope) as AccessClientShape['scopes'],
+  role,
   created_at,
   revoked_at,
 })
@@ -35,13 +37,20 @@ export async function findApiClient({ context: { db }, caller, params, signal }:
  * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name with
  * a control character.
  */
-export async function createApiClient({ context: { db }, caller, body, signal }: Call<AccessClientBody>) {
+export async function createApiClient({ context, caller, body, signal }: Call<AccessClientBody>) {
   const { name, scopes } = body
   requireGrantable(caller, scopes)
+  const role = grantedRole(caller, body.role)
+  if (role !== undefined) await requireRole(context, role, signal)
   if (!isClientName(name))
     throw new Fault(createValueRefusal('/name', withUnseen(`The name ${actorNameMessage}.`, name)))
   const scope = [...new Set(scopes)].join(' ')
-  const { client_secret, ...created } = await insertClient(db, caller.organization, { name, scope }, signal)
+  const { client_secret, ...created } = await insertClient(
+    context.db,
+    caller.organization,
+    { name, scope, role },
+    signal,
+  )
   return { ...clientToJson(created), client_secret }
 }
 

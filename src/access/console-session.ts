@@ -1,3 +1,4 @@
+import { withRole } from '../auth/caller-role.ts'
 import { verifyClient } from '../auth/clients.ts'
 import { createLoginThrottle, throwThrottled } from '../auth/login-throttle.ts'
 import { createSignInIssuer } from '../auth/oidc.ts'
@@ -84,7 +85,7 @@ function createBrowserSessions(services: Services) {
  * the service itself. Their responses are in kith's envelopes.
  */
 export function registerSessionRoutes(router: Router, services: Services): void {
-  const { config, logger, reads } = services
+  const { config, db, logger, reads } = services
   const signIn = createSignIn(services)
   const sessions = createBrowserSessions(services)
   const recordSignIn = createSignInLog(services)
@@ -115,10 +116,21 @@ export function registerSessionRoutes(router: Router, services: Services): void 
       const session = await sessions.find(exchange)
       // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
       if (!session) return exchange.send(200, success({ data: null }))
-      const { id, caller, expires_at } = session
-      const { organization, subject: name, scopes } = caller
+      const { id, expires_at } = session
+      const { organization } = session.caller
+      const context = contextOf(db.shareOf(organization.id, 'reads'), organization.id)
+      const caller = await withRole(session.caller, context, exchange.deadline.signal)
+      const { subject: name, scopes, role = null, rights } = caller
       exchange.organization = organization.key
-      sendSession(exchange, { id, name, scopes, expires_at, key: organization.key })
+      sendSession(exchange, {
+        id,
+        name,
+        scopes,
+        role,
+        fields: rights?.fields ?? null,
+        expires_at,
+        key: organization.key,
+      })
     },
   })
   router.add({
@@ -151,10 +163,18 @@ export function registerSignInMethods(router: Router, services: Services): void 
   if (issuer) registerIssuerRoutes(router, services, issuer)
 }
 
-type ShownSession = { id: string; name: string; scopes: ReadonlySet<string>; expires_at: string; key: string }
+type ShownSession = {
+  id: string
+  name: string
+  scopes: ReadonlySet<string>
+  role: string | null
+  fields?: object | null
+  expires_at: string
+  key: string
+}
 
-function sendSession(exchange: Exchange, { id, name, scopes, expires_at, key }: ShownSession) {
-  const data = { id, name, organization: { key }, scopes: [...scopes], expires_at, version }
+function sendSession(exchange: Exchange, { id, name, scopes, role, fields = null, expires_at, key }: ShownSession) {
+  const data = { id, name, organization: { key }, scopes: [...scopes], role, fields, expires_at, version }
   exchange.send(200, success({ data }))
 }
 

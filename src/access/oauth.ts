@@ -119,7 +119,8 @@ export function registerTokenRoute(router: Router, services: Services): void {
       return buildGrantRefusal('invalid_scope', `The client is limited to these scopes: ${allowed.join(', ')}.`)
     const scope = (requested.scope.length > 0 ? requested.scope : allowed).join(' ')
     const { key: organizationKey } = client.organization
-    const claims = { organizationKey, subject: client_id, client_id, scope, ttlSeconds }
+    const role = client.role ?? undefined
+    const claims = { organizationKey, subject: client_id, client_id, scope, role, ttlSeconds }
     const access_token = await authenticator.issueToken(claims, deadline.signal)
     await recordSignIn(exchange, { event: 'sign_in', organization: organizationKey, subject: client_id, status: 200 })
     return { access_token, token_type: 'Bearer', expires_in: ttlSeconds, scope }

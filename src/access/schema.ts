@@ -10,6 +10,17 @@ const requestedScopes = Type.Array(scope, {
   maxItems: scopes.length,
   description: 'The scopes to grant. The caller must have each of them.',
 })
+const requestedRole = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 63,
+    description:
+      'The key of a role. A caller with a role gives its own, and no other. Without one, the scopes alone decide.',
+  }),
+)
+const shownRole = nullable(
+  Type.String({ description: 'The key of its role. Null: it has none, so its scopes alone decide.' }),
+)
 const moment = Type.String({ format: 'date-time' })
 const at = '2026-01-01T12:00:00.000Z'
 
@@ -18,6 +29,7 @@ export const newClient = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 255, description: 'A name for people to read.' }),
     scopes: requestedScopes,
+    role: requestedRole,
   },
   {
     additionalProperties: false,
@@ -31,6 +43,7 @@ const shownClient = {
   client_id: Type.String({ description: 'Identifies the client. It names the organization, and is no secret.' }),
   name: Type.String(),
   scopes: grantedScopes,
+  role: shownRole,
   created_at: moment,
   revoked_at: nullable(
     Type.String({ format: 'date-time', description: 'When the client was revoked. Null while it gets tokens.' }),
@@ -40,6 +53,7 @@ const exampleClient = {
   client_id: 'default.Zm9vYmFyYmF6cXV4',
   name: 'Shop',
   scopes: ['people:read'],
+  role: null,
   created_at: at,
   revoked_at: null,
 }
@@ -128,6 +142,7 @@ const maxTokenSeconds = 366 * 86_400
 export const newToken = Type.Object(
   {
     scopes: requestedScopes,
+    role: requestedRole,
     name: Type.Optional(
       Type.String({
         minLength: 1,
@@ -159,12 +174,15 @@ export const apiToken = Type.Object(
     jti: Type.String({ format: 'uuid', description: 'Its id in the list of tokens.' }),
     name: Type.String(),
     scopes: grantedScopes,
+    role: shownRole,
     expires_at: moment,
   },
   {
     title: 'ApiToken',
     description: 'A token that was just made.',
-    examples: [{ token: 'eyJhbGciOi…', jti: exampleJti, name: 'reports', scopes: ['people:read'], expires_at: at }],
+    examples: [
+      { token: 'eyJhbGciOi…', jti: exampleJti, name: 'reports', scopes: ['people:read'], role: null, expires_at: at },
+    ],
   },
 )
 export type ApiTokenShape = Static<typeof apiToken>
@@ -185,6 +203,7 @@ const exampleListed = {
   jti: exampleJti,
   name: 'reports',
   scopes: ['people:read'],
+  role: null,
   maker: 'admin',
   created_at: at,
   expires_at: at,
@@ -198,6 +217,7 @@ export const listedToken = Type.Object(
     jti: Type.String({ format: 'uuid', description: 'The id of the token.' }),
     name: Type.String({ description: 'The subject, which the change log names as the actor.' }),
     scopes: grantedScopes,
+    role: shownRole,
     maker: Type.String({ description: 'The actor that made it. `cli` for the command line on the database.' }),
     created_at: moment,
     expires_at: moment,

@@ -3,11 +3,11 @@ import { isSubject } from '../auth/claims.ts'
 import { type IssuedToken, makeListedToken, readTokenPage, revokeToken } from '../auth/issued-tokens.ts'
 import type { Call } from '../route/call.ts'
 import type { Credential } from '../route/caller.ts'
+import { grantedRole, requireGrantable } from '../route/grantable.ts'
 import { splitScopes } from '../route/scopes.ts'
 import { actorNameMessage, organizationOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
-import { requireGrantable } from './grantable-scopes.ts'
 import type { ApiTokenBody, ApiTokenShape, ListedTokenShape, TokensQuery } from './schema.ts'
 
 /**
@@ -33,10 +33,11 @@ export async function createApiToken(call: Call<ApiTokenBody>): Promise<ApiToken
     scope: scopes.join(' '),
     ttlSeconds,
     maker,
+    role: grantedRole(caller, body.role),
     parents,
   }
   const made = await makeListedToken(context, { actor, request_id: call.request_id, signal }, request)
-  return { ...made, name, scopes }
+  return { ...made, name, scopes, role: request.role ?? null }
 }
 
 const defaultLimit = 50

@@ -40,7 +40,7 @@ const showsNone = new Set([
   // Callers, and the log itself.
   ...['listClients', 'createClient', 'getClient', 'revokeClient', 'createToken', 'listTokens', 'revokeToken'],
   ...['listKeys', 'listSessions', 'revokeSession', 'listAccesses', 'listPersonAccesses', 'listPersonAccessesById'],
-  ...['getDoctorReport', 'getOperationsMetrics'],
+  ...['createRole', 'listRoles', 'getRole', 'patchRole', 'getDoctorReport', 'getOperationsMetrics'],
 ])
 
 type Request = [method: string, path: string, body?: unknown, headers?: Record<string, string>]

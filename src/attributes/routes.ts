@@ -76,6 +76,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       tag,
       path,
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'listAttributes',
       summary: 'List the attributes',
       answer: listSchema(attributeSchema),
@@ -89,6 +90,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       method: 'GET',
       ...byId,
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'getAttribute',
       summary: 'Read an attribute',
       handle: async ({ context, params, signal }) => {

@@ -83,7 +83,7 @@ export function createAuthenticator({
     authorization: string,
     signal: Signal | undefined,
   ): Promise<Caller> {
-    const { organizationKey, subject, scopes, expiresAtMs, budget } = verification.claims
+    const { organizationKey, subject, scopes, expiresAtMs, budget, role } = verification.claims
     const ids = parentsOf(verification)
     const organization = await organizations.find(organizationKey, signal)
     const problem = organization ? await parents.find(organization, ids, signal) : 'its organization does not exist'
@@ -93,7 +93,15 @@ export function createAuthenticator({
     }
     const isMade = isOwn(verification) && budget !== undefined
     const credential = Object.freeze({ ...ids, budget: isMade ? budget : subject, expiresAtMs })
-    const caller = Object.freeze({ organization, subject, scopes, identity: identityOf(verification), credential })
+    const identity = identityOf(verification)
+    const caller = Object.freeze({
+      organization,
+      subject,
+      scopes,
+      identity,
+      credential,
+      ...(role !== undefined && { role }),
+    })
     setWithBound(verified, authorization, { ...verification, caller, usedAtMs: nowMs() }, maxCachedTokens)
     return caller
   }

@@ -19,6 +19,8 @@ export type Claims = {
   token_id: string | undefined
   /** The name under which rate limits count its requests, if another token or a session made it. */
   budget: string | undefined
+  /** The key of its role, if it has one. */
+  role: string | undefined
   /** A digest of the identity of the caller that made the token, if another token or a session made it. */
   maker: string | undefined
   /** Unix time in milliseconds. The token is refused from then on. */
@@ -41,6 +43,7 @@ export const isSubject = (subject: unknown): subject is string => typeof subject
  */
 export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): Claims | string {
   const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id, session_id, token_id, budget, maker } = payload
+  const role = issuer.roleClaim === undefined ? undefined : payload[issuer.roleClaim]
   if (iss !== issuer.name) return `its iss is not ${issuer.name}`
   if (!isAudience(aud, issuer.audience)) return `its aud is not ${issuer.audience}, and no list with it`
   if (!isSubject(sub)) return withUnseen(`its sub ${actorNameMessage}`, sub)
@@ -48,7 +51,7 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
   // The clients of kith have this form, and outside issuers know none of them.
   if (issuer.name !== ownName && looksLikeClient(sub, org)) return 'its sub has the form of a client_id of kith'
   if (jti !== undefined && typeof jti !== 'string') return 'its jti is not a string'
-  for (const [name, value] of Object.entries({ client_id, session_id, token_id, budget, maker }))
+  for (const [name, value] of Object.entries({ client_id, session_id, token_id, budget, maker, role }))
     if (value !== undefined && typeof value !== 'string') return `its ${name} is not a string`
   if (!isTime(exp)) return 'its exp is not a time in seconds'
   const expiresAtMs = exp * 1_000 + issuer.toleranceMs
@@ -58,10 +61,13 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
     if (!isTime(time)) return `its ${name} is not a time in seconds`
     if (time * 1_000 > nowMs + clockToleranceMs) return `its ${name} is in the future`
   }
+  // Who configures the claim expects everybody to have a role, and a caller without one has all fields.
+  if (issuer.name !== ownName && issuer.roleClaim !== undefined && role === undefined)
+    return `it has no claim ${issuer.roleClaim}, which names the role`
   const scopes = parseScopes(typeof scope === 'string' ? scope : '')
-  const names = { client_id, session_id, token_id, budget, maker } as Pick<
+  const names = { client_id, session_id, token_id, budget, maker, role } as Pick<
     Claims,
-    'client_id' | 'session_id' | 'token_id' | 'budget' | 'maker'
+    'client_id' | 'session_id' | 'token_id' | 'budget' | 'maker' | 'role'
   >
   return { organizationKey: org, subject: sub, scopes, ...names, expiresAtMs }
 }

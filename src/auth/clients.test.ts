@@ -101,6 +101,7 @@ describe('a client', () => {
     expect(clients[0]).toEqual({
       id: client.client_id,
       name: 'shop',
+      role: null,
       scope: 'people:read',
       created_at: expect.any(String),
       revoked_at: null,

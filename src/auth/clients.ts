@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import type { Signal } from '../process/signal.ts'
@@ -7,6 +8,7 @@ import { buildScopeRefusal, splitScopes } from '../route/scopes.ts'
 import { actorNameMessage, isActorName, organizationOf } from '../values/actor-names.ts'
 import { Fault, refuse } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
+import { requireRole } from './caller-role.ts'
 import {
   findClientSql,
   insertClientSql,
@@ -17,12 +19,19 @@ import {
 } from './sql.ts'
 
 /** A program that fetches its own tokens. `revoked_at` is null while it may. */
-export type Client = { id: string; name: string; scope: string; created_at: string; revoked_at: string | null }
+export type Client = {
+  id: string
+  name: string
+  scope: string
+  role: string | null
+  created_at: string
+  revoked_at: string | null
+}
 
 /** The credentials of a client. The secret is returned only once, when the client is created. */
 export type Credentials = { client_id: string; client_secret: string }
 
-type ClientRow = { name: string; scope: string; secret_sha256: Buffer }
+type ClientRow = { name: string; scope: string; role: string | null; secret_sha256: Buffer }
 
 /** The name of a client: empty, or as that of an actor. */
 export const isClientName = (name: string): boolean => name === '' || isActorName(name)
@@ -33,6 +42,8 @@ export const isClientName = (name: string): boolean => name === '' || isActorNam
  */
 const digest = (secret: string) => createHash('sha256').update(secret).digest()
 
+type ClientRequest = { name: string; scope: string; role?: string | null | undefined }
+
 /**
  * Creates a client of an organization. `scope` lists all scopes that its tokens may have, separated by spaces. Throws a
  * Fault: `not_found` for an unknown organization; `invalid_parameter` for no scope, an unknown scope, or a name that
@@ -40,7 +51,7 @@ const digest = (secret: string) => createHash('sha256').update(secret).digest()
  */
 export async function createClient(
   db: Database,
-  { organizationKey, name, scope }: { organizationKey: string; name: string; scope: string },
+  { organizationKey, name, scope, role = null }: ClientRequest & { organizationKey: string },
 ): Promise<Credentials> {
   const words = splitScopes(scope)
   const refusal = buildScopeRefusal(words)
@@ -49,7 +60,8 @@ export async function createClient(
     refuse('invalid_parameter', withUnseen(`The name must be empty or ${actorNameMessage}.`, name))
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
-  const { id, client_secret } = await insertClient(db, organization, { name, scope: words.join(' ') })
+  if (role !== null) await requireRole(contextOf(db, organization.id), role)
+  const { id, client_secret } = await insertClient(db, organization, { name, scope: words.join(' '), role })
   return { client_id: id, client_secret }
 }
 
@@ -57,12 +69,12 @@ export async function createClient(
 export async function insertClient(
   db: Database,
   organization: { id: number; key: string },
-  { name, scope }: { name: string; scope: string },
+  { name, scope, role = null }: ClientRequest,
   signal?: Signal,
 ): Promise<Client & Pick<Credentials, 'client_secret'>> {
   const client_id = `${organization.key}.${randomBytes(12).toString('base64url')}`
   const client_secret = randomBytes(32).toString('base64url')
-  const values = [organization.id, client_id, name, scope, digest(client_secret)]
+  const values = [organization.id, client_id, name, scope, digest(client_secret), role]
   const [client] = await db.query<Client>(insertClientSql, values, signal)
   return { ...client!, client_secret }
 }
@@ -99,7 +111,12 @@ export async function revokeClient(db: Database, client_id: string): Promise<voi
 }
 
 /** A client whose secret was right. */
-export type VerifiedClient = { organization: Caller['organization']; name: string; scope: string }
+export type VerifiedClient = {
+  organization: Caller['organization']
+  name: string
+  scope: string
+  role: string | null
+}
 
 /**
  * The organization, name and scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret.
@@ -114,5 +131,7 @@ export async function verifyClient(
   const organization = await findOrganization(db, organizationKey, signal)
   const [client] = await db.query<ClientRow>(readClientSql, [organization?.id ?? 0, client_id], signal)
   const isRight = timingSafeEqual(digest(client_secret), client?.secret_sha256 ?? digest(''))
-  return client && organization && isRight ? { organization, name: client.name, scope: client.scope } : undefined
+  if (!client || !organization || !isRight) return undefined
+  const { name, scope, role } = client
+  return { organization, name, scope, role }
 }

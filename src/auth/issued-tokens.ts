@@ -6,6 +6,7 @@ import type { Signal } from '../process/signal.ts'
 import type { Credential } from '../route/caller.ts'
 import { lookAlikeOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { requireRole } from './caller-role.ts'
 import { issueToken, type TokenRequest } from './token.ts'
 import {
   deleteExpiredTokensSql,
@@ -21,6 +22,7 @@ export type IssuedToken = {
   id: string
   name: string
   scope: string
+  role: string | null
   maker: string
   created_at: string
   expires_at: string
@@ -28,7 +30,7 @@ export type IssuedToken = {
   revoked_at: string | null
 }
 
-type NewToken = Pick<IssuedToken, 'id' | 'name' | 'scope' | 'maker' | 'expires_at'> & {
+type NewToken = Pick<IssuedToken, 'id' | 'name' | 'scope' | 'role' | 'maker' | 'expires_at'> & {
   /** What the token ends with, of the caller that makes it. */
   parents?: Pick<Credential, 'client_id' | 'session_id' | 'token_id'>
 }
@@ -44,14 +46,16 @@ export async function makeListedToken(
   call: MakeCall,
   { parents, ...request }: Omit<TokenRequest, keyof Credential> & { parents?: Credential },
 ): Promise<{ token: string; jti: string; expires_at: string }> {
+  if (request.role !== undefined) await requireRole(context, request.role, call.signal)
   const nowMs = Date.now()
   const jti = randomUUID()
   const { client_id, session_id, budget } = parents ?? {}
   const claims = { ...request, client_id, session_id, budget, token_id: jti }
   const token = await issueToken(context.db, claims, () => nowMs, call.signal)
   const expires_at = new Date((Math.floor(nowMs / 1_000) + request.ttlSeconds) * 1_000).toISOString()
-  const { subject: name, scope } = request
-  await storeToken(context, call, { id: jti, name, scope, maker: call.actor, expires_at, ...(parents && { parents }) })
+  const { subject: name, scope, role = null } = request
+  const stored = { id: jti, name, scope, role, maker: call.actor, expires_at }
+  await storeToken(context, call, { ...stored, ...(parents && { parents }) })
   return { token, jti, expires_at }
 }
 
@@ -60,7 +64,7 @@ export async function makeListedToken(
  * token that is valid: a reader of the log must not take one for the other. A maker may have several tokens of one name, and its own.
  */
 async function storeToken(context: Context, call: MakeCall, token: NewToken): Promise<void> {
-  const { id, name, scope, maker, expires_at, parents } = token
+  const { id, name, scope, role, maker, expires_at, parents } = token
   // Under the lock of the organization no other token takes the name.
   await changeOrganization(context, call, async ({ tx, organization_id }) => {
     if (name !== maker) {
@@ -70,7 +74,7 @@ async function storeToken(context: Context, call: MakeCall, token: NewToken): Pr
       if (other) throwNameTaken(other.name)
     }
     const { client_id = null, session_id = null, token_id = null } = parents ?? {}
-    const values = [organization_id, id, name, scope, maker, expires_at, client_id, session_id, token_id]
+    const values = [organization_id, id, name, scope, maker, expires_at, client_id, session_id, token_id, role]
     return { statements: [tx.query(insertTokenSql, values)], changes: [], result: undefined }
   })
 }

@@ -17,19 +17,32 @@ export type Issuer = Readonly<{
   algorithms: readonly TokenAlgorithm[]
   /** How long a token is accepted after its `exp`. The clock of an outside issuer may differ. */
   toleranceMs: number
+  /** The claim that names the role of the caller. Undefined: no claim does. */
+  roleClaim: string | undefined
   keys: KeySource
 }>
 
 /** The issuer of the tokens that kith signs. */
 export const ownIssuer = (keys: KeySource): Issuer =>
-  Object.freeze({ name: ownName, audience: ownName, algorithms: ['ES256', 'HS256'] as const, toleranceMs: 0, keys })
+  Object.freeze({
+    name: ownName,
+    audience: ownName,
+    algorithms: ['ES256', 'HS256'] as const,
+    toleranceMs: 0,
+    roleClaim: 'role',
+    keys,
+  })
 
 /** The outside issuer that the configuration names. */
-export const outsideIssuer = ({ issuer, audience }: { issuer: string; audience: string }, keys: KeySource): Issuer =>
+export const outsideIssuer = (
+  { issuer, audience, roleClaim }: { issuer: string; audience: string; roleClaim: string | undefined },
+  keys: KeySource,
+): Issuer =>
   Object.freeze({
     name: issuer,
     audience,
     algorithms: ['ES256', 'RS256', 'EdDSA'] as const,
     toleranceMs: 30_000,
+    roleClaim,
     keys,
   })

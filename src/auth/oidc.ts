@@ -9,7 +9,7 @@ import { clockToleranceMs, isSubject } from './claims.ts'
 export type PendingSignIn = { state: string; nonce: string; verifier: string }
 
 /** The person whom the issuer has identified. */
-export type IssuerIdentity = { organizationKey: string; name: string; scope: string }
+export type IssuerIdentity = { organizationKey: string; name: string; scope: string; role: string | undefined }
 
 /** The reasons for which a sign-in at the outside issuer fails. */
 const issuerProblems = ['denied', 'expired', 'no_access', 'throttled', 'unavailable', 'failed'] as const
@@ -118,7 +118,7 @@ export function createSignInIssuer({
       const tokens = await oidc.authorizationCodeGrant(configuration, callbackUrl, checks).catch(cause => {
         throw new IssuerRefusal(problemOf(cause), { cause })
       })
-      return readIdentity(tokens.claims() ?? {}, Date.now())
+      return readIdentity(tokens.claims() ?? {}, outsideIssuer.roleClaim, Date.now())
     },
   }
 }
@@ -133,13 +133,16 @@ function problemOf(error: { code?: string; error?: string; name?: string }): Iss
   return isAway ? 'unavailable' : 'failed'
 }
 
-/** Reads the claims of an ID token: the organization and scopes as those of bearer tokens, and the name of the person. */
-function readIdentity({ org, scope, sub, name, email, iat }: Record<string, unknown>, nowMs: number): IssuerIdentity {
+/** Reads the claims of an ID token: the organization, scopes and role as those of bearer tokens, and the name of the person. */
+function readIdentity(claims: Record<string, unknown>, roleClaim: string | undefined, nowMs: number): IssuerIdentity {
+  const { org, scope, sub, name, email, iat } = claims
   // The library checks every other time of an ID token.
   if (typeof iat === 'number' && iat * 1_000 > nowMs + clockToleranceMs) throw new IssuerRefusal('failed')
   const granted = [...parseScopes(typeof scope === 'string' ? scope : '')].join(' ')
   if (typeof org !== 'string' || !isOrganizationKey(org) || granted === '') throw new IssuerRefusal('no_access')
   const shown = [name, email, sub].find(each => isSubject(each) && !looksLikeClient(each, org))
   if (typeof shown !== 'string') throw new IssuerRefusal('no_access')
-  return { organizationKey: org, name: shown, scope: granted }
+  const role = roleClaim === undefined ? undefined : claims[roleClaim]
+  if (roleClaim !== undefined && typeof role !== 'string') throw new IssuerRefusal('no_access')
+  return { organizationKey: org, name: shown, scope: granted, role: role as string | undefined }
 }

@@ -32,7 +32,7 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
       const organization = await organizations.find(organizationKeyOf(token)!)
       const found = organization && (await readSession(contextOf(db, organization.id), token))
       if (!found) return undefined
-      const { id, name, scopes, expires_at } = found.session
+      const { id, name, scopes, role, expires_at } = found.session
       const expiresAtMs = Date.parse(expires_at)
       const credential = Object.freeze({
         client_id: undefined,
@@ -41,7 +41,9 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
         budget: name,
         expiresAtMs,
       })
-      const caller = Object.freeze({ organization, subject: name, scopes, identity: `session\n${id}`, credential })
+      const identity = `session\n${id}`
+      const given = { organization, subject: name, scopes, identity, credential }
+      const caller = Object.freeze(role === null ? given : { ...given, role })
       return Object.freeze({ id, caller, expires_at, isLive: found.isLive, expiresAtMs })
     },
     { nowMs, ...cacheTimes },

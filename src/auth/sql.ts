@@ -56,28 +56,28 @@ export const deleteVerifyingKeySql = statement(
   'delete from signing_keys where kid = $1 and private_jwk is null returning kid',
 )
 
-/** $1: organization, $2: id, $3: name, $4: scope, $5: SHA-256 of the secret. */
+/** $1: organization, $2: id, $3: name, $4: scope, $5: SHA-256 of the secret, $6: role. */
 export const insertClientSql = statement(
   'insert_client',
-  `insert into clients (organization_id, id, name, scope, secret_sha256) values ($1, $2, $3, $4, $5)
-   returning id, name, scope, created_at, revoked_at`,
+  `insert into clients (organization_id, id, name, scope, secret_sha256, role) values ($1, $2, $3, $4, $5, $6)
+   returning id, name, scope, role, created_at, revoked_at`,
 )
 
 export const listClientsSql = statement(
   'list_clients',
-  'select id, name, scope, created_at, revoked_at from clients where organization_id = $1 order by created_at, id',
+  'select id, name, scope, role, created_at, revoked_at from clients where organization_id = $1 order by created_at, id',
 )
 
 /** $2: id. Reads a client, revoked or not. */
 export const findClientSql = statement(
   'find_client',
-  'select id, name, scope, created_at, revoked_at from clients where organization_id = $1 and id = $2',
+  'select id, name, scope, role, created_at, revoked_at from clients where organization_id = $1 and id = $2',
 )
 
 /** $2: the client after which the page begins, or null, $3: limit. Newest first. An unknown client leads to an empty page. */
 export const readClientPageSql = statement(
   'read_client_page',
-  `select c.id, c.name, c.scope, c.created_at, c.revoked_at from clients c
+  `select c.id, c.name, c.scope, c.role, c.created_at, c.revoked_at from clients c
    where c.organization_id = $1 and ($2::text is null or (c.created_at, c.id) < (
      select b.created_at, b.id from clients b where b.organization_id = $1 and b.id = $2
    ))
@@ -87,7 +87,7 @@ export const readClientPageSql = statement(
 /** Reads a client that is not revoked. */
 export const readClientSql = statement(
   'read_client',
-  'select name, scope, secret_sha256 from clients where organization_id = $1 and id = $2 and revoked_at is null',
+  'select name, scope, role, secret_sha256 from clients where organization_id = $1 and id = $2 and revoked_at is null',
 )
 
 /** $1: organizations, $2: an id of each. Those that are not revoked. Citus takes a column of unnest for a text unless the statement computes with it. */

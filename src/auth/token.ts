@@ -11,7 +11,7 @@ import { ownName, takeSigningKey } from './keys/keys.ts'
 
 /**
  * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` and `session_id` name the client or the session
- * that it ends with, `token_id` its row in the list of tokens, `maker` and `budget` the caller that makes it.
+ * that it ends with, `token_id` its row in the list of tokens, `maker` and `budget` the caller that makes it, `role` its role.
  */
 export type TokenRequest = {
   organizationKey: string
@@ -23,6 +23,7 @@ export type TokenRequest = {
   token_id?: string | undefined
   budget?: string | undefined
   maker?: string | undefined
+  role?: string | undefined
 }
 
 const maxTtlSeconds = 100 * 366 * 86_400
@@ -38,7 +39,7 @@ export async function issueToken(
   nowMs: () => number = Date.now,
   signal?: Signal,
 ): Promise<string> {
-  const { organizationKey, client_id, session_id, token_id, budget, maker, ttlSeconds } = request
+  const { organizationKey, client_id, session_id, token_id, budget, maker, role, ttlSeconds } = request
   const words = splitScopes(request.scope)
   const refusal = buildRequestRefusal(request, words)
   if (refusal) throw new Fault(refusal)
@@ -46,7 +47,16 @@ export async function issueToken(
   const expiresAt = issuedAt + ttlSeconds
   const { kid, algorithm, key } = await takeSigningKey(db, expiresAt, signal)
   // JSON leaves out what is undefined.
-  return new SignJWT({ org: organizationKey, scope: words.join(' '), client_id, session_id, token_id, budget, maker })
+  return new SignJWT({
+    org: organizationKey,
+    scope: words.join(' '),
+    client_id,
+    session_id,
+    token_id,
+    budget,
+    maker,
+    role,
+  })
     .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
     .setIssuer(ownName)
     .setAudience(ownName)

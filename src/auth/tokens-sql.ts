@@ -1,10 +1,10 @@
 import { statement } from '../db/db.ts'
 
-/** $2: id, $3: name, $4: scope, $5: maker, $6: expiry, $7: client, $8: session, $9: the token that makes it; the last three may be null. */
+/** $2: id, $3: name, $4: scope, $5: maker, $6: expiry, $7: client, $8: session, $9: the token that makes it, $10: role; the last four may be null. */
 export const insertTokenSql = statement(
   'insert_token',
-  `insert into tokens (organization_id, id, name, scope, maker, expires_at, client_id, session_id, ancestors)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, coalesce(
+  `insert into tokens (organization_id, id, name, scope, maker, expires_at, client_id, session_id, role, ancestors)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $10, coalesce(
      (select ancestors || id from tokens where organization_id = $1 and id = $9::uuid), array_remove(array[$9::uuid], null)))`,
 )
 
@@ -19,7 +19,7 @@ export const readNamesInUseSql = statement(
 /** $2: the token after which the page begins, or null, $3: limit. Newest first. An unknown token leads to an empty page. */
 export const readTokenPageSql = statement(
   'read_token_page',
-  `select t.id, t.name, t.scope, t.maker, t.created_at, t.expires_at, t.last_used_at, t.revoked_at from tokens t
+  `select t.id, t.name, t.scope, t.role, t.maker, t.created_at, t.expires_at, t.last_used_at, t.revoked_at from tokens t
    where t.organization_id = $1 and ($2::uuid is null or (t.created_at, t.id) < (
      select b.created_at, b.id from tokens b where b.organization_id = $1 and b.id = $2
    ))

@@ -12,6 +12,8 @@ import { type Definitions, definitionsAt } from '../organizations/definitions.ts
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
+import { closeEntity } from '../route/closed-fields.ts'
+import { accessOf, type FieldAccess } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { maxShownIds, type Shown } from '../route/shown.ts'
 
@@ -33,10 +35,9 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
     const definitions = await definitionsOf(context, snapshot, signal)
     const isById = body.links === 'id'
     const { shown } = call
-    return {
-      status: 200,
-      stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, shown, signal }),
-    }
+    const stream = linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, shown, signal })
+    const access = accessOf(call.caller, stack_id)
+    return { status: 200, stream: access ? closeLines(stream, access) : stream }
   } catch (error) {
     await close()
     throw error
@@ -47,6 +48,11 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
 export async function definitionsOf(context: Context, snapshot: Snapshot, signal: Signal): Promise<Definitions> {
   const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [context.organization_id])
   return definitionsAt(context, head!.schema_version, signal)
+}
+
+/** Lines of entities without the fields that the role of the caller closes. A chunk has whole lines. */
+async function* closeLines(chunks: AsyncIterable<Buffer>, access: FieldAccess): AsyncGenerator<string> {
+  for await (const chunk of chunks) yield chunk.toString().replaceAll(/[^\n]+/g, line => closeEntity(line, access))
 }
 
 type Export = {

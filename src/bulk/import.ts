@@ -20,6 +20,7 @@ import { yieldIfDue } from '../process/event-loop.ts'
 import { FairPool } from '../process/fair-pool.ts'
 import type { ImportOutcome } from '../process/observer.ts'
 import type { Call, StreamingCall } from '../route/call.ts'
+import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { StreamResult } from '../route/result.ts'
 import { createRefusal, Fault, type Refusal, throwBusy } from '../values/errors.ts'
 import { batchStream } from './batch-stream.ts'
@@ -234,7 +235,12 @@ function entryOf(call: StreamingCall<ImportQuery>, target: Write, { number, text
     return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
   }
   const bytes = text.length
-  const accept = (body: EntityBody): Entry => ({ number, bytes, write: writeOf(target, body, bytes) })
+  const access = accessOf(call.caller, target.stack_id)
+  const accept = (body: EntityBody): Entry => {
+    const write = writeOf(target, body, bytes)
+    requireWritable(access, write.body, { match: write.match })
+    return { number, bytes, write }
+  }
   const refuse = (error: unknown): Entry => {
     if (!(error instanceof Fault)) throw error
     return { number, bytes, refusal: error.refusal }

@@ -2,6 +2,7 @@ import type { HandlerResult } from '../route/result.ts'
 import { NotArrived, refuse, warningHeader } from '../values/errors.ts'
 import { jsonOfEvent, noteChanges } from './change-json.ts'
 import { type FeedCall, type StreamStart, takeStream } from './change-streams.ts'
+import { changeCloser } from './closed-changes.ts'
 import { streamEvents } from './event-stream.ts'
 import type { Part } from './kept-changes.ts'
 import { streamLines } from './line-stream.ts'
@@ -149,7 +150,9 @@ async function answerPage(call: FeedCall, selection: Selection): Promise<Handler
   const isAnswer = page.items.length > 0 || wait === 0 || page.last < page.head
   const { items, last, head } = isAnswer ? page : await waitForPage(call, selection, page, untilMs)
   const notes = warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`
-  const json = `{"items":[${items.join()}],"last":${last},"head":${Math.max(head, last)},"log_id":"${page.log_id}"${notes}}`
+  const close = changeCloser(call.caller)
+  const shown = close ? items.map(close) : items
+  const json = `{"items":[${shown.join()}],"last":${last},"head":${Math.max(head, last)},"log_id":"${page.log_id}"${notes}}`
   return { status: 200, json }
 }
 

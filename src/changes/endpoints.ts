@@ -9,6 +9,7 @@ export function historyEndpoints(kind: HistoryKind): Route[] {
   const shared = {
     method: 'GET',
     scope: reads,
+    fields: 'shown',
     tag: plural,
     query: historyQuery,
     answer: historyPage,

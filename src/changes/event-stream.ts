@@ -1,5 +1,6 @@
 import { eventOf, noteChanges } from './change-json.ts'
 import type { FeedCall, StreamStart } from './change-streams.ts'
+import { closeEvents } from './closed-changes.ts'
 import { followLog } from './log-tail.ts'
 import { readRange } from './read-changes.ts'
 import { isSelected } from './selection.ts'
@@ -34,7 +35,7 @@ export async function* streamEvents(
         const range = await within(() => readRange(context, request, signal))
         last = range.last
         noteChanges(call.shown, range.changes)
-        if (range.changes.length > 0) yield Buffer.from(range.changes.map(eventOf).join(''))
+        if (range.changes.length > 0) yield closeEvents(Buffer.from(range.changes.map(eventOf).join('')), selection)
       } else if (next === 'due') last = subscriber.position
       else {
         last = next.part.last
@@ -43,7 +44,7 @@ export async function* streamEvents(
           call.shown,
           next.part.changes.filter(change => isSelected(selection, change)),
         )
-        if (events) yield events
+        if (events) yield closeEvents(events, selection)
       }
       if (performance.now() >= commentDueMs) {
         yield Buffer.from(`: the connection is alive\nid: ${last}\n\n`)

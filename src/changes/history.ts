@@ -4,6 +4,7 @@ import type { ParameterKind, Route } from '../route/route.ts'
 import { requireScope } from '../route/scopes.ts'
 import { refuse } from '../values/errors.ts'
 import { type ChangePage, parseChanges, readNamed } from './change-json.ts'
+import { changeCloser } from './closed-changes.ts'
 import { defaultLimit, type HistoryQuery } from './schema.ts'
 import { findEntitySql, readHistorySql } from './sql.ts'
 
@@ -37,7 +38,8 @@ export async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>)
   if (!row!.found) throwNotFound(kind)
   const changes = parseChanges(await readNamed(context, row!, { signal }))
   if (changes.length > 0) call.shown.add(stack_id, id)
-  const items = changes.slice(0, limit).map(({ json }) => json)
+  const close = changeCloser(caller)
+  const items = changes.slice(0, limit).map(({ json }) => close?.(json) ?? json)
   return { status: 200, json: `{"items":[${items.join()}],"has_more":${items.length < row!.matched}}` }
 }
 

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { requireScope } from '../route/scopes.ts'
 import { noteLines, printLines } from './change-json.ts'
 import type { FeedCall, StreamStart } from './change-streams.ts'
+import { closeChangeLines } from './closed-changes.ts'
 import { type LineRange, readLines } from './read-changes.ts'
 import { maySee } from './selection.ts'
 
@@ -33,11 +34,13 @@ export async function* streamLines(
       // The next statement is sent in this event-loop turn, so PostgreSQL works on it while this part is printed.
       if (reading) await setImmediate()
       noteLines(call.shown, range.read)
-      if (range.read.changes.length > 0) yield Buffer.from(printLines(range.read))
+      if (range.read.changes.length > 0) yield Buffer.from(closeChangeLines(printLines(range.read), selection))
       if (performance.now() - verifiedMs < verifyMs) continue
       verifiedMs = performance.now()
       const current = await call.following.authenticate()
-      if (!maySee(current, selection)) for (const scope of selection.scopes) requireScope(current, scope)
+      if (maySee(current, selection)) continue
+      for (const scope of selection.scopes) requireScope(current, scope)
+      throw new Error('the role of the caller changed while the changes were streamed')
     }
   } finally {
     release()

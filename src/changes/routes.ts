@@ -18,6 +18,7 @@ export function changeRoutes(findSegments: FindSegments): Route[] {
       method: 'GET',
       path: '/v1/changes',
       scope: 'changes:read',
+      fields: 'shown',
       prefersReader: true,
       operationId: 'listChanges',
       summary: 'Read or follow the change log',

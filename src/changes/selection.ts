@@ -1,7 +1,9 @@
 import type { Context } from '../db/context.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
 import { type Operation, type Subject, subjects } from '../organizations/logged-changes.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
+import { accessOf, type FieldRights, isOpen } from '../route/field-rights.ts'
 import { requireScope, type Scope } from '../route/scopes.ts'
 import { pointer, refuse } from '../values/errors.ts'
 import type { LoggedChange } from './change-json.ts'
@@ -21,6 +23,7 @@ export const readScopes = {
   segment: 'schema:read',
   retention_rule: 'schema:read',
   hold: 'people:read',
+  role: 'access:read',
 } as const satisfies Record<Subject, Scope>
 
 /** The changes that a request asks for and may see. */
@@ -35,6 +38,8 @@ export type Selection = {
   links?: LinksForm
   /** The scopes that the token needs for as long as the request runs. */
   scopes: readonly Scope[]
+  /** The fields that the role of the token opens, for as long as the request runs. */
+  rights?: FieldRights | undefined
   /** Equal for equal selections. */
   key: string
 }
@@ -44,7 +49,7 @@ export type SelectedSegments = { ids: readonly number[]; since: number }
 
 /** Finds the segments with these keys, and the scopes that read their filters. Throws 400 for an unknown key. */
 export type FindSegments = (
-  call: Pick<Call, 'context' | 'signal'>,
+  call: Pick<Call, 'context' | 'caller' | 'signal'>,
   keys: readonly string[],
 ) => Promise<SelectedSegments & { scopes: readonly Scope[] }>
 
@@ -61,8 +66,12 @@ export async function selectionOf(
   const { subject, stack, operation, segment, links } = body
   const named = subject ?? (stack ? (['record'] as const) : undefined)
   for (const name of named ?? []) requireScope(caller, readScopes[name])
-  const visible = subjects.filter(name => (named ? named.includes(name) : caller.scopes.has(readScopes[name])))
-  const found = segment && (await findSegments({ context, signal }, segment))
+  const closed = closedSubjects(caller)
+  for (const [index, name] of (named ?? []).entries()) if (closed.includes(name)) throwClosed(pointer('subject', index))
+  const visible = subjects.filter(name =>
+    named ? named.includes(name) : caller.scopes.has(readScopes[name]) && !closed.includes(name),
+  )
+  const found = segment && (await findSegments({ context, caller, signal }, segment))
   for (const scope of found?.scopes ?? [])
     requireScope(caller, scope, ', which reads what the filter of the segment tests')
   // When the clock moves people, the log has a change of the segment. The feed shows it without schema:read: it tells only of people.
@@ -70,7 +79,7 @@ export async function selectionOf(
   const selection = {
     // Only records have a stack.
     subjects: stack ? shown.filter(name => name === 'record') : shown,
-    stack_ids: stack ? await findStackIds(context, stack, signal) : null,
+    stack_ids: stack ? requireAllOpen(caller, await findStackIds(context, stack, signal)) : openStacks(caller),
     operations: operation ?? null,
     segments: found ? { ids: found.ids, since: found.since } : null,
     links,
@@ -79,7 +88,29 @@ export async function selectionOf(
     'changes:read' as const,
     ...new Set([...visible.map(name => readScopes[name]), ...(found?.scopes ?? [])]),
   ]
-  return { ...selection, scopes, key: JSON.stringify(selection) }
+  const rights = caller.rights
+  return { ...selection, scopes, rights, key: JSON.stringify(selection) + (rights?.key ?? '') }
+}
+
+/** The subjects that the role of the caller closes. A hold has a reason that may tell of any field. */
+function closedSubjects(caller: Caller): Subject[] {
+  if (!accessOf(caller, peopleStackId)) return []
+  return isOpen(caller, peopleStackId) ? ['hold'] : ['hold', 'person']
+}
+
+/** The stacks whose records the caller may see. Null: all. */
+const openStacks = ({ rights }: Caller): number[] | null =>
+  rights ? [...rights.byStack.keys()].filter(id => id !== peopleStackId).sort((a, b) => a - b) : null
+
+function requireAllOpen(caller: Caller, stack_ids: number[]): number[] {
+  for (const [index, id] of stack_ids.entries()) if (!isOpen(caller, id)) throwClosed(pointer('stack', index))
+  return stack_ids
+}
+
+function throwClosed(path: string): never {
+  return refuse('forbidden', 'The role of the caller does not allow this. See details.', {
+    details: [{ path, message: 'is closed to the role of the caller' }],
+  })
 }
 
 async function findStackIds({ db, organization_id }: Context, keys: string[], signal: Signal): Promise<number[]> {
@@ -142,6 +173,6 @@ export const isSelected = (
   (stack_ids === null || stack_ids.includes(change.stack_id!)) &&
   (operations === null || operations.includes(change.operation))
 
-/** Whether a token still has the scopes of a selection. */
-export const maySee = (caller: Caller, { scopes }: Selection): boolean =>
-  scopes.every(scope => caller.scopes.has(scope))
+/** Whether a token still has the scopes of a selection, and its role the same fields. */
+export const maySee = (caller: Caller, { scopes, rights }: Selection): boolean =>
+  scopes.every(scope => caller.scopes.has(scope)) && caller.rights?.key === rights?.key

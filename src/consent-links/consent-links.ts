@@ -1,11 +1,13 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
-import type { Reading } from '../db/context.ts'
+import type { Context } from '../db/context.ts'
+import { masterKeysOf } from '../db/db.ts'
+import { rowOf, unwrapBytes, wrapBytes } from '../db/master-keys.ts'
 import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import { refuse } from '../values/errors.ts'
-import { insertFirstLinkKeySql, readNewestLinkKeySql } from './sql.ts'
-import { type ConsentLink, type LinkKind, type StoredLinkKey, signLink } from './token.ts'
+import { insertFirstLinkKeySql, readLinkKeySql, readNewestLinkKeySql } from './sql.ts'
+import { type ConsentLink, type LinkKind, type OpenLinkKey, signLink } from './token.ts'
 
 /** The paths of the pages. A link is one of them with a token. They are short, because a text message is. */
 export const paths: Record<LinkKind, string> = { preferences: '/p', unsubscribe: '/u', confirm: '/c' }
@@ -41,23 +43,44 @@ export const baseUrlOf = (localUrl: string, settings: LinkSettings): string =>
 /** Prints a link of a person as a URL. */
 export type PrintLink = (link: Omit<ConsentLink, 'organization_id'>) => string
 
+/** An organization whose links are made or opened. */
+export type LinkContext = Pick<Context, 'db' | 'organization_id'>
+
 /** Prepares links of the organization that begin with `base`. */
-export async function prepareLinks(reading: Reading, base: string, signal?: Signal): Promise<PrintLink> {
-  const { organization_id } = reading
-  const { id, secret } = await readOrCreateKey(reading, signal)
+export async function prepareLinks(context: LinkContext, base: string, signal?: Signal): Promise<PrintLink> {
+  const { organization_id } = context
+  const { id, secret } = await readOrCreateKey(context, signal)
   // With the bytes of the key in place of the object, signing a link takes 35 µs instead of 7.
   const key = { id, secret: createSecretKey(secret) }
   return link => `${base}${paths[link.kind]}/${signLink({ organization_id, ...link }, key)}`
 }
 
 /** The key that signs new links. The first link of an organization creates it. */
-async function readOrCreateKey({ db, organization_id }: Reading, signal: Signal | undefined): Promise<StoredLinkKey> {
-  const [key] = await db.query<StoredLinkKey>(readNewestLinkKeySql, [organization_id], signal)
+async function readOrCreateKey({ db, organization_id }: LinkContext, signal?: Signal): Promise<OpenLinkKey> {
+  const read = async () => {
+    const [key] = await db.query<OpenLinkKey>(readNewestLinkKeySql, [organization_id], signal)
+    return key && open({ db, organization_id }, key)
+  }
+  const key = await read()
   if (key) return key
-  await db.query(insertFirstLinkKeySql, [organization_id, randomBytes(32)], signal)
-  const [created] = await db.query<StoredLinkKey>(readNewestLinkKeySql, [organization_id], signal)
-  return created!
+  const secret = wrapBytes(masterKeysOf(db), randomBytes(32), linkKeyRow(organization_id, 1))
+  await db.query(insertFirstLinkKeySql, [organization_id, secret], signal)
+  return (await read())!
 }
+
+/** The key of a link by its id. Undefined if the organization has none of this id, or is deleted. */
+export async function readLinkKey(context: LinkContext, id: number, signal?: Signal): Promise<OpenLinkKey | undefined> {
+  const [key] = await context.db.query<OpenLinkKey>(readLinkKeySql, [context.organization_id, id], signal)
+  return key && open(context, key)
+}
+
+/** The row that a key is wrapped for. */
+export const linkKeyRow = (organization_id: number, id: number): string => rowOf('link_keys', organization_id, id)
+
+const open = ({ db, organization_id }: LinkContext, { id, secret }: OpenLinkKey): OpenLinkKey => ({
+  id,
+  secret: unwrapBytes(masterKeysOf(db), secret, linkKeyRow(organization_id, id)),
+})
 
 /** The end of a link that is made at a time, in milliseconds: Unix time in seconds. */
 export const expiryOf = (kind: LinkKind, atMs: number, lifetime = defaultLifetimes[kind]): number =>

@@ -8,8 +8,8 @@ export type LinkKind = keyof typeof linkKinds
 /** A key that signs the links of one organization. */
 export type LinkKey = { id: number; secret: Buffer | KeyObject }
 
-/** A key as it is stored. */
-export type StoredLinkKey = { id: number; secret: Buffer }
+/** A key with its bytes. */
+export type OpenLinkKey = { id: number; secret: Buffer }
 
 /** The content of a link: which page of which person it opens, for which purpose and channel, and until when. */
 export type ConsentLink = {

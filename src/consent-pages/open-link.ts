@@ -1,11 +1,10 @@
-import { readLinkKeySql } from '../consent-links/sql.ts'
+import { readLinkKey } from '../consent-links/consent-links.ts'
 import {
   type ConsentLink,
   isSignedBy,
   type LinkKey,
   type LinkKind,
   parseLink,
-  type StoredLinkKey,
   signLink,
 } from '../consent-links/token.ts'
 import { type Answers, answerKey } from '../consents/answers.ts'
@@ -74,7 +73,7 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   if (link?.kind !== kind) return throwInvalid()
   const { organization_id, keyId, person_id } = link
   // Until the signature is verified, the token may name any organization, so it must not use the share of one.
-  const [key] = await db.query<StoredLinkKey>(readLinkKeySql, [organization_id, keyId], signal)
+  const key = await readLinkKey({ db, organization_id }, keyId, signal)
   if (!key || !isSignedBy(token, key)) return throwInvalid()
   if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
   const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)

@@ -21,59 +21,62 @@ const endOf = (person: string, condition: string) =>
   `select c.sequence, c.at, c.operation from changes c
    where ${condition} and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${person}) order by c.version desc limit 1`
 
+/** The events that suppress addresses of the people found, by address. */
+const suppressedEvents = `select json_object_agg(b.address, json_build_object('event', b.reason, 'at', ${exactTimeText('b.suppressed_from')},
+         'until', case when b.suppressed_until < 'infinity' then ${exactTimeText('b.suppressed_until')} end,
+         'provider', b.events->b.reason->>'provider', 'reference', b.events->b.reason->>'reference'))
+       from deliverability b
+       where b.organization_id = $1 and b.channel = $4 and b.address = any(array(select f.address from found f))
+         and b.suppressed_until > now()`
+
+/** The answers of addresses of the people found that stand and refuse, by address. */
+const refusals = `select json_object_agg(w.address, json_build_object('state', w.state, 'answered_at', ${exactTimeText("nullif(w.answered_at, '-infinity')")},
+         'sequence', w.sequence, 'person_id', w.person_id))
+       from address_answers w
+       where w.organization_id = $1 and w.channel = $4 and w.address = any(array(select f.address from found f))
+         and w.consent_type_id = $3 and not w.state`
+
 /**
  * The facts of decisions about people by an identifier, all of one snapshot. `further` finds the person to whom a name n leads that no person
- * has, and `gone` one who does not exist.
+ * o has, and `gone` one who does not exist.
  *
- * One index scan looks up all people. PostgreSQL expects ten, and would compare each name with each person; a full join makes it use hashes.
+ * One index scan looks up all people, and one scan of each table what holds for their addresses: one for each person takes twice as long. PostgreSQL
+ * expects ten people, and would compare each name with each person; a full join makes it use hashes.
  */
 const facts = (identifier: { column: string; type: string; further: string; gone: string }) =>
   `with people as materialized (
      select e.${identifier.column} as name, e.id, ${contact}, e.answers ? ($3::integer || ':' || $4) as has_answer
      from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${identifier.column} = any($2::${identifier.type}[])
+   ), found as materialized (
+     select n.name, n.position::integer, coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address,
+       coalesce(o.answered_by, f.answered_by) as answered_by, coalesce(o.has_answer, f.has_answer) as has_answer
+     from unnest($2::${identifier.type}[]) with ordinality as n(name, position)
+       full join people o on o.name = n.name
+       left join lateral (
+         select e.id, ${contact}, true as has_answer from (${identifier.further} offset 0) p cross join lateral (
+           select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
+         ) e
+       ) f on true
    )
-   select n.position::integer, case when n.position = 1 then (
+   select e.position, case when e.position = 1 then (
        select json_build_object('head', h.sequence, 'state', t.state, 'mandatory', t.mandatory, 'default_state', t.default_state,
          'has_channel', ${hasChannel}, 'text_sha256', (
            select json_object_agg(x.version, encode(x.sha256, 'hex')) from consent_texts x
            where x.organization_id = $1 and x.consent_type_id = $3
-         ))
+         ), 'suppressed', (${suppressedEvents}), 'refused', (${refusals}))
        from change_heads h left join consent_types t on t.organization_id = $1 and t.id = $3 where h.organization_id = $1
      ) end as purpose,
-     e.id as person_id, e.address, b.suppression, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
+     e.id as person_id, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
      nullif(a.person_id, e.id) as merged_person_id,
-     a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence},
-     w.answer as address_answer
-   from unnest($2::${identifier.type}[]) with ordinality as n(name, position)
-     full join people o on o.name = n.name
-     left join lateral (
-       select e.id, ${contact}, true as has_answer from (${identifier.further} offset 0) p cross join lateral (
-         select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
-       ) e
-     ) f on true
-     cross join lateral (
-       select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address,
-         coalesce(o.answered_by, f.answered_by) as answered_by, coalesce(o.has_answer, f.has_answer) as has_answer
-     ) e
-     left join lateral (
-       select json_build_object('event', b.reason, 'at', ${exactTimeText('b.suppressed_from')},
-         'until', case when b.suppressed_until < 'infinity' then ${exactTimeText('b.suppressed_until')} end,
-         'provider', b.events->b.reason->>'provider', 'reference', b.events->b.reason->>'reference') as suppression
-       from deliverability b
-       where b.organization_id = $1 and b.channel = $4 and b.address = e.address and b.suppressed_until > now() offset 0
-     ) b on true
+     a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
+   from found e
      left join lateral (${endOf(identifier.gone, 'e.id is null')}) d on true
-     left join lateral (${lastAnswer}) a on true
-     left join lateral (
-       select json_build_object('state', w.state, 'answered_at', ${exactTimeText("nullif(w.answered_at, '-infinity')")},
-         'sequence', w.sequence, 'person_id', w.person_id) as answer
-       from address_answers w
-       where w.organization_id = $1 and w.channel = $4 and w.address = e.address and w.consent_type_id = $3 offset 0
-     ) w on true`
+     left join lateral (${lastAnswer}) a on true`
 
 /**
  * $2: external or internal identifiers, $3: consent type, $4: channel. Returns a row for each identifier, in any order. The row of the
- * position 1 has the purpose, with the hashes of its texts by version. Its members are null if the consent type does not exist.
+ * position 1 has the purpose, with the hashes of its texts by version, and the suppressions and refusals by address. Its members are null if
+ * the consent type does not exist.
  */
 export const readContactFacts = {
   external_id: statement(
@@ -83,7 +86,7 @@ export const readContactFacts = {
       type: 'text',
       further:
         'select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = n.name',
-      gone: deletedOrErasedWith('n.name'),
+      gone: deletedOrErasedWith('e.name'),
     }),
   ),
   id: statement(
@@ -92,7 +95,7 @@ export const readContactFacts = {
       column: 'id',
       type: 'uuid',
       further: survivorOf('n.name', ' and o.id is null'),
-      gone: `coalesce((${survivorOf('n.name', ' and e.id is null')}), n.name)`,
+      gone: `coalesce((${survivorOf('e.name', ' and e.id is null')}), e.name)`,
     }),
   ),
 }

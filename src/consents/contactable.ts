@@ -28,11 +28,13 @@ import type { ContactableBody, ContactableManyBody } from './schema.ts'
 
 type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
 
-/** The consent type of a decision. All members are null if there is none. */
+/** The consent type of a decision, whose members are null if there is none, and what holds for the addresses of the people. */
 type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & {
   has_channel: boolean | null
   head: number
   text_sha256: Record<string, string> | null
+  suppressed: Record<string, SuppressedBy> | null
+  refused: Record<string, AnswerOfAddress> | null
 }
 
 /** A person, the deletion or erasure of one, or neither, with the answer that stands. `purpose` is null except in the row of the position 1. */
@@ -41,8 +43,6 @@ type FactsRow = {
   purpose: FoundPurpose | null
   person_id: string | null
   address: string | null
-  suppression: SuppressedBy | null
-  address_answer: AnswerOfAddress | null
 } & (
   | { gone_sequence: number; gone_at: string; is_erased: boolean }
   | { gone_sequence: null; gone_at: null; is_erased: null }
@@ -105,12 +105,13 @@ async function readFacts(
     const text_sha256 = found.text_sha256?.[row.evidence?.text_version ?? 0] ?? null
     return recordedAnswer({ ...row, consent_type_id, channel, superseded: false, text_sha256 })
   }
+  const [suppressed, refused] = [mapOf(found.suppressed), mapOf(found.refused)]
   const decide = (row: FactsRow) =>
     decideContact({
-      person: contactOf(row),
+      person: contactOf(row, suppressed),
       purpose,
       answer: answerOf(row),
-      addressAnswer: row.address_answer ?? undefined,
+      addressAnswer: refused.get(row.address),
     })
   return { rows, decide, sequence: found.head }
 }
@@ -123,9 +124,11 @@ function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpos
   return { state, mandatory, default_state }
 }
 
-function contactOf({ gone_sequence, gone_at, is_erased, ...row }: FactsRow): Contact | undefined {
-  if (row.person_id !== null) return { address: row.address, suppression: row.suppression ?? undefined }
-  return gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
+const mapOf = <T>(byAddress: Record<string, T> | null) => new Map<string | null, T>(Object.entries(byAddress ?? {}))
+
+function contactOf(row: FactsRow, suppressed: ReadonlyMap<string | null, SuppressedBy>): Contact | undefined {
+  if (row.person_id !== null) return { address: row.address, suppression: suppressed.get(row.address) }
+  return row.gone_sequence === null ? undefined : { gone: goneBy(row.is_erased, row.gone_sequence, row.gone_at) }
 }
 
 const goneBy = (isErased: boolean, sequence: number, at: string) => ({

@@ -69,12 +69,12 @@ function withSoftBounce(events: AddressEvents, { reference: _, ...mark }: EventM
 }
 
 /** The order of events of a type: by time, and for a total order by the rest. */
-function compareMarks(one: EventMark, other: EventMark): number {
-  const [key, otherKey] = [one, other].map(({ at, provider = '', reference = '' }) =>
-    JSON.stringify([sortableTime(at), provider, reference]),
-  )
-  return key! < otherKey! ? -1 : Number(key! > otherKey!)
-}
+const compareMarks = (one: EventMark, other: EventMark): number =>
+  compareTexts(sortableTime(one.at), sortableTime(other.at)) ||
+  compareTexts(one.provider ?? '', other.provider ?? '') ||
+  compareTexts(one.reference ?? '', other.reference ?? '')
+
+const compareTexts = (one: string, other: string): number => (one < other ? -1 : Number(one > other))
 
 /**
  * What suppresses the address, or has done so last; undefined if nothing did. A bounce suppresses for so many days, a complaint until somebody

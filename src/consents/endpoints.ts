@@ -2,6 +2,7 @@ import type { LinkSettings } from '../consent-links/consent-links.ts'
 import type { Call } from '../route/call.ts'
 import { type PersonAddress, personAddresses } from '../route/person-addresses.ts'
 import type { Route } from '../route/route.ts'
+import { addressFields, summaryColumns } from '../values/profile-fields.ts'
 import { answerContactable, answerContactableMany } from './contactable.ts'
 import { answerConsentHistory } from './history.ts'
 import { answerConsentsInForce } from './in-force.ts'
@@ -18,7 +19,8 @@ import {
   contactDecisions,
 } from './schema.ts'
 
-const shared = { tag: 'People', scope: 'consents:read' } as const
+const answers = ['consents', ...summaryColumns]
+const shared = { tag: 'People', scope: 'consents:read', fields: [...answers, ...addressFields] } as const
 
 /** The endpoints that read the consents of people. */
 export function consentEndpoints(config: LinkSettings): Route[] {
@@ -59,6 +61,7 @@ function endpointsAt({ path, params, suffix, by }: PersonAddress, config: LinkSe
       ...shared,
       method: 'GET',
       path: `${path}/consents/history`,
+      fields: answers,
       params,
       operationId: `listConsentHistory${suffix}`,
       summary: `List the consent answers of a person${by}`,

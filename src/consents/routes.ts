@@ -2,6 +2,7 @@ import { definitionCallOf, definitionWrite } from '../organizations/change-defin
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { type Route, route } from '../route/route.ts'
+import { addressFields, summaryColumns } from '../values/profile-fields.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
 import {
   type ConsentTextBody,
@@ -53,6 +54,7 @@ function typeRoutes(): Route[] {
       tag,
       path,
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'listConsentTypes',
       summary: 'List the consent types',
       answer: listSchema(consent_type),
@@ -65,6 +67,7 @@ function typeRoutes(): Route[] {
       method: 'GET',
       ...byId,
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'getConsentType',
       summary: 'Read a consent type',
       handle: async ({ context, params, signal }) => {
@@ -111,6 +114,7 @@ function textRoutes(): Route[] {
       path: '/v1/schema/consent-types/{id}/texts/{version}',
       params: { id: 'number', version: 'number' },
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'getConsentText',
       summary: 'Read a text of a consent type',
       answer: consentText,
@@ -123,6 +127,7 @@ function textRoutes(): Route[] {
       method: 'GET',
       ...texts,
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'listConsentTexts',
       summary: 'List the texts of a consent type',
       query: textsQuery,
@@ -141,6 +146,7 @@ const statisticsRoute = (): Route =>
     tag: 'Consents',
     path: '/v1/consents/statistics',
     scope: 'consents:read',
+    fields: ['consents', ...summaryColumns, ...addressFields],
     operationId: 'countConsents',
     summary: 'Count the answers in force over time',
     description:

@@ -6,6 +6,7 @@ import { parseExactly } from '../values/parse-json.ts'
 import { adaptToCitus, unknownOutcomeOfShard } from './citus.ts'
 import { type Source, withClient } from './connection.ts'
 import { type CopyInto, copyFrom } from './copy.ts'
+import { type MasterKeys, noMasterKeys } from './master-keys.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { isPrepared, runPrepared, shapePrefix } from './prepared.ts'
 import { ConnectionShares, type Lane } from './servers/connection-shares.ts'
@@ -72,6 +73,8 @@ export type Database = {
   generation?: () => object
   /** Receives the events of this database. */
   observer?: Observer | undefined
+  /** The keys that wrap its secrets, see {@link masterKeysOf}. */
+  masterKeys?: MasterKeys | undefined
   /** Connections of the pool, requests that wait for one, and requests that wait for their organization's share. Absent without a pool. */
   load?: () => { used: number; idle: number; waiting: number; waitingForShare: number }
 }
@@ -84,6 +87,9 @@ export type DatabasePool = Database & {
 
 /** The key for state that a process holds per database: the pool, because all of its shares have the same data. */
 export const rootOf = (db: Database): Database => db.root ?? db
+
+/** The keys that wrap the secrets of a database. */
+export const masterKeysOf = ({ masterKeys }: Pick<Database, 'masterKeys'>): MasterKeys => masterKeys ?? noMasterKeys
 
 /**
  * The key for what a process remembers of stored data. A switch to another server or timeline replaces it, because the new primary
@@ -143,6 +149,7 @@ type DatabaseOptions = {
   /** Refuses everything that would write, also on a primary. */
   isReadOnly?: boolean
   observer?: Observer | undefined
+  masterKeys?: MasterKeys | undefined
   /** Receives a sentence when the connections move to another server. */
   report?: ((message: string) => void) | undefined
 }
@@ -194,7 +201,7 @@ export function openDatabase(url: string, options: DatabaseOptions): DatabasePoo
     adaptToCitus(client)
     return client
   }
-  const { observer } = options
+  const { observer, masterKeys } = options
   const shares = new ConnectionShares({
     connections: options.connections,
     pagePatienceMs: options.pagePatienceMs ?? options.statementTimeoutMs / 2,
@@ -206,6 +213,7 @@ export function openDatabase(url: string, options: DatabaseOptions): DatabasePoo
     connect,
     generation: () => servers.generation,
     observer,
+    masterKeys,
     load: () => ({
       used: pool.totalCount - pool.idleCount,
       idle: pool.idleCount,
@@ -221,7 +229,7 @@ export function openDatabase(url: string, options: DatabaseOptions): DatabasePoo
       if (existing) return existing
       const takeShare: Source['takeShare'] = signal => shares.take(organization_id, lane, signal)
       const queries = createQueries({ pool, servers, liveness, takeShare }, observer)
-      const share = { ...queries, connect, observer, root, close: async () => {} }
+      const share = { ...queries, connect, observer, masterKeys, root, close: async () => {} }
       shareDatabases[lane].set(organization_id, share)
       return share
     },

@@ -4,4 +4,4 @@ export const timeText = (column: string): string =>
 
 /** SQL of a time that a client gave, as `utcTime` prints it: with microseconds if it has them. */
 export const exactTimeText = (column: string): string =>
-  `regexp_replace(to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '000$', '') || 'Z'`
+  `replace(to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '000Z', 'Z')`

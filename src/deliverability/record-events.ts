@@ -21,27 +21,31 @@ import type { WriteLimits } from '../entities/write/write.ts'
 import { newWrite } from '../entities/write-request.ts'
 import { type ChangeCall, type Changed, changeOrganization, type Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import { type Channel, channelTable } from '../values/channels.ts'
+import { type Channel, channels, channelTable } from '../values/channels.ts'
 import { pointer, refuse } from '../values/errors.ts'
 import { formats } from '../values/formats.ts'
 import { utcTime } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 import type { EventStatus, GivenEvent } from './schema.ts'
-import { readAddressesOfSql, readAddressesSql, storeAddressesSql } from './sql.ts'
+import { readAddressesOfSql, readAddressesSql, readHoldersSql, storeAddressesSql } from './sql.ts'
 
-/** An event whose address is known, as people have it in their key. `index` is its place in the request. */
+/**
+ * An event whose address is known, as people have it in their key. `index` is its place in the request. `value` is what the hash of the address
+ * is made of, such as `email:ada@example.com`.
+ */
 type AddressedEvent = {
   index: number
   channel: Channel
   key: string
+  value: string
   type: GivenEvent['type'] | 'lifted'
   mark: EventMark
   consent_type_id?: number | undefined
 }
 
-/** An address with what was stored of it, and what is. `value` is what its hash is made of, such as `email:ada@example.com`. */
-type Address = Pick<AddressedEvent, 'channel' | 'key'> & {
-  value: string
+/** An address with what was stored of it, and what is. */
+type Address = Pick<AddressedEvent, 'channel' | 'key' | 'value'> & {
+  hash: string
   people: readonly string[]
   isErased: boolean
   /** How many days a bounce suppresses it. */
@@ -75,7 +79,8 @@ export function liftSuppression(context: Context, call: RecordCall, channel: Cha
   return changeOrganization<boolean>(context, call, async locked => {
     const key = addressKey(channel, address, locked.definitions.default_country)
     const statuses: EventStatus[] = []
-    const events = key === null ? [] : [{ index: 0, channel, key, type: 'lifted' as const, mark: { at: locked.at } }]
+    const lifted = { index: 0, channel, type: 'lifted' as const, mark: { at: locked.at } }
+    const events = key === null ? [] : [{ ...lifted, key, value: hashedValue(channel, key) }]
     const stored = await storeEvents(locked, call, events, statuses)
     return { ...stored, result: statuses.length > 0 }
   })
@@ -88,7 +93,7 @@ function addressKey(channel: Channel, address: string, country: string | null): 
   return formats.email!.holds(text) ? emailKey(text) : null
 }
 
-const hashedValue = ({ channel, key }: Pick<AddressedEvent, 'channel' | 'key'>): string =>
+const hashedValue = (channel: Channel, key: string): string =>
   erasableText(channelTable[channel].key === 'mobile_key' ? 'mobile' : 'email', key)
 
 /** Throws a Fault of 400 unless each event names one address. Only an unsubscription may name a purpose. */
@@ -133,7 +138,7 @@ async function readAddressed(
       ...(provider !== undefined && { provider }),
       ...(reference !== undefined && { reference }),
     }
-    return [{ index, channel, key, type, mark, consent_type_id }]
+    return [{ index, channel, key, value: hashedValue(channel, key), type, mark, consent_type_id }]
   })
 }
 
@@ -153,8 +158,8 @@ async function storeEvents(
   const addresses = await readStates(locked, events)
   const refusing: { index: number; id: string; body: ConsentBody }[] = []
   for (const event of events) {
-    const { index, type, mark } = event
-    const address = addresses.get(hashedValue(event))!
+    const { index, type, mark, value } = event
+    const address = addresses.get(value)!
     if (type === 'lifted' && !suppressionOf(address.after, address.days)) continue
     if (type !== 'unsubscribe') {
       const next = withEvent(address.after, type, mark)
@@ -183,24 +188,29 @@ async function storeEvents(
 }
 
 async function readStates({ tx, organization_id }: Locked, events: readonly AddressedEvent[]) {
-  const asked = new Map(events.map(event => [hashedValue(event), event]))
-  type State = { value: string; events: AddressEvents | null; isErased: boolean; people: string[]; days: number }
-  const keys = [...asked.values()].map(({ key }) => key)
-  const states = await tx.query<State>(readAddressesSql, [organization_id, [...asked.keys()], keys])
+  const asked = new Map(events.map(event => [event.value, event]))
+  type State = Pick<Address, 'value' | 'hash' | 'isErased' | 'days'> & { events: AddressEvents | null }
+  const keys = channels.map(channel => [...asked.values()].flatMap(each => (each.channel === channel ? each.key : [])))
+  const [states, holders] = await Promise.all([
+    tx.query<State>(readAddressesSql, [organization_id, [...asked.keys()]]),
+    tx.query<{ channel: Channel; key: string; id: string }>(readHoldersSql, [organization_id, ...keys]),
+  ])
+  const people = Map.groupBy(holders, ({ channel, key }) => hashedValue(channel, key))
   return new Map(
     states.map(({ events, ...state }): [string, Address] => {
       const { channel, key } = asked.get(state.value)!
-      return [state.value, { ...state, channel, key, before: events ?? {}, after: events ?? {} }]
+      const ids = people.get(state.value)?.map(({ id }) => id) ?? []
+      return [state.value, { ...state, channel, key, people: ids, before: events ?? {}, after: events ?? {} }]
     }),
   )
 }
 
 /** The row of an address. Of one that only erased people had, kith keeps the hash alone. */
-function rowOfAddress({ channel, key, value, people, isErased, after, days }: Address) {
+function rowOfAddress({ channel, key, hash, people, isErased, after, days }: Address) {
   const suppression = suppressionOf(after, days)
   return {
-    value,
     channel,
+    hash,
     address: isErased && people.length === 0 ? null : key,
     events: after,
     reason: suppression?.reason ?? null,
@@ -217,6 +227,7 @@ async function logStates(
   at: string,
 ): Promise<number | undefined> {
   const told = changed.flatMap(({ channel, people, days, before, after }) => {
+    if (people.length === 0) return []
     const [was, is] = [before, after].map(events => loggedState(channel, suppressionOf(events, days), at))
     return was!.state === is!.state ? [] : people.map(id => ({ id, before: was!, after: is! }))
   })

@@ -8,6 +8,7 @@ import type { Shown } from '../route/shown.ts'
 import { isChannel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
+import { addressFields } from '../values/profile-fields.ts'
 import { listSuppressed, readPersonDeliverability } from './deliverability.ts'
 import { listEvents } from './export-events.ts'
 import { checkEvents, liftSuppression, recordEvents } from './record-events.ts'
@@ -193,6 +194,7 @@ export function deliverabilityRoutes(): Route[] {
         path: `${path}/deliverability`,
         params,
         scope: 'people:read',
+        fields: addressFields,
         operationId: `getPersonDeliverability${suffix}`,
         summary: `Tell whether messages reach a person${by}`,
         description: 'For the address that the person has now on each channel.',

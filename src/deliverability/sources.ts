@@ -1,5 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Context, contextOf } from '../db/context.ts'
+import { masterKeysOf } from '../db/db.ts'
+import { rowOf } from '../db/master-keys.ts'
 import { throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
 import { type ChangeCall, changeOrganization } from '../organizations/change-organization.ts'
 import type { Signal } from '../process/signal.ts'
@@ -14,11 +16,11 @@ import { recordEvents } from './record-events.ts'
 import type { Provider, SecretName, SourceBody, SourceShape } from './sources-schema.ts'
 import {
   deleteSourceSql,
-  findSourceSql,
   forgetTokensSql,
   insertSourceSql,
   listSourcesSql,
   noteRequestSql,
+  readSourcesSql,
   useTokenSql,
 } from './sql.ts'
 
@@ -30,14 +32,18 @@ const adapters: Record<Provider, Adapter> = { ses, sendgrid, mailgun, postmark }
 
 type SourceRow = Omit<SourceShape, 'path'> & { secret_path: string }
 
-const toJson = (organization_id: number, { secret_path, ...row }: SourceRow): SourceShape => ({
-  ...row,
-  path: `${incomingPath}/${organization_id.toString(36)}-${secret_path}`,
-})
+/** The row that a column of a source is wrapped for: `secret`, or `secret_path`, which alone authenticates a provider without a secret. */
+export const sourceRow = (organization_id: number, key: string, column: 'secret' | 'secret_path'): string =>
+  rowOf('deliverability_sources', organization_id, key, column)
 
-export async function listSources({ db, organization_id }: Context, signal: Signal): Promise<SourceShape[]> {
-  const rows = await db.query<SourceRow>(listSourcesSql, [organization_id], signal)
-  return rows.map(row => toJson(organization_id, row))
+function toJson({ db, organization_id }: Context, { secret_path, ...row }: SourceRow): SourceShape {
+  const path = masterKeysOf(db).unwrap(secret_path, sourceRow(organization_id, row.key, 'secret_path'))
+  return { ...row, path: `${incomingPath}/${organization_id.toString(36)}-${path}` }
+}
+
+export async function listSources(context: Context, signal: Signal): Promise<SourceShape[]> {
+  const rows = await context.db.query<SourceRow>(listSourcesSql, [context.organization_id], signal)
+  return rows.map(row => toJson(context, row))
 }
 
 /** Makes a source. Throws a Fault of 400 or 409. */
@@ -48,9 +54,11 @@ export function createSource(context: Context, call: ChangeCall, body: SourceBod
   return changeOrganization<SourceShape>(context, call, async ({ tx, at }) => {
     const sources = await tx.query(listSourcesSql, [organization_id])
     if (sources.length >= maxSources) throwInvalidField('', `exceeds the limit of ${maxSources} sources`)
-    const values = [key, provider, randomBytes(16).toString('hex'), secret, at]
+    const keys = masterKeysOf(context.db)
+    const path = keys.wrap(randomBytes(16).toString('hex'), sourceRow(organization_id, key, 'secret_path'))
+    const values = [key, provider, path, secret && keys.wrap(secret, sourceRow(organization_id, key, 'secret')), at]
     const [row] = await tx.query<SourceRow>(insertSourceSql, [organization_id, ...values])
-    return { changes: [], result: toJson(organization_id, row ?? throwKeyTaken('is the key of another source')) }
+    return { changes: [], result: toJson(context, row ?? throwKeyTaken('is the key of another source')) }
   })
 }
 
@@ -74,6 +82,24 @@ export function deleteSource(context: Context, call: ChangeCall, key: string): P
   })
 }
 
+type Source = { key: string; provider: Provider; secret_path: string; secret: string | null }
+
+/** The source at an address, with its secret. All addresses of the organization are compared: they are wrapped. */
+async function findSource(
+  { db, organization_id }: Pick<Context, 'db' | 'organization_id'>,
+  secretPath: string,
+  signal: Signal,
+): Promise<Source | undefined> {
+  const keys = masterKeysOf(db)
+  const unwrap = (stored: string, key: string, column: 'secret' | 'secret_path') =>
+    keys.unwrap(stored, sourceRow(organization_id, key, column))
+  const isAsked = ({ key, secret_path }: Source) =>
+    keys.hasKeyOf(secret_path) &&
+    timingSafeEqual(Buffer.from(unwrap(secret_path, key, 'secret_path')), Buffer.from(secretPath))
+  const source = (await db.query<Source>(readSourcesSql, [organization_id], signal)).find(isAsked)
+  return source && { ...source, secret: source.secret && unwrap(source.secret, source.key, 'secret') }
+}
+
 /**
  * Receives the events of a provider. Throws a Fault of 401 for a request that it did not sign, that is too old or that came before, and stores
  * nothing of it.
@@ -84,8 +110,7 @@ export async function receiveEvents(call: HookCall): Promise<{ stored: number; i
   const organization_id = Number.parseInt(organization ?? '', 36)
   if (!secretPath || !(organization_id <= maxId)) return throwUnsigned()
   // Until the source is found, the path may name any organization, so it must not use the share of one.
-  type Found = { key: string; provider: Provider; secret: string | null }
-  const [source] = await db.query<Found>(findSourceSql, [organization_id, secretPath], signal)
+  const source = await findSource({ db, organization_id }, secretPath, signal)
   if (!source) return throwUnsigned()
   const { key, provider, secret } = source
   const nowMs = Date.now()

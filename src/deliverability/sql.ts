@@ -1,6 +1,6 @@
 import { personNamed, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
-import { channelOfValue, hashOf } from '../db/keyed-hash.ts'
+import { channelOfValue, hashed } from '../db/keyed-hash.ts'
 import { exactTimeText } from '../db/time-text.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
@@ -9,29 +9,33 @@ const days = `coalesce((
      select s.suppression_days from organization_settings s where s.organization_id = $1
    ), 180)`
 
-const peopleWithKey = channels
-  .map(
-    channel => `when '${channel}' then array(
-       select e.id from entities e
-       where e.organization_id = $1 and e.stack_id = 0 and e.${channelTable[channel].key} = v.key order by e.id
-     )`,
-  )
-  .join(' ')
-
 /**
- * $2: values such as `email:ada@example.com`, $3: the key of each. Returns each value with what is stored of the address, whether it belonged to
- * an erased person, and the people who have it.
+ * $2: values such as `email:ada@example.com`. Returns each with its hash in hexadecimal, what is stored of the address, and whether it belonged to an
+ * erased person. One index scan looks up all, which takes two thirds of the time of one for each.
  */
 export const readAddressesSql = statement(
   'read_addresses',
-  `select v.value, d.events, exists (
-       select from tombstones t where t.organization_id = $1 and t.hash = h.hash
-     ) as "isErased", coalesce(case ${channelOfValue} ${peopleWithKey} end, '{}') as people, ${days} as days
-   from unnest($2::text[], $3::text[]) as v(value, key) join tombstone_keys k on k.organization_id = $1
-     cross join lateral (select ${hashOf('v.value')} as hash offset 0) h left join lateral (
-       select d.events from deliverability d
-       where d.organization_id = $1 and d.channel = ${channelOfValue} and d.hash = h.hash offset 0
-     ) d on true`,
+  `with named as materialized (select v.value, ${channelOfValue} as channel, h.hash from ${hashed}),
+     known as materialized (
+       select d.channel, d.hash, d.events from deliverability d
+       where d.organization_id = $1 and d.channel = any(array(select distinct n.channel from named n))
+         and d.hash = any(array(select n.hash from named n))
+     )
+   select n.value, encode(n.hash, 'hex') as hash, d.events, exists (
+       select from tombstones t where t.organization_id = $1 and t.hash = n.hash
+     ) as "isErased", ${days} as days
+   from named n left join known d on d.channel = n.channel and d.hash = n.hash`,
+)
+
+/** From $2: the keys that are asked for on each channel, in the order of `channels`. The people who have them. */
+export const readHoldersSql = statement(
+  'read_holders',
+  `${channels
+    .map(
+      (channel, index) => `select '${channel}' as channel, e.${channelTable[channel].key} as key, e.id from entities e
+   where e.organization_id = $1 and e.stack_id = 0 and e.${channelTable[channel].key} = any($${index + 2}::text[])`,
+    )
+    .join(' union all ')} order by id`,
 )
 
 /** $2: external identifiers. The keys of the addresses of the people whom they lead to. */
@@ -43,17 +47,15 @@ export const readAddressesOfSql = statement(
    ) e`,
 )
 
-/** $2: [{value, channel, address, events, reason, suppressed_from, suppressed_until}]. */
+/** $2: [{channel, hash, address, events, reason, suppressed_from, suppressed_until}], the hash in hexadecimal. */
 export const storeAddressesSql = statement(
   'store_addresses',
   `insert into deliverability
      (organization_id, channel, hash, address, events, reason, suppressed_from, suppressed_until)
-   select k.organization_id, v.channel, h.hash, v.address, v.events, v.reason, v.suppressed_from, v.suppressed_until
-   from jsonb_to_recordset($2::text::jsonb) as v(value text, channel text, address text, events jsonb, reason text,
+   select o.organization_id, v.channel, decode(v.hash, 'hex'), v.address, v.events, v.reason, v.suppressed_from, v.suppressed_until
+   from change_heads o cross join jsonb_to_recordset($2::text::jsonb) as v(channel text, hash text, address text, events jsonb, reason text,
        suppressed_from timestamptz, suppressed_until timestamptz)
-     join tombstone_keys k on k.organization_id = $1
-     cross join lateral (select ${hashOf('v.value')} as hash offset 0) h
-   order by h.hash
+   where o.organization_id = $1 order by v.hash
    on conflict (organization_id, channel, hash) do update set address = excluded.address, events = excluded.events,
      reason = excluded.reason, suppressed_from = excluded.suppressed_from, suppressed_until = excluded.suppressed_until`,
 )
@@ -110,10 +112,10 @@ export const deleteSourceSql = statement(
   'delete from deliverability_sources s where s.organization_id = $1 and s.key = $2 returning s.key',
 )
 
-/** $2: the random part of an address. */
-export const findSourceSql = statement(
-  'find_source',
-  `select s.key, s.provider, s.secret from deliverability_sources s where s.organization_id = $1 and s.secret_path = $2`,
+/** The sources with what authenticates them, which is wrapped: PostgreSQL cannot look for an address. */
+export const readSourcesSql = statement(
+  'read_sources',
+  'select s.key, s.provider, s.secret_path, s.secret from deliverability_sources s where s.organization_id = $1',
 )
 
 /** $2: key, $3: the time of events, or null, $4: that of a confirmation, or null, $5: the number of events that are ignored. */

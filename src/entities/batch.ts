@@ -5,6 +5,7 @@ import { otherRequestRefusal } from '../idempotency/kept-responses.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
 import type { BatchCall, Call, Keyed, StoredResponse } from '../route/call.ts'
 import { ifMatchMessage, readIfMatch } from '../route/entity-tag.ts'
+import { accessOf, requireWritable } from '../route/field-rights.ts'
 import { listResult } from '../route/list-result.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../values/errors.ts'
@@ -103,7 +104,7 @@ async function respondDryRun(
     const itemOf = (outcome: Outcome, index: number) => {
       const result = batchResult(kind, outcome, index)
       if (!('done' in outcome)) return result
-      const dry_run = dryRunToJson(kind, caller, outcome.done)
+      const dry_run = dryRunToJson(kind, caller, stack_id, outcome.done)
       if (outcome.done.preview!.isNew) return { ...result, id: null, dry_run }
       call.shown.add(stack_id, outcome.done.id)
       return { ...result, dry_run }
@@ -130,6 +131,7 @@ function itemFrom(
       return buildRefusalAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')
     const body = call.checkItem(operation.body ?? {}) as EntityBody
     const entityBody = withExternalId(operation, body)
+    requireWritable(accessOf(call.caller, stack_id), entityBody, { clearsRest: operation.op === 'put', match })
     const address = addressOf(kind, operation, entityBody, match !== undefined)
     if ('refused' in address) return buildRefusalAt(index, address.refused.field, address.refused.message)
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)

@@ -44,7 +44,16 @@ const identifiersOf = ({ identifier, singular, noun, reads }: EntityKind) =>
   )
 
 const collectionOf = ({ params, writes, plural }: EntityKind) =>
-  ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict, dryRun: dryRunAnswer }) as const
+  ({
+    method: 'POST',
+    params,
+    scope: writes,
+    fields: 'shown',
+    closes: true,
+    tag: plural,
+    prefers: strict,
+    dryRun: dryRunAnswer,
+  }) as const
 
 /** The endpoints of a kind of entity. People and the records of a stack have the same ones. */
 export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Route[] {
@@ -165,7 +174,7 @@ function endpointsAt(
   by: string,
 ): Route[] {
   const { singular, noun, body, answer } = kind
-  const shared = { path, params, tag: kind.plural, versioned: true }
+  const shared = { path, params, tag: kind.plural, versioned: true, fields: 'shown', closes: true } as const
   const reads = { ...shared, scope: kind.reads, answer }
   const writes = { ...shared, scope: kind.writes, dryRun: dryRunAnswer }
   const updates = {

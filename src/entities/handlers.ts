@@ -1,5 +1,6 @@
 import type { Call } from '../route/call.ts'
 import { entityTag } from '../route/entity-tag.ts'
+import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createRefusal, Fault, pointer, refuse, warningHeader } from '../values/errors.ts'
 import { dryRunToJson } from './dry-run-json.ts'
@@ -7,6 +8,7 @@ import type { EntityKind } from './entity-kind.ts'
 import { type AsOfQuery, readAsOf } from './past/as-of.ts'
 import { type Identifiers, type ReadForm, readSerialized, type SerializedEntity } from './read/entity-reader.ts'
 import { labeler } from './read/labels.ts'
+import { readableProjection } from './read/projection.ts'
 import { readMatch } from './write/load/match.ts'
 import { readQueued, writeQueued } from './write/request-coalescing.ts'
 import { dryRun } from './write/run.ts'
@@ -145,6 +147,8 @@ function resultOf({ status, headers, data }: Response, { representation }: Done)
 }
 
 function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Write {
+  const { operation, stack_id, match } = target
+  requireWritable(accessOf(call.caller, stack_id), call.body, { clearsRest: operation === 'put', match })
   const { references, erased, handling, actor, request_id } = requestOf(call)
   return newWrite({
     operation: target.operation,
@@ -177,7 +181,10 @@ async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: W
     if ('error' in outcome) throw outcome.error
     if ('refusal' in outcome) throw new Fault(outcome.refusal)
     if (!outcome.done.preview!.isNew) call.shown.add(target.stack_id, outcome.done.id)
-    return withWarnings({ status: 200, data: dryRunToJson(kind, caller, outcome.done), release }, outcome.done)
+    return withWarnings(
+      { status: 200, data: dryRunToJson(kind, caller, write.stack_id, outcome.done), release },
+      outcome.done,
+    )
   } catch (error) {
     release()
     throw error
@@ -218,7 +225,8 @@ async function addLabels(
 ): Promise<EntityResponse> {
   try {
     const id = identifier.toUuid(JSON.parse(response.json)[identifier.field])
-    const added = await labeler(call, { stack_id, isById: call.body.links === 'id' })([id])
+    const projection = readableProjection(call.caller, stack_id)
+    const added = await labeler(call, { stack_id, projection, isById: call.body.links === 'id' })([id])
     return { ...response, json: `${response.json.slice(0, -1)}${Buffer.concat([...added.of(id)])}}` }
   } catch (error) {
     response.release?.()

@@ -78,6 +78,7 @@ async function workWithin(
   const within: Database = {
     outer: db,
     observer: db.observer,
+    masterKeys: db.masterKeys,
     connect: db.connect,
     close: nothing,
     query,

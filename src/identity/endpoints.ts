@@ -22,6 +22,7 @@ export function lookupEndpoints({ limits }: Pick<Config, 'limits'>, person: Enti
       method: 'POST',
       path: '/v1/people/lookup',
       scope: 'people:read',
+      fields: 'shown',
       operationId: 'lookUpPeople',
       summary: 'Find people by email, phone or external identifier',
       tag: 'People',

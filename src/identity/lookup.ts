@@ -3,9 +3,11 @@ import { emailKey } from '../entities/match-keys.ts'
 import { answerPage } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/read/entity-reader.ts'
 import { findEntity, type Position } from '../entities/read/pagination.ts'
+import { readableProjection } from '../entities/read/projection.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Limits } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
+import { accessOf, requireReadable } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, Fault, pointer, refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
@@ -46,13 +48,15 @@ type Sought = { kind: 'email' | 'mobile' | 'external_id'; key: string }
 
 /** Returns the people who have an email, a phone or an external identifier, in order of id. */
 export async function lookUpPeople(call: Call<LookupBody>): Promise<HandlerResult> {
-  const { context, signal } = call
+  const { context, caller, signal } = call
   const { default_country } = await currentDefinitions(context, signal)
   const sought = soughtIn(call.body, default_country)
-  const position: Position = { direction: 'asc', size: maxPeople }
+  for (const name of Object.keys(call.body)) requireReadable(accessOf(caller, peopleStackId), name, pointer(name))
+  const projection = readableProjection(caller, peopleStackId)
+  const position: Position = { direction: 'asc', size: maxPeople, projection }
   return answerPage(call, { stack_id: peopleStackId, position }, part => {
     const { kind, key } = sought
-    return kind === 'external_id' ? readByName(call, key, part) : readPageOfKey(context, { kind, key }, part, signal)
+    return kind === 'external_id' ? readByName(call, key, part) : readByKey(call, { kind, key }, part)
   })
 }
 
@@ -71,14 +75,38 @@ function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBo
   return { kind: 'mobile', key }
 }
 
+/** What a page is read in at once. The rows after it are read one by one. */
+const maxWholeBytes = 1_048_576
+
+/** The statement reads whole rows. If the page shows only some members, it reads the identifiers. */
+async function readByKey(
+  { context, signal }: Call<LookupBody>,
+  sought: { kind: 'email' | 'mobile'; key: string },
+  part: Position,
+): Promise<RowsOfPage> {
+  const { projection, maxRowBytes } = part
+  if (!projection || maxRowBytes === 0) return readPageOfKey(context, sought, part, signal)
+  const page = await readPageOfKey(context, sought, { ...part, maxRowBytes: 0 }, signal)
+  const ids = page.rows.split('\n').filter(Boolean)
+  if (ids.length === 0) return page
+  const portion = { ids, minBytes: maxWholeBytes, projection }
+  const { rows, definitions } = await readPortion(context, peopleStackId, portion, signal)
+  return { rows: [...rows.filter(row => row !== null), ...ids.slice(rows.length)].join('\n'), definitions }
+}
+
 /** A page of at most one person. */
 async function readByName(
   { context, signal }: Call<LookupBody>,
   external_id: string,
-  { after_id }: Position,
+  { after_id, projection }: Position,
 ): Promise<RowsOfPage> {
   const id = after_id ? undefined : await findEntity(context, peopleStackId, { external_id }, signal)
   if (id === undefined) return { rows: '', definitions: await currentDefinitions(context, signal) }
-  const { rows, definitions } = await readPortion(context, peopleStackId, { ids: [id], minBytes: 1 }, signal)
+  const { rows, definitions } = await readPortion(
+    context,
+    peopleStackId,
+    { ids: [id], minBytes: 1, projection },
+    signal,
+  )
   return { rows: rows.filter(row => row !== null).join(''), definitions }
 }

@@ -1,7 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint, type JWK } from 'jose'
-import type { Database, Transaction } from '../db/db.ts'
+import { type Database, masterKeysOf, type Transaction } from '../db/db.ts'
+import { type MasterKeys, rowOf, unwrapJson, wrapJson } from '../db/master-keys.ts'
 import type { Signal } from '../process/signal.ts'
 import {
   insertLedgerKeySql,
@@ -27,15 +28,27 @@ export async function ensureLedgerKey(db: Database): Promise<void> {
   const created = await createKey()
   await db.transaction(async tx => {
     await tx.query(lockLedgerKeysSql, [])
-    if ((await tx.query(readLedgerSignerSql, [])).length === 0) await insertKey(tx, created)
+    if ((await tx.query(readLedgerSignerSql, [])).length === 0) await insertKey(tx, created, masterKeysOf(db))
   })
 }
 
 /** Reads the key that signs. */
 export async function readLedgerSigner(db: Database, signal?: Signal): Promise<LedgerSigner> {
-  const [row] = await db.query<{ kid: string; private_jwk: JWK }>(readLedgerSignerSql, [], signal)
+  const [row] = await db.query<StoredLedgerKey>(readLedgerSignerSql, [], signal)
   if (!row) throw new Error('there is no key that signs the ledgers')
-  return { kid: row.kid, privateKey: createPrivateKey({ format: 'jwk', key: row.private_jwk as never }) }
+  return openLedgerKey(row, masterKeysOf(db))
+}
+
+/** The key that signs, as it is stored: the private half is wrapped, see {@link ledgerKeyRow}. */
+export type StoredLedgerKey = { kid: string; private_jwk: unknown }
+
+/** The row that the private half of a key is wrapped for. */
+export const ledgerKeyRow = (kid: string): string => rowOf('ledger_keys', kid)
+
+/** Unwraps the key that signs. Throws an Error if the master keys do not open it. */
+export function openLedgerKey({ kid, private_jwk }: StoredLedgerKey, keys: MasterKeys): LedgerSigner {
+  const key = unwrapJson(keys, private_jwk, ledgerKeyRow(kid))
+  return { kid, privateKey: createPrivateKey({ format: 'jwk', key: key as never }) }
 }
 
 /** All keys of the ledgers, newest first: the one that signs, and the retired ones. */
@@ -56,7 +69,7 @@ export async function rotateLedgerKey(db: Database): Promise<string> {
   await db.transaction(async tx => {
     await tx.query(lockLedgerKeysSql, [])
     await tx.query(retireLedgerKeySql, [])
-    await insertKey(tx, created)
+    await insertKey(tx, created, masterKeysOf(db))
   })
   return created.kid
 }
@@ -71,6 +84,7 @@ async function createKey(): Promise<CreatedKey> {
   }
 }
 
-async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: CreatedKey) {
-  await tx.query(insertLedgerKeySql, [kid, JSON.stringify(public_jwk), JSON.stringify(private_jwk)])
+async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: CreatedKey, keys: MasterKeys) {
+  const wrapped = wrapJson(keys, private_jwk, ledgerKeyRow(kid))
+  await tx.query(insertLedgerKeySql, [kid, JSON.stringify(public_jwk), wrapped])
 }

@@ -106,12 +106,14 @@ describe('a prefilled write to existing entities', () => {
     await send('POST', '/v1/webhooks', { url: 'https://receiver.example/', events: ['person.*'] })
     for (const key of ['italian', 'your_segment'])
       await send('POST', '/v1/segments', { key, filter: { language: 'it' } })
+    await send('POST', '/v1/roles', { key: 'reader', scopes: ['people:read'] })
     existing = {
       external_id: 'mary',
       uuid: person.body.data.id,
       record_id: record.body.data.record_id,
       stack_key: 'things',
       segment_key: 'italian',
+      role_key: 'reader',
       attribute_id: String(attribute.body.data.id),
       consent_type_id: '1',
       import_id: imported.headers.get('X-Request-Id')!,
@@ -126,6 +128,7 @@ describe('a prefilled write to existing entities', () => {
       '/v1/schema/stacks/things',
       '/v1/webhooks/1',
       '/v1/segments/italian',
+      '/v1/roles/reader',
     ]
     const answers = []
     for (const path of [...reads, `/v1/schema/attributes/${existing.attribute_id}`])

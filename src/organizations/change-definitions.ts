@@ -14,7 +14,7 @@ import { type Definitions, definitionsKeeper, readDefinitions } from './definiti
  * makes. Changes that one statement stores together have one `store`, that of the first.
  */
 export type DefinitionChange = DefinitionDiff & {
-  subject: 'stack' | 'attribute' | 'consent_type' | 'segment'
+  subject: 'stack' | 'attribute' | 'consent_type' | 'segment' | 'role'
   store?(version: number, within: Within): Promise<unknown>
 }
 

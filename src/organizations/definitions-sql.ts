@@ -37,6 +37,8 @@ export const readDefinitionsSql = statement(
          'filter', d.filter, 'filter_changed_at', ${timeText('d.filter_changed_at')}, ${times})
          order by d.id) from segments d
          where d.organization_id = $1 and d.deleted_at is null and d.version > $2), '[]') as segments,
+     coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'scope', d.scope,
+         'fields', d.fields, 'state', d.state, ${times}) order by d.id) from roles d where d.organization_id = $1), '[]') as roles,
      array(select d.id from segments d
        where d.organization_id = $1 and d.deleted_at is not null and d.version > $2) as deleted_segments,
      coalesce((select max(d.id) from segments d where d.organization_id = $1), 0) as last_segment_id,

@@ -82,6 +82,21 @@ export type Segment = {
   updated_at: string
 }
 
+/** The names of fields of an owner, as a read shows them: `first_name`, `attribute_values.city`, `attribute_values`, or `*` for all. */
+export type FieldNames = { read: string[]; write: string[] }
+
+/** What a caller with the role may do. `fields` is by owner: `people` or the key of a stack. Null: all fields of all owners. */
+export type Role = {
+  id: number
+  key: string
+  name: string
+  scope: string
+  fields: Record<string, FieldNames> | null
+  state: 'active' | 'archived'
+  created_at: string
+  updated_at: string
+}
+
 /** An organization's stacks, attributes, consent types and segments at one version. Writes are validated against them. */
 export type Definitions = Readonly<{
   organization_id: number
@@ -90,6 +105,7 @@ export type Definitions = Readonly<{
   attributes: readonly Attribute[]
   consent_types: readonly ConsentType[]
   segments: readonly Segment[]
+  roles: readonly Role[]
   /** The highest id that a segment ever had. */
   last_segment_id: number
   /** Whether a person may have a further identifier. The first alias increments the version, so that every process learns of it. */
@@ -123,6 +139,7 @@ export type DefinitionRows = {
   attributes: Attribute[]
   consent_types: ConsentType[]
   segments?: Segment[]
+  roles?: Role[]
   /** The ids of segments that were deleted since. */
   deleted_segments?: number[]
   last_segment_id?: number
@@ -155,6 +172,7 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
     attributes,
     consent_types: withChanged(base?.consent_types, rows.consent_types),
     segments: withoutDeleted(withChanged(base?.segments, rows.segments ?? []), rows.deleted_segments),
+    roles: rows.roles ?? [],
     last_segment_id,
     has_aliases,
     has_tombstones,

@@ -20,7 +20,7 @@ export const findDeletedSql = statement(
 export const organizationTables = [
   ...['erasures', 'merges', 'fills', 'webhooks', 'followers', 'change_heads'],
   ...['sessions', 'sign_in_codes', 'clients', 'tokens', 'link_keys', 'idempotency_keys', 'organization_settings'],
-  ...['webhook_deliveries', 'segment_changes', 'segment_checks', 'segment_members', 'segments'],
+  ...['webhook_deliveries', 'segment_changes', 'segment_checks', 'segment_members', 'segments', 'roles'],
   ...['retention_notices', 'retention_runs', 'retention_rules', 'person_holds'],
   ...['search_words', 'search_features', 'search_documents', 'search_indexes', 'sort_indexes', 'terms'],
   ...['address_answers', 'deliverability', 'deliverability_sources', 'deliverability_tokens'],

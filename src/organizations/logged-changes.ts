@@ -10,6 +10,7 @@ export const subjects = [
   'segment',
   'retention_rule',
   'hold',
+  'role',
 ] as const
 export type Subject = (typeof subjects)[number]
 

@@ -33,6 +33,7 @@ import { accessesEndpoints } from '../rights/accesses.ts'
 import { erasureRoutes } from '../rights/erasure/erasure-routes.ts'
 import { holdRoutes } from '../rights/holds/routes.ts'
 import { retentionRuleRoutes } from '../rights/lifetimes/routes.ts'
+import { roleRoutes } from '../roles/routes.ts'
 import type { Route } from '../route/route.ts'
 import { schemaRoutes } from '../schema/routes.ts'
 import { searchRoutes } from '../search/routes.ts'
@@ -73,6 +74,7 @@ export function routeTable(services: TableServices): Route[] {
     ...ledgerRoutes(config),
     ...accessRoutes(),
     ...accessLogRoutes(),
+    ...roleRoutes(),
     ...operationRoutes(services),
   ]
 }
@@ -110,6 +112,7 @@ const tags = [
     name: 'Access',
     description: 'Clients, tokens, the keys that sign them, the sessions of the console, and the access log.',
   },
+  { name: 'Roles', description: 'What clients, tokens and sessions may do, and which fields they may read and write.' },
   { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]

@@ -74,6 +74,7 @@ const variables = Type.Object({
   AUTH_AUDIENCE: optionalText,
   AUTH_CLIENT_ID: optionalText,
   AUTH_CLIENT_SECRET: optionalText,
+  AUTH_ROLE_CLAIM: optionalText,
   AUTH_SIGN_IN_SCOPE: text('openid profile email'),
   AUTH_SIGN_IN_NAME: optionalText,
   TLS_CERT_FILE: optionalText,
@@ -82,6 +83,7 @@ const variables = Type.Object({
   KITH_ROLE: Type.Enum(['primary', 'reader'], { default: 'primary' }),
   KITH_READER_MAX_LAG_SECONDS: wholeNumber(60, 1, 86_400),
   KITH_DATA_DIR: text('.kith'),
+  KITH_MASTER_KEY_FILE: optionalText,
   KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
   KITH_PUBLIC_URL: optionalText,
   KITH_CORS_ORIGINS: optionalText,
@@ -168,12 +170,16 @@ export type Config = Readonly<{
   /** A standby that is further behind is not used for reads, and a reader is not ready. */
   readerMaxLagSeconds: number
   dataDir: string
+  /** The file of the master keys. Undefined: that of the data folder, or none if `databaseUrl` is set. */
+  masterKeyFile: string | undefined
   logLevel: string
   /** `auto` is `pretty` on a terminal, else `json`. */
   logFormat: 'auto' | 'pretty' | 'json'
   authSecret: string | undefined
-  /** The issuer whose tokens are accepted in addition to the service's own. */
-  outsideIssuer: Readonly<{ issuer: string; jwksUrl: string; audience: string }> | undefined
+  /** The issuer whose tokens are accepted in addition to the service's own. `roleClaim` names the claim with the role of a caller. */
+  outsideIssuer:
+    | Readonly<{ issuer: string; jwksUrl: string; audience: string; roleClaim: string | undefined }>
+    | undefined
   /** The client with which people sign in to the console at the outside issuer. `name` is the issuer's for people. */
   issuerClient: Readonly<{ id: string; secret: string | undefined; scope: string; name: string }> | undefined
   tls: { certFile: string; keyFile: string } | undefined
@@ -283,10 +289,13 @@ function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
   return new Set(secret).size === 1 ? ['AUTH_SECRET must not be one repeated character'] : []
 }
 
-function problemsOfIssuer({ AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwksUrl, AUTH_AUDIENCE: audience }: Variables) {
+function problemsOfIssuer(values: Variables) {
+  const { AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwksUrl, AUTH_AUDIENCE: audience, AUTH_ROLE_CLAIM: roleClaim } = values
   const provided = [issuer, jwksUrl, audience].filter(value => value !== undefined).length
   const problems =
     provided === 0 || provided === 3 ? [] : ['AUTH_ISSUER, AUTH_JWKS_URL and AUTH_AUDIENCE must be set together']
+  if (roleClaim !== undefined && issuer === undefined)
+    problems.push('AUTH_ROLE_CLAIM needs AUTH_ISSUER, which is not set')
   if (issuer === 'kith') problems.push("AUTH_ISSUER must not be kith, the issuer of the service's own tokens")
   if (jwksUrl !== undefined && !isSafeUrl(jwksUrl))
     problems.push('AUTH_JWKS_URL must be an https URL without a user; http is allowed on loopback only')
@@ -421,6 +430,7 @@ function freeze(values: Variables): Config {
     databaseReadUrl: values.DATABASE_READ_URL,
     readerMaxLagSeconds: values.KITH_READER_MAX_LAG_SECONDS,
     dataDir: values.KITH_DATA_DIR,
+    masterKeyFile: values.KITH_MASTER_KEY_FILE,
     logLevel: values.LOG_LEVEL,
     logFormat: values.KITH_LOG_FORMAT,
     authSecret: values.AUTH_SECRET,
@@ -429,6 +439,7 @@ function freeze(values: Variables): Config {
           issuer: values.AUTH_ISSUER,
           jwksUrl: values.AUTH_JWKS_URL!,
           audience: values.AUTH_AUDIENCE!,
+          roleClaim: values.AUTH_ROLE_CLAIM,
         })
       : undefined,
     issuerClient: values.AUTH_CLIENT_ID

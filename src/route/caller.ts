@@ -1,3 +1,4 @@
+import type { FieldRights } from './field-rights.ts'
 import type { Scope } from './scopes.ts'
 
 /** The authenticated caller of a request: its organization, the subject that the change log names, and its scopes. */
@@ -8,6 +9,10 @@ export type Caller = Readonly<{
   /** Distinguishes callers with the same subject. Stored responses of requests with an Idempotency-Key belong to it. */
   identity: string
   credential: Credential
+  /** The key of its role, if it has one. */
+  role?: string | undefined
+  /** The fields that its role may read and write. Undefined: all. */
+  rights?: FieldRights
 }>
 
 /**

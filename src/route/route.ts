@@ -68,6 +68,12 @@ type RouteDescription = {
   path: string
   params?: Record<string, ParameterKind>
   scope: Scope
+  /**
+   * What the role of a caller must open, if it names fields. `none`: the row shows and takes no values of entities. `shown`: the handler
+   * leaves out and refuses what the role closes. A list: these fields of people. By default all fields of the entities that the path names,
+   * or of all entities.
+   */
+  fields?: 'none' | 'shown' | readonly string[]
   operationId: string
   summary: string
   /** The resource under which the documentation lists the endpoint. */
@@ -91,6 +97,8 @@ type RouteDescription = {
    * receives.
    */
   reveals?: { scope: Scope; identifiers: readonly string[] }
+  /** Whether the response is an entity, of which the role of the caller may close fields. */
+  closes?: true
   /**
    * On a write, the shape of `data` if the query has `dry_run=true`: the handler then stores nothing and answers 200. A write whose
    * body or query has a member `dry_run` needs none. Any other write refuses the parameter.

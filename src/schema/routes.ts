@@ -14,6 +14,7 @@ export function schemaRoutes(): Route[] {
       method: 'GET',
       path: '/v1/schema',
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'getSchema',
       summary: 'Read all definitions of the organization',
       tag: 'Schema',
@@ -30,6 +31,7 @@ export function schemaRoutes(): Route[] {
       path: '/v1/schema/attributes/{id}/violations',
       params: { id: 'number' },
       scope: 'schema:read',
+      fields: 'shown',
       operationId: 'listAttributeViolations',
       summary: 'List the entities whose stored values stand against the rules of an attribute',
       description:

@@ -15,6 +15,7 @@ import {
 } from '../organizations/definitions.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
 import type { Call } from '../route/call.ts'
+import { accessOf, requireOpen, requireReadable } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { noRules } from '../values/attribute-rules.ts'
@@ -50,6 +51,8 @@ export async function answerViolations(call: Call<ViolationsQuery>): Promise<Han
   const attribute = withProposedRules(findAttribute(definitions, Number(params.id)), body)
   const isPeople = attribute.owner_stack_id === peopleStackId
   requireScope(caller, isPeople ? 'people:read' : 'records:read')
+  requireOpen(caller, attribute.owner_stack_id, '/id')
+  requireReadable(accessOf(caller, attribute.owner_stack_id), `attribute_values.${attribute.key}`, '/id')
   const rules = rulesToCheck(attribute, body.rule)
   const size = body.size ?? defaultViolations
   const untilMs = performance.now() + pageMs

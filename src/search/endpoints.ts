@@ -23,6 +23,7 @@ export function searchEndpoints({ path, params, noun, plural, reads, answer, sta
       path: `${path}/search`,
       params,
       scope: reads,
+      fields: 'shown',
       prefersReader: true,
       operationId: `search${plural}`,
       summary: `Search ${plural.toLowerCase()}`,

@@ -3,6 +3,7 @@ import { answerPage } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPortion } from '../entities/read/entity-reader.ts'
 import { labeler, withLabels } from '../entities/read/labels.ts'
 import type { Position } from '../entities/read/pagination.ts'
+import { type Projection, readableProjection } from '../entities/read/projection.ts'
 import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
@@ -10,6 +11,7 @@ import { refuse } from '../values/errors.ts'
 import { beginIndexes, digestOf, type FoundPage, findPage, parseCursor, printCursor } from './find-page.ts'
 import { defaultSize, type SearchBody } from './schema.ts'
 import { parseSearchText } from './search-text.ts'
+import { requireSearchable } from './searchable-fields.ts'
 
 /** A page that is read by one statement. The rows of a larger page are read in parts. */
 const maxWholeBytes = 1_048_576
@@ -22,9 +24,11 @@ export async function searchEntities(call: Call<SearchBody>, stack_id: number): 
   let definitions = await currentDefinitions(context, signal)
   const text = parseSearchText(body.text, stack_id, definitions.default_country)
   const keys = searchedKeys(definitions).get(stack_id) ?? throwUnsearchable(definitions, stack_id)
+  requireSearchable(call.caller, { stack_id, keys }, '')
   const searched = { organization_id, stacks: [{ stack_id, keys, text }] }
+  const projection = readableProjection(call.caller, stack_id)
   await beginIndexes(db, searched, signal)
-  const position: Position = { direction: 'asc', size: body.size ?? defaultSize }
+  const position: Position = { direction: 'asc', size: body.size ?? defaultSize, projection }
   let last = body.cursor === undefined ? undefined : parseCursor(body.cursor, digest)
   let page: FoundPage = { places: [], has_more: false, sequence: 0 }
   // A page that is sent in parts is read on after its last item, if an item was deleted meanwhile.
@@ -34,7 +38,7 @@ export async function searchEntities(call: Call<SearchBody>, stack_id: number): 
       page = await findPage(db, searched, { after: last, size: size - rows.length, signal })
       last = page.places.at(-1) ?? last
       const found = page.places.map(({ id }) => id)
-      const read = maxRowBytes === 0 ? undefined : await readFound(call, stack_id, found)
+      const read = maxRowBytes === 0 ? undefined : await readFound(call, { stack_id, projection }, found)
       rows.push(...(read?.rows ?? found))
       definitions = read?.definitions ?? definitions
       // Deleted entities are left out. The index has them until the follower has seen the deletion.
@@ -45,14 +49,17 @@ export async function searchEntities(call: Call<SearchBody>, stack_id: number): 
     const next_cursor = page.has_more && last ? printCursor(last, digest) : null
     return `,"next_cursor":${JSON.stringify(next_cursor)},"sequence":${page.sequence}`
   }
-  const include = body.labels ? withLabels(labeler(call, { stack_id })) : undefined
+  const include = body.labels ? withLabels(labeler(call, { stack_id, projection })) : undefined
   return answerPage(call, { stack_id, position, include, lastMembers }, readRows)
 }
 
+type Shown = { stack_id: number; projection: Projection | undefined }
+
 /** Reads the rows of the entities that exist. Past the size of a whole page, it returns ids in place of rows. */
-async function readFound({ context, signal }: Call<SearchBody>, stack_id: number, found: string[]) {
+async function readFound({ context, signal }: Call<SearchBody>, { stack_id, projection }: Shown, found: string[]) {
   if (found.length === 0) return undefined
-  const { rows, definitions } = await readPortion(context, stack_id, { ids: found, minBytes: maxWholeBytes }, signal)
+  const portion = { ids: found, minBytes: maxWholeBytes, projection }
+  const { rows, definitions } = await readPortion(context, stack_id, portion, signal)
   const ids = found.filter((_, index) => rows[index] !== null)
   return { rows: [...rows.filter(row => row !== null), ...found.slice(rows.length)], ids, definitions }
 }

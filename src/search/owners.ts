@@ -2,6 +2,7 @@ import { searchedKeys } from '../entities/indexes/search-index.ts'
 import { printEntity } from '../entities/read/entity-json.ts'
 import { readPortion } from '../entities/read/entity-reader.ts'
 import { labeler } from '../entities/read/labels.ts'
+import { readableProjection } from '../entities/read/projection.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
@@ -19,6 +20,7 @@ import {
 import { defaultSize, type OwnersSearchBody } from './schema.ts'
 import type { Place } from './search.ts'
 import { parseSearchText } from './search-text.ts'
+import { requireSearchable } from './searchable-fields.ts'
 
 /** A page ends before its size if its hits have this many bytes of JSON. */
 const maxPageBytes = 1_048_576
@@ -35,6 +37,8 @@ export async function searchOwners(call: Call<OwnersSearchBody>): Promise<Handle
   if (owners.some(owner => owner !== peopleKey)) requireScope(caller, 'records:read', ' that a search of records needs')
   const definitions = await currentDefinitions(context, signal)
   const searched = searchedIn(definitions, owners, body.text)
+  for (const [index, stack] of searched.stacks.entries())
+    requireSearchable(caller, stack, body.owners ? pointer('owners', index) : '')
   await beginIndexes(context.db, searched, signal)
   const digest = digestOf(
     searched.stacks.map(({ stack_id }) => stack_id),
@@ -99,16 +103,17 @@ async function readEntities(
   { stacks }: SearchedIndexes,
   places: readonly Place[],
 ): Promise<(place: Place) => string | null | undefined> {
-  const { context, signal, body } = call
+  const { context, caller, signal, body } = call
   const entities = new Map<Place, string | null>()
   for (const [stack, found] of Map.groupBy(places, place => place.stack)) {
     const { stack_id } = stacks[stack]!
     const ids = found.map(({ id }) => id)
-    const portion = { ids, minBytes: maxPageBytes }
+    const projection = readableProjection(caller, stack_id)
+    const portion = { ids, minBytes: maxPageBytes, projection }
     const { rows, definitions } = await readPortion(context, stack_id, portion, signal)
-    const labels = body.labels ? await labeler(call, { stack_id })(ids) : undefined
+    const labels = body.labels ? await labeler(call, { stack_id, projection })(ids) : undefined
     for (const [index, row] of rows.entries()) {
-      const json = row === null ? null : printEntity(row, definitions, stack_id)
+      const json = row === null ? null : printEntity(row, definitions, stack_id, projection)
       entities.set(found[index]!, json && labels ? withMembers(json, labels.of(ids[index]!)) : json)
     }
   }

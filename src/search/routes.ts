@@ -11,6 +11,7 @@ export function searchRoutes(schemas: Record<'person' | 'record', EntityKind['an
       method: 'POST',
       path: '/v1/search',
       scope: 'people:read',
+      fields: 'shown',
       prefersReader: true,
       operationId: 'search',
       summary: 'Search people and records',

@@ -9,6 +9,7 @@ import {
 } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import { parseFilter, parseSegmentFilter } from '../queries/grammar/parse.ts'
+import { requireNamed } from '../queries/grammar/scopes.ts'
 import { namesSegment } from '../queries/grammar/segment-names.ts'
 import { defaultSearchMs, findUnusedKeys } from '../queries/grammar/undeclared-keys.ts'
 import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
@@ -84,16 +85,17 @@ export async function deleteSegment(call: DefinitionCall, key: string): Promise<
 
 /**
  * The warnings about keys of the filter of a segment that are not declared and that no entity carries. Throws a Fault of 400 with
- * them under `handling=strict`. A filter that is invalid has none: its write is refused.
+ * them under `handling=strict`, and of 403 for a field that the role of the caller closes. A filter that is invalid has none: its write is refused.
  */
 export async function findWarnings(
-  { context, signal, preferences }: Call<unknown>,
+  { context, caller, signal, preferences }: Call<unknown>,
   key: string,
   filter: unknown,
 ): Promise<Detail[]> {
   const definitions = await currentDefinitions(context, signal)
   const parsed = parseSegmentFilter({ key, filter }, definitions)
   if (!parsed) return []
+  requireNamed(caller, parsed.named)
   const isStrict = preferences.handling === 'strict'
   // A request with an Idempotency-Key is one transaction, which a search that is cancelled after its time would end.
   const unused = await findUnusedKeys(context.db.outer ?? context.db, definitions, parsed.undeclared, {

@@ -11,6 +11,7 @@ const example = {
   id: '0d7f2c64-9a53-4b0e-9c5e-2f6f1d1b7a10',
   name: 'operator',
   scopes: ['people:read', 'access:read'],
+  role: null,
   method: 'code',
   client_id: null,
   created_at: '2026-03-02T08:00:00.000Z',
@@ -22,6 +23,7 @@ const listedSession = Type.Object(
     id,
     name,
     scopes: granted,
+    role: Type.Union([Type.String(), Type.Null()], { description: 'The key of its role. Null: it has none.' }),
     method: Type.Enum(['code', 'client', 'issuer'], {
       // Go clients of oapi-codegen have a type Client.
       'x-enum-varnames': ['ByCode', 'ByClient', 'ByIssuer'],

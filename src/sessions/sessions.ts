@@ -28,8 +28,14 @@ const maxListed = 1_000
 /** The way in which a session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
 export type SignInMethod = 'code' | 'client' | 'issuer'
 
-/** The person or client that signs in: the name that the change log shows as the actor, and the scopes. */
-export type Identity = { name: string; scope: string; method: SignInMethod; client_id?: string }
+/** The person or client that signs in: the name that the change log shows as the actor, the scopes, and the role if it has one. */
+export type Identity = {
+  name: string
+  scope: string
+  method: SignInMethod
+  client_id?: string
+  role?: string | null | undefined
+}
 
 const maxNameCharacters = 255
 
@@ -37,16 +43,19 @@ const maxNameCharacters = 255
  * The identity of a client's session. Its name ends with the client_id, because several clients may have one name, and the change log
  * must tell them apart.
  */
-export function clientIdentity({ name, scope }: { name: string; scope: string }, client_id: string): Identity {
+export function clientIdentity(
+  { name, scope, role }: { name: string; scope: string; role: string | null },
+  client_id: string,
+): Identity {
   const suffix = ` (${client_id})`
   const shown = [...name].slice(0, maxNameCharacters - suffix.length).join('')
-  return { name: shown === '' ? client_id : `${shown}${suffix}`, scope, method: 'client', client_id }
+  return { name: shown === '' ? client_id : `${shown}${suffix}`, scope, role, method: 'client', client_id }
 }
 
 /** A session. `expires_at` is RFC 3339 in UTC. */
-export type Session = { id: string; name: string; scopes: ReadonlySet<Scope>; expires_at: string }
+export type Session = { id: string; name: string; scopes: ReadonlySet<Scope>; role: string | null; expires_at: string }
 
-type SessionRow = { id: string; name: string; scope: string; expires_at: string }
+type SessionRow = { id: string; name: string; scope: string; role: string | null; expires_at: string }
 
 /** An organization's key, a dot, and 256 random bits. */
 const secretPattern = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{43}$/
@@ -121,21 +130,21 @@ export const startSession = (
  */
 export async function startSessionAtIssuer(
   db: Database,
-  { organizationKey, name, scope }: { organizationKey: string; name: string; scope: string },
+  { organizationKey, ...identity }: { organizationKey: string } & Omit<Identity, 'method' | 'client_id'>,
   signal?: Signal,
 ): Promise<StartedSession | undefined> {
   const organization = await findOrganization(db, organizationKey, signal)
-  return organization && insertSession(db, organization, { name, scope, method: 'issuer' }, signal)
+  return organization && insertSession(db, organization, { ...identity, method: 'issuer' }, signal)
 }
 
 async function insertSession(
   db: Pick<Database | Transaction, 'query'>,
   { id: organization_id, key }: Organization,
-  { name, scope, method, client_id = undefined }: Identity,
+  { name, scope, method, client_id = undefined, role = null }: Identity,
   signal?: Signal,
 ): Promise<StartedSession> {
   const token = createSecret(key)
-  const values = [organization_id, randomUUID(), digest(token), name, scope, method, client_id, sessionSeconds]
+  const values = [organization_id, randomUUID(), digest(token), name, scope, method, client_id, sessionSeconds, role]
   const [row] = await (db as Database).query<SessionRow>(insertSessionSql, values, signal)
   return { token, session: sessionOf(row!) }
 }
@@ -170,6 +179,7 @@ export type ListedSession = {
   id: string
   name: string
   scopes: string[]
+  role: string | null
   method: SignInMethod
   client_id: string | null
   created_at: string

@@ -14,12 +14,12 @@ export const useSignInCodeSql = statement(
    returning name, scope`,
 )
 
-/** $1: organization, $2: id, $3: SHA-256 of the token, $4: name, $5: scope, $6: method, $7: client, $8: lifetime in seconds. */
+/** $1: organization, $2: id, $3: SHA-256 of the token, $4: name, $5: scope, $6: method, $7: client, $8: lifetime in seconds, $9: role. */
 export const insertSessionSql = statement(
   'insert_session',
-  `insert into sessions (organization_id, id, token_sha256, name, scope, method, client_id, expires_at)
-   values ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 second')
-   returning id, name, scope, expires_at`,
+  `insert into sessions (organization_id, id, token_sha256, name, scope, method, client_id, expires_at, role)
+   values ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 second', $9)
+   returning id, name, scope, role, expires_at`,
 )
 
 /** A session is live until it expires, and until it or its client is revoked. */
@@ -29,7 +29,7 @@ const isLive = `s.revoked_at is null and s.expires_at > now() and (s.client_id i
 /** $1: organization, $2: SHA-256 of the token. */
 export const readSessionSql = statement(
   'read_session',
-  `select s.id, s.name, s.scope, s.expires_at, ${isLive} as is_live
+  `select s.id, s.name, s.scope, s.role, s.expires_at, ${isLive} as is_live
    from sessions s where s.organization_id = $1 and s.token_sha256 = $2`,
 )
 
@@ -42,7 +42,7 @@ export const readLiveSessionSql = statement(
 /** $1: organization, $2: the maximum. The live sessions, newest first. */
 export const listSessionsSql = statement(
   'list_sessions',
-  `select s.id, s.name, s.scope, s.method, s.client_id, s.created_at, s.expires_at
+  `select s.id, s.name, s.scope, s.role, s.method, s.client_id, s.created_at, s.expires_at
    from sessions s where s.organization_id = $1 and ${isLive} order by s.created_at desc, s.id limit $2`,
 )
 

@@ -33,6 +33,7 @@ export function stackRoutes(): Route[] {
       tag,
       path,
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'listStacks',
       summary: 'List the stacks',
       answer: listSchema(stackSchema),
@@ -45,6 +46,7 @@ export function stackRoutes(): Route[] {
       method: 'GET',
       ...byKey,
       scope: 'schema:read',
+      fields: 'none',
       operationId: 'getStack',
       summary: 'Read a stack',
       handle: async ({ context, params, signal }) => {

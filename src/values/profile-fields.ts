@@ -64,6 +64,9 @@ export const wordColumns = profileTexts.filter(text => textFields[text].isSearch
 /** The columns of the phone number, which a search finds by its digits (entities/indexes/search-index.ts). */
 export const phoneColumns = ['mobile_prefix', 'mobile_number'] as const satisfies ProfileText[]
 
+/** The fields that name the addresses of a person. */
+export const addressFields = ['email', ...phoneColumns] as const satisfies ProfileText[]
+
 /** The columns that a write sets to the value of its body. No rule relates them to each other. */
 export const plainColumns = [...profileTexts, ...profileFlags.filter(flag => !flagFields[flag].isSummary)]
 /** The columns that follow from consent answers. */

@@ -8,6 +8,8 @@ export const securityEvents = {
   token_revoked: 'A token was revoked.',
   client_created: 'A client was made.',
   client_revoked: 'A client was revoked.',
+  role_created: 'A role was made.',
+  role_changed: 'A role was changed.',
   key_rotated: 'Another key signs tokens from now on.',
   key_revoked: 'A key that signed tokens was revoked.',
   session_revoked: 'A session of the console was ended by somebody with access to it.',

@@ -1,6 +1,5 @@
 import type { LoggedChange } from '../changes/change-json.ts'
-import { expiryOf, prepareLinks, unknownBase } from '../consent-links/consent-links.ts'
-import type { Reading } from '../db/context.ts'
+import { expiryOf, type LinkContext, prepareLinks, unknownBase } from '../consent-links/consent-links.ts'
 import type { Channel } from '../values/channels.ts'
 import { readPendingGrantsSql } from './sql.ts'
 
@@ -24,7 +23,7 @@ function grantsOf({ subject, sequence, at, json }: LoggedChange): Grant[] {
  * there is no link, and the reason in its place: such an event is not sent while kith does not know its own address.
  */
 export async function readConfirmations(
-  reading: Reading,
+  context: LinkContext,
   changes: readonly LoggedChange[],
   { base, nowMs }: { base: string | undefined; nowMs: number },
 ): Promise<Map<number, Confirmation[] | string>> {
@@ -37,8 +36,8 @@ export async function readConfirmations(
     grants.map(each => each.channel),
   ]
   type Row = { position: number; person_id: string; address: string }
-  const rows = await reading.db.query<Row>(readPendingGrantsSql, [reading.organization_id, ...columns])
-  const printLink = await prepareLinks(reading, base)
+  const rows = await context.db.query<Row>(readPendingGrantsSql, [context.organization_id, ...columns])
+  const printLink = await prepareLinks(context, base)
   const links = rows.flatMap(({ position, person_id, address }) => {
     const { sequence, at, consent_type_id, channel } = grants[position - 1]!
     const expiresAt = expiryOf('confirm', Date.parse(at))

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LoggedChange } from '../changes/change-json.ts'
 import { readChangesOf } from '../changes/read-changes.ts'
-import { awaitPipelined } from '../db/db.ts'
+import { awaitPipelined, masterKeysOf } from '../db/db.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { FairPool } from '../process/fair-pool.ts'
 import { type Confirmation, readConfirmations } from './confirmations.ts'
@@ -22,7 +22,8 @@ import {
   recordAttemptsSql,
   recordHealthSql,
 } from './sql.ts'
-import { activeSecrets, disableWebhook, type Secret, type WebhookRow } from './webhooks.ts'
+import { type Secret, type StoredSecrets, unwrapSending } from './stored-secrets.ts'
+import { activeSecrets, disableWebhook, type WebhookRow } from './webhooks.ts'
 
 export type DeliveryOptions = {
   sender: Sender
@@ -175,8 +176,9 @@ class Delivery {
 
   async #read(): Promise<Sending | undefined> {
     const { db, organization_id, id } = this.#task
-    const [webhook] = await db.query<Sending>(readSendingSql, [organization_id, id])
-    return webhook
+    type Stored = Omit<Sending, 'secrets'> & StoredSecrets
+    const [webhook] = await db.query<Stored>(readSendingSql, [organization_id, id])
+    return webhook && unwrapSending(masterKeysOf(db), { organization_id, id }, webhook)
   }
 
   /** Ends the work early: waits a moment for requests under way, stores their results, and lets the next process go on. */

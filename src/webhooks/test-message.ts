@@ -1,9 +1,10 @@
+import { masterKeysOf } from '../db/db.ts'
 import { parseRanges } from './addresses.ts'
-import type { RequestHeaders } from './request-headers.ts'
 import { isSuccess } from './schedule.ts'
 import { createSender } from './send.ts'
 import { readSendingSql } from './sql.ts'
-import { activeSecrets, findWebhook, recordTest, type Secret, type WebhookCall } from './webhooks.ts'
+import { type StoredSecrets, unwrapSending } from './stored-secrets.ts'
+import { activeSecrets, findWebhook, recordTest, type WebhookCall } from './webhooks.ts'
 
 type TestOptions = { id: string; limitMs: number; ranges: readonly string[] }
 
@@ -11,9 +12,10 @@ type TestOptions = { id: string; limitMs: number; ranges: readonly string[] }
 export async function sendTest(call: WebhookCall, id: number, { id: messageId, limitMs, ranges }: TestOptions) {
   const { db, organization_id, signal, resolve } = call
   await findWebhook(call, id, signal)
-  type Row = { url: string; secrets: Secret[]; request_headers: RequestHeaders; log_id: string }
+  type Row = StoredSecrets & { url: string; log_id: string }
   const [webhook] = await db.query<Row>(readSendingSql, [organization_id, id], signal)
-  const { url, secrets, request_headers: headers, log_id } = webhook!
+  const { url, log_id } = webhook!
+  const { secrets, request_headers: headers } = unwrapSending(masterKeysOf(db), { organization_id, id }, webhook!)
   const timestamp = new Date().toISOString()
   const body = JSON.stringify({ type: 'webhook.test', timestamp, data: { webhook_id: id } })
   const sender = createSender({ allowed: parseRanges(ranges), resolve, timeoutMs: limitMs })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Context, Reading } from '../db/context.ts'
-import type { Database } from '../db/db.ts'
+import { type Database, masterKeysOf } from '../db/db.ts'
 import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
@@ -50,6 +50,7 @@ import {
   storeSecretsSql,
   updateWebhookSql,
 } from './sql.ts'
+import { type Secret, unwrapSecrets, wrapHeaders, wrapSecrets } from './stored-secrets.ts'
 
 /** The settings of a webhook, as the change log shows them. */
 const settingNames = [
@@ -69,9 +70,6 @@ export type WebhookRow = Settings & {
   updated_at: string
 }
 
-/** A secret signs until it expires. The newest one does not expire. */
-export type Secret = { secret: string; expires_at: string | null }
-
 /** A request that changes webhooks, and what their addresses may be. */
 export type WebhookCall = Omit<DefinitionCall, 'limits'> & { signal: Signal; allowed: AllowedRanges; resolve: Resolve }
 
@@ -81,7 +79,11 @@ const rotationMs = 86_400_000
 const resolveMs = 2_000
 const secretBytes = 32
 
-const newSecret = (): Secret => ({ secret: `whsec_${randomBytes(secretBytes).toString('base64')}`, expires_at: null })
+/** A new secret, which signs until it is rotated. */
+export const newSecret = (): Secret => ({
+  secret: `whsec_${randomBytes(secretBytes).toString('base64')}`,
+  expires_at: null,
+})
 
 /** The secrets that sign at this time. */
 export const activeSecrets = (secrets: readonly Secret[], nowMs: number): string[] =>
@@ -215,7 +217,7 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   checkLinks(settings)
   await checkUrl(settings.url, call)
   const secret = newSecret()
-  const secrets = JSON.stringify([secret])
+  const masterKeys = masterKeysOf(call.db)
   const webhook = await changeOrganization<WebhookShape>(call, call, async ({ tx, definitions, at }) => {
     throwIfUnknown(settings, definitions)
     const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
@@ -227,9 +229,9 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
           organization_id,
           id,
           ...storedValues(settings),
-          secrets,
+          wrapSecrets(masterKeys, { organization_id, id }, [secret]),
           at,
-          JSON.stringify(headers),
+          wrapHeaders(masterKeys, { organization_id, id }, headers),
         ]),
       ],
       changes: changeOf(id, 'create', { before: {}, after: settings }),
@@ -304,7 +306,15 @@ export async function patchWebhook(
     const before = { ...changed?.before, ...named(current.headers) }
     const after = { ...changed?.after, ...named(next.headers) }
     const statements = [
-      ...(setsHeaders ? [tx.query(storeHeadersSql, [organization_id, id, JSON.stringify(headers)])] : []),
+      ...(setsHeaders
+        ? [
+            tx.query(storeHeadersSql, [
+              organization_id,
+              id,
+              wrapHeaders(masterKeysOf(call.db), { organization_id, id }, headers),
+            ]),
+          ]
+        : []),
       tx.query(updateWebhookSql, [organization_id, id, ...storedValues(next), at]),
       tx.query(setPausedSql, [organization_id, id, !next.active, at]),
     ]
@@ -329,18 +339,22 @@ export async function deleteWebhook(call: WebhookCall, id: number): Promise<void
 export async function rotateSecret(call: WebhookCall, id: number) {
   const { organization_id } = call
   const secret = newSecret()
+  const masterKeys = masterKeysOf(call.db)
+  const key = { organization_id, id }
   const webhook = await changeWebhook(call, id, async ({ tx, at }) => {
-    const [stored] = await tx.query<{ secrets: Secret[] }>(readSecretsSql, [organization_id, id])
+    const [stored] = await tx.query<{ secrets: unknown }>(readSecretsSql, [organization_id, id])
     const nowMs = Date.parse(at)
     const expires_at = new Date(nowMs + rotationMs).toISOString()
-    const older = stored!.secrets
+    const older = unwrapSecrets(masterKeys, key, stored!.secrets)
       .filter(each => activeSecrets([each], nowMs).length > 0)
       .map(each => ({ ...each, expires_at: each.expires_at ?? expires_at }))
     if (older.length >= maxSecrets)
       throwInvalidField('', `The webhook has ${maxSecrets} secrets that still sign. Rotate when the first has expired.`)
     const counts = { before: { secrets: older.length }, after: { secrets: older.length + 1 } }
     return {
-      statements: [tx.query(storeSecretsSql, [organization_id, id, JSON.stringify([...older, secret]), at])],
+      statements: [
+        tx.query(storeSecretsSql, [organization_id, id, wrapSecrets(masterKeys, key, [...older, secret]), at]),
+      ],
       changes: changeOf(id, 'update', counts),
     }
   })

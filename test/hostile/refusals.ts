@@ -75,6 +75,7 @@ const wrongParams: Record<string, string[]> = {
   external_id: ['%00', '%C0%80', '%FF', '%ED%A0%80', '%zz', '%2E', '%2e%2E', 'a%0Ab', 'x'.repeat(256), '%F0%9F%98'],
   stack_key: ['%00', '%C0%80', 'orders%FF', '%'],
   segment_key: ['%00', '%C0%80', 'in_rome%FF', '%'],
+  role_key: ['%00', '%C0%80', 'reader%FF', '%'],
   uuid: [
     'x',
     '%00',

@@ -105,6 +105,7 @@ function paramsOf({ params, template, method }: Operation, stack_key: string): f
     external_id: template.endsWith('/receipt') ? fc.constant(sealedPerson) : external_id,
     stack_key: fc.constant(stack_key),
     segment_key: fc.constantFrom('in_rome', 'in_rome', 'unknown'),
+    role_key: fc.constantFrom('reader', 'reader', 'unknown'),
     uuid: template.endsWith('/receipt')
       ? fc.constant(sealedPerson)
       : fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),

@@ -1,12 +1,15 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { startSession } from '../../src/sessions/sessions.ts'
 import { type TestBrowser, useBrowser, type Visit } from './browser.ts'
 import { signIn } from './browser-session.ts'
-import { type Organization, type Service, useOwnService } from './service.ts'
+import { allScopes, type Organization, type Service, useOwnService } from './service.ts'
 
 type ConsoleOptions = {
   /** The scopes of the session, separated by spaces. The default is all. */
   scope?: string
+  /** The key of the role of the session. The default is none. */
+  role?: string
   /** The name of the session, which the change log records. */
   name?: string
   /** The messages that the browser's console may have, such as the 503 that a test makes. */
@@ -36,9 +39,11 @@ export function useConsole(environment: Record<string, string> = {}): TestConsol
   const service = useOwnService(environment)
   const browser = useBrowser()
   const open: TestConsole['open'] = async (organization, path, work, options = {}) => {
-    const { scope, name = 'Ada', expectedErrors, ...look } = options
-    const { cookie } = await signIn(service, organization, scope, name)
-    const value = cookie.slice(cookie.indexOf('=') + 1)
+    const { scope, role, name = 'Ada', expectedErrors, ...look } = options
+    const value =
+      role === undefined
+        ? (await signIn(service, organization, scope, name)).cookie.split('=').slice(1).join('=')
+        : (await startSession(service.db, organization, { name, scope: allScopes, method: 'code', role })).token
     const visit = { url: `${service.address}/console${path}`, cookie: { name: 'kith_session', value }, ...look }
     await browser.visit(visit, async (page, requested, errors) => {
       await work(page)

@@ -9,6 +9,7 @@ import { readFollowerLag } from '../../src/followers/followers.ts'
 import { createRateLimiter } from '../../src/http/overload/rate-limit.ts'
 import { createDrain } from '../../src/http/server/drain.ts'
 import { createInstruments } from '../../src/instruments/instruments.ts'
+import { openMasterKeys } from '../../src/keys-at-rest/key-file.ts'
 import { ensureLedgerKey } from '../../src/ledger/keys.ts'
 import { countEntries } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
@@ -99,6 +100,7 @@ export async function startService(
     statementTimeoutMs: config.limits.requestMs + 1_000,
     pagePatienceMs: config.limits.requestMs / 2,
     observer: instruments.observer,
+    masterKeys: openMasterKeys({ ...config, databaseUrl: database.url }),
   })
   const logs: string[] = []
   const logger = loggerTo(line => logs.push(line), 'info')

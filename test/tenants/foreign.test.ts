@@ -43,6 +43,7 @@ async function createProbes(): Promise<[Probe, Probe]> {
     const record = await probe.send('POST', '/v1/stacks/orders', { external_id: 'ada' })
     await probe.send('POST', '/v1/webhooks', webhook())
     await probe.send('POST', '/v1/segments', { key: 'shared', filter: {} })
+    await probe.send('POST', '/v1/roles', { key: 'shared', scopes: [] })
     return { ...probe, ownIds: { uuid: person.body.data.id, record_id: record.body.data.record_id } }
   }
   return [await make(), await make()]
@@ -77,6 +78,7 @@ beforeAll(async () => {
   const apiToken = await create('/v1/tokens', { name: 'secret token', scopes: ['people:read'], expires_in: 3_600 })
   await create('/v1/deliverability/sources', { key: 'secret9', provider: 'postmark' })
   for (const key of ['shared', 'secret9']) await create('/v1/segments', { key, filter: {} })
+  for (const key of ['shared', 'secret9']) await create('/v1/roles', { key, scopes: [] })
   await create('/v1/retention-rules', { segment: 'secret9', after_days: 30, action: 'erase' })
   const headers = { ...ndjsonHeaders, 'X-Request-Id': 'secret-import-9' }
   await owner.send('POST', '/v1/people/import', '{"external_id":"imported"}\n', headers)
@@ -92,6 +94,7 @@ beforeAll(async () => {
     consent_type_id: { foreign: String(consent_type.id), unknown: '9' },
     text_version: { foreign: '1', unknown: '2' },
     segment_key: pair('secret9'),
+    role_key: pair('secret9'),
     session_id: pair(session.reply.body.data.id),
     client_id: pair(apiClient.client_id),
     import_id: pair('secret-import-9'),

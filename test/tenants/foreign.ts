@@ -18,6 +18,7 @@ export type Pairs = {
   webhook_id: Pair
   rule_id: Pair
   segment_key: Pair
+  role_key: Pair
   session_id: Pair
   client_id: Pair
   import_id: Pair
@@ -39,6 +40,7 @@ const defaultIds: OwnIds = {
   consent_type_id: '1',
   channel: 'sms',
   segment_key: 'shared',
+  role_key: 'shared',
 }
 
 const bodies: Record<string, object> = {
@@ -61,7 +63,8 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (path.endsWith('/consent-links')) return {}
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
   if (path.endsWith('/texts')) return { language: 'en', text: 'x' }
-  if (path.startsWith('/v1/schema') || path.startsWith('/v1/segments')) return { name: 'x' }
+  if (path.startsWith('/v1/schema') || path.startsWith('/v1/segments') || path.startsWith('/v1/roles'))
+    return { name: 'x' }
   if (path.startsWith('/v1/webhooks')) return path.endsWith('/replay') ? { after: 0 } : { description: 'x' }
   return path.startsWith('/v1/people') ? bodies.people : bodies.records
 }

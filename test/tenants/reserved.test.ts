@@ -53,6 +53,7 @@ addresses.record_id = 'f'.repeat(24)
 addresses.consent_type_id = '1'
 addresses.channel = 'email'
 addresses.segment_key = 'in_rome'
+addresses.role_key = 'reader'
 addresses.client_id = 'nobody.Zm9vYmFyYmF6cXV4'
 
 const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, name) => addresses[name]!)

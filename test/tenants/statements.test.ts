@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -9,6 +9,7 @@ import { renewLogId } from '../../src/changes/log-id.ts'
 import { announceCommit } from '../../src/db/commit-events.ts'
 import { contextOf } from '../../src/db/context.ts'
 import { type Statement, statement } from '../../src/db/db.ts'
+import { createMasterKeys, masterKeyOf } from '../../src/db/master-keys.ts'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.ts'
@@ -17,6 +18,7 @@ import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
 import { completeMerges } from '../../src/identity/lead-links.ts'
+import { rewrapAll } from '../../src/keys-at-rest/keys-at-rest.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
@@ -209,6 +211,9 @@ const globalStatements = [
   'insert_first_consent_type',
   'insert_organization',
   'insert_signing_key',
+  ...['signing_keys', 'ledger_keys', 'link_keys', 'webhooks', 'sources'].map(name => `find_wrapped_${name}`),
+  'store_wrapped_signing_key',
+  'store_wrapped_ledger_key',
   'insert_tombstone_key',
   'estimate_changes',
   'read_last_backup',
@@ -281,6 +286,8 @@ async function useClients({ id, key, send }: Shop) {
     .data
   for (const path of ['', '?limit=1', `?before=${jti}`]) await ok('GET', `/v1/tokens${path}`)
   await ok('DELETE', `/v1/tokens/${jti}`)
+  await ok('POST', '/v1/roles', { key: 'reader', scopes: ['people:read'], fields: { people: { read: ['email'] } } })
+  await ok('PATCH', '/v1/roles/reader', { name: 'Reader' })
   await ok('GET', '/v1/keys')
 }
 
@@ -982,6 +989,24 @@ async function changeDefinitions(send: Shop['send']) {
   await expectSuccess(send('GET', '/v1/organization'))
 }
 
+/** Wraps the secrets of the organization, and loses the master key. Those of the service itself stay as they are. */
+async function loseMasterKey({ send }: Shop) {
+  const ok = (method: string, path: string, body: unknown) => expectSuccess(send(method, path, body))
+  await ok('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'], headers: { authorization: 'x' } })
+  await ok('POST', '/v1/deliverability/sources', { key: 'lost', provider: 'postmark' })
+  await ok('POST', '/v1/people/ada2/consent-links', {})
+  for (const forgetsLost of [false, true]) {
+    const key = masterKeyOf(randomBytes(32))!
+    const query: typeof service.db.query = async (given, values) =>
+      /^find_wrapped_(signing|ledger)_keys$/.test(given.name) ? [] : service.db.query(given, values)
+    const { wrapped, lost } = await rewrapAll(
+      { ...service.db, query, masterKeys: createMasterKeys(() => [key]) },
+      { forgetsLost },
+    )
+    expect(Object.keys(forgetsLost ? lost : wrapped)).toEqual(['link_keys', 'webhooks', 'deliverability_sources'])
+  }
+}
+
 /** Deletes the organization as `kith org delete` does, a minute after its tokens were refused. */
 async function deleteShop() {
   await service.sql(`update organizations set deleted_at = now() - interval '1 minute' where id = $1`, [shop.id])
@@ -992,7 +1017,10 @@ it('limits every statement to its organization when another has identical rows a
   timeout: 300_000,
 }, async () => {
   const watch = watchTwin(service.db, tables, shop.id, twin.id)
-  await useEveryEndpoint(shop).then(deleteShop).finally(watch.release)
+  await useEveryEndpoint(shop)
+    .then(() => loseMasterKey(shop))
+    .then(deleteShop)
+    .finally(watch.release)
   const names = await listStatementNames()
   const executions = [...watch.executions.values()].reduce((sum, count) => sum + count, 0)
   console.log(

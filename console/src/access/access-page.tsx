@@ -7,6 +7,7 @@ import styles from './access.module.css'
 import { ClientList } from './client-list.tsx'
 import { KeyList } from './key-list.tsx'
 import { messages } from './messages.ts'
+import { RoleList } from './role-list.tsx'
 import type { AccessSearch } from './search.ts'
 import { SessionList } from './session-list.tsx'
 import { TokenForm } from './token-form.tsx'
@@ -30,6 +31,7 @@ export function AccessPage() {
         </div>
       ),
     },
+    { id: 'roles', label: texts.roles, content: <RoleList /> },
     { id: 'sessions', label: texts.sessions, content: <SessionList /> },
     { id: 'keys', label: texts.keys, content: <KeyList /> },
   ]

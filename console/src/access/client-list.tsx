@@ -18,6 +18,7 @@ import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { clientsQuery } from './queries.ts'
+import { RoleChoice } from './role-choice.tsx'
 import { ScopeChoice, ScopeList } from './scope-choice.tsx'
 
 /** The clients of the organization. A new one shows its secret once. */
@@ -109,6 +110,7 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
   const texts = useMessages(messages)
   const [name, setName] = useState('')
   const [scopes, setScopes] = useState<Scope[]>([])
+  const [role, setRole] = useState('')
   const create = useWrite((body: AccessClientBody) => client.access.clients.create(body), {
     refresh: [clientsQuery.queryKey],
     onSuccess: onCreated,
@@ -116,7 +118,7 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
   return (
     <Dialog title={texts.newClient} isOpen onClose={onClose}>
       <Form
-        onSubmit={() => create.mutate({ name: name.trim(), scopes })}
+        onSubmit={() => create.mutate({ name: name.trim(), scopes, ...(role && { role }) })}
         write={create}
         submit={texts.create}
         isDisabled={scopes.length === 0}
@@ -131,6 +133,7 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
           value={name}
           onChange={setName}
         />
+        <RoleChoice role={role} onChange={setRole} />
         <ScopeChoice scopes={scopes} onChange={setScopes} />
       </Form>
     </Dialog>

@@ -21,3 +21,8 @@ export const sessionsQuery = queryOptions({
 })
 
 export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => client.access.keys({ signal }) })
+
+export const rolesQuery = queryOptions({
+  queryKey: ['roles'],
+  queryFn: ({ signal }) => client.access.roles.list({ signal }),
+})

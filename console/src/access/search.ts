@@ -1,4 +1,4 @@
-export const accessTabs = ['clients', 'tokens', 'sessions', 'keys'] as const
+export const accessTabs = ['clients', 'tokens', 'roles', 'sessions', 'keys'] as const
 
 /** What the address of the page says: the tab that is open. */
 export type AccessSearch = { tab?: (typeof accessTabs)[number] }

@@ -12,6 +12,7 @@ import { Select } from '../ui/select.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { tokensQuery } from './queries.ts'
+import { RoleChoice } from './role-choice.tsx'
 import { ScopeChoice } from './scope-choice.tsx'
 
 /** Makes a token, which is shown once. */
@@ -20,13 +21,16 @@ export function TokenForm() {
   const session = useSession()
   const [name, setName] = useState(session.name)
   const [scopes, setScopes] = useState<Scope[]>([])
+  const [role, setRole] = useState('')
   const [seconds, setSeconds] = useState('3600')
   const create = useWrite((body: ApiTokenBody) => client.access.createToken(body), { refresh: [tokensQuery.queryKey] })
   return (
     <Section title={texts.newToken}>
       <p className={styles.muted}>{texts.tokensAdvice}</p>
       <Form
-        onSubmit={() => create.mutate({ name: name.trim(), scopes, expires_in: Number(seconds) })}
+        onSubmit={() =>
+          create.mutate({ name: name.trim(), scopes, expires_in: Number(seconds), ...(role && { role }) })
+        }
         write={create}
         submit={texts.create}
         isDisabled={scopes.length === 0}
@@ -48,6 +52,7 @@ export function TokenForm() {
           value={seconds}
           onChange={setSeconds}
         />
+        <RoleChoice role={role} onChange={setRole} />
         <ScopeChoice scopes={scopes} onChange={setScopes} />
       </Form>
       {create.data && (

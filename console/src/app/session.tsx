@@ -1,6 +1,7 @@
 import { KithConnectionError } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { createContext, type ReactNode, useContext } from 'react'
+import { createContext, type ReactNode, useContext, useMemo } from 'react'
+import { type SessionFields, usableScopes } from './field-rights.ts'
 
 /** The signed-in session, as GET /console/session tells it. */
 export type Session = {
@@ -9,6 +10,9 @@ export type Session = {
   name: string
   organization: { key: string }
   scopes: string[]
+  /** The key of its role, and the fields that it opens. Null: none, and all. */
+  role?: string | null
+  fields?: SessionFields
   expires_at: string
   /** The version of kith. */
   version: string
@@ -59,7 +63,8 @@ export const sessionQuery = { queryKey: ['session'], queryFn: readSession, stale
 const SessionContext = createContext<Session | undefined>(undefined)
 
 export function SessionProvider({ session, children }: { session: Session; children: ReactNode }) {
-  return <SessionContext value={session}>{children}</SessionContext>
+  const usable = useMemo(() => ({ ...session, scopes: usableScopes(session.scopes) }), [session])
+  return <SessionContext value={usable}>{children}</SessionContext>
 }
 
 export const useSessionQuery = () => useQuery(sessionQuery)

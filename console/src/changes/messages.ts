@@ -37,6 +37,7 @@ export const messages = defineMessages({
       segment: 'Segment',
       retention_rule: 'Retention rule',
       hold: 'Legal hold',
+      role: 'Role',
     },
     operations: {
       create: 'created',
@@ -85,6 +86,7 @@ export const messages = defineMessages({
       segment: 'Segment',
       retention_rule: 'Löschregel',
       hold: 'Löschsperre',
+      role: 'Rolle',
     },
     operations: {
       create: 'angelegt',
@@ -133,6 +135,7 @@ export const messages = defineMessages({
       segment: 'Segmento',
       retention_rule: 'Regola di conservazione',
       hold: 'Blocco legale',
+      role: 'Ruolo',
     },
     operations: {
       create: 'creato',

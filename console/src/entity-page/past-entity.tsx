@@ -77,7 +77,9 @@ export function PastEntity({ owner, id, found, moment: { at, version }, setMomen
       }}
     >
       <EntityValues owner={owner} entity={data} />
-      {owner === 'people' && <ConsentsSection person={data as unknown as Person} at={data.as_of?.at} />}
+      {owner === 'people' && 'consents' in data && (
+        <ConsentsSection person={data as unknown as Person} at={data.as_of?.at} />
+      )}
       <LinksOfThen owner={owner} entity={data} />
       {isRestoring && (
         <SetBackDialog

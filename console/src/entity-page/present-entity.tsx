@@ -1,6 +1,7 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
 import { SeenBy } from '../access-log/seen-by.tsx'
+import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -97,8 +98,10 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
       }}
     >
       <EntityValues owner={owner} entity={entity} onSaved={isEvent ? undefined : onShow} />
-      {person && <ConsentsSection person={person} onShow={showPerson} />}
-      {person && <DeliverabilitySection person={person} onRefresh={onRefresh} />}
+      {person?.consents && <ConsentsSection person={person} onShow={showPerson} />}
+      {person && mayUse('read', owner, 'email') && mayUse('read', owner, 'mobile_number') && (
+        <DeliverabilitySection person={person} onRefresh={onRefresh} />
+      )}
       <LinksSection owner={owner} entity={entity} />
       {person && <SeenBy id={id} />}
       {isDeleting && (

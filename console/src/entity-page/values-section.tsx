@@ -1,11 +1,19 @@
 import { Fragment, type ReactNode } from 'react'
+import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { EditButton } from '../entity/edit-button.tsx'
 import { EditForm } from '../entity/edit-form.tsx'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import { FieldValue } from '../entity/field-value.tsx'
-import { attributeFields, type Field, profileField, storedValue, undeclaredField } from '../entity/fields.ts'
+import {
+  attributeFields,
+  type Field,
+  nameOfField,
+  profileField,
+  storedValue,
+  undeclaredField,
+} from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { NewKey } from '../entity/new-key.tsx'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
@@ -52,7 +60,13 @@ export function EntityValues(props: EntityValuesProps) {
   }
   return (
     <>
-      <ValuesSection {...props} title={texts.profile} fields={profileFields(entityTexts)} facts={facts} isFixed />
+      <ValuesSection
+        {...props}
+        title={texts.profile}
+        fields={profileFields(entityTexts).filter(({ key }) => mayUse('read', owner, key))}
+        facts={facts}
+        isFixed
+      />
       <ValuesSection {...props} title={texts.attributes} fields={values} />
     </>
   )
@@ -69,14 +83,15 @@ type ValuesSectionProps = EntityValuesProps & {
 function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFixed }: ValuesSectionProps) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
-  const mayWrite = useScope(scopesOf(owner).write) && onSaved !== undefined
+  const written = fields.filter(field => mayUse('write', owner, nameOfField(field)))
+  const mayWrite = useScope(scopesOf(owner).write) && onSaved !== undefined && written.length > 0
   const edit = useEdit({ owner, id: idOf(entity), entity, onSaved: onSaved ?? (() => {}) })
   const { state } = edit
   if (state)
     return (
       <Section title={title}>
         <EditForm label={title} edit={edit}>
-          {!isFixed && (
+          {!isFixed && mayUse('write', owner, 'attribute_values') && (
             <NewKey
               isTaken={key => state.fields.some(field => field.key === key)}
               onAdd={key => edit.add(undeclaredField(key))}
@@ -88,7 +103,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
   // Links stand in a section of their own.
   const shown = fields.filter(({ target }) => target === undefined)
   return (
-    <Section title={title} actions={mayWrite && <EditButton edit={edit} fields={fields} name={title} />}>
+    <Section title={title} actions={mayWrite && <EditButton edit={edit} fields={written} name={title} />}>
       {shown.length + facts.length === 0 ? (
         <p className={styles.muted}>{texts.noAttributes}</p>
       ) : (

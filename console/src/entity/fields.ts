@@ -116,6 +116,9 @@ function isOfFormat(kind: FieldKind, text: string): boolean {
 
 const isAttribute = ({ path }: Field) => path.startsWith(attributePrefix)
 
+/** The name of a field, as a role has it. */
+export const nameOfField = (field: Field): string => (isAttribute(field) ? `attribute_values.${field.key}` : field.key)
+
 /** The value of a field in a read. */
 export const storedValue = (field: Field, entity: Values & { attribute_values: Values }): unknown =>
   (isAttribute(field) ? entity.attribute_values[field.key] : entity[field.key]) ?? null

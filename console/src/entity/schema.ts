@@ -1,16 +1,24 @@
 import type { Attribute, ConsentType, Definitions } from '@kith/client'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { isOpen, mayUse } from '../app/field-rights.ts'
 import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 
 /** What a session without `schema:read` knows. */
 export const noDefinitions: Definitions = { stacks: [], attributes: [], consent_types: [] }
 
+/** The definitions of what the role of the session opens. */
+const openedBy = (definitions: Definitions): Definitions => ({
+  ...definitions,
+  stacks: definitions.stacks.filter(({ key }) => isOpen(key)),
+  attributes: definitions.attributes.filter(({ owner, key }) => mayUse('read', owner, `attribute_values.${key}`)),
+})
+
 /** The definitions of the organization. Every page shares what one has read. */
 export const schemaQuery = queryOptions({
   queryKey: ['schema'],
-  queryFn: ({ signal }) => client.schema.get({ signal }),
+  queryFn: async ({ signal }) => openedBy(await client.schema.get({ signal })),
   staleTime: 30_000,
 })
 

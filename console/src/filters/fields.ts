@@ -1,4 +1,5 @@
 import type { Attribute, Definitions } from '@kith/client'
+import { mayUse } from '../app/field-rights.ts'
 import type { FixedField } from '../entity/field-labels.ts'
 import {
   attributePrefix,
@@ -31,11 +32,8 @@ export function fieldsOf(
   definitions: Definitions | undefined,
   texts: (typeof messages)['en'],
 ): FilterField[] {
-  const fixed = Object.entries(fixedFieldsOf(owner)).map(([name, type]) => ({
-    name,
-    label: texts.fields[name as FixedField],
-    type,
-  }))
+  const open = Object.entries(fixedFieldsOf(owner)).filter(([name]) => mayUse('read', owner, name))
+  const fixed = open.map(([name, type]) => ({ name, label: texts.fields[name as FixedField], type }))
   const attributes = (definitions?.attributes ?? []).filter(each => each.owner === owner && each.state === 'active')
   return [...fixed, ...attributes.map(fieldOfAttribute)]
 }

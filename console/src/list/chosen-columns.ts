@@ -1,4 +1,5 @@
 import type { Definitions } from '@kith/client'
+import { mayUse } from '../app/field-rights.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 
 const ofPeople = ['email', 'external_id', 'mobile_number', 'language', 'created_at']
@@ -20,7 +21,8 @@ const storageKey = (owner: string) => `kith.${owner}.columns`
 /** The names of the columns: those of the address, else those chosen here before, else the standard ones. */
 export function chosenColumns(owner: string, inAddress: string | undefined, definitions: Definitions): string[] {
   const text = inAddress ?? localStorage.getItem(storageKey(owner))
-  return text === null ? standardColumns(owner, definitions) : text.split(',').filter(name => name !== '')
+  const names = text === null ? standardColumns(owner, definitions) : text.split(',')
+  return names.filter(name => name !== '' && mayUse('read', owner, name))
 }
 
 export function storeColumns(owner: string, names: readonly string[]): void {

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
+import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
 import { entityAddress } from '../entity/address.ts'
@@ -13,6 +14,7 @@ import {
   type DraftFault,
   draftOf,
   type Field,
+  nameOfField,
   parseDraft,
   profileField,
 } from '../entity/fields.ts'
@@ -61,7 +63,7 @@ export default function CreateDialog({ owner, onClose }: { owner: string; onClos
     ...definitions.attributes
       .filter(attribute => attribute.owner === owner && attribute.state === 'active')
       .map(attribute => attributeField(attribute, null)),
-  ]
+  ].filter(field => mayUse('write', owner, nameOfField(field)))
   const draft = (field: Field) => drafts.get(field.path) ?? draftOf(field, null)
   const submit = () => {
     const parsed = fields.map(field => ({ field, ...parseDraft(field, draft(field)) }))

@@ -6,6 +6,7 @@ import {
   queryOptions,
   type UseInfiniteQueryResult,
 } from '@tanstack/react-query'
+import { mayUse } from '../app/field-rights.ts'
 import { type Entity, entitiesOf, idFieldOf, idOf, type Values } from '../entity/entities.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { searchWithin } from '../filters/search-within.ts'
@@ -44,6 +45,7 @@ const rowFields = (owner: string) =>
   owner === 'people'
     ? ['id', 'external_id', 'first_name', 'last_name', 'email', 'state']
     : ['record_id', 'external_id', 'state']
+
 /** The API accepts so many fields. */
 const maxFields = 100
 /** The first page is small, so that it comes early. The later ones are read ahead of the scrolling. */
@@ -65,7 +67,11 @@ export async function readList(query: ListQuery, { after, size, signal }: ReadOp
   const options = {
     size,
     labels,
-    ...(fields && { fields: [...new Set([...rowFields(owner), ...fields])].slice(0, maxFields) as 'external_id'[] }),
+    ...(fields && {
+      fields: [...new Set([...rowFields(owner), ...fields])]
+        .filter(name => mayUse('read', owner, name))
+        .slice(0, maxFields) as 'external_id'[],
+    }),
     ...(sort && { sort: sort as { field: 'external_id'; direction: Sort['direction'] } }),
     after,
     ...(signal && { signal }),

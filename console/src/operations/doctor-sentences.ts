@@ -57,6 +57,24 @@ export const doctorSentences = defineSentences(
       'Der Schlüssel, der unterschreibt, ist # Tage alt, und # ältere prüfen noch Token',
     'Run kith keys rotate. Tokens in use stay valid.':
       'Führen Sie kith keys rotate aus. Token, die benutzt werden, bleiben gültig.',
+    'the master key # wraps all keys and secrets': 'Der Hauptschlüssel # verschließt alle Schlüssel und Geheimnisse',
+    '# keys and secrets do not open, because their master key is missing':
+      '# Schlüssel und Geheimnisse lassen sich nicht öffnen, weil ihr Hauptschlüssel fehlt',
+    'Put it into the file of the master key. If it is lost, run kith keys forget (docs/keys.md).':
+      'Schreiben Sie ihn in die Datei des Hauptschlüssels. Ist er verloren, führen Sie kith keys forget aus (docs/keys.md).',
+    'there is no master key: who reads the database or a backup can sign tokens, links and deliveries':
+      'Es gibt keinen Hauptschlüssel: Wer die Datenbank oder eine Sicherung liest, kann Token, Links und Zustellungen unterschreiben',
+    'Set KITH_MASTER_KEY_FILE, as docs/keys.md describes.':
+      'Setzen Sie KITH_MASTER_KEY_FILE, wie docs/keys.md beschreibt.',
+    '# keys and secrets are not wrapped by the first master key':
+      '# Schlüssel und Geheimnisse sind nicht mit dem ersten Hauptschlüssel verschlossen',
+    'Run kith keys rewrap. The next start of the service does the same.':
+      'Führen Sie kith keys rewrap aus. Der nächste Start des Dienstes tut dasselbe.',
+    '# is a backup beside the master key, which opens its keys':
+      '# ist eine Sicherung neben dem Hauptschlüssel, der ihre Schlüssel öffnet',
+    'Move it to another machine, or encrypt backups with kith backup --recipient.':
+      'Verschieben Sie sie auf einen anderen Rechner, oder verschlüsseln Sie Sicherungen mit kith backup --recipient.',
+    'See docs/keys.md.': 'Siehe docs/keys.md.',
     'kith backup has written no backup of this database': 'kith backup hat diese Datenbank noch nie gesichert',
     'Run kith backup every day, and keep the file on another machine.':
       'Führen Sie täglich kith backup aus, und bewahren Sie die Datei auf einem anderen Rechner auf.',
@@ -173,6 +191,23 @@ export const doctorSentences = defineSentences(
     'the signing key is # days old, and # older keys verify tokens':
       'La chiave che firma ha # giorni, e # più vecchie verificano ancora i token',
     'Run kith keys rotate. Tokens in use stay valid.': 'Esegui kith keys rotate. I token in uso restano validi.',
+    'the master key # wraps all keys and secrets': 'La chiave principale # protegge tutte le chiavi e i segreti',
+    '# keys and secrets do not open, because their master key is missing':
+      '# chiavi e segreti non si aprono, perché manca la loro chiave principale',
+    'Put it into the file of the master key. If it is lost, run kith keys forget (docs/keys.md).':
+      'Scrivila nel file della chiave principale. Se è persa, esegui kith keys forget (docs/keys.md).',
+    'there is no master key: who reads the database or a backup can sign tokens, links and deliveries':
+      'Non c’è una chiave principale: chi legge il database o un backup può firmare token, link e consegne',
+    'Set KITH_MASTER_KEY_FILE, as docs/keys.md describes.': 'Imposta KITH_MASTER_KEY_FILE, come descrive docs/keys.md.',
+    '# keys and secrets are not wrapped by the first master key':
+      '# chiavi e segreti non sono protetti dalla prima chiave principale',
+    'Run kith keys rewrap. The next start of the service does the same.':
+      'Esegui kith keys rewrap. Il prossimo avvio del servizio fa lo stesso.',
+    '# is a backup beside the master key, which opens its keys':
+      '# è un backup accanto alla chiave principale, che ne apre le chiavi',
+    'Move it to another machine, or encrypt backups with kith backup --recipient.':
+      'Spostalo su un’altra macchina, o cifra i backup con kith backup --recipient.',
+    'See docs/keys.md.': 'Guarda docs/keys.md.',
     'kith backup has written no backup of this database': 'kith backup non ha mai salvato questo database',
     'Run kith backup every day, and keep the file on another machine.':
       'Esegui kith backup ogni giorno, e conserva il file su un’altra macchina.',

@@ -1,5 +1,6 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
+import { isWhole } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { Menu } from '../ui/menu.tsx'
@@ -47,6 +48,7 @@ export function PersonMenu({ id, person, last, onShow, onDelete, onNotice }: Per
   const [open, setOpen] = useState<Action>()
   const allowed = actions
     .filter(action => scopesOf[action].every(scope => scopes.includes(scope)))
+    .filter(action => action === 'delete' || isWhole('people'))
     .filter(action => (person ? action !== 'merge' || person.state === 'active' : forDeleted.includes(action)))
   const labels = { ...rightsTexts, hold: holdTexts.hold, delete: texts.delete }
   const close = () => setOpen(undefined)

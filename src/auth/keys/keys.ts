@@ -1,5 +1,6 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
-import type { Database, Transaction } from '../../db/db.ts'
+import { type Database, masterKeysOf, type Transaction } from '../../db/db.ts'
+import { type MasterKeys, rowOf, unwrapJson, wrapJson } from '../../db/master-keys.ts'
 import type { Signal } from '../../process/signal.ts'
 import { refuse } from '../../values/errors.ts'
 import {
@@ -44,7 +45,7 @@ export async function loadOrCreateKeys(db: Database): Promise<Keys> {
     const created = await generateKey()
     await db.transaction(async tx => {
       await tx.query(lockSigningKeysSql, [])
-      if ((await tx.query(readSigningKeySql, [0])).length === 0) await insertKey(tx, created)
+      if ((await tx.query(readSigningKeySql, [0])).length === 0) await insertKey(tx, created, masterKeysOf(db))
     })
   }
   return loadKeys(db)
@@ -69,7 +70,8 @@ export async function loadKeys(db: Database, known: Keys['verifying'] = new Map(
   })
 }
 
-type SigningRow = { kid: string; algorithm: string; private_jwk: JWK; suffices: boolean }
+/** `private_jwk` is wrapped, see {@link signingKeyRow}. */
+type SigningRow = { kid: string; algorithm: string; private_jwk: unknown; suffices: boolean }
 
 /** How long a key is kept after its last token expires, because clocks differ. */
 const clockSlackSeconds = 3_600
@@ -86,7 +88,10 @@ export async function takeSigningKey(db: Database, expiresAt: number, signal?: S
     const [row] = await db.query<SigningRow>(readSigningKeySql, [neededUntil], signal)
     if (!row) throw new Error('there is no signing key')
     const { kid, algorithm, private_jwk, suffices } = row
-    if (suffices) return { kid, algorithm, key: (await importJWK(private_jwk, algorithm)) as CryptoKey }
+    if (suffices) {
+      const jwk = unwrapJson(masterKeysOf(db), private_jwk, signingKeyRow(kid)) as JWK
+      return { kid, algorithm, key: (await importJWK(jwk, algorithm)) as CryptoKey }
+    }
     // A rotation may happen between the two statements. The loop therefore reads the signing key again.
     await db.query(extendSigningKeySql, [kid, neededUntil + extensionSeconds], signal)
   }
@@ -100,7 +105,7 @@ export async function rotateKeys(db: Database): Promise<string> {
   const created = await generateKey()
   await db.transaction(async tx => {
     await tx.query(lockSigningKeysSql, [])
-    await insertKey(tx, created)
+    await insertKey(tx, created, masterKeysOf(db))
     await tx.query(deleteOlderPrivateKeysSql, [created.kid])
     await tx.query(deleteExpiredKeysSql, [])
   })
@@ -141,6 +146,10 @@ async function generateKey(): Promise<CreatedKey> {
   return kid.startsWith('-') ? generateKey() : { kid, public_jwk, private_jwk: await exportJWK(privateKey) }
 }
 
-async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: CreatedKey) {
-  await tx.query(insertSigningKeySql, [kid, ownAlgorithm, JSON.stringify(public_jwk), JSON.stringify(private_jwk)])
+/** The row that the private half of a key is wrapped for. */
+export const signingKeyRow = (kid: string): string => rowOf('signing_keys', kid)
+
+async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: CreatedKey, keys: MasterKeys) {
+  const wrapped = wrapJson(keys, private_jwk, signingKeyRow(kid))
+  await tx.query(insertSigningKeySql, [kid, ownAlgorithm, JSON.stringify(public_jwk), wrapped])
 }

@@ -53,6 +53,7 @@ export async function startReads({
     application_name: 'kith reads',
     isReadOnly: true,
     observer: readerObserver,
+    masterKeys: db.masterKeys,
   })
   const { watch, looking } = await startWatch(reader)
   return {

@@ -1,6 +1,8 @@
 import type { Context } from '../../db/context.ts'
 import { type Attribute, type Definitions, definitionsAt } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
+import { closeEntity } from '../../route/closed-fields.ts'
+import { accessOf, type Rights } from '../../route/field-rights.ts'
 import type { Shown } from '../../route/shown.ts'
 import { refuse } from '../../values/errors.ts'
 import { type AddedMembers, printEach } from './entity-json.ts'
@@ -26,13 +28,23 @@ type IncludedRow = {
 
 /**
  * Reads the entities that entities are linked to by some relationships, with one statement. `isById` shows the relationships of these
- * entities by internal identifier. An item shows them by the key of the
+ * entities by internal identifier, and `caller` what its role does not close. An item shows them by the key of the
  * relationship, in the order of its links: an entity or null for cardinality one, an array for many. A link to a deleted entity is
  * left out. Throws a Fault of 400 if they are too many or too large.
  */
 export async function readIncluded(
   context: Context,
-  { relationships, isById, shown }: { relationships: readonly Relationship[]; isById: boolean; shown: Shown },
+  {
+    relationships,
+    isById,
+    caller,
+    shown,
+  }: {
+    relationships: readonly Relationship[]
+    isById: boolean
+    caller: Rights
+    shown: Shown
+  },
   ids: readonly string[],
   signal?: Signal,
 ): Promise<{ included: Included; definitions: Definitions }> {
@@ -47,6 +59,10 @@ export async function readIncluded(
   const stackOf = stacksOf(relationships, links)
   const targets = printEach(rows ?? '', definitions, stackOf, isById ? wholeById : undefined)
   for (const id of targets.keys()) shown.add(stackOf(id), id)
+  for (const [id, json] of caller.rights ? targets : []) {
+    const access = accessOf(caller, stackOf(id))
+    if (access) targets.set(id, Buffer.from(closeEntity(json.toString(), access)))
+  }
   return { included: includedOf(relationships, ids, links, targets), definitions }
 }
 

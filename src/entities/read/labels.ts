@@ -9,6 +9,7 @@ import {
 } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { Call } from '../../route/call.ts'
+import { accessOf, mayRead } from '../../route/field-rights.ts'
 import {
   fillLabel,
   type LabelPart,
@@ -53,14 +54,15 @@ export type LabeledPage = {
 
 /**
  * Returns how to read the labels of the entities of a page and of the targets of the relationships that it shows, by one statement. The
- * label of what the token may not read is its identifier, which the page shows anyway.
+ * label of what the token and its role may not read is its identifier, which the page shows anyway.
  */
 export function labeler({ context, caller, signal, shown: log }: Call<unknown>, page: LabeledPage) {
-  const isReadable = (stack_id: number) =>
-    caller.scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read')
+  const isReadable: IsReadable = (stack_id, name) =>
+    caller.scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read') &&
+    mayRead(accessOf(caller, stack_id), name)
   return async (ids: readonly string[]): Promise<Included> => {
     const { read, definitions, shown } = await readLabels(context, page, ids, signal)
-    for (const [stack_id, id] of read.entities) if (isReadable(stack_id)) log.add(stack_id, id)
+    for (const [stack_id, id] of read.entities) log.add(stack_id, id)
     return new Labels(read, definitions, isReadable).membersOf(page, ids, shown)
   }
 }
@@ -138,18 +140,23 @@ function namedKeys(definitions: Definitions): { stack_id: number; key: string }[
 const isLabelField = (key: string): key is keyof NamedPerson => key in noFields
 const noFields = Object.fromEntries(labelFields.map(field => [field, null])) as NamedPerson
 
+const attributePrefix = 'attribute_values.'
+
+/** Whether the caller may read a field of a stack. */
+type IsReadable = (stack_id: number, name: string) => boolean
+
 /** The labels of entities that were read. */
 class Labels {
   readonly #definitions: Definitions
-  readonly #isReadable: (stack_id: number) => boolean
+  readonly #isReadable: IsReadable
   readonly #entities: ReadonlyMap<string, Labeled>
   readonly #linksOf: ReadonlyMap<string, LabelRow['links']>
   readonly #parts = new Map<number, LabelPart[]>()
 
-  constructor({ entities, links }: LabelRow, definitions: Definitions, isReadable: (stack_id: number) => boolean) {
+  constructor({ entities, links }: LabelRow, definitions: Definitions, isReadable: IsReadable) {
     this.#definitions = definitions
     this.#isReadable = isReadable
-    this.#entities = new Map(entities.map(row => [row[1], labeledOf(row)]))
+    this.#entities = new Map(entities.map(row => [row[1], labeledOf(row, isReadable)]))
     this.#linksOf = Map.groupBy(links, ([source_id]) => source_id)
   }
 
@@ -183,8 +190,7 @@ class Labels {
 
   /** Within the label of another entity, the label of an entity does not follow relationships. */
   #labelOf(entity: Labeled, isWithin = false): string {
-    const name = this.#isReadable(entity.stack_id) ? this.#nameOf(entity, isWithin) : ''
-    return name || labelText(identifierOf(entity))
+    return this.#nameOf(entity, isWithin) || labelText(identifierOf(entity))
   }
 
   #nameOf({ stack_id, id, fields, values }: Labeled, isWithin: boolean): string {
@@ -193,7 +199,7 @@ class Labels {
     this.#parts.set(stack_id, parts)
     return fillLabel(parts, ({ key, hop }) => {
       const attribute = this.#definitions.declared.get(stack_id)?.get(key)
-      if (!attribute) return ''
+      if (!attribute || !this.#isReadable(stack_id, attributePrefix + key)) return ''
       if (!isRelationship(attribute)) return labelText(values[key])
       if (isWithin) return ''
       const links = (this.#linksOf.get(id) ?? []).filter(([, attribute_id]) => attribute_id === attribute.id)
@@ -203,15 +209,22 @@ class Labels {
   }
 
   #valueOf({ stack_id, fields, values }: Labeled, key: string): string {
-    if (!this.#isReadable(stack_id)) return ''
     if (stack_id === peopleStackId && isLabelField(key)) return labelText(fields[key])
-    return this.#definitions.declared.get(stack_id)?.has(key) ? labelText(values[key]) : ''
+    const isShown =
+      this.#definitions.declared.get(stack_id)?.has(key) && this.#isReadable(stack_id, attributePrefix + key)
+    return isShown ? labelText(values[key]) : ''
   }
 }
 
-function labeledOf([stack_id, id, external_id, ...rest]: LabelRow['entities'][number]): Labeled {
+/** The name of a person has the fields that may be read. */
+function labeledOf(
+  [stack_id, id, external_id, ...rest]: LabelRow['entities'][number],
+  isReadable: IsReadable,
+): Labeled {
   const values = (rest.at(-1) ?? {}) as EntityValues
-  const fields = Object.fromEntries(labelFields.map((field, index) => [field, rest[index]])) as NamedPerson
+  const fields = Object.fromEntries(
+    labelFields.map((field, index) => [field, isReadable(stack_id, field) ? rest[index] : null]),
+  ) as NamedPerson
   return { stack_id, id, external_id, fields, values }
 }
 

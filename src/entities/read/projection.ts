@@ -1,4 +1,5 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
+import { accessOf, allFields, mayRead, type Rights } from '../../route/field-rights.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
 import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
 import { linksByIdBit, memberBits } from './read-sql.ts'
@@ -38,6 +39,18 @@ export function projectionOf(fields: readonly string[], stack_id: number): Proje
   }
   if (details.length > 0) refuse('invalid_parameter', 'The request names unknown fields. See details.', { details })
   return { mask, keys }
+}
+
+/** The members that the role of a caller may read. Undefined: all. */
+export function readableProjection(caller: Rights, stack_id: number): Projection | undefined {
+  const access = accessOf(caller, stack_id)
+  if (!access || access.read.has(allFields)) return undefined
+  const members = membersOf(stack_id).filter(name => mayRead(access, name))
+  const keys = [...access.read]
+    .filter(name => name.startsWith(attributePrefix))
+    .map(name => name.slice(attributePrefix.length))
+  const mask = members.reduce((mask, name) => mask | memberBits.get(name)!, 0)
+  return { mask, keys: members.includes('attribute_values') ? [] : keys }
 }
 
 /** Whether a projection shows a member of a read. It shows `attribute_values` also if it shows only some of its keys. */

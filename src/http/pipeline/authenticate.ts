@@ -1,4 +1,6 @@
+import { withRole } from '../../auth/caller-role.ts'
 import type { CallerSession } from '../../auth/sessions.ts'
+import { contextOf } from '../../db/context.ts'
 import type { Caller } from '../../route/caller.ts'
 import { refuse } from '../../values/errors.ts'
 import { readSessionCookies, requireSameOrigin } from '../input/browser.ts'
@@ -18,6 +20,19 @@ export function authenticate(services: Authentication, exchange: Exchange): Call
   const { deadline, recalledToken } = exchange
   if (session === undefined) return services.authenticator.authenticate(authorizations, deadline.signal, recalledToken)
   return session instanceof Promise ? session.then(({ caller }) => caller) : session.caller
+}
+
+/** As {@link authenticate}, with what the role of the caller allows. A caller without a role costs nothing more. */
+export function authenticateWithRole(
+  services: Pick<Services, 'authenticator' | 'config' | 'db'>,
+  exchange: Exchange,
+): Caller | Promise<Caller> {
+  const authenticated = authenticate(services, exchange)
+  if (!(authenticated instanceof Promise) && authenticated.role === undefined) return authenticated
+  return Promise.resolve(authenticated).then(caller => {
+    const { id } = caller.organization
+    return withRole(caller, contextOf(services.db.shareOf(id, 'reads'), id), exchange.deadline.signal)
+  })
 }
 
 /**

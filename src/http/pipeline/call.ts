@@ -8,7 +8,7 @@ import { readChunks } from '../input/body.ts'
 import { chooseMediaType, readPreferences } from '../input/preferences.ts'
 import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/query.ts'
 import { isCsv } from '../input/request-head.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticateWithRole } from './authenticate.ts'
 import type { Exchange } from './exchange.ts'
 import { explain } from './log.ts'
 import type { CheckItem, RowEndpoint } from './row-endpoint.ts'
@@ -161,7 +161,7 @@ function followingOf(services: RowServices, exchange: Exchange): Following {
       // Node sets the timeout of an idle connection again after the response.
       request.socket.setTimeout(0)
     },
-    authenticate: () => authenticate(services, exchange),
+    authenticate: () => authenticateWithRole(services, exchange),
     disconnect: () => void response.destroy(),
   }
 }

@@ -1,5 +1,8 @@
 import { contextOf } from '../../db/context.ts'
 import { type Call, sequenceHeader } from '../../route/call.ts'
+import { closeEntity } from '../../route/closed-fields.ts'
+import { accessOfOwner } from '../../route/field-rights.ts'
+import { requireFields } from '../../route/required-fields.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
 import { requireScope } from '../../route/scopes.ts'
@@ -10,7 +13,7 @@ import { isVersioned, parseTarget, requestId, throwIfMalformed, throwIfOverLimit
 import type { Gate } from '../overload/gate.ts'
 import { createCorsHandler, securityHeaders } from '../server/headers.ts'
 import type { Serve } from '../server/server.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, authenticateWithRole } from './authenticate.ts'
 import { bindCall } from './call.ts'
 import { Exchange, type OpenEndpoint } from './exchange.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
@@ -82,7 +85,7 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   const { tracer } = instruments.observer
   exchange.statuses = row.statuses
   exchange.span = tracer?.begin('authenticate', deadline.signal)
-  const authenticating = authenticate(services, exchange)
+  const authenticating = authenticateWithRole(services, exchange)
   const caller = authenticating instanceof Promise ? await authenticating : authenticating
   exchange.endSpan()
   exchange.organization = caller.organization.key
@@ -101,13 +104,14 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   exchange.span = tracer?.begin('bind', deadline.signal)
   const binding = bindCall(services, endpoint, { exchange, caller, body })
   const call = binding instanceof Promise ? await binding : binding
+  requireFields(row, call)
   exchange.endSpan()
   const key = endpoint.isKeyed ? request.headers['idempotency-key'] : undefined
   const result = await (key === undefined
     ? handle(services, endpoint, request.headers['if-sequence'] as string | undefined, call)
     : idempotentHandler(row, call, { key, source: call.source }))
   if (key === undefined && call.written.sequence > 0) exchange.header(sequenceHeader, `${call.written.sequence}`)
-  const reply = row.reveals && !caller.scopes.has(row.reveals.scope) ? revealIdentifiers(result, row.reveals) : result
+  const reply = revealed(row, call, result)
   const { memory, limits } = call
   const { accessLog: log } = services
   const recorded = log ? recordAccess({ log, exchange, config, row, call, isWrite }, reply) : reply
@@ -150,9 +154,16 @@ export function throwReaderOnly(): never {
 }
 
 /**
- * The identifiers of an entity, for a token that may write it but not read it. The whole is reduced after the
- * handler, because a response stored under an Idempotency-Key may have been for a token that may read.
+ * What the caller may read of the entity in a result. A stored response to an Idempotency-Key may have been for a caller that may read
+ * more, so it is reduced after the handler.
  */
+function revealed({ reveals, closes }: Route, { caller, params }: Call, result: HandlerResult): HandlerResult {
+  if (reveals && !caller.scopes.has(reveals.scope)) return revealIdentifiers(result, reveals)
+  const access = caller.rights && closes && accessOfOwner(caller, params.stack_key ?? 'people')
+  return access && 'json' in result ? { ...result, json: closeEntity(result.json, access) } : result
+}
+
+/** The identifiers of an entity, for a token that may write it but not read it. */
 function revealIdentifiers(result: HandlerResult, { identifiers }: NonNullable<Route['reveals']>): HandlerResult {
   if (!('json' in result)) return result
   const entity = JSON.parse(result.json) as Record<string, unknown> | true

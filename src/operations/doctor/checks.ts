@@ -14,6 +14,7 @@ import {
 import { type Finding, type OrganizationFinding, runCheck } from './finding.ts'
 import { checkIndexes } from './indexes.ts'
 import { checkDataFolder, checkIssuer, checkTls } from './machine.ts'
+import { checkMasterKey } from './master-key.ts'
 
 /** The checks of this machine, and of the external issuer that it reaches. */
 export async function checkMachine(config: Config): Promise<Finding[]> {
@@ -29,6 +30,7 @@ export async function checkStorage(db: Database, config: Config): Promise<Organi
     ...(await runCheck('cluster', advice, () => checkDistribution(db))),
     ...(await runCheck('clock', advice, () => checkClock(db))),
     ...(await runCheck('keys', advice, () => checkKeys(db))),
+    ...(await runCheck('master key', 'See docs/keys.md.', () => checkMasterKey(db, config))),
     ...(await runCheck('backup', advice, () => checkBackup(db, config))),
     ...(await runCheck('transactions', advice, () => checkTransactions(db))),
     ...(await runCheck('indexes', advice, () => checkIndexes(db))),

@@ -150,7 +150,7 @@ export async function checkClock(db: Database): Promise<Finding[]> {
 }
 
 /** Whether the database has a table of this name. */
-const hasTable = async (db: Database, table: string): Promise<boolean> => {
+export const hasTable = async (db: Database, table: string): Promise<boolean> => {
   const [row] = await db.query<{ present: boolean }>(findTableSql, [table])
   return row?.present === true
 }

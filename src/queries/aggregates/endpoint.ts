@@ -11,6 +11,7 @@ export function aggregateEndpoint(kind: EntityKind): Route {
   return {
     method: 'POST',
     scope: kind.reads,
+    fields: 'shown',
     hasDefaults: true,
     tag: plural,
     path: `${path}/aggregate`,

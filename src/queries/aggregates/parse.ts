@@ -1,11 +1,13 @@
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
 import { pointer, refuse } from '../../values/errors.ts'
 import { isTimeZone, unknownTimeZone } from '../../values/formats.ts'
+import { attributePrefix } from '../grammar/fields.ts'
 import type { Field, RelationshipAttribute, Test, ValueType } from '../grammar/grammar.ts'
 import { measuredOperandType } from '../grammar/operand-types.ts'
 import { operandFromQuery, testFrom } from '../grammar/operands.ts'
 import { type ParsedFilter, type ParseOptions, parseFilter, type UndeclaredKey } from '../grammar/parse.ts'
 import { type Clock, isRelativeTime } from '../grammar/relative-time.ts'
+import type { NamedField } from '../grammar/scopes.ts'
 import { manyValues, measureFault, type TypedPath, typedPathOf } from '../grammar/typed-field.ts'
 import {
   type AggregateBody,
@@ -41,7 +43,7 @@ export type ParsedAggregate = ParsedFilter & Selection & { keys: GroupKey[]; mea
 /** How to get more groups than an answer in JSON has. */
 export const howToStream = 'send Accept: application/x-ndjson to stream any number'
 
-type Context = { definitions: Definitions; stack_id: number; undeclared: UndeclaredKey[] }
+type Context = { definitions: Definitions; stack_id: number; undeclared: UndeclaredKey[]; named: NamedField[] }
 type Pointer = readonly (string | number)[]
 
 /** Parses the body of an aggregate. Throws a Fault of 400 with the JSON Pointer of the first value that breaks a rule. */
@@ -53,18 +55,18 @@ export function parseAggregate(
 ): ParsedAggregate {
   if (limit !== undefined && limit > maxGroups && !isStreamed)
     throwInvalid(['limit'], `must be at most ${maxGroups}: ${howToStream}`)
-  const { condition, undeclared, tested, evaluated_at } = parseFilter(filter, definitions, stack_id, {
+  const { condition, undeclared, tested, named, evaluated_at } = parseFilter(filter, definitions, stack_id, {
     boundFrom,
     nowMs,
   })
   const clock = { nowMs, timeZone: definitions.time_zone }
-  const context = { definitions, stack_id, undeclared: [...undeclared] }
+  const context = { definitions, stack_id, undeclared: [...undeclared], named: [...named] }
   const keys = group_by.map((entry, index) => parseKey(entry, ['group_by', index], context))
   throwIfTwoOfMany(keys)
   const parsed = measures.map((measure, index) => parseMeasure(measure, ['measures', index], context))
   const isRelative = having.some(tests => Object.values(tests).flat().some(isRelativeTime))
   return {
-    ...{ condition, undeclared: context.undeclared, tested, keys, measures: parsed, limit },
+    ...{ condition, undeclared: context.undeclared, tested, named: context.named, keys, measures: parsed, limit },
     targetStackIds: [...keys, ...parsed].flatMap(({ across }) => across?.target_stack_id ?? []),
     evaluated_at: isRelative ? new Date(nowMs).toISOString() : evaluated_at,
     having: having.map((entry, index) => parseHaving(entry, ['having', index], { measures: parsed, boundFrom, clock })),
@@ -172,11 +174,18 @@ const resultType = ({ op, type }: ParsedMeasure): MeasuredType =>
 
 type MeasuredType = Parameters<typeof measuredOperandType>[0]
 
-function parseField(name: string, path: Pointer, { definitions, stack_id, undeclared }: Context): TypedPath {
+function parseField(name: string, path: Pointer, { definitions, stack_id, undeclared, named }: Context): TypedPath {
   const typed = typedPathOf(name, definitions, stack_id)
   if ('fault' in typed) return throwInvalid(path, typed.fault)
   const { field, attribute, across } = typed
+  const place = pointer(...path)
+  if (across) named.push({ stack_id, name: `${attributePrefix}${across.key}`, path: place })
+  const of = across?.target_stack_id ?? stack_id
+  named.push({ stack_id: of, name: 'key' in field ? `${attributePrefix}${field.key}` : nameOf(field), path: place })
   if (field.kind === 'attribute' && !attribute)
     undeclared.push({ stack_id: across?.target_stack_id ?? stack_id, key: field.key, path: pointer(...path) })
   return typed
 }
+
+/** The name of a column. Identifiers and the state have the name of their kind. */
+const nameOf = (field: Exclude<Field, { kind: 'attribute' }>) => ('column' in field ? field.column : field.kind)

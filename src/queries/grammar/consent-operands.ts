@@ -11,20 +11,18 @@ export type ConsentOperand = { consent_type_id?: number; channel?: Channel; stat
 type Part = { isValid: (value: unknown) => boolean; message: string; coercedTo?: 'number' | 'boolean' }
 
 const flag: Part = { isValid: value => typeof value === 'boolean', message: 'must be a boolean', coercedTo: 'boolean' }
+const oneOf = (values: readonly unknown[]): Part => ({
+  isValid: value => values.includes(value),
+  message: `must be one of: ${values.join(', ')}`,
+})
 
-const parts: Record<string, Part> = {
-  consent_type_id: {
-    isValid: value => Number.isInteger(value) && Number(value) >= 1,
-    message: 'must be an integer of at least 1',
-    coercedTo: 'number',
-  },
-  channel: {
-    isValid: value => channels.some(channel => channel === value),
-    message: `must be one of: ${channels.join(', ')}`,
-  },
-  state: flag,
-  pending: flag,
+const consentType: Part = {
+  isValid: value => Number.isInteger(value) && Number(value) >= 1,
+  message: 'must be an integer of at least 1',
+  coercedTo: 'number',
 }
+const ofChannels = oneOf(channels)
+const parts: Record<string, Part> = { consent_type_id: consentType, channel: ofChannels, state: flag, pending: flag }
 
 /** Converts the parts of a consent in a query string, which are texts, to their types. */
 export function consentFromQuery(operand: Record<string, unknown>): Record<string, unknown> {
@@ -40,12 +38,12 @@ export function consentFault(
   operand: Record<string, unknown>,
   consent_types: readonly ConsentType[],
 ): OperandFault | undefined {
-  return partsFault(operand, Object.keys(parts)) ?? unavailableConsentFault(operand as ConsentOperand, consent_types)
+  return partsFault(operand, parts) ?? unavailableConsentFault(operand as ConsentOperand, consent_types)
 }
 
-function partsFault(operand: Record<string, unknown>, names: readonly string[]): OperandFault | undefined {
+function partsFault(operand: Record<string, unknown>, parts: Record<string, Part>): OperandFault | undefined {
   for (const [name, value] of Object.entries(operand)) {
-    const part = names.includes(name) ? parts[name]! : undefined
+    const part = Object.hasOwn(parts, name) ? parts[name] : undefined
     if (!part) return { path: [name], message: 'unknown key' }
     if (!part.isValid(value)) return { path: [name], message: part.message }
   }
@@ -53,24 +51,17 @@ function partsFault(operand: Record<string, unknown>, names: readonly string[]):
 }
 
 /** The fault of what a filter asks of addresses. Undefined if there is none. */
-export function deliverabilityFault(operand: Record<string, unknown>): OperandFault | undefined {
-  for (const [name, value] of Object.entries(operand)) {
-    const values: readonly string[] | undefined = { channel: channels, state: addressStates }[name]
-    if (!values) return { path: [name], message: 'unknown key' }
-    if (!values.some(each => each === value)) return { path: [name], message: `must be one of: ${values.join(', ')}` }
-  }
-  return undefined
-}
+export const deliverabilityFault = (operand: Record<string, unknown>): OperandFault | undefined =>
+  partsFault(operand, { channel: ofChannels, state: oneOf(addressStates) })
 
 /** The question that `contactable` asks of people, or the first fault. Of an archived consent type, it may be asked: nobody matches. */
 export function contactableQuestion(
   operand: Record<string, unknown>,
   consent_types: readonly ConsentType[],
 ): Question | OperandFault {
-  const names = ['consent_type_id', 'channel'] as const
-  const fault = partsFault(operand, names)
+  const fault = partsFault(operand, { consent_type_id: consentType, channel: ofChannels })
   if (fault) return fault
-  const missing = names.find(name => operand[name] === undefined)
+  const missing = ['consent_type_id', 'channel'].find(name => operand[name] === undefined)
   if (missing) return { path: [missing], message: 'is required' }
   const { consent_type_id, channel } = operand as Question
   const type = consent_types.find(({ id }) => id === consent_type_id)

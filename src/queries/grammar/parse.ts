@@ -1,9 +1,10 @@
 import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
 import { Fault, pointer, refuse } from '../../values/errors.ts'
+import { addressFields } from '../../values/profile-fields.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
 import type { MeasuredSortBody } from '../schema.ts'
 import { consentFault, consentFromQuery, contactableQuestion, deliverabilityFault } from './consent-operands.ts'
-import { fieldOf } from './fields.ts'
+import { attributePrefix, fieldOf } from './fields.ts'
 import {
   type Condition,
   type ConsentField,
@@ -24,6 +25,7 @@ import { incomingAttribute, incomingPrefix } from './incoming.ts'
 import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
 import { type Clock, isRelativeTime } from './relative-time.ts'
+import type { NamedField } from './scopes.ts'
 import { type FieldMeasure, measureFault, typedFieldOf } from './typed-field.ts'
 
 /** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
@@ -37,6 +39,8 @@ export type ParsedFilter = {
   condition: Condition
   undeclared: UndeclaredKey[]
   tested: TestedAttribute[]
+  /** The fields that it names, those of its segments too. */
+  named: NamedField[]
   /** The time of which the filter asks, in RFC 3339. Undefined if it names no relative time. */
   evaluated_at?: string | undefined
   /** The stacks that the request reads besides those of the filter. */
@@ -71,6 +75,7 @@ type ParseContext = {
   /** Collected over the whole filter. */
   undeclared: UndeclaredKey[]
   tested: TestedAttribute[]
+  named: NamedField[]
   /** Whether an index could find the matches of this part: not under `$not`, `$none` and `$every`. */
   mayUseIndex: boolean
 }
@@ -121,6 +126,7 @@ export function parseSortMeasure(
     ? incomingAttribute(name.slice(incomingPrefix.length), definitions, stack_id)
     : `has no measure: only ${incomingPrefix}<owner>.<key>, which stands for those who link here, has one`
   if (typeof attribute === 'string') return throwInvalid(within(context, 'field'), attribute)
+  noteLinks(within(context, 'field'), attribute)
   const ends = { attribute, isIncoming: true }
   const there = atOtherEnd(ends, context)
   const measured = sortingMeasure(measure, within(there, 'measure'))
@@ -138,13 +144,13 @@ function contextOf(
     ...{ definitions, stack_id, boundFrom, path, segments: undefined, ofSegment, depth: 1, relationDepth: 0 },
     clock: { nowMs, timeZone: definitions.time_zone },
     counted: { conditions: 0, relativeTimes: 0 },
-    ...{ undeclared: [], tested: [], mayUseIndex: true },
+    ...{ undeclared: [], tested: [], named: [], mayUseIndex: true },
   }
 }
 
-function parsedIn({ counted, undeclared, tested, clock }: ParseContext, condition: Condition): ParsedFilter {
+function parsedIn({ counted, undeclared, tested, named, clock }: ParseContext, condition: Condition): ParsedFilter {
   const evaluated_at = counted.relativeTimes > 0 ? new Date(clock.nowMs).toISOString() : undefined
-  return { condition, undeclared, tested, evaluated_at }
+  return { condition, undeclared, tested, named, evaluated_at }
 }
 
 function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'>, message: string): never {
@@ -201,6 +207,13 @@ function parseSegment(key: unknown, context: ParseContext): Condition {
   return parseObject(segment.filter, { ...context, boundFrom: 'body', segments: { chain, path: ['filter'] } })
 }
 
+/** Notes a field that the filter names, because the role of the caller may close it. */
+const noteNames = ({ named, path }: ParseContext, stack_id: number, ...names: readonly string[]) =>
+  named.push(...names.map(each => ({ stack_id, name: each, path: pointer(...path) })))
+
+const noteLinks = (context: ParseContext, { owner_stack_id, key }: Attribute) =>
+  noteNames(context, owner_stack_id, `${attributePrefix}${key}`)
+
 function parseField(key: string, operand: unknown, context: ParseContext): Condition {
   if (key === 'consents' && context.stack_id === peopleStackId) return parseConsents(operand, context)
   if (key === 'contactable' && context.stack_id === peopleStackId) return parseContactable(operand, context)
@@ -212,6 +225,7 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
       context,
       `is not a field of a ${context.stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
     )
+  noteNames(context, context.stack_id, key)
   const attribute =
     field.kind === 'attribute' ? context.definitions.declared.get(context.stack_id)?.get(field.key) : undefined
   const place = { path: pointer(...context.path), ...(context.segments && { segment: context.segments.chain.at(-1)! }) }
@@ -270,6 +284,7 @@ function atOtherEnd(ends: Omit<Linked, 'condition'>, context: ParseContext): Par
 function parseIncoming(name: string, operand: unknown, context: ParseContext): Condition {
   const attribute = incomingAttribute(name, context.definitions, context.stack_id)
   if (typeof attribute === 'string') return throwInvalid(context, attribute)
+  noteLinks(context, attribute)
   const ends = { attribute, isIncoming: true }
   if (!isObject(operand)) return throwInvalid(context, `must be an object with ${incomingOperators}`)
   const { $where, ...operators } = operand
@@ -312,6 +327,7 @@ function parseMeasured(
     const typed = typedFieldOf(name, definitions, stack_id)
     const fault = 'fault' in typed ? typed.fault : measureFault(op.slice(1) as FieldMeasure, typed)
     if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
+    noteNames(inner, stack_id, name)
     const { field, type } = typed
     return { measured: { op, field, type }, tests: parseTests(measuredOperandType(type as 'number'), tested, inner) }
   })
@@ -328,11 +344,13 @@ function sortingMeasure({ op, field: name }: MeasuredSortBody['measure'], contex
   const typed = typedFieldOf(name, context.definitions, context.stack_id)
   const fault = 'fault' in typed ? typed.fault : measureFault(op, typed)
   if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
+  noteNames(inner, context.stack_id, name)
   if (typed.type === 'text') throwInvalid(inner, `is a text: a page is sorted by numbers, dates and times`)
   return { op: `$${op}`, field: typed.field, type: typed.type }
 }
 
 function parseConsents(operand: unknown, context: ParseContext): Condition {
+  noteNames(context, peopleStackId, 'consents')
   if (!isObject(operand)) return throwInvalid(context, 'must be an object with $some')
   for (const name of Object.keys(operand))
     if (name !== '$some') throwInvalid(within(context, name), 'is not an operator of consents: use $some')
@@ -353,6 +371,7 @@ function parseConsents(operand: unknown, context: ParseContext): Condition {
 
 /** A suppression of the address ends as time goes by, so the condition is one of a time. */
 function parseContactable(operand: unknown, context: ParseContext): Condition {
+  noteNames(context, peopleStackId, 'consents', ...addressFields)
   if (!isObject(operand)) return throwInvalid(context, 'must be an object of consent_type_id and channel')
   const given = context.boundFrom === 'query' ? consentFromQuery(operand) : operand
   const question = contactableQuestion(given, context.definitions.consent_types)
@@ -364,6 +383,7 @@ function parseContactable(operand: unknown, context: ParseContext): Condition {
 
 /** Like `contactable`, a condition of a time. */
 function parseDeliverability(operand: unknown, context: ParseContext): Condition {
+  noteNames(context, peopleStackId, ...addressFields)
   const inner = within(context, '$some')
   if (!isObject(operand) || Object.keys(operand).join() !== '$some')
     return throwInvalid(context, 'must be an object with $some')

@@ -24,7 +24,14 @@ const scopesDescription = 'The token needs the read scope of every kind of entit
 export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limits: Pick<Limits, 'page'>): Route[] {
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
-  const reading = { method: 'POST', scope: kind.reads, prefersReader: true, hasDefaults: true, tag: plural } as const
+  const reading = {
+    method: 'POST',
+    scope: kind.reads,
+    fields: 'shown',
+    prefersReader: true,
+    hasDefaults: true,
+    tag: plural,
+  } as const
   const page = answerSchema(kind.answer, schemas, 'List')
   const related = (by: string, address: string, parameters: Route['params'] & {}, suffix: string): Route => ({
     ...reading,

@@ -4,7 +4,7 @@ import { uuidOfRecord } from '../../entities/identifiers.ts'
 import { answerPage, type PageEnd } from '../../entities/read/answer-page.ts'
 import { labeler, withLabels } from '../../entities/read/labels.ts'
 import { type Count, findEntity, type Position, type PositionToRead } from '../../entities/read/pagination.ts'
-import { projectionOf, wholeById, withLinksById } from '../../entities/read/projection.ts'
+import { projectionOf, readableProjection, wholeById, withLinksById } from '../../entities/read/projection.ts'
 import {
   currentDefinitions,
   type Definitions,
@@ -12,15 +12,15 @@ import {
   peopleKey,
   peopleStackId,
 } from '../../organizations/definitions.ts'
-import type { Limits } from '../../process/config.ts'
 import type { Call } from '../../route/call.ts'
+import { accessOf, mayRead, requireOpen, requireReadable } from '../../route/field-rights.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
 import { isObjectId, isUuid } from '../../values/formats.ts'
 import type { UndeclaredKey } from '../grammar/parse.ts'
-import { readScopeOf, scopesOf } from '../grammar/scopes.ts'
-import { orderName } from '../grammar/sort.ts'
+import { readScopeOf, requireNamed, scopesOf } from '../grammar/scopes.ts'
+import { isMeasured, orderName } from '../grammar/sort.ts'
 import type { FilterNotes, FilterOptions } from '../plan/reading.ts'
 import {
   defaultPageSize,
@@ -64,9 +64,9 @@ async function answerFilter(
   call: Call<PageBody & { sort?: SortBody }>,
   request: FilteredRequest,
 ): Promise<HandlerResult> {
-  const { context, body, limits } = call
+  const { context } = call
   const { stack_id, filter = {}, sort, direction } = request
-  const position = sort ? sortedPositionFrom(call, sort, request) : positionFrom(body, direction, stack_id, limits)
+  const position = sort ? sortedPositionFrom(call, sort, request) : positionFrom(call, direction, stack_id)
   const page = await pageOf(call, stack_id, position)
   const options = filterOptionsOf(call, stack_id)
   let notes: FilterNotes | undefined
@@ -80,17 +80,19 @@ async function answerFilter(
 }
 
 function sortedPositionFrom(
-  { body, limits }: Call<PageBody>,
+  call: Call<PageBody>,
   sort: SortBody,
   { stack_id, direction, directionPath }: FilteredRequest,
 ): Position {
+  const { body, caller } = call
+  if (!isMeasured(sort)) requireReadable(accessOf(caller, stack_id), sort.field, pointer('sort', 'field'))
   if (direction !== undefined)
     throwInvalidBody(directionPath, 'cannot be given with `sort`, which has its own direction')
   if (body.cursor_configuration?.after_id !== undefined)
     throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
   const order = { field: orderName(sort), direction: sort.direction ?? 'asc' }
   return {
-    ...shownOf(body, stack_id, limits),
+    ...shownOf(call, stack_id),
     direction: order.direction,
     ...placeOf(body.cursor_configuration, order),
   }
@@ -111,9 +113,10 @@ export function filterOptionsOf(
     boundFrom,
     // A long page is read in parts, which all ask of the same time.
     nowMs: Date.now(),
-    authorize: ({ condition, targetStackIds = [] }) => {
+    authorize: ({ condition, named, targetStackIds = [] }) => {
       const scopes = scopesOf(condition, stack_id).union(new Set(targetStackIds.map(readScopeOf)))
       for (const scope of scopes) requireScope(caller, scope)
+      requireNamed(caller, named)
     },
     rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
   }
@@ -166,9 +169,10 @@ export async function relatedEntities(
   const { context, caller, signal, body } = call
   const definitions = await currentDefinitions(context, signal)
   const stack_id = targetOf(body.target, definitions)
-  const position = positionFrom(body, body.sorting_type, stack_id, call.limits)
+  const position = positionFrom(call, body.sorting_type, stack_id)
   requireScope(caller, readScopeOf(stack_id))
-  const relationships = relationshipsBetween(sourceStackId, stack_id, body, definitions)
+  requireOpen(caller, stack_id, pointer('target'))
+  const relationships = relationshipsBetween(sourceStackId, stack_id, call, definitions)
   const id = await findSource(kind, call, sourceStackId)
   const source = { id, stack_id, ...relationships }
   const page = await pageOf(call, stack_id, position)
@@ -179,14 +183,15 @@ function throwInvalidBody(path: string, message: string): never {
   return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
 }
 
-/** The size of a page, and the members of its items. Throws 400 for unknown fields. */
+/** The size of a page, and the members of its items. Throws 400 for unknown fields, and 403 for those that the role closes. */
 function shownOf(
-  { cursor_configuration, fields, links }: PageBody,
+  { body: { cursor_configuration, fields, links }, caller, limits: { page } }: Call<PageBody>,
   stack_id: number,
-  { page }: Pick<Limits, 'page'>,
 ): Pick<Position, 'size' | 'projection'> {
   const { size = Math.min(defaultPageSize, page) } = cursor_configuration ?? {}
-  const named = fields && projectionOf(fields, stack_id)
+  const access = accessOf(caller, stack_id)
+  const named = fields ? projectionOf(fields, stack_id) : readableProjection(caller, stack_id)
+  for (const [index, name] of (fields ?? []).entries()) requireReadable(access, name, pointer('fields', index))
   if (links !== 'id') return { size, projection: named }
   return { size, projection: named ? withLinksById(named) : wholeById(stack_id) }
 }
@@ -208,14 +213,10 @@ function placeOf(
  * The position of a request in the order of the identifiers: a UUID for people, a record_id for records. Throws 400 if the
  * identifier or the cursor is malformed.
  */
-function positionFrom(
-  body: PageBody,
-  direction: 'asc' | 'desc' = 'desc',
-  stack_id: number,
-  limits: Pick<Limits, 'page'>,
-): Position {
+function positionFrom(call: Call<PageBody>, direction: 'asc' | 'desc' = 'desc', stack_id: number): Position {
+  const { body } = call
   const { after_id, cursor } = body.cursor_configuration ?? {}
-  const shown = { ...shownOf(body, stack_id, limits), direction }
+  const shown = { ...shownOf(call, stack_id), direction }
   if (after_id !== undefined && cursor !== undefined)
     throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'cannot be given with `cursor`')
   if (after_id === undefined) return { ...shown, ...placeOf(body.cursor_configuration, { direction }) }
@@ -240,13 +241,14 @@ function targetOf(target: string, { stacks }: Definitions): number {
 function relationshipsBetween(
   stack_id: number,
   target_stack_id: number,
-  { attribute_key, direction = 'both' }: RelatedBody,
+  { body: { attribute_key, direction = 'both' }, caller }: Call<RelatedBody>,
   { attributes }: Definitions,
 ): { outgoing: number[]; incoming: number[] } {
   const between = (owner: number, target: number) =>
     attributes
       .filter(attribute => isRelationship(attribute) && attribute.owner_stack_id === owner)
       .filter(attribute => attribute.target_stack_id === target && (attribute_key ?? attribute.key) === attribute.key)
+      .filter(({ key }) => mayRead(accessOf(caller, owner), `attribute_values.${key}`))
       .map(({ id }) => id)
   const outgoing = direction === 'incoming' ? [] : between(stack_id, target_stack_id)
   const incoming = direction === 'outgoing' ? [] : between(target_stack_id, stack_id)

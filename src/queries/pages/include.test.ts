@@ -120,7 +120,7 @@ describe('include', () => {
     const sourceIds = rows.map(({ id }) => id)
     const { included } = await readIncluded(
       contextOf({ ...service.db, query, root: service.db }, organization.id),
-      { relationships, isById: false, shown: new Shown() },
+      { relationships, isById: false, caller: {}, shown: new Shown() },
       sourceIds,
     )
     expect(queries).toEqual(['read_included'])

@@ -6,6 +6,7 @@ import {
   isRelationship,
 } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
+import { accessOf, requireOpen, requireReadable } from '../../route/field-rights.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
 import { readScopeOf } from '../grammar/scopes.ts'
@@ -22,7 +23,11 @@ export async function includer(
   const resolve = (definitions: Definitions) => {
     const { relationships, details } = relationshipsOf(keys, definitions, stack_id)
     if (details.length > 0) refuse('invalid_parameter', 'The request includes what is no relationship.', { details })
-    for (const { target_stack_id } of relationships) requireScope(caller, readScopeOf(target_stack_id))
+    for (const [index, { target_stack_id, key }] of relationships.entries()) {
+      requireScope(caller, readScopeOf(target_stack_id))
+      requireOpen(caller, target_stack_id, pointer('include', index))
+      requireReadable(accessOf(caller, stack_id), `attribute_values.${key}`, pointer('include', index))
+    }
     return { relationships, version: definitions.version }
   }
   const cached = await cachedDefinitions(context, signal)
@@ -31,7 +36,12 @@ export async function includer(
   return async ids => {
     for (;;) {
       const { relationships } = resolved
-      const { included, definitions } = await readIncluded(context, { relationships, isById, shown }, ids, signal)
+      const { included, definitions } = await readIncluded(
+        context,
+        { relationships, isById, caller, shown },
+        ids,
+        signal,
+      )
       if (definitions.version <= resolved.version) return included
       // A relationship may have been archived or declared again since.
       resolved = resolve(definitions)

@@ -169,6 +169,7 @@ export const keptTables: Readonly<Record<string, string>> = {
   search_indexes: 'the position of a background fill, an internal identifier',
   segment_checks: 'internal identifiers to look at again',
   segments: 'definitions',
+  roles: 'definitions',
   sessions: 'who operates the console, for twelve hours',
   sign_in_codes: 'who is invited to the console, for a minute',
   signing_keys: 'keys',

@@ -1,0 +1,52 @@
+import type { Context } from '../db/context.ts'
+import {
+  currentDefinitions,
+  type Definitions,
+  peopleKey,
+  peopleStackId,
+  type Role,
+} from '../organizations/definitions.ts'
+import type { Signal } from '../process/signal.ts'
+import type { Caller } from '../route/caller.ts'
+import { allFields, type FieldAccess, type FieldRights } from '../route/field-rights.ts'
+import { parseScopes } from '../route/scopes.ts'
+import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
+
+/**
+ * The caller with the scopes that its credential and its role both have, and with the fields of the role. The role is read for each request,
+ * so a change counts for the next one in every process. Throws a Fault of 403 for a role that does not exist or is archived.
+ */
+export async function withRole(caller: Caller, context: Context, signal?: Signal): Promise<Caller> {
+  const { role: key } = caller
+  if (key === undefined) return caller
+  const definitions = await currentDefinitions(context, signal)
+  const role = definitions.roles.find(each => each.key === key)
+  if (role?.state !== 'active')
+    return refuse(
+      'forbidden',
+      `The role ${JSON.stringify(key)} of the caller ${role ? 'is archived' : 'does not exist'}.`,
+    )
+  const scopes = caller.scopes.intersection(parseScopes(role.scope))
+  return { ...caller, scopes, ...(role.fields && { rights: rightsOf(role.fields, definitions) }) }
+}
+
+/** Throws a Fault of 400 unless the organization has the role, and it is active. */
+export async function requireRole(context: Context, key: string, signal?: Signal): Promise<void> {
+  const { roles } = await currentDefinitions(context, signal)
+  if (roles.some(role => role.key === key && role.state === 'active')) return
+  throw new Fault(createValueRefusal('/role', `There is no active role ${JSON.stringify(key)}.`))
+}
+
+function rightsOf(fields: NonNullable<Role['fields']>, { stacks }: Definitions): FieldRights {
+  const byOwner = new Map<string, FieldAccess>()
+  for (const [owner, { read, write }] of Object.entries(fields))
+    byOwner.set(owner, { read: new Set(read), write: new Set(write) })
+  const owners = [{ id: peopleStackId, key: peopleKey }, ...stacks]
+  const byStack = new Map<number, FieldAccess>()
+  for (const { id, key } of owners) if (byOwner.has(key)) byStack.set(id, byOwner.get(key)!)
+  const isWhole = owners.every(({ key }) => {
+    const access = byOwner.get(key)
+    return access?.read.has(allFields) && access.write.has(allFields)
+  })
+  return { byStack, byOwner, fields, key: JSON.stringify(fields), isWhole }
+}

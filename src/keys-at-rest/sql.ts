@@ -1,0 +1,75 @@
+import { statement } from '../db/db.ts'
+
+// Each statement that finds secrets takes $1: the beginning of what needs nothing, as a pattern, and returns the rows that have something
+// else. Each that stores them compares the secrets that were read, so a write meanwhile is not undone.
+
+/** A column of JSON is a string if it is wrapped. */
+const differs = (column: string) => `${column} #>> '{}' not like $1`
+
+const isKeyToWrap = `private_jwk is not null and ${differs('private_jwk')}`
+export const findSigningKeysSql = statement(
+  'find_wrapped_signing_keys',
+  `select kid, private_jwk from signing_keys where ${isKeyToWrap}`,
+)
+
+/** $1: kid, $2: as it was read, $3: as it is to be. */
+export const storeSigningKeySql = statement(
+  'store_wrapped_signing_key',
+  'update signing_keys set private_jwk = $3::jsonb where kid = $1 and private_jwk = $2::jsonb returning kid',
+)
+
+export const findLedgerKeysSql = statement(
+  'find_wrapped_ledger_keys',
+  `select kid, private_jwk from ledger_keys where ${isKeyToWrap}`,
+)
+
+/** $1: kid, $2: as it was read, $3: as it is to be. */
+export const storeLedgerKeySql = statement(
+  'store_wrapped_ledger_key',
+  'update ledger_keys set private_jwk = $3::jsonb where kid = $1 and private_jwk = $2::jsonb returning kid',
+)
+
+const isLinkKeyToWrap = `k.secret not like convert_to($1, 'UTF8')`
+export const findLinkKeysSql = statement(
+  'find_wrapped_link_keys',
+  `select k.organization_id, k.id, k.secret from link_keys k where ${isLinkKeyToWrap}`,
+)
+
+/** $2: id, $3: as it was read, $4: as it is to be. */
+export const storeLinkKeySql = statement(
+  'store_wrapped_link_key',
+  'update link_keys k set secret = $4 where k.organization_id = $1 and k.id = $2 and k.secret = $3 returning k.id',
+)
+
+/** $2: id, $3: as it was read. The next link of the organization makes a new key. */
+export const deleteLinkKeySql = statement(
+  'delete_lost_link_key',
+  'delete from link_keys k where k.organization_id = $1 and k.id = $2 and k.secret = $3 returning k.id',
+)
+
+const isWebhookToWrap = `w.deleted_at is null and (${differs('w.secrets')}
+     or exists (select from jsonb_each_text(w.headers) h where h.value not like $1))`
+export const findWebhooksSql = statement(
+  'find_wrapped_webhooks',
+  `select w.organization_id, w.id, w.secrets, w.headers as request_headers from webhooks w where ${isWebhookToWrap}`,
+)
+
+/** $2: id, $3 and $4: secrets and headers as they were read, $5 and $6: as they are to be. */
+export const storeWebhookSql = statement(
+  'store_wrapped_webhook',
+  `update webhooks w set secrets = $5::jsonb, headers = $6::jsonb
+   where w.organization_id = $1 and w.id = $2 and w.secrets = $3::jsonb and w.headers = $4::jsonb returning w.id`,
+)
+
+const isSourceToWrap = '(s.secret_path not like $1 or s.secret not like $1)'
+export const findSourcesSql = statement(
+  'find_wrapped_sources',
+  `select s.organization_id, s.key, s.secret_path, s.secret from deliverability_sources s where ${isSourceToWrap}`,
+)
+
+/** $2: key, $3 and $4: path and secret as they were read, $5 and $6: as they are to be. */
+export const storeSourceSql = statement(
+  'store_wrapped_source',
+  `update deliverability_sources s set secret_path = $5, secret = $6
+   where s.organization_id = $1 and s.key = $2 and s.secret_path = $3 and s.secret is not distinct from $4 returning s.key`,
+)

@@ -1,0 +1,42 @@
+import { type MasterKeys, rowOf, unwrapJson, wrapJson } from '../db/master-keys.ts'
+import type { HeadersPatch, RequestHeaders } from './request-headers.ts'
+
+/** A secret signs until it expires. The newest one does not expire. */
+export type Secret = { secret: string; expires_at: string | null }
+
+/** The key of a webhook. */
+export type WebhookKey = { organization_id: number; id: number }
+
+/** The columns of a webhook that hold secrets, as they are stored: `secrets` is wrapped whole, and each value of a header. */
+export type StoredSecrets = { secrets: unknown; request_headers: RequestHeaders }
+
+/** The rows that the secrets of a webhook, and the value of a header, are wrapped for. */
+export const secretsRow = ({ organization_id, id }: WebhookKey) => rowOf('webhooks', organization_id, id, 'secrets')
+export const headerRow = ({ organization_id, id }: WebhookKey, name: string) =>
+  rowOf('webhooks', organization_id, id, 'header', name)
+
+/** The JSON to store. */
+export const wrapSecrets = (keys: MasterKeys, key: WebhookKey, secrets: readonly Secret[]): string =>
+  wrapJson(keys, secrets, secretsRow(key))
+
+export const unwrapSecrets = (keys: MasterKeys, key: WebhookKey, stored: unknown): Secret[] =>
+  unwrapJson(keys, stored, secretsRow(key)) as Secret[]
+
+/** The JSON to store. In a patch, null removes a header. */
+export const wrapHeaders = (keys: MasterKeys, key: WebhookKey, headers: HeadersPatch): string =>
+  JSON.stringify(mapValues(headers, (value, name) => value && keys.wrap(value, headerRow(key, name))))
+
+export const unwrapHeaders = (keys: MasterKeys, key: WebhookKey, stored: RequestHeaders): RequestHeaders =>
+  mapValues(stored, (value, name) => keys.unwrap(value, headerRow(key, name)))
+
+/** Unwraps what sending needs. */
+export const unwrapSending = <Row extends StoredSecrets>(keys: MasterKeys, key: WebhookKey, row: Row) => ({
+  ...row,
+  secrets: unwrapSecrets(keys, key, row.secrets),
+  request_headers: unwrapHeaders(keys, key, row.request_headers),
+})
+
+const mapValues = <Value extends string | null>(
+  headers: Record<string, Value>,
+  map: (value: Value, name: string) => Value,
+): Record<string, Value> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, map(value, name)]))
