@@ -26,7 +26,7 @@ export function RoleDialog({ role, onClose }: { role: Role | null; onClose: () =
     { refresh: [rolesQuery.queryKey], onSuccess: onClose },
   )
   return (
-    <Dialog title={role ? role.name : texts.newRole} isOpen onClose={onClose}>
+    <Dialog title={role ? role.name : texts.newRole} isOpen onClose={onClose} size="wide">
       <Form
         onSubmit={() => save.mutate({ name: name.trim() || key.trim(), scopes, fields })}
         write={save}

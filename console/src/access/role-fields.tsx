@@ -114,16 +114,17 @@ function FieldTable({ definitions, owner, named, set, values }: TableProps) {
               />
             </td>
           ))}
-          {values && <td>{opens(named.read, name) ? shownValue(values, name) : <i>{texts.closed}</i>}</td>}
+          {values && <td>{opens(named.read, name) ? shownValue(values, name, texts.open) : <i>{texts.closed}</i>}</td>}
         </tr>
       ))}
     </Table>
   )
 }
 
-function shownValue(values: Values, name: string): string {
+/** A value in short. That of a list or an object is a word which says that it is open. */
+function shownValue(values: Values, name: string, open: string): string {
   if (name === all || name === attributes) return ''
   const value = isAttribute(name) ? values.attribute_values?.[name.slice(attributes.length + 1)] : values[name]
   if (value === null || value === undefined) return '—'
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'object' ? open : String(value)
 }
