@@ -4,11 +4,12 @@ import { clientToJson } from '../src/access/api-clients.ts'
 import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
+import { organizationOf } from '../src/values/actor-names.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { requireOrganization } from './session.ts'
+import { recordOperation, requireOrganization, type Session } from './session.ts'
 
 type Options = ConnectionOptions & { json?: boolean }
 
@@ -39,7 +40,11 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
           const scopes = splitScopes(scope) as AccessClientBody['scopes']
           return client.access.clients.create({ name, scopes, ...(role !== undefined && { role }) })
         },
-        database: ({ db }, organizationKey = 'default') => createClient(db, { organizationKey, scope, name, role }),
+        database: async (session, organizationKey = 'default') => {
+          const made = await createClient(session.db, { organizationKey, scope, name, role })
+          await recordClient(session, 'client_created', made.client_id)
+          return made
+        },
       })
       const lines = [`client_id=${client_id}`, `client_secret=${client_secret}`]
       printResult({ json }, { value: { client_id, client_secret }, lines })
@@ -70,6 +75,12 @@ const columns = [
   ...['role', 'created_at', 'revoked_at'],
 ]
 
+async function recordClient(session: Session, event: 'client_created' | 'client_revoked', client_id: string) {
+  const { id } = await requireOrganization(session.db, organizationOf(client_id)!)
+  const command = event === 'client_created' ? 'kith client create' : 'kith client revoke'
+  await recordOperation(session, [id], { event, target: client_id, command })
+}
+
 const listOfService = ({ access }: Client): Promise<AccessClient[]> => access.clients.list({ size: 500 }).all()
 
 function revokeCommand(environment: NodeJS.ProcessEnv): Command {
@@ -82,7 +93,10 @@ function revokeCommand(environment: NodeJS.ProcessEnv): Command {
     await confirm(options, `Revoke the client ${client_id}? It gets no more tokens.`)
     await atServiceOrDatabase<unknown>(environment, options, 'access:write', {
       service: client => client.access.clients.revoke(client_id),
-      database: ({ db }) => revokeClient(db, client_id),
+      database: async session => {
+        await revokeClient(session.db, client_id)
+        await recordClient(session, 'client_revoked', client_id)
+      },
     })
     printResult(options, { value: { client_id }, messages: [`Revoked client ${client_id}.`] })
   })

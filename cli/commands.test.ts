@@ -169,6 +169,15 @@ const commands: Row[] = [
     result: { after: 0, until: 1 },
   },
   {
+    args: ['access-log'],
+    wrongArgs: ['--kind', 'other'],
+    correctArgs: async () => {
+      await json('keys', 'rotate')
+      return ['--kind', 'security']
+    },
+    result: [{ kind: 'security', event: 'key_rotated', subject: 'cli', route: 'kith keys rotate' }],
+  },
+  {
     args: ['client', 'create'],
     wrongArgs: ['--org'],
     correctArgs: () => defaultReader,

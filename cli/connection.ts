@@ -10,7 +10,7 @@ import { splitScopes } from '../src/route/scopes.ts'
 import { UsageError } from './command.ts'
 import { readInput } from './files.ts'
 import { defaultProfile, findProfile, type Profile } from './profiles/profile-files.ts'
-import { requireOrganization, type Session, withSession } from './session.ts'
+import { recordOperation, requireOrganization, type Session, withSession } from './session.ts'
 import { createTokenCache, ownTokenSeconds } from './token-cache.ts'
 
 /** The service that a command connects to, and the credentials. */
@@ -198,12 +198,15 @@ type TokenOptions = {
  * Creates a token for somebody else, which the list of tokens has. Throws if the organization or a scope does not exist, or if another
  * caller has the name.
  */
-export async function makeTokenForOthers({ db }: Session, options: TokenOptions): Promise<string> {
+export async function makeTokenForOthers(session: Session, options: TokenOptions): Promise<string> {
+  const { db } = session
   const { org = 'default', scope, role, ttl, subject = ownSubject } = options
   const { id, key } = await requireOrganization(db, org)
   const request = { organizationKey: key, scope: splitScopes(scope).join(' '), subject, role, ttlSeconds: ttl }
   const author = { actor: ownSubject, request_id: randomUUID() }
-  return (await makeListedToken(contextOf(db, id), author, request)).token
+  const { token, jti } = await makeListedToken(contextOf(db, id), author, request)
+  await recordOperation(session, [id], { event: 'token_created', target: jti, command: 'kith token' })
+  return token
 }
 
 const ownSubject = 'cli'

@@ -4,11 +4,12 @@ import { revokeKey, rotateKeys } from '../src/auth/keys/keys.ts'
 import { masterKeysOf } from '../src/db/db.ts'
 import { addMasterKey, keyFilePath } from '../src/keys-at-rest/key-file.ts'
 import { rewrapAll, totalOf } from '../src/keys-at-rest/keys-at-rest.ts'
+import { listOrganizations } from '../src/organizations/organizations.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { withSession } from './session.ts'
+import { recordOperation, type Session, withSession } from './session.ts'
 
 type Json = { json?: boolean }
 
@@ -40,10 +41,21 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
 function rotateCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Signs with a new key from now on. Tokens of older keys stay valid until they expire.'
   return newCommand('rotate', description, ['keys rotate']).action((options: Json) =>
-    withSession(environment, async ({ db }) => {
-      const kid = await rotateKeys(db)
+    withSession(environment, async session => {
+      const kid = await rotateKeys(session.db)
+      await recordKey(session, { event: 'key_rotated', target: kid, command: 'kith keys rotate' })
       printResult(options, { value: { kid }, messages: [`The key ${kid} signs from now on.`] })
     }),
+  )
+}
+
+/** The keys sign the tokens of all organizations. */
+async function recordKey(session: Session, operation: Parameters<typeof recordOperation>[2]): Promise<void> {
+  const organizations = await listOrganizations(session.db)
+  await recordOperation(
+    session,
+    organizations.map(({ id }) => id),
+    operation,
   )
 }
 
@@ -54,7 +66,10 @@ function revokeCommand(environment: NodeJS.ProcessEnv): Command {
     .argument('<kid>', 'The kid, as shown by keys list.')
     .action(async (kid: string, options: Json & YesOption) => {
       await confirm(options, `Revoke the key ${kid}? Every token that it signed is rejected.`)
-      await withSession(environment, ({ db }) => revokeKey(db, kid))
+      await withSession(environment, async session => {
+        await revokeKey(session.db, kid)
+        await recordKey(session, { event: 'key_revoked', target: kid, command: 'kith keys revoke' })
+      })
       printResult(options, { value: { kid }, messages: [`Revoked key ${kid}.`] })
     })
 }

@@ -40,6 +40,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   role: async () => (await import('./role.ts')).roleCommand,
   client: async () => (await import('./client.ts')).clientCommand,
   user: async () => (await import('./user.ts')).userCommand,
+  'access-log': async () => (await import('./access-log.ts')).accessLogCommand,
   console: async () => (await import('./console.ts')).consoleCommand,
   keys: async () => (await import('./keys.ts')).keysCommand,
   log: async () => (await import('./log.ts')).logCommand,

@@ -1,3 +1,4 @@
+import { storeOperation } from '../src/accesses/access-log.ts'
 import { loadOrCreateKeys } from '../src/auth/keys/keys.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
@@ -52,6 +53,15 @@ export async function withSession<T>(
       await db.close()
     }
   })
+}
+
+/** Tells the access logs of some organizations what a command has done, unless accesses are not logged. */
+export async function recordOperation(
+  { config, db }: Session,
+  organizations: readonly number[],
+  operation: Parameters<typeof storeOperation>[2],
+): Promise<void> {
+  if (config.accessLog !== 'off') await storeOperation(db, organizations, operation)
 }
 
 /** Finds an organization by its key. Throws if there is none. */

@@ -8,7 +8,7 @@ import { newCommand, newPlainCommand, printResult, wholeNumber } from './command
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeTokenForOthers } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { requireOrganization } from './session.ts'
+import { recordOperation, requireOrganization } from './session.ts'
 
 type TokenOptions = ConnectionOptions & { scope?: string; role?: string; ttl: number; json?: boolean }
 
@@ -81,8 +81,11 @@ function revokeCommand(environment: NodeJS.ProcessEnv): Command {
     await confirm(options, `Revoke the token ${jti}? Whoever uses it is refused.`)
     await atServiceOrDatabase<unknown>(environment, options, 'access:write', {
       service: client => client.access.tokens.revoke(jti),
-      database: async ({ db }, key = 'default') =>
-        revokeToken(contextOf(db, (await requireOrganization(db, key)).id), jti),
+      database: async (session, key = 'default') => {
+        const { id } = await requireOrganization(session.db, key)
+        await revokeToken(contextOf(session.db, id), jti)
+        await recordOperation(session, [id], { event: 'token_revoked', target: jti, command: 'kith token revoke' })
+      },
     })
     printResult(options, { value: { jti }, messages: [`Revoked token ${jti}.`] })
   })

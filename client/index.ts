@@ -1,4 +1,10 @@
-export type { AccessEndpoints, ApiClientEndpoints, ApiClientListOptions, RoleEndpoints } from './src/access.ts'
+export type {
+  AccessEndpoints,
+  AccessLogOptions,
+  ApiClientEndpoints,
+  ApiClientListOptions,
+  RoleEndpoints,
+} from './src/access.ts'
 export { type EntityAddress, idOf } from './src/address.ts'
 export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
 export type {

@@ -9,6 +9,7 @@ const columns = [
   ['entities'],
   ['consents', 'observed'],
   ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions', 'roles'],
+  ['accesses'],
   ['changes'],
   ['organizations'],
   ['followers', 'idempotency', 'consent-links'],
@@ -16,11 +17,11 @@ const columns = [
 
 /** The technical modules, which own no noun, and the modules that each may import. */
 const technicalModules: Record<string, string[]> = {
-  http: ['auth', 'idempotency', 'route', 'db'],
+  http: ['accesses', 'auth', 'idempotency', 'route', 'db'],
   auth: ['sessions', 'organizations', 'route', 'db'],
   route: ['db'],
   db: [],
-  access: ['http', 'auth', 'sessions', 'organizations', 'route', 'db'],
+  access: ['http', 'accesses', 'auth', 'sessions', 'organizations', 'route', 'db'],
   operations: [
     'http',
     'auth',

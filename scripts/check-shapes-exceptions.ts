@@ -21,7 +21,7 @@ export const exceptions: Exception[] = [
         'read_index_sample',
       ],
       ...['list_organizations_with_webhooks', 'read_webhook_states', 'list_failing_webhooks', 'count_ledger_entries'],
-      ...['find_unsealed', 'find_retention'],
+      ...['find_unsealed', 'find_retention', 'find_access_work'],
       ...[
         'list_organizations_with_unfinished_erasures',
         'list_unfinished_merges',

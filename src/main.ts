@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
+import { AccessLog } from './accesses/access-log.ts'
+import { accessFollower } from './accesses/follower.ts'
 import { type Authenticator, createAuthenticator } from './auth/authenticator.ts'
 import { deleteExpiredTokens, tokenUses } from './auth/issued-tokens.ts'
 import { loadKeys, loadOrCreateKeys } from './auth/keys/keys.ts'
@@ -41,6 +43,7 @@ import { type Config, loadConfig } from './process/config.ts'
 import { describeFault } from './process/describe-fault.ts'
 import { collectWhenIdle } from './process/idle-memory.ts'
 import { createLogger, warnOfCondition } from './process/logger.ts'
+import type { Observer } from './process/observer.ts'
 import { publishAddress } from './process/served-address.ts'
 import { installShutdown } from './process/shutdown.ts'
 import { version } from './process/version.ts'
@@ -209,6 +212,8 @@ async function start(starting: StartContext): Promise<Started> {
     report: message => logger.warn(message),
   })
   closing.push(() => db.close())
+  const accessLog = openAccessLog(config, db, observer, logger)
+  closing.push(async () => accessLog?.stop())
   const { reads, reader, stop } = await startReads({ db, config, readerObserver, statementTimeoutMs, logger })
   closing.push(stop)
   const sender = createSender({ allowed: parseRanges(config.webhookAllow), resolve: createResolve() })
@@ -229,7 +234,7 @@ async function start(starting: StartContext): Promise<Started> {
   const keys = await loadKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rateLimiter = await startRateLimiter(config, db, logger)
-  const app = createApp({ db, reads, config, authenticator, logger, drain, instruments, rateLimiter })
+  const app = createApp({ db, reads, config, authenticator, logger, drain, instruments, rateLimiter, accessLog })
   tlsReload?.apply(app.server as Server)
   address = await listen(app, config)
   const collecting = repeat(collectWhenIdle(), collectIntervalMs, error =>
@@ -293,6 +298,14 @@ async function startInstruments(
   const instruments = createInstruments({ embedded, certificateEndsAt, tracer: tracing?.tracer })
   closing.push(async () => instruments.stop())
   return instruments
+}
+
+/** A reader cannot write to its standby, so it says that its reads are not logged. */
+function openAccessLog({ accessLog: mode, role }: Config, db: Database, observer: Observer, logger: Logger) {
+  if (mode === 'off') return undefined
+  if (role === 'primary') return new AccessLog({ db, mode, observer, report: problem => logger.warn(problem) })
+  logger.warn('KITH_ROLE=reader stores nothing, so the reads of this process are not in the access log')
+  return undefined
 }
 
 /** The libraries of rate limits are loaded only if a rate is configured. */
@@ -399,7 +412,7 @@ function startHousekeeping(
 
 /** The followers of the change log. */
 function followersOf(
-  { ledgerOrigin, logRetentionDays, segmentClockMs }: Config,
+  { ledgerOrigin, logRetentionDays, segmentClockMs, accessLogRetentionDays }: Config,
   sending: Pick<DeliveryOptions, 'sender' | 'linkBase'>,
   logger: Logger,
 ): Follower[] {
@@ -409,6 +422,7 @@ function followersOf(
     webhookFollower({ ...sending, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),
+    accessFollower({ retentionDays: accessLogRetentionDays }),
     retentionRulesFollower({ originName: ledgerOrigin }),
     segmentFollower({ clockMs: segmentClockMs }),
     searchFollower(),

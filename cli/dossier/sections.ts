@@ -261,6 +261,15 @@ export const sections: readonly Section[] = [
     print: ({ at, operation, actor, sequence, version, request_id, before, after }) =>
       html`<article><h3>${timeOf(at)}: ${operations[operation]}</h3>${differencesOf(before, after)}<p class="small">By ${actor}. Number ${sequence}, version ${version}, request ${request_id}.</p></article>`,
   }),
+  section('access', {
+    id: 'accesses',
+    title: 'Who looked',
+    about: 'The requests that showed or changed your data, the newest first.',
+    none: 'No request is recorded.',
+    part: table('When', 'Who', 'What', 'From'),
+    print: ({ at, subject, method, route, ip }) =>
+      html`<tr>${cellOf('When', timeOf(at))}${cellOf('Who', subject)}${cellOf('What', `${method} ${route}`)}${cellOf('From', ip)}</tr>`,
+  }),
 ]
 
 type Values = Record<string, unknown> | null

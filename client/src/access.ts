@@ -6,6 +6,7 @@ import type {
   AccessClient,
   AccessClientBody,
   AccessClientWithSecret,
+  AccessEntry,
   ApiToken,
   ApiTokenBody,
   ListedToken,
@@ -18,8 +19,13 @@ import type {
 /** The page of a list of clients or tokens: 50 by default, at most 500. */
 export type ApiClientListOptions = PageOptions & CallOptions
 
+/** Which entries of the access log are listed. `entity` is the internal identifier of a person or a record. */
+export type AccessLogOptions = PageOptions &
+  CallOptions & { entity?: string; subject?: string; kind?: AccessEntry['kind']; from?: string; to?: string }
+
 /**
- * The callers of the service: clients, tokens and the keys that sign them, and people with accounts. The scopes are `access:read` and `access:write`. A caller
+ * The callers of the service: clients, tokens and the keys that sign them, people with accounts, roles, and who has read and written what.
+ * The scopes are `access:read` and `access:write`. A caller
  * can grant only scopes that it has.
  */
 export class AccessEndpoints {
@@ -47,6 +53,23 @@ export class AccessEndpoints {
    */
   createToken(body: ApiTokenBody, options?: CallOptions): Call<ApiToken> {
     return this.#send('POST /v1/tokens', { body }, options)
+  }
+
+  /**
+   * Lists the access log, newest first: who read or wrote which people and records, and the security events.
+   *
+   * ```ts
+   * const { items } = await client.access.log({ kind: 'security', subject: 'nobody' }).page()
+   * console.log(items.length) // 0
+   * ```
+   */
+  log({ size, after, entity, subject, kind, from, to, ...options }: AccessLogOptions = {}): Listing<AccessEntry> {
+    const filter = { entity, subject, kind, from, to, limit: size }
+    const read = async (cursor?: string) => {
+      const page = await this.#send('GET /v1/access-log', { query: { ...filter, cursor } }, options)
+      return { items: page.items, has_more: page.has_more, next: page.next_cursor }
+    }
+    return new Listing(read, after)
   }
 
   /**

@@ -5,6 +5,7 @@ import type {
   AccessClientBody,
   AccessClientPage,
   AccessClientWithSecret,
+  AccessPage,
   Account,
   AccountBody,
   AccountList,
@@ -472,6 +473,32 @@ export type Endpoints = {
     data: ErasurePage
     repeatable: 'read'
     scope: 'people:erase'
+  }
+  'GET /v1/people/{external_id}/accesses': {
+    params: { external_id: string }
+    query?: {
+      /** Only entries of this subject. */
+      subject?: string
+      kind?: 'access' | 'security'
+      /** Only entries at or after this time. */
+      from?: string
+      /** Only entries at or before this time. */
+      to?: string
+      /** The default is 50. It applies to pages of JSON only. */
+      limit?: number
+      /** The `next_cursor` of a page. */
+      cursor?: string
+    }
+    data: AccessPage
+    repeatable: 'read'
+    scope: 'access:read'
+  }
+  'GET /v1/people/internal/{uuid}/accesses': {
+    params: { uuid: string }
+    query?: Endpoints['GET /v1/people/{external_id}/accesses']['query']
+    data: AccessPage
+    repeatable: 'read'
+    scope: 'access:read'
   }
   'POST /v1/retention-rules': {
     body: RetentionRuleBody
@@ -1278,6 +1305,26 @@ export type Endpoints = {
     data: true
     repeatable: 'safe'
     scope: 'access:write'
+  }
+  'GET /v1/access-log': {
+    query?: {
+      /** Only entries that list this entity: the `id` of a person or the `record_id` of a record. */
+      entity?: string
+      /** Only entries of this subject. */
+      subject?: string
+      kind?: 'access' | 'security'
+      /** Only entries at or after this time. */
+      from?: string
+      /** Only entries at or before this time. */
+      to?: string
+      /** The default is 50. It applies to pages of JSON only. */
+      limit?: number
+      /** The `next_cursor` of a page. */
+      cursor?: string
+    }
+    data: AccessPage
+    repeatable: 'read'
+    scope: 'access:read'
   }
   'POST /v1/roles': {
     body: RoleBody

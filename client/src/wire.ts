@@ -71,6 +71,44 @@ export type AccessClientWithSecret = {
   client_secret: string
 }
 
+/** An entry of the access log. */
+export type AccessEntry = {
+  /** `access`: a request that showed or wrote people or records. `security`: a security event. */
+  kind: 'access' | 'security'
+  /** When the response was sent. */
+  at: string
+  /** The name of the security event. Null for an access. */
+  event: string | null
+  /** What the security event is about, such as the id of a token. Null for an access. */
+  target: string | null
+  /** Who made the request: the subject of the token, as in the change log. */
+  subject: string
+  /** The key of the role of the caller. */
+  role: string | null
+  method: string
+  /** The path of the request as documented, or the command that the event comes from. */
+  route: string
+  /** The status of the response, 0 for a command. */
+  status: number
+  /** `people`, or the key of the stack. A request has an entry for each. Null without people or records. */
+  owner: string | null
+  /** The internal identifiers of the people or records, at most 500. Erased ones are taken out. */
+  ids: string[]
+  /** How many people or records there were. */
+  count: number
+  /** The address of the client. */
+  ip: string
+  request_id: string
+}
+
+export type AccessPage = {
+  items: AccessEntry[]
+  /** A page that was searched for long may have fewer items than its limit, or none. */
+  has_more: boolean
+  /** The `cursor` of the next page. */
+  next_cursor: string | null
+}
+
 /** A person who signs in to the console with a password. Response of PATCH /v1/accounts/{account_id}. */
 export type Account = {
   id: string
@@ -1486,6 +1524,36 @@ export type DossierLine =
       reason: string
       records: 'keep' | 'linked'
       completed_at: string | null
+    }
+  | {
+      /** A request that showed or wrote the person, from the access log. Newest first. */
+      type: 'access'
+      /** `access`: a request that showed or wrote people or records. `security`: a security event. */
+      kind: 'access' | 'security'
+      /** When the response was sent. */
+      at: string
+      /** The name of the security event. Null for an access. */
+      event: string | null
+      /** What the security event is about, such as the id of a token. Null for an access. */
+      target: string | null
+      /** Who made the request: the subject of the token, as in the change log. */
+      subject: string
+      /** The key of the role of the caller. */
+      role: string | null
+      method: string
+      /** The path of the request as documented, or the command that the event comes from. */
+      route: string
+      /** The status of the response, 0 for a command. */
+      status: number
+      /** `people`, or the key of the stack. A request has an entry for each. Null without people or records. */
+      owner: string | null
+      /** The internal identifiers of the people or records, at most 500. Erased ones are taken out. */
+      ids: string[]
+      /** How many people or records there were. */
+      count: number
+      /** The address of the client. */
+      ip: string
+      request_id: string
     }
   | {
       /** The last line. A dossier without it is incomplete. */

@@ -16,6 +16,7 @@ import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import { describeFault } from '../process/describe-fault.ts'
 import { sessionSeconds, startSessionAtIssuer } from '../sessions/sessions.ts'
+import { createSignInLog } from './sign-in-log.ts'
 
 export const startPath = '/console/oidc/start'
 const callbackPath = '/console/oidc/callback'
@@ -33,6 +34,7 @@ type Problem = IssuerRefusal['problem'] | 'read_only'
 export function registerIssuerRoutes(router: Router, services: Services, issuer: SignInIssuer): void {
   const { config } = services
   const throttle = createLoginThrottle()
+  const recordSignIn = createSignInLog(services)
 
   /** The address of an endpoint as the browser sees it. It is registered at the issuer. */
   const urlOf = ({ request }: Exchange, path: string) =>
@@ -69,6 +71,7 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     services.logger.info({ session: session.id, organization }, 'a session of the console began')
     const isSecure = isEncrypted(request, config)
     exchange.setCookie(sessionCookie(token, { maxAgeSeconds: sessionSeconds, isSecure }))
+    await recordSignIn(exchange, { event: 'sign_in', organization, subject: session.name, status: 302 })
     redirect(exchange, '../')
   }
 

@@ -23,16 +23,18 @@ import type { Caller } from '../route/caller.ts'
 import {
   clientIdentity,
   endSession,
+  organizationKeyOf,
   type Session,
   type StartedSession,
   sessionSeconds,
   startSession,
   startSessionWithCode,
 } from '../sessions/sessions.ts'
-import { lookAlikeOf } from '../values/actor-names.ts'
+import { lookAlikeOf, organizationOf } from '../values/actor-names.ts'
 import { Fault, refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import { registerIssuerRoutes, startPath } from './console-oidc.ts'
+import { createSignInLog } from './sign-in-log.ts'
 
 const path = '/console/session'
 
@@ -54,6 +56,7 @@ type SignIn = { code: string } | { client_id: string; client_secret: string } | 
 /** Returns functions for the session that the browser of a request has in its cookie. */
 export function createBrowserSessions(services: Services) {
   const { db, authenticator, config, logger } = services
+  const recordSignIn = createSignInLog(services)
   const sendCookie = (exchange: Exchange, token: string, maxAgeSeconds: number) =>
     exchange.setCookie(sessionCookie(token, { maxAgeSeconds, isSecure: isEncrypted(exchange.request, config) }))
   const remove = (exchange: Exchange) => sendCookie(exchange, '', 0)
@@ -90,6 +93,8 @@ export function createBrowserSessions(services: Services) {
     await endPrevious(exchange)
     logger.info({ session: session.id, organization: organization.key }, 'a session of the console began')
     sendCookie(exchange, token, sessionSeconds)
+    const signIn = { organization: organization.key, subject: session.name, status: 200 }
+    await recordSignIn(exchange, { event: 'sign_in', ...signIn })
     await show(exchange, session, organization)
   }
 
@@ -118,6 +123,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
   const { config, reads } = services
   const signIn = createSignIn(services)
   const sessions = createBrowserSessions(services)
+  const recordSignIn = createSignInLog(services)
   router.add({
     method: 'POST',
     path,
@@ -144,7 +150,10 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       if (reads.isReader) throwSignInElsewhere()
-      await sessions.end(exchange, (await sessions.find(exchange)) ?? throwNoSession())
+      const session = (await sessions.find(exchange)) ?? throwNoSession()
+      await sessions.end(exchange, session)
+      const { organization, subject } = session.caller
+      await recordSignIn(exchange, { event: 'sign_out', organization: organization.key, subject, status: 200 })
       sessions.remove(exchange)
       exchange.send(200, success({ data: true }))
     },
@@ -210,8 +219,10 @@ export const checkSignIn =
   }
 
 /** Returns a function that starts a session for credentials. Failures are limited as those of token requests. */
-function createSignIn({ db, config }: Services) {
+function createSignIn(services: Services) {
+  const { db, config } = services
   const attempt = createAttempts(config)
+  const recordSignIn = createSignInLog(services)
 
   async function start(credentials: SignIn, turn: Turn): Promise<StartedSession | undefined> {
     const { signal } = turn
@@ -224,8 +235,19 @@ function createSignIn({ db, config }: Services) {
     return client && startSession(db, client.organization, clientIdentity(client, credentials.client_id), signal)
   }
 
-  return async (exchange: Exchange, credentials: SignIn): Promise<StartedSession> =>
-    (await attempt(exchange, attemptOf(credentials), turn => start(credentials, turn))) ?? throwRefused(credentials)
+  return async (exchange: Exchange, credentials: SignIn): Promise<StartedSession> => {
+    const started = await attempt(exchange, attemptOf(credentials), turn => start(credentials, turn))
+    if (started) return started
+    await recordSignIn(exchange, { event: 'sign_in_failed', ...claimedBy(credentials), status: 401 })
+    return throwRefused(credentials)
+  }
+}
+
+/** The organization and the name that credentials claim. A code that is not stored any more still names its organization. */
+function claimedBy(credentials: SignIn): { organization: string | undefined; subject: string } {
+  if ('code' in credentials) return { organization: organizationKeyOf(credentials.code), subject: 'code' }
+  if ('password' in credentials) return { organization: credentials.organization, subject: credentials.name }
+  return { organization: organizationOf(credentials.client_id), subject: credentials.client_id }
 }
 
 /** The key that failed attempts are counted for, besides the address. All ways to write a name count as one. */

@@ -8,7 +8,9 @@ import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import type { OpenRoute } from '../route/route.ts'
 import { scopes } from '../route/scopes.ts'
+import { organizationOf } from '../values/actor-names.ts'
 import { Type } from '../values/json-schema.ts'
+import { createSignInLog } from './sign-in-log.ts'
 
 /** A token is valid for an hour. A client then requests a new one, so there are no refresh tokens. */
 const ttlSeconds = 3_600
@@ -83,8 +85,10 @@ export const tokenRow: OpenRoute = {
 }
 
 /** Adds POST /oauth/token. As RFC 6749 requires, its responses do not use kith's envelopes. */
-export function registerTokenRoute(router: Router, { db, authenticator, config }: Services): void {
+export function registerTokenRoute(router: Router, services: Services): void {
+  const { db, authenticator, config } = services
   const throttle = createLoginThrottle()
+  const recordSignIn = createSignInLog(services)
 
   async function grant(exchange: Exchange, body: Buffer | undefined): Promise<Granted | GrantRefusal> {
     const { request, url, deadline } = exchange
@@ -104,7 +108,11 @@ export function registerTokenRoute(router: Router, { db, authenticator, config }
       uncount()
       throw error
     })
-    if (!client) return unknownClientRefusal
+    if (!client) {
+      const organization = organizationOf(client_id)
+      await recordSignIn(exchange, { event: 'sign_in_failed', organization, subject: client_id, status: 401 })
+      return unknownClientRefusal
+    }
     uncount()
     const allowed = client.scope.split(' ')
     if (!requested.scope.every(word => allowed.includes(word)))
@@ -114,6 +122,7 @@ export function registerTokenRoute(router: Router, { db, authenticator, config }
     const role = client.role ?? undefined
     const claims = { organizationKey, subject: client_id, client_id, scope, role, ttlSeconds }
     const access_token = await authenticator.issueToken(claims, deadline.signal)
+    await recordSignIn(exchange, { event: 'sign_in', organization: organizationKey, subject: client_id, status: 200 })
     return { access_token, token_type: 'Bearer', expires_in: ttlSeconds, scope }
   }
 

@@ -70,8 +70,10 @@ function clientRoutes(): Route[] {
       answer: apiClientWithSecret,
       successes: { 201: 'Created.' },
       showsSecret: true,
+      securityEvent: 'client_created',
       handle: async call => {
         const data = await createApiClient(call)
+        call.shown.target = data.client_id
         return { status: 201, data, headers: { Location: `${clientsPath}/${data.client_id}` } }
       },
     }),
@@ -94,6 +96,7 @@ function clientRoutes(): Route[] {
       summary: 'Revoke a client',
       description: 'It gets no more tokens, and its tokens are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
+      securityEvent: 'client_revoked',
       handle: async call => ({ status: 200, data: await revokeApiClient(call) }),
     }),
   ]
@@ -116,7 +119,12 @@ function tokenRoutes(): Route[] {
       body: newToken,
       answer: apiToken,
       showsSecret: true,
-      handle: async call => ({ status: 200, data: await createApiToken(call) }),
+      securityEvent: 'token_created',
+      handle: async call => {
+        const data = await createApiToken(call)
+        call.shown.target = data.jti
+        return { status: 200, data }
+      },
     }),
     route<TokensQuery>({
       method: 'GET',
@@ -144,6 +152,7 @@ function tokenRoutes(): Route[] {
       summary: 'Revoke a token',
       description: 'It and the tokens that were made with it are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
+      securityEvent: 'token_revoked',
       handle: async call => ({ status: 200, data: await revokeApiToken(call) }),
     }),
     route({
@@ -262,6 +271,7 @@ function sessionRoutes(): Route[] {
       summary: 'End a session of the console',
       description: 'Its cookie is refused within ten seconds.',
       answer: Type.Literal(true),
+      securityEvent: 'session_revoked',
       handle: async ({ context, params, signal }) => {
         await revokeSession(context, params.session_id!, signal)
         return { status: 200, data: true }

@@ -50,6 +50,7 @@ export function transferEndpoints(kind: EntityKind): Route[] {
       hasDefaults: true,
       example: { body: {} },
       answer,
+      securityEvent: 'export',
       handle: call => exportEntities(kind, call as Call<ExportBody>),
     },
   ]

@@ -15,6 +15,7 @@ import type { Call } from '../route/call.ts'
 import { closeEntity } from '../route/closed-fields.ts'
 import { accessOf, type FieldAccess } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
+import { maxShownIds, type Shown } from '../route/shown.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
 const chunkBytes = 128 * 1024
@@ -33,7 +34,8 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   try {
     const definitions = await definitionsOf(context, snapshot, signal)
     const isById = body.links === 'id'
-    const stream = linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, signal })
+    const { shown } = call
+    const stream = linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, shown, signal })
     const access = accessOf(call.caller, stack_id)
     return { status: 200, stream: access ? closeLines(stream, access) : stream }
   } catch (error) {
@@ -60,6 +62,7 @@ type Export = {
   stack_id: number
   after_id: string
   isById: boolean
+  shown: Shown
   signal: Signal
 }
 
@@ -71,11 +74,13 @@ async function* linesFrom({
   stack_id,
   after_id,
   isById,
+  shown,
   signal,
 }: Export): AsyncGenerator<Buffer> {
   const printer = new RowPrinter()
   const projection = isById ? wholeById(stack_id) : undefined
   const print = linePrinter(printer, { definitions, stack_id, projection })
+  let listed = 0
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
@@ -86,6 +91,9 @@ async function* linesFrom({
       copyAllSql(definitions.organization_id, stack_id, after_id, isById),
       (bytes, start) => {
         print(bytes, start)
+        if (listed < maxShownIds) shown.add(stack_id, printer.id)
+        else shown.addUnlisted(stack_id)
+        listed += 1
         return printer.size >= chunkBytes
       },
     )

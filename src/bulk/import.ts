@@ -302,7 +302,8 @@ async function writeSet(
     const outcome = 'write' in entry ? outcomes.get(next++) : entry
     if (!outcome || (failure && 'error' in outcome)) break
     if ('done' in outcome) {
-      const { result, sequence, warnings } = outcome.done
+      const { result, id, sequence, warnings, preview } = outcome.done
+      if (!preview?.isNew && 'write' in entry) call.shown.add(entry.write.stack_id, id)
       counts[result as ImportOutcome] += 1
       newest = Math.max(newest, sequence)
       results.push(warnings ? warned : stored)

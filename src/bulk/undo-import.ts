@@ -82,6 +82,7 @@ async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number
   const imported = rows.flatMap(({ sequence, stack_id, entity_id }) =>
     sequence === null ? [] : [{ stack_id: stack_id!, id: entity_id! }],
   )
+  for (const { stack_id, id } of imported) call.shown.add(stack_id, id)
   if (imported.length > 0) {
     const definitions = await cachedDefinitions(context, signal)
     const planned = await planSet(call, key, imported, definitions)

@@ -1,6 +1,7 @@
 import type { Reading } from '../db/context.ts'
 import { type Operation, operationFacts, type Subject } from '../organizations/logged-changes.ts'
 import type { Signal } from '../process/signal.ts'
+import type { Shown } from '../route/shown.ts'
 import { parseExactly } from '../values/parse-json.ts'
 import {
   type LinkNames,
@@ -19,6 +20,8 @@ export type LoggedChange = {
   at: string
   subject: Subject
   stack_id: number | null
+  /** The internal identifier of the person or record; undefined for definitions. */
+  entity_id: string | undefined
   operation: Operation
   json: string
 }
@@ -77,6 +80,24 @@ function readLine(line: string): ReadChange {
 export const parseChanges = ({ changes, names }: ReadChanges): LoggedChange[] =>
   changes.map(change => changeOf(change, names))
 
+/** Notes the people and records that changes show, for the access log. */
+export function noteChanges(shown: Shown, changes: readonly ChangedEntity[]): void {
+  for (const { stack_id, entity_id } of changes) if (entity_id !== undefined) shown.add(stack_id!, entity_id)
+}
+
+export const noteLines = (shown: Shown, { changes }: ReadChanges): void =>
+  noteChanges(
+    shown,
+    changes.map(({ fields }) => entityOf(fields)),
+  )
+
+type ChangedEntity = Pick<LoggedChange, 'stack_id' | 'entity_id'>
+
+/** The stack of a change, and the entity that it is about. */
+function entityOf([, , , stack, id]: LineFields): ChangedEntity {
+  return stack === '' ? { stack_id: null, entity_id: undefined } : { stack_id: Number(stack), entity_id: id }
+}
+
 /** Prints changes as lines of JSON. */
 export function printLines({ changes, names }: ReadChanges): string {
   let printed = ''
@@ -86,12 +107,11 @@ export function printLines({ changes, names }: ReadChanges): string {
 
 function changeOf(change: ReadChange, names: LinkNames): LoggedChange {
   const [sequence, at, logged, stack, , , operation] = change.fields
-  const stack_id = stack === '' ? null : Number(stack)
   return {
     sequence: Number(sequence),
     at: timeOf(at),
     subject: subjectOf(logged, stack),
-    stack_id,
+    ...entityOf(change.fields),
     operation,
     json: jsonOf(change, names),
   }

@@ -1,6 +1,6 @@
 import type { HandlerResult } from '../route/result.ts'
 import { NotArrived, refuse, warningHeader } from '../values/errors.ts'
-import { jsonOfEvent } from './change-json.ts'
+import { jsonOfEvent, noteChanges } from './change-json.ts'
 import { type FeedCall, type StreamStart, takeStream } from './change-streams.ts'
 import { changeCloser } from './closed-changes.ts'
 import { streamEvents } from './event-stream.ts'
@@ -161,7 +161,7 @@ async function answerPage(call: FeedCall, selection: Selection): Promise<Handler
  * is what was read up to, so the next page goes on after changes that do not match.
  */
 async function readPage(
-  { context, body, limits, signal }: FeedCall,
+  { context, body, limits, signal, shown }: FeedCall,
   selection: Selection,
   after: number,
 ): Promise<FeedPage> {
@@ -173,6 +173,7 @@ async function readPage(
   for (;;) {
     const request = { after: last, selection, limit: limit - items.length, maxBytes: maxPageBytes - bytes }
     const range = await readRange(context, request, signal)
+    noteChanges(shown, range.changes)
     for (const { json } of range.changes) {
       items.push(json)
       bytes += json.length
@@ -186,7 +187,7 @@ async function readPage(
 
 /** Waits until a change matches, at most until `untilMs`. */
 async function waitForPage(call: FeedCall, selection: Selection, page: FeedPage, untilMs: number): Promise<FeedPage> {
-  const { context, limits, body } = call
+  const { context, limits } = call
   const release = takeStream(context, limits.changeStreams)
   const subscriber = followLog(context, page, call, selection)
   call.following.begin()
@@ -203,7 +204,7 @@ async function waitForPage(call: FeedCall, selection: Selection, page: FeedPage,
       } else if (typeof next === 'string')
         return { ...page, items: [], last: Math.max(last, subscriber.position), head }
       else {
-        const items = takeItems(next.part, selection, body.limit ?? defaultLimit)
+        const items = takeItems(call, next.part, selection)
         if (items) return { ...page, ...items, head: next.part.last }
         last = next.part.last
         head = last
@@ -215,11 +216,12 @@ async function waitForPage(call: FeedCall, selection: Selection, page: FeedPage,
   }
 }
 
-/** The selected changes of a part, up to a limit; undefined if there are none. */
-function takeItems({ changes, last }: Part, selection: Selection, limit: number) {
+/** The selected changes of a part, up to the limit of the page; undefined if there are none. */
+function takeItems({ body, shown }: FeedCall, { changes, last }: Part, selection: Selection) {
   const selected = changes.filter(change => isSelected(selection, change))
   if (selected.length === 0) return undefined
-  const taken = selected.slice(0, limit)
+  const taken = selected.slice(0, body.limit ?? defaultLimit)
+  noteChanges(shown, taken)
   const items = taken.map(({ event }) => jsonOfEvent(event))
   return { items, last: taken.length < selected.length ? taken.at(-1)!.sequence : last }
 }

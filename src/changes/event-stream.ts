@@ -1,8 +1,9 @@
-import { eventOf } from './change-json.ts'
+import { eventOf, noteChanges } from './change-json.ts'
 import type { FeedCall, StreamStart } from './change-streams.ts'
 import { closeEvents } from './closed-changes.ts'
 import { followLog } from './log-tail.ts'
 import { readRange } from './read-changes.ts'
+import { isSelected } from './selection.ts'
 
 const commentMs = 15_000
 /** A client that is behind reads portions of this size, so that 1,000 of them hold at most 64 MiB. */
@@ -33,11 +34,16 @@ export async function* streamEvents(
         const request = { after: last, selection, ...portionSize }
         const range = await within(() => readRange(context, request, signal))
         last = range.last
+        noteChanges(call.shown, range.changes)
         if (range.changes.length > 0) yield closeEvents(Buffer.from(range.changes.map(eventOf).join('')), selection)
       } else if (next === 'due') last = subscriber.position
       else {
         last = next.part.last
         const events = next.part.eventsOf(selection)
+        noteChanges(
+          call.shown,
+          next.part.changes.filter(change => isSelected(selection, change)),
+        )
         if (events) yield closeEvents(events, selection)
       }
       if (performance.now() >= commentDueMs) {

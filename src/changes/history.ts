@@ -37,6 +37,7 @@ export async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>)
   const [row] = await db.query<ChangePage & { found: boolean }>(readHistorySql, values, signal)
   if (!row!.found) throwNotFound(kind)
   const changes = parseChanges(await readNamed(context, row!, { signal }))
+  if (changes.length > 0) call.shown.add(stack_id, id)
   const close = changeCloser(caller)
   const items = changes.slice(0, limit).map(({ json }) => close?.(json) ?? json)
   return { status: 200, json: `{"items":[${items.join()}],"has_more":${items.length < row!.matched}}` }

@@ -41,10 +41,10 @@ export class KeptChanges {
   add(changes: readonly LoggedChange[], last: number, maxBytes: number): void {
     const older = this.#changes.length
     for (const change of changes) {
-      const { sequence, subject, stack_id, operation } = change
+      const { sequence, subject, stack_id, entity_id, operation } = change
       // The text of the change would keep the text of the whole read in memory.
       const event = Buffer.from(eventOf(change))
-      this.#changes.push({ sequence, subject, stack_id, operation, event })
+      this.#changes.push({ sequence, subject, stack_id, entity_id, operation, event })
       this.#bytes += event.length
     }
     this.end = last

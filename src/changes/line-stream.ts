@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { requireScope } from '../route/scopes.ts'
-import { printLines } from './change-json.ts'
+import { noteLines, printLines } from './change-json.ts'
 import type { FeedCall, StreamStart } from './change-streams.ts'
 import { closeChangeLines } from './closed-changes.ts'
 import { type LineRange, readLines } from './read-changes.ts'
@@ -33,6 +33,7 @@ export async function* streamLines(
       reading = range.last < until ? read(range.last) : undefined
       // The next statement is sent in this event-loop turn, so PostgreSQL works on it while this part is printed.
       if (reading) await setImmediate()
+      noteLines(call.shown, range.read)
       if (range.read.changes.length > 0) yield Buffer.from(closeChangeLines(printLines(range.read), selection))
       if (performance.now() - verifiedMs < verifyMs) continue
       verifiedMs = performance.now()

@@ -1,7 +1,7 @@
 import { baseUrlOf, expiryOf, type LinkSettings, prepareLinks } from '../consent-links/consent-links.ts'
 import type { LinkKind } from '../consent-links/token.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
-import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
+import { type ConsentType, currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
 import type { Channel } from '../values/channels.ts'
@@ -18,6 +18,7 @@ export async function createConsentLinks(call: Call<ConsentLinksBody>, config: L
     currentDefinitions(context, signal),
   ])
   if (!person) return refuse('not_found', 'There is no such person.')
+  call.shown.add(peopleStackId, person.id)
   const { consent_type_id, channel, expires_in } = body
   const type = consent_type_id === undefined ? undefined : findAnswerable(consent_types, consent_type_id, channel)
   const printLink = await prepareLinks(context, base, signal)

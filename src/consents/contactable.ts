@@ -1,7 +1,7 @@
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import type { LinkSettings } from '../consent-links/consent-links.ts'
 import type { Reading } from '../db/context.ts'
-import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
+import { type ConsentType, currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Operation } from '../organizations/logged-changes.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
@@ -59,6 +59,7 @@ export async function answerContactable(call: Call<ContactableBody>, config: Lin
   const { rows, decide, sequence } = await readFacts(call, by, [identifier])
   const { person_id, gone_sequence } = rows[0]!
   if (person_id === null && gone_sequence === null) throwNoPerson()
+  noteDecided(call, rows)
   return { status: 200, data: { ...addLinks(decide(rows[0]!), person_id), sequence } }
 }
 
@@ -70,12 +71,18 @@ export async function answerContactableMany(
   const { external_ids } = call.body
   const addLinks = await prepareContactLinks(call, config)
   const { rows, decide, sequence } = await readFacts(call, 'external_id', external_ids)
+  noteDecided(call, rows)
   await yieldIfDue()
   const itemOf = (row: FactsRow, index: number) => ({
     external_id: external_ids[index]!,
     ...addLinks(decide(row), row.person_id),
   })
   return listResult(rows, itemOf, `"sequence":${sequence}`)
+}
+
+/** Notes the people whom decisions show, for the access log. */
+function noteDecided({ shown }: Call<unknown>, rows: readonly FactsRow[]): void {
+  for (const { person_id } of rows) if (person_id !== null) shown.add(peopleStackId, person_id)
 }
 
 /** Reads the facts of decisions about people, in their order. */

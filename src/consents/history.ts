@@ -1,3 +1,4 @@
+import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
 import type { HandlerResult } from '../route/result.ts'
@@ -11,7 +12,7 @@ const maxPageBytes = 1_048_576
 /** Higher than every version. */
 const noVersion = 2_147_483_647
 
-type Row = { found: boolean } & (({ has_next: boolean } & AnswerRow) | { version: null })
+type Row = { found_id: string | null } & (({ has_next: boolean } & AnswerRow) | { version: null })
 
 /** Answers with the consent answers of one person, newest first. Throws a Fault of 404. */
 export async function answerConsentHistory(call: Call<ConsentHistoryQuery>): Promise<HandlerResult> {
@@ -34,7 +35,7 @@ export async function answerConsentHistory(call: Call<ConsentHistoryQuery>): Pro
     maxPageBytes,
   ]
   const rows = await db.query<Row>(readConsentHistory[by], values, signal)
-  if (!rows[0]!.found) throwNoPerson()
+  call.shown.add(peopleStackId, rows[0]!.found_id ?? throwNoPerson())
   const answers = rows.filter(row => row.version !== null)
   const has_more = answers.length > 0 && answers.every(({ has_next }) => has_next)
   return { status: 200, data: { items: answers.map(recordedAnswer), has_more } }

@@ -3,7 +3,7 @@ import { statement } from '../db/db.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
 const inForce = (person: string) =>
-  `select h.schema_version, h.sequence, e.answers, array(
+  `select h.schema_version, h.sequence, e.id, e.answers, array(
      ${channels
        .map(
          channel => `select w.consent_type_id || ':' || w.channel from address_answers w

@@ -37,7 +37,7 @@ export const answersOf = (person: string): string =>
 
 /** The answers of a person, newest first. A page has whole changes, up to the one that reaches the limit. */
 const page = (person: string) =>
-  `select p.id is not null as found, ${answerColumns.replace('a.version', 'a.since as version')}, a.has_next,
+  `select p.id as found_id, ${answerColumns.replace('a.version', 'a.since as version')}, a.has_next,
      nullif(a.person_id, p.id) as merged_person_id, ${answerReferences}
    from (select ${person} as id) p left join lateral (
      select a.* from (

@@ -34,15 +34,19 @@ export async function readPersonDeliverability(
   context: Context,
   { by, identifier }: { by: 'id' | 'external_id'; identifier: string },
   signal: Signal,
-): Promise<{ items: AddressShape[] }> {
+): Promise<{ id: string; items: AddressShape[] }> {
   const { db, organization_id } = context
-  const rows = await db.query<AddressRow>(readPersonAddressesSql[by], [organization_id, identifier], signal)
-  if (rows.length === 0) throwNoPerson()
+  const rows = await db.query<AddressRow & { id: string }>(
+    readPersonAddressesSql[by],
+    [organization_id, identifier],
+    signal,
+  )
+  const { id } = rows[0] ?? throwNoPerson()
   const at = new Date().toISOString()
   const items = rows.flatMap(({ channel, address, events, days }) =>
     address === null ? [] : [{ channel, address, ...shownState(events, days, at) }],
   )
-  return { items }
+  return { id, items }
 }
 
 /** A page of the suppressed addresses, the latest suppression first. Throws a Fault of 400 for a wrong cursor. */

@@ -1,8 +1,10 @@
 import { listSchema } from '../organizations/definition-schema.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HookRoute } from '../route/hook.ts'
 import { personAddresses, personOf } from '../route/person-addresses.ts'
 import { type OpenRoute, type Route, route } from '../route/route.ts'
+import type { Shown } from '../route/shown.ts'
 import { isChannel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
@@ -83,6 +85,12 @@ function sourceRoutes(): Route[] {
   ]
 }
 
+/** The access log counts addresses as people, and lists none: an address may have several, or none any more. */
+function respondAddresses<Data extends { items: readonly object[] }>(shown: Shown, data: Data) {
+  for (const _ of data.items) shown.addUnlisted(peopleStackId)
+  return { status: 200, data }
+}
+
 /** The largest request of a provider. SendGrid sends up to 768 KiB. */
 const hookBytes = 1_048_576
 
@@ -125,7 +133,7 @@ export function deliverabilityRoutes(): Route[] {
       handle: async call => {
         checkEvents(call.body.events)
         const statuses = await recordEvents(call.context, recordCallOf(call as Call), call.body.events)
-        return { status: 200, data: { items: statuses.map(status => ({ status })) } }
+        return respondAddresses(call.shown, { items: statuses.map(status => ({ status })) })
       },
     }),
     route<SuppressionsQuery>({
@@ -139,7 +147,8 @@ export function deliverabilityRoutes(): Route[] {
       query: suppressionsQuery,
       hasDefaults: true,
       answer: suppressionPage,
-      handle: async ({ context, body, signal }) => ({ status: 200, data: await listSuppressed(context, body, signal) }),
+      handle: async ({ context, body, shown, signal }) =>
+        respondAddresses(shown, await listSuppressed(context, body, signal)),
     }),
     route<EventsQuery>({
       method: 'GET',
@@ -154,7 +163,9 @@ export function deliverabilityRoutes(): Route[] {
       query: eventsQuery,
       hasDefaults: true,
       answer: eventPage,
-      handle: async ({ context, body, signal }) => ({ status: 200, data: await listEvents(context, body, signal) }),
+      securityEvent: 'export',
+      handle: async ({ context, body, shown, signal }) =>
+        respondAddresses(shown, await listEvents(context, body, signal)),
     }),
     route({
       method: 'DELETE',
@@ -171,6 +182,7 @@ export function deliverabilityRoutes(): Route[] {
         const isLifted =
           isChannel(channel) && (await liftSuppression(call.context, recordCallOf(call), channel, address))
         if (!isLifted) refuse('not_found', 'There is no such suppressed address.')
+        call.shown.addUnlisted(peopleStackId)
         return { status: 200, data: true }
       },
     }),
@@ -187,10 +199,11 @@ export function deliverabilityRoutes(): Route[] {
         summary: `Tell whether messages reach a person${by}`,
         description: 'For the address that the person has now on each channel.',
         answer: personDeliverability,
-        handle: async ({ context, params, signal }) => ({
-          status: 200,
-          data: await readPersonDeliverability(context, personOf(params), signal),
-        }),
+        handle: async ({ context, params, shown, signal }) => {
+          const { id, items } = await readPersonDeliverability(context, personOf(params), signal)
+          shown.add(peopleStackId, id)
+          return { status: 200, data: { items } }
+        },
       }),
     ),
   ]

@@ -62,7 +62,7 @@ export const storeAddressesSql = statement(
 
 /** The addresses of a person, with what is stored of each. No row: there is no such person. */
 const addressesOf = (person: string) =>
-  `select a.channel, a.address, coalesce(d.events, '{}') as events, ${days} as days
+  `select e.id, a.channel, a.address, coalesce(d.events, '{}') as events, ${days} as days
    from entities e
      cross join lateral (values ${channels.map(channel => `('${channel}', e.${channelTable[channel].key})`).join(', ')}) as a(channel, address)
      left join lateral (

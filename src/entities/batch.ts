@@ -71,6 +71,7 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
   }
   if (call.isDryRun) return respondDryRun(kind, call, stack_id, items)
   const { outcomes, isReplayed } = await (call.body.atomic ? runAtomic : runEach)(call, items)
+  for (const outcome of outcomes) if ('done' in outcome) call.shown.add(stack_id, outcome.done.id)
   call.written.sequence = Math.max(0, ...outcomes.map(outcome => ('done' in outcome ? outcome.done.sequence : 0)))
   const itemOf = (outcome: Outcome, index: number) => batchResult(kind, outcome, index)
   const result = await listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)}`)
@@ -104,7 +105,9 @@ async function respondDryRun(
       const result = batchResult(kind, outcome, index)
       if (!('done' in outcome)) return result
       const dry_run = dryRunToJson(kind, caller, stack_id, outcome.done)
-      return { ...result, id: outcome.done.preview!.isNew ? null : result.id, dry_run }
+      if (outcome.done.preview!.isNew) return { ...result, id: null, dry_run }
+      call.shown.add(stack_id, outcome.done.id)
+      return { ...result, dry_run }
     }
     return { ...(await listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)},"dry_run":true`)), release }
   } catch (error) {

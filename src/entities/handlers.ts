@@ -121,6 +121,7 @@ async function writeOne(
   const doneOf = (outcome: Decided): Done => {
     if ('refusal' in outcome) throw new Fault(outcome.refusal)
     call.written.sequence = outcome.done.sequence
+    call.shown.add(write.stack_id, outcome.done.id)
     return outcome.done
   }
   const headOf = (done: Done): Response => withWarnings(responseTo(done), done)
@@ -179,6 +180,7 @@ async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: W
     const outcome = outcomes[0]!
     if ('error' in outcome) throw outcome.error
     if ('refusal' in outcome) throw new Fault(outcome.refusal)
+    if (!outcome.done.preview!.isNew) call.shown.add(target.stack_id, outcome.done.id)
     return withWarnings(
       { status: 200, data: dryRunToJson(kind, caller, write.stack_id, outcome.done), release },
       outcome.done,
@@ -194,7 +196,7 @@ export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promis
   const stack_id = await kind.stackOf(call)
   const address = addressOf(call, kind)
   if (body.at !== undefined || body.version !== undefined)
-    return (await respondAsOf(call, stack_id, address)) ?? refuse('not_found', `There was no such ${kind.noun}.`)
+    return (await respondAsOf(kind, call, stack_id, address)) ?? refuse('not_found', `There was no such ${kind.noun}.`)
   const isById = body.links === 'id'
   const entity = await readQueued(context, stack_id, { address, isById }, signal)
   const form = { by: 'id' in address ? 'id' : 'external_id', isById } as const
@@ -202,10 +204,17 @@ export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promis
     entity &&
     (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, form, entity, { status: 200 }))
   if (!response) refuse('not_found', `There is no such ${kind.noun}.`)
+  call.shown.add(stack_id, idOf(kind, response))
   return body.labels ? addLabels(kind, call, stack_id, response) : response
 }
 
 type EntityResponse = Extract<HandlerResult, { json: string }>
+
+/** The internal identifier of the entity in a response, which is its first member. */
+function idOf({ identifier }: EntityKind, { json }: Pick<EntityResponse, 'json'>): string {
+  const start = `{"${identifier.field}":"`.length
+  return identifier.toUuid(json.slice(start, json.indexOf('"', start)))
+}
 
 /** Adds the labels to the response with an entity. The version stays, though labels change without it. */
 async function addLabels(
@@ -240,6 +249,7 @@ const reservedBytes = 1_048_576
 
 /** Reads a past state, which may be large. Returns undefined if the entity did not exist then. */
 async function respondAsOf(
+  kind: EntityKind,
   call: Call<AsOfQuery>,
   stack_id: number,
   address: Address,
@@ -247,7 +257,10 @@ async function respondAsOf(
   const release = await call.memory.take(reservedBytes)
   try {
     const response = await readAsOf(call, stack_id, address)
-    if (response) return { ...response, release }
+    if (response) {
+      call.shown.add(stack_id, idOf(kind, response))
+      return { ...response, release }
+    }
   } catch (error) {
     release()
     throw error

@@ -1,3 +1,4 @@
+import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { refuse } from '../values/errors.ts'
@@ -37,6 +38,7 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
     const range = await scanRange(call, position, earlier, { entries, groups: size - items.length })
     for (const group of await readRange(call, position.by, range.keys)) {
       items.push(group)
+      for (const { id } of group.people) call.shown.add(peopleStackId, id)
       people += group.people.length
     }
     entries = Math.min(3 * entries, maxEntries)

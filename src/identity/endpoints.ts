@@ -59,6 +59,7 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
         'Of two consent answers to the same purpose on the same channel, the one that was collected later counts, at equal times the ' +
         'refusal. The identifiers of the other then lead to the survivor. `unmerge` undoes it.',
       answer: Type.Union([mergeAnswer(person), mergeIdentifiers('MergeIdentifiers')]),
+      securityEvent: 'merge',
       handle: call => mergePeople(call as Call<IdentityBody>, addressOf(call)),
     },
     {
@@ -72,6 +73,7 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
         'the merge stays with the survivor. 409 if the survivor was itself merged or one of the two was erased.',
       answer: Type.Union([unmergeAnswer(person), mergeIdentifiers('UnmergeIdentifiers')]),
       refusals: { 409: 'duplicate_entry' },
+      securityEvent: 'unmerge',
       handle: call => unmergePeople(call as Call<IdentityBody>, addressOf(call)),
     },
   ])

@@ -47,7 +47,8 @@ export async function runIdentityWrite(
       const completed = await leadFirstLinks(locked, result.merge_id, moved)
       return { sequence, result: { ...result, completed } }
     })
-    const { entities, version, merge_id, ...members } = result
+    const { entities, survivor_id, version, merge_id, ...members } = result
+    call.shown.addAll(peopleStackId, [survivor_id, members.merged.id])
     if (!dry_run && !members.completed) {
       // The merge is stored. Whatever ends a set, the background task goes on.
       members.completed = await continueLeading(context, merge_id, { endMs, signal }).catch(() => false)
@@ -81,6 +82,7 @@ export type IdentityResult = {
   changes: object
   moved: MovedLinks
   entities: Record<string, string>
+  survivor_id: string
   version: number
 }
 

@@ -102,6 +102,7 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
     },
     moved: { people: [other.row.id], from: other.row.id },
     entities: { person: person! },
+    survivor_id: survivor.row.id,
     version: filled?.change.version ?? survivor.row.version,
   }
 }

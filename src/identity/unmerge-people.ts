@@ -95,6 +95,7 @@ async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
     },
     moved: { people: returning, from: survivor.row.id },
     entities: { person: person!, unmerged: unmerged! },
+    survivor_id: survivor.row.id,
     version: change?.version ?? survivor.row.version,
   }
 }

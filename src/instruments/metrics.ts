@@ -52,6 +52,7 @@ export function createMetrics(registry: Registry): Metrics {
     cache: countCaches(registry),
     batch: (work, items) => byWork[work].observe(items),
     imported: countImports(registry),
+    accesses: countAccesses(registry),
     providerEvents: countProviderEvents(registry),
     readFellBack: countFallbacks(registry),
     followerFailed: countFollowerFailures(registry),
@@ -168,6 +169,17 @@ function countProviderEvents(registry: Registry): Observer['providerEvents'] {
   }
 }
 
+function countAccesses(registry: Registry): Observer['accesses'] {
+  const entries = counters(registry, {
+    name: 'kith_access_log_entries_total',
+    help: 'Entries of the access log, recorded or dropped because the database took none.',
+  })
+  const byOutcome = { recorded: entries({ outcome: 'recorded' }), dropped: entries({ outcome: 'dropped' }) }
+  return (outcome, count) => {
+    byOutcome[outcome].value += count
+  }
+}
+
 function countImports(registry: Registry): Observer['imported'] {
   const lines = counters(registry, {
     name: 'kith_import_lines_total',
@@ -205,11 +217,12 @@ function countFallbacks(registry: Registry): Observer['readFellBack'] {
 function countRetention(registry: Registry): Observer['retentionEnded'] {
   const removals = counters(registry, {
     name: 'kith_retention_removed_total',
-    help: 'Erased records and emptied changes whose retention was over, by kind.',
+    help: 'Erased records, emptied changes and deleted batches of accesses whose retention was over, by kind.',
   })
   const byKind: Record<RetentionKind, Counter> = {
     records: removals({ kind: 'records' }),
     changes: removals({ kind: 'changes' }),
+    accesses: removals({ kind: 'accesses' }),
   }
   return (kind, count) => {
     byKind[kind].value += count

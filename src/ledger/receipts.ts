@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { findPersonSql } from '../changes/people-sql.ts'
 import type { Context } from '../db/context.ts'
-import { currentDefinitions } from '../organizations/definitions.ts'
+import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
@@ -41,6 +41,7 @@ export async function answerReceipt(originName: string, call: ReceiptCall): Prom
   if (!answer) throwNoAnswer(body)
   const entry = entryOf(caller.organization.key, answer)
   const data = await issueReceipt(context, { originName, entry, sealed }, signal)
+  call.shown.add(peopleStackId, person_id)
   return { status: 200, data }
 }
 

@@ -45,6 +45,7 @@ export function organizationRoutes(): Route[] {
       summary: 'Change the settings of the pages for people',
       description: 'Only the given settings change. `null` clears one.',
       body: settingsPatch,
+      securityEvent: 'settings_changed',
       handle: async call => ({ status: 200, data: await patchSettings(definitionCallOf(call), call.body) }),
     }),
   ]

@@ -84,6 +84,7 @@ const crossTenantStatements = [
   'find_news_of',
   'find_unsealed',
   'find_retention',
+  'find_access_work',
   'find_clients',
   'find_tokens',
   'mark_tokens_used',

@@ -3,6 +3,7 @@ import { registerAccountRoutes } from '../access/console-accounts.ts'
 import { registerSessionRoutes, registerSignInMethods } from '../access/console-session.ts'
 import { registerTokenRoute, tokenRow } from '../access/oauth.ts'
 import { accessRoutes } from '../access/routes.ts'
+import { accessLogRoutes } from '../accesses/routes.ts'
 import { attributeRoutes } from '../attributes/routes.ts'
 import { importRoutes } from '../bulk/routes.ts'
 import { changeRoutes } from '../changes/routes.ts'
@@ -29,6 +30,7 @@ import { peopleRoutes } from '../people/routes.ts'
 import { person } from '../people/schema.ts'
 import { recordRoutes } from '../records/routes.ts'
 import { record } from '../records/schema.ts'
+import { accessesEndpoints } from '../rights/accesses.ts'
 import { erasureRoutes } from '../rights/erasure/erasure-routes.ts'
 import { holdRoutes } from '../rights/holds/routes.ts'
 import { retentionRuleRoutes } from '../rights/lifetimes/routes.ts'
@@ -53,6 +55,7 @@ export function routeTable(services: TableServices): Route[] {
   return [
     ...peopleRoutes(config, responses),
     ...erasureRoutes(config),
+    ...accessesEndpoints(),
     ...retentionRuleRoutes(),
     ...holdRoutes(),
     ...linkRoutes(config),
@@ -71,6 +74,7 @@ export function routeTable(services: TableServices): Route[] {
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
     ...accessRoutes(),
+    ...accessLogRoutes(),
     ...roleRoutes(),
     ...operationRoutes(services),
   ]
@@ -107,7 +111,8 @@ const tags = [
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
   {
     name: 'Access',
-    description: 'Clients, tokens, the keys that sign them, and the accounts and sessions of the console.',
+    description:
+      'Clients, tokens, the keys that sign them, the accounts and sessions of the console, and the access log.',
   },
   { name: 'Roles', description: 'What clients, tokens and sessions may do, and which fields they may read and write.' },
   { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },

@@ -91,6 +91,8 @@ const variables = Type.Object({
   KITH_LEDGER_ORIGIN: text('kith'),
   KITH_LOG_RETENTION_DAYS: Type.Optional(Type.Integer({ minimum: 1, maximum: 36_500 })),
   KITH_SEGMENT_CLOCK_MINUTES: wholeNumber(60, 1, 60),
+  KITH_ACCESS_LOG: Type.Enum(['on', 'strict', 'off'], { default: 'on' }),
+  KITH_ACCESS_LOG_RETENTION_DAYS: wholeNumber(365, 1, 36_500),
   KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -195,6 +197,9 @@ export type Config = Readonly<{
   logRetentionDays: number | undefined
   /** How often the clock moves people into and out of segments. */
   segmentClockMs: number
+  /** `strict`: stored before the answer. */
+  accessLog: 'on' | 'strict' | 'off'
+  accessLogRetentionDays: number
   rates: Rates
   /** Undefined if traces are off. */
   traces: Traces | undefined
@@ -265,6 +270,8 @@ function problemsOfRole(values: Variables): string[] {
     problems.push('DATABASE_READ_URL must not be set with KITH_ROLE=reader, whose DATABASE_URL names the standby')
   if (values.KITH_RATE_STORE === 'postgresql')
     problems.push('KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader, which stores nothing')
+  if (values.KITH_ACCESS_LOG === 'strict')
+    problems.push('KITH_ACCESS_LOG must not be strict with KITH_ROLE=reader, which stores nothing')
   return problems
 }
 
@@ -451,6 +458,8 @@ function freeze(values: Variables): Config {
     ledgerOrigin: values.KITH_LEDGER_ORIGIN,
     logRetentionDays: values.KITH_LOG_RETENTION_DAYS,
     segmentClockMs: values.KITH_SEGMENT_CLOCK_MINUTES * 60_000,
+    accessLog: values.KITH_ACCESS_LOG,
+    accessLogRetentionDays: values.KITH_ACCESS_LOG_RETENTION_DAYS,
     rates: Object.freeze({
       read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),

@@ -46,6 +46,8 @@ export type Observer = {
   webhookDisabled(reason: 'gone' | 'failing'): void
   /** The retention follower has erased records, or removed the values of changes. */
   retentionEnded(kind: RetentionKind, count: number): void
+  /** Entries of the access log were recorded, or dropped because the database took none. */
+  accesses(outcome: AccessOutcome, count: number): void
   /** A mail provider sent events, with a valid signature, that are stored, or that kith has no use for. */
   providerEvents(provider: string, outcome: 'stored' | 'ignored', count: number): void
   /** Lines of an import ended with this outcome. */
@@ -54,7 +56,9 @@ export type Observer = {
   tracer?: Tracer | undefined
 }
 
-export type RetentionKind = 'records' | 'changes'
+export type RetentionKind = 'records' | 'changes' | 'accesses'
+
+export type AccessOutcome = 'recorded' | 'dropped'
 
 export type DeliveryOutcome = 'delivered' | 'retried' | 'failed'
 

@@ -21,5 +21,6 @@ export const dossierEndpoints = (): Route[] =>
       'scopes `consents:read`, `changes:read` and `records:read`. See docs/rights.md.',
     streams: true,
     answer: dossierLine,
+    securityEvent: 'dossier',
     handle: answerDossier,
   }))

@@ -1,4 +1,5 @@
 import type { Static, TProperties } from 'typebox'
+import { accessEntry } from '../accesses/schema.ts'
 import { change } from '../changes/schema.ts'
 import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
 import { entityFields } from '../entities/schema.ts'
@@ -206,6 +207,10 @@ const retention = line('retention', 'A retention rule that will erase or delete 
   due_at: time('The rule takes the person no earlier.'),
 })
 
+const access = line('access', 'A request that showed or wrote the person, from the access log. Newest first.', {
+  ...accessEntry.properties,
+})
+
 const end = line('end', 'The last line. A dossier without it is incomplete.', {
   lines: Type.Record(text(), number(), {
     description: 'The number of lines before this one, by type.',
@@ -216,7 +221,7 @@ const end = line('end', 'The last line. A dossier without it is incomplete.', {
 export const dossierLine = Type.Union(
   [
     ...[about, profile, attribute, match_keys, alias, merge, consent, consent_answer, consent_text, link, record],
-    ...[address, segment, hold, retention, personChange, delivery, erasure, end],
+    ...[address, segment, hold, retention, personChange, delivery, erasure, access, end],
   ],
   {
     title: 'DossierLine',

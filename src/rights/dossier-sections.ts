@@ -1,3 +1,5 @@
+import { toEntry } from '../accesses/answer.ts'
+import { readEntries } from '../accesses/read.ts'
 import { type ChangePage, parseChanges, readNamed } from '../changes/change-json.ts'
 import { readHistorySql } from '../changes/sql.ts'
 import { type AnswerRow, recordedAnswer } from '../consents/recorded-answers.ts'
@@ -9,6 +11,7 @@ import { printEntity } from '../entities/read/entity-json.ts'
 import { unlimitedRowBytes } from '../entities/read/pagination.ts'
 import { readByIdentifier, readPortionSql } from '../entities/read/read-sql.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Shown } from '../route/shown.ts'
 import {
   readAboutSql,
   readAddressesSql,
@@ -36,6 +39,8 @@ export type DossierSource = {
   request_id: string
   /** The external identifier that the request has. */
   name: string | undefined
+  /** Notes the linked records, for the access log. */
+  shown: Shown
 }
 
 /** The lines of one type, each as the JSON of its other members, and the tables whose rows they show. */
@@ -70,10 +75,12 @@ export const dossierSections: readonly Section[] = [
   { type: 'delivery', tables: ['webhook_deliveries'], print: printDeliveries },
   { type: 'erasure', tables: ['erasures'], print: printAll(readErasuresSql) },
   { type: 'change', tables: ['changes'], print: printChanges },
+  { type: 'access', tables: ['access_batches'], print: printAccesses },
 ]
 
 /** The tables that hold what belongs to a person and have no section, and why. */
 export const notInDossier: Readonly<Record<string, string>> = {
+  access_index: 'where the entries of the access log are, by hashes',
   address_answers: 'copies of answers, under the address that the person had then',
   idempotency_keys: 'copies of responses, with the values of the row and of the log, for 24 hours',
   ledger_entries: 'hashes and salts of the answers, which the receipt of each answer shows',
@@ -257,7 +264,8 @@ async function* printRecords(source: DossierSource) {
   }
 }
 
-async function* printRecordsOf({ snapshot, definitions }: DossierSource, stack_id: number, ids: string[]) {
+async function* printRecordsOf({ snapshot, definitions, shown }: DossierSource, stack_id: number, ids: string[]) {
+  shown.addAll(stack_id, ids)
   for (let done = 0; done < ids.length; ) {
     const values = [definitions.organization_id, stack_id, ids.slice(done), bytesPerRead]
     const portion = await snapshot.query<{ row: string | null }>(readPortionSql, values)
@@ -298,6 +306,18 @@ function printAll(sql: Statement) {
     const { snapshot, definitions } = source
     const values = [definitions.organization_id, peopleOf(source)]
     for (const row of await snapshot.query(sql, values)) yield JSON.stringify(row)
+  }
+}
+
+async function* printAccesses(source: DossierSource) {
+  const { snapshot, definitions } = source
+  const reading = { db: snapshot, organization_id: definitions.organization_id }
+  const people = peopleOf(source)
+  for await (const found of readEntries(reading, { entities: people })) {
+    if (!('entry' in found)) continue
+    const { ids, ...entry } = toEntry(found, definitions)
+    // The request may have shown others, who are none of the person's business.
+    yield JSON.stringify({ ...entry, ids: ids.filter(id => people.includes(id)) })
   }
 }
 

@@ -3,6 +3,7 @@ import { throwNoPerson } from '../consents/history.ts'
 import type { Snapshot } from '../db/snapshot.ts'
 import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { waitForClientSql } from '../entities/read/read-sql.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
@@ -22,8 +23,9 @@ export async function answerDossier(call: Call): Promise<HandlerResult> {
   const { snapshot, close } = await openExportedSnapshot(context.db, context.organization_id)
   try {
     const subject = await findDossierSubject(snapshot, call)
+    call.shown.addAll(peopleStackId, [subject.id, ...subject.merged_ids])
     const definitions = await definitionsOf(context, snapshot, signal)
-    const asked = { made_by: caller.subject, request_id, name: call.params.external_id }
+    const asked = { made_by: caller.subject, request_id, name: call.params.external_id, shown: call.shown }
     const source = { snapshot, definitions, ...subject, ...asked }
     return { status: 200, stream: partsFrom(source, close, signal) }
   } catch (error) {

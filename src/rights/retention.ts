@@ -98,8 +98,9 @@ async function eraseSet(
   const author = { actor: 'retention', request_id: randomUUID() }
   const entities = await changeOrganization(task, author, async ({ tx, definitions, at }) => {
     const planned = await planErasures(tx, definitions, targets)
-    // Stored responses go within a day, which is the shortest retention.
-    const erased = await eraseEntities(tx, definitions, planned, { ...author, at, searchesResponses: false })
+    // Stored responses go within a day, which is the shortest retention. The access log has a retention of its own.
+    const kept = { searchesResponses: false, forgetsAccesses: false }
+    const erased = await eraseEntities(tx, definitions, planned, { ...author, at, ...kept })
     return { result: erased.entities.length }
   })
   db.observer?.retentionEnded('records', entities)

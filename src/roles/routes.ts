@@ -18,6 +18,7 @@ export function roleRoutes(): Route[] {
       path,
       scope: 'access:write',
       operationId: 'createRole',
+      securityEvent: 'role_created',
       summary: 'Create a role',
       description:
         'A role says what the clients, tokens and sessions with it may do, and which fields of people and records they may read and write. ' +
@@ -63,6 +64,7 @@ export function roleRoutes(): Route[] {
       ...byKey,
       scope: 'access:write',
       operationId: 'patchRole',
+      securityEvent: 'role_changed',
       summary: 'Change a role',
       description:
         'The change counts for the next request of everybody who has the role. An archived role refuses them.',

@@ -6,6 +6,7 @@ import type { Refusal } from '../values/errors.ts'
 import type { Caller } from './caller.ts'
 import type { IfMatch } from './entity-tag.ts'
 import type { HandlerResult } from './result.ts'
+import type { Shown } from './shown.ts'
 
 /** The `If-Match` and `Prefer` headers of a request. */
 export type Preferences = {
@@ -47,6 +48,8 @@ export type Input<Body = unknown> = {
   /** Whether the query has `dry_run=true`. Only true on rows with `dryRun`. */
   isDryRun: boolean
   written: Written
+  /** The people and records that the request shows or writes, for the access log. */
+  shown: Shown
   /** Only on a row that keeps its responses itself, for a request with an Idempotency-Key. */
   keyed?: Keyed
   request_id: string

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import type { ErrorCode } from '../values/errors.ts'
+import type { SecurityEvent } from '../values/security-events.ts'
 import type { BatchCall, Call, FollowingCall, StreamingCall } from './call.ts'
 import type { HandlerResult, StreamResult } from './result.ts'
 import { isWriting, type Scope } from './scopes.ts'
@@ -132,6 +133,8 @@ type RouteDescription = {
   query?: TSchema
   /** The limit of the body in bytes, if it is not the usual one. */
   bodyBytes?: number
+  /** The security event that a success is, in the access log. */
+  securityEvent?: SecurityEvent
   statuses?: Partial<Record<ErrorCode, number>>
 }
 

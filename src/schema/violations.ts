@@ -69,8 +69,10 @@ export async function answerViolations(call: Call<ViolationsQuery>): Promise<Han
     for (const row of rows) {
       await yieldIfDue()
       const violated = findViolated(attribute, rules, row, holders, time)
-      if (violated.length > 0)
+      if (violated.length > 0) {
+        call.shown.add(attribute.owner_stack_id, row.id)
         items.push({ ...identifierOf(row.id, isPeople), external_id: row.external_id, rules: violated })
+      }
       if (!isFull()) continue
       if (row !== rows.at(-1)) after = row.id
       break

@@ -62,6 +62,7 @@ export async function searchOwners(call: Call<OwnersSearchBody>): Promise<Handle
       last = place
       // The index has deleted entities until the follower has seen the deletion.
       if (json === null) continue
+      call.shown.add(searched.stacks[place.stack]!.stack_id, place.id)
       hits.push(`{"owner":${JSON.stringify(owners[place.stack])},"entity":${json}}`)
       bytes += Buffer.byteLength(json)
     }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
 import { type Client, createClient } from '../../client/index.ts'
+import { AccessLog } from '../../src/accesses/access-log.ts'
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys/keys.ts'
 import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
@@ -91,7 +92,8 @@ export async function startService(
   wrap = (authenticator: Authenticator) => authenticator,
 ): Promise<Service> {
   const database = databaseUrl ? { url: databaseUrl, drop: async () => {} } : await createTestDatabase()
-  const config = loadConfig({ ...environment })
+  // Tests compare whole tables, and the access log is written behind the answers.
+  const config = loadConfig({ KITH_ACCESS_LOG: 'off', ...environment })
   const instruments = createInstruments()
   const db = openDatabase(database.url, {
     connections: config.databaseConnections,
@@ -118,7 +120,10 @@ export async function startService(
   const authenticator = wrap(createAuthenticator({ db, keys: await loadOrCreateKeys(db), config }))
   const report = (message: string) => logger.warn(message)
   const rateLimiter = await createRateLimiter({ rates: config.rates, db, report })
-  const app = createApp({ db, config, authenticator, logger, drain: createDrain(), instruments, rateLimiter })
+  const { accessLog: mode } = config
+  const accessLog = mode === 'off' ? undefined : new AccessLog({ db, mode, observer: instruments.observer, report })
+  const shared = { db, config, authenticator, logger, instruments, rateLimiter, accessLog }
+  const app = createApp({ ...shared, drain: createDrain() })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const checkResponse = contractCheckOf(config)
   const tokenFor = async (organizationKey: string, scope = allScopes, subject = 'tests') =>
@@ -142,6 +147,7 @@ export async function startService(
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
       await app.close()
+      await accessLog?.stop()
       instruments.stop()
       await db.close()
       await database.drop()

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { accessFollower } from '../../src/accesses/follower.ts'
 import { acceptInvitation, changePassword, findInvitation, startSessionWithPassword } from '../../src/auth/accounts.ts'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
 import { renewLogId } from '../../src/changes/log-id.ts'
@@ -44,7 +45,7 @@ import { type Reply, useOwnService } from '../support/service.ts'
 import { createShop, expectSuccess, type Shop } from '../support/shop.ts'
 import { copyRows, noteChangesOf, tablesOf, watchTwin } from './twins.ts'
 
-const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8', KITH_ACCESS_LOG: 'strict' })
 let shop: Shop
 let twin: Shop
 let tables: string[]
@@ -198,6 +199,7 @@ const globalStatements = [
   'find_news',
   'find_news_of',
   'find_retention',
+  'find_access_work',
   'find_unsealed',
   'find_organization',
   'find_deleted_organization',
@@ -312,6 +314,29 @@ async function useAccounts({ id, key, send }: Shop) {
   await ok('DELETE', path)
 }
 
+/** Reads, indexes, forgets and deletes entries of the access log. A part of the index begins at a thousand batches. */
+async function useAccessLog({ id, send }: Shop) {
+  const { db } = service
+  for (const path of ['/v1/access-log', '/v1/access-log?kind=security', `/v1/people/internal/${nick}/accesses`])
+    await expectSuccess(send('GET', path))
+  await service.sql(
+    `insert into access_batches select $1, b.id - 4096 * n, b.kind, b.hashes, b.entries
+     from (select * from access_batches where organization_id = $1 order by id desc limit 1) b, generate_series(1, 1000) n`,
+    [id],
+  )
+  const work = (hours: number, retentionDays: number) =>
+    accessFollower({ retentionDays, nowMs: () => Date.now() + hours * 3_600_000, pausePerWork: 0 }).work({
+      ...contextOf(db, id),
+      ...{ id: 1, after: 0, head: 0, signal: new AbortController().signal, isHeld: () => true },
+      hold: async () => {},
+      advance: async () => {},
+    })
+  await accessFollower({ retentionDays: 1 }).passOver!(db, [])
+  await work(1, 365)
+  await work(0, 365)
+  await work(48, 1)
+}
+
 /** Starts a session of the console, reads it by its cookie, and ends it by the API. */
 async function useSessions({ id, key, send }: Shop) {
   const { db } = service
@@ -359,6 +384,7 @@ async function useEveryEndpoint(shop: Shop) {
   await repeatWithKeys(shop)
   await useClients(shop)
   await useAccounts(shop)
+  await useAccessLog(shop)
   await useSessions(shop)
   await countConsents(shop)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))

@@ -1,6 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { accountsQuery } from '../access/queries.ts'
 import { validateAccessSearch } from '../access/search.ts'
+import { validateAccessLogSearch } from '../access-log/search.ts'
 import { validateChangesSearch } from '../changes/search.ts'
 import { checkpointQuery, ledgerKeysQuery, statisticsQuery } from '../consents/queries.ts'
 import { validateConsentsSearch } from '../consents/search.ts'
@@ -264,6 +265,13 @@ const access = createRoute({
   component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
 })
 
+const accessLog = createRoute({
+  getParentRoute: () => shell,
+  path: '/access-log',
+  validateSearch: onlyValid(validateAccessLogSearch),
+  component: lazyRouteComponent(() => import('../access-log/access-log-page.tsx'), 'AccessLogPage'),
+})
+
 const pages = [
   home,
   people,
@@ -288,6 +296,7 @@ const pages = [
   rule,
   operations,
   access,
+  accessLog,
 ] as const
 
 export const router = createRouter({

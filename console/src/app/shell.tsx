@@ -46,6 +46,7 @@ const pages = [
   { to: '/lifetimes', label: 'lifetimes', scope: 'people:erase', key: 'f' },
   { to: '/operations', label: 'operations', scope: 'operations:read', key: 'o' },
   { to: '/access', label: 'access', scope: 'access:read', key: 'a' },
+  { to: '/access-log', label: 'accessLog', scope: 'access:read', key: 'v' },
 ] as const
 
 type NavigationPage = (typeof pages)[number]

@@ -1,5 +1,6 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
+import { SeenBy } from '../access-log/seen-by.tsx'
 import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
@@ -102,6 +103,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
         <DeliverabilitySection person={person} onRefresh={onRefresh} />
       )}
       <LinksSection owner={owner} entity={entity} />
+      {person && <SeenBy id={id} />}
       {isDeleting && (
         <DeleteDialog owner={owner} entity={entity} onClose={() => setDeleting(false)} onRefresh={onRefresh} />
       )}

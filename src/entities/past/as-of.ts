@@ -58,7 +58,7 @@ export async function readAsOf(
   call: Call<AsOfQuery>,
   stack_id: number,
   address: Address,
-): Promise<EnvelopeResult | undefined> {
+): Promise<Extract<EnvelopeResult, { json: string }> | undefined> {
   const { context, signal, body } = call
   if (body.labels)
     throw new Fault(createValueRefusal('/labels', 'cannot be given with `at` or `version`: labels are those of today'))

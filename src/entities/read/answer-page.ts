@@ -103,7 +103,7 @@ function throwOutOfMemory(): never {
 
 /** The page as one response, or undefined if it is too large for that. */
 function buildWhole(
-  { memory }: Call<unknown>,
+  { memory, shown }: Call<unknown>,
   { stack_id, position, lastMembers }: PageRequest,
   { rows: { rows, last_term, has_more = false, definitions }, included, counted }: FirstRead,
   held: Release | undefined,
@@ -111,8 +111,8 @@ function buildWhole(
   const { size, projection } = position
   const page = printPage(rows, size, { definitions, stack_id, projection, added: included, maxBytes: maxWholeBytes })
   if (!page) return undefined
-  const pageIds = page.last_id === undefined ? [] : [page.last_id]
-  const end = endOf({ pageIds, last_term, has_more: has_more || page.has_more })
+  shown.addAll(stack_id, page.ids)
+  const end = endOf({ pageIds: page.ids, last_term, has_more: has_more || page.has_more })
   const response = {
     status: 200,
     json: `{"items":[${page.items}],"has_more":${end.has_more}${lastMembers?.(end, counted) ?? ''}}`,
@@ -130,7 +130,7 @@ async function readIds(readRows: ReadRows, position: Position): Promise<Ids> {
 type Source = { readRows: ReadRows; first: FirstRead; release: Release }
 
 async function* pageParts(
-  { context, signal, within }: Call<unknown>,
+  { context, signal, within, shown }: Call<unknown>,
   { stack_id, position, include, lastMembers }: PageRequest,
   { readRows, first, release }: Source,
 ): AsyncGenerator<Buffer> {
@@ -148,6 +148,7 @@ async function* pageParts(
       const next = { ...position, after_id, after_term, size: remaining }
       const page = ids ?? (await within(() => readIds(readRows, next)))
       const { pageIds } = page
+      shown.addAll(stack_id, pageIds)
       included ??= await within(async () => include?.(pageIds))
       end = pageIds.length > 0 ? endOf(page) : { ...end, has_more: page.has_more }
       for (let readCount = 0; readCount < pageIds.length; ) {

@@ -269,17 +269,18 @@ export function printPage(
   rows: string,
   size: number,
   { maxBytes, ...printed }: Printed & { maxBytes: number },
-): { items: string; has_more: boolean; last_id: string | undefined } | undefined {
+): { items: string; has_more: boolean; ids: string[] } | undefined {
   const row = sharedPrinter.start().setText(rows)
   const print = printerFor(printed)
-  const isEmpty = !row.hasMore
+  const ids: string[] = []
   for (let count = 0; row.hasMore && count < size; count += 1) {
     if (!row.isWhole || row.size > maxBytes) return undefined
     if (count > 0) row.append(comma)
     row.printNext(print)
+    ids.push(row.id)
   }
   if (row.size > maxBytes) return undefined
-  return { items: row.json, has_more: row.hasMore, last_id: isEmpty ? undefined : row.id }
+  return { items: row.json, has_more: row.hasMore, ids }
 }
 
 /** Returns the ids of the first `size` entities of a page, with or without their rows. */

@@ -3,6 +3,7 @@ import { type Attribute, type Definitions, definitionsAt } from '../../organizat
 import type { Signal } from '../../process/signal.ts'
 import { closeEntity } from '../../route/closed-fields.ts'
 import { accessOf, type Rights } from '../../route/field-rights.ts'
+import type { Shown } from '../../route/shown.ts'
 import { refuse } from '../../values/errors.ts'
 import { type AddedMembers, printEach } from './entity-json.ts'
 import { readIncludedSql } from './included-sql.ts'
@@ -33,7 +34,17 @@ type IncludedRow = {
  */
 export async function readIncluded(
   context: Context,
-  { relationships, isById, caller }: { relationships: readonly Relationship[]; isById: boolean; caller: Rights },
+  {
+    relationships,
+    isById,
+    caller,
+    shown,
+  }: {
+    relationships: readonly Relationship[]
+    isById: boolean
+    caller: Rights
+    shown: Shown
+  },
   ids: readonly string[],
   signal?: Signal,
 ): Promise<{ included: Included; definitions: Definitions }> {
@@ -47,6 +58,7 @@ export async function readIncluded(
   const definitions = await definitionsAt(context, schema_version, signal)
   const stackOf = stacksOf(relationships, links)
   const targets = printEach(rows ?? '', definitions, stackOf, isById ? wholeById : undefined)
+  for (const id of targets.keys()) shown.add(stackOf(id), id)
   for (const [id, json] of caller.rights ? targets : []) {
     const access = accessOf(caller, stackOf(id))
     if (access) targets.set(id, Buffer.from(closeEntity(json.toString(), access)))

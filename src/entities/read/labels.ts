@@ -56,12 +56,13 @@ export type LabeledPage = {
  * Returns how to read the labels of the entities of a page and of the targets of the relationships that it shows, by one statement. The
  * label of what the token and its role may not read is its identifier, which the page shows anyway.
  */
-export function labeler({ context, caller, signal }: Call<unknown>, page: LabeledPage) {
+export function labeler({ context, caller, signal, shown: log }: Call<unknown>, page: LabeledPage) {
   const isReadable: IsReadable = (stack_id, name) =>
     caller.scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read') &&
     mayRead(accessOf(caller, stack_id), name)
   return async (ids: readonly string[]): Promise<Included> => {
     const { read, definitions, shown } = await readLabels(context, page, ids, signal)
+    for (const [stack_id, id] of read.entities) log.add(stack_id, id)
     return new Labels(read, definitions, isReadable).membersOf(page, ids, shown)
   }
 }

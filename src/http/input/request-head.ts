@@ -62,6 +62,7 @@ export function requestId(header: string | string[] | undefined): string {
  * theirs.
  */
 export function clientAddress({ socket, headers }: IncomingMessage, proxies: number): string {
+  if (proxies === 0) return socket.remoteAddress ?? ''
   const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
   const chain = [socket.remoteAddress ?? '', ...forwarded.map(entry => entry.trim()).reverse()].filter(Boolean)
   return chain[Math.min(proxies, chain.length - 1)] ?? ''

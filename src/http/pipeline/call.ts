@@ -2,6 +2,7 @@ import { contextOf } from '../../db/context.ts'
 import type { Config } from '../../process/config.ts'
 import type { Call, Following, StreamState } from '../../route/call.ts'
 import type { Caller } from '../../route/caller.ts'
+import { Shown } from '../../route/shown.ts'
 import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '../input/bind.ts'
 import { readChunks } from '../input/body.ts'
 import { chooseMediaType, readPreferences } from '../input/preferences.ts'
@@ -76,6 +77,7 @@ function callOf(
     isDryRun,
     isReader: false,
     written: { sequence: 0 },
+    shown: new Shown(),
     request_id: exchange.id,
     localUrl: () => localUrlOf(exchange, config),
     memory: {

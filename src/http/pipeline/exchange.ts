@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CachedToken } from '../../auth/authenticator.ts'
 import type { EndSpan } from '../../process/observer.ts'
 import { Cancellation } from '../../process/signal.ts'
+import type { Caller } from '../../route/caller.ts'
 import type { Route } from '../../route/route.ts'
 import { createRefusal, type ErrorCode, Fault, type Refusal } from '../../values/errors.ts'
 import { hasBody, incompleteBody, readBody, throwIfTooLarge } from '../input/body.ts'
@@ -82,6 +83,8 @@ export class Exchange {
   statuses: Route['statuses']
   /** The key of its caller's organization. */
   organization: string | undefined
+  /** The caller of a row, as soon as it is known. */
+  caller: Caller | undefined
   /** The error code of a refused request. */
   refused: ErrorCode | undefined
   /** When the request began to wait for events; undefined for a request that does not follow. */

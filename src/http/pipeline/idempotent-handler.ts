@@ -8,7 +8,8 @@ import { type Detail, type ErrorCode, Fault, refuse } from '../../values/errors.
 import { payloadToJson, refusalOf } from './reply.ts'
 
 const maxKeyCharacters = 255
-const replayedHeader = { 'Idempotency-Replayed': 'true' }
+/** The header of a response that was kept. */
+export const replayedHeader = 'Idempotency-Replayed'
 
 /**
  * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept
@@ -52,7 +53,7 @@ export async function idempotentHandler(
 }
 
 const replay = (response: StoredResponse) =>
-  restoreResult({ ...response, headers: { ...response.headers, ...replayedHeader } })
+  restoreResult({ ...response, headers: { ...response.headers, [replayedHeader]: 'true' } })
 
 /** Returns a function that returns the result of the work, or throws what the work threw. The kept response is sent in its place. */
 const settle = (work: Promise<HandlerResult>): Promise<() => HandlerResult> =>

@@ -18,6 +18,7 @@ import { bindCall } from './call.ts'
 import { Exchange, type OpenEndpoint } from './exchange.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain, observe } from './log.ts'
+import { recordAccess, recordRefusal } from './record-access.ts'
 import type { Router } from './router.ts'
 import type { RowEndpoint } from './row-endpoint.ts'
 import { sendResult } from './send-result.ts'
@@ -32,7 +33,7 @@ const maxOpenBodyBytes = 16_384
  * stage becomes an error response.
  */
 export function createPipeline(services: RowServices, gate: Gate, router: Router): Serve {
-  const { config, drain, logger } = services
+  const { config, drain, logger, accessLog } = services
   const headers = Object.entries(securityHeaders(config)).flat()
   const handleCors = createCorsHandler(config.corsOrigins)
   const shouldClose = ({ connection, request }: Exchange) => !drain.isAccepting() && connection.mayEndWith(request)
@@ -67,6 +68,7 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
       exchange.endSpan(true)
       // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
       exchange.refuse(explain(exchange, error, logger))
+      if (exchange.refused === 'forbidden' && accessLog) recordRefusal(accessLog, exchange, config)
       end()
     })
   }
@@ -74,7 +76,7 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
 
 /**
  * Serves a request to a row of the route table: token · scope · rate · limits · body · turn · bind · handle · reveal
- * · envelope. A stage that decides at once, as nearly all do, is not awaited.
+ * · record · envelope. A stage that decides at once, as nearly all do, is not awaited.
  */
 async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: Exchange): Promise<void> {
   const { config, rateLimiter, reads, running, instruments } = services
@@ -87,6 +89,7 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   const caller = authenticating instanceof Promise ? await authenticating : authenticating
   exchange.endSpan()
   exchange.organization = caller.organization.key
+  exchange.caller = caller
   requireScope(caller, row.scope)
   if (rateLimiter) exchange.headers(await rateLimiter.spend(caller, isWrite ? 'write' : 'read'))
   if (isWrite && reads.isReader) throwReaderOnly()
@@ -110,7 +113,10 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   if (key === undefined && call.written.sequence > 0) exchange.header(sequenceHeader, `${call.written.sequence}`)
   const reply = revealed(row, call, result)
   const { memory, limits } = call
-  await sendResult(exchange, reply, { memory, limits, isWrite: isWrite && !call.isDryRun })?.catch(error => {
+  const { accessLog: log } = services
+  const recorded = log ? recordAccess({ log, exchange, config, row, call, isWrite }, reply) : reply
+  const sent = recorded instanceof Promise ? await recorded : recorded
+  await sendResult(exchange, sent, { memory, limits, isWrite: isWrite && !call.isDryRun })?.catch(error => {
     if (!exchange.response.headersSent) throw error
     // The failed response has closed its connection, so this only logs the error.
     explain(exchange, error, services.logger)

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { AccessLog } from '../../accesses/access-log.ts'
 import type { Authenticator } from '../../auth/authenticator.ts'
 import type { DatabasePool } from '../../db/db.ts'
 import type { Reads } from '../../db/standby/reads.ts'
@@ -20,6 +21,8 @@ export type Services = {
   instruments: Instruments
   /** Absent if no rate limit is configured. */
   rateLimiter?: RateLimiter | undefined
+  /** Absent if accesses are not logged. */
+  accessLog?: AccessLog | undefined
 }
 
 /** The services that the rows of the route table need. */

@@ -7,6 +7,7 @@ import type { Database } from '../../db/db.ts'
 import { maxIncluded, readIncluded } from '../../entities/read/included.ts'
 import { readIncludedSql } from '../../entities/read/included-sql.ts'
 import { currentDefinitions, isRelationship } from '../../organizations/definitions.ts'
+import { Shown } from '../../route/shown.ts'
 
 const service = useService()
 const organization = useSharedShop(
@@ -119,7 +120,7 @@ describe('include', () => {
     const sourceIds = rows.map(({ id }) => id)
     const { included } = await readIncluded(
       contextOf({ ...service.db, query, root: service.db }, organization.id),
-      { relationships, isById: false, caller: {} },
+      { relationships, isById: false, caller: {}, shown: new Shown() },
       sourceIds,
     )
     expect(queries).toEqual(['read_included'])

@@ -16,7 +16,7 @@ import { readScopeOf } from '../grammar/scopes.ts'
  * Throws a Fault of 400 with the path of each other key, and of 403 if the token may not read what a relationship leads to.
  */
 export async function includer(
-  { context, caller, signal }: Call<unknown>,
+  { context, caller, signal, shown }: Call<unknown>,
   stack_id: number,
   { keys, isById }: { keys: readonly string[]; isById: boolean },
 ): Promise<(ids: readonly string[]) => Promise<Included>> {
@@ -36,7 +36,12 @@ export async function includer(
   return async ids => {
     for (;;) {
       const { relationships } = resolved
-      const { included, definitions } = await readIncluded(context, { relationships, isById, caller }, ids, signal)
+      const { included, definitions } = await readIncluded(
+        context,
+        { relationships, isById, caller, shown },
+        ids,
+        signal,
+      )
       if (definitions.version <= resolved.version) return included
       // A relationship may have been archived or declared again since.
       resolved = resolve(definitions)

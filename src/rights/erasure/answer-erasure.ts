@@ -1,3 +1,4 @@
+import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import { refuse } from '../../values/errors.ts'
@@ -18,7 +19,9 @@ export async function answerErasure(originName: string, call: Call<EraseBody>): 
   const erasing = { ...context, organization_key: caller.organization.key, originName, signal, written, maxMs }
   const result = await erasePerson(erasing, request)
   if (!result) return throwNoPerson()
-  const { person_id } = result.erasure
+  const { person_id, merged_ids } = result.erasure
+  // The log counts those who were erased, and lists them no more.
+  for (const _ of [person_id, ...merged_ids]) call.shown.addUnlisted(peopleStackId)
   const other_holders = await readOtherHolders(context, { name: params.external_id, person_id }, signal)
   return { status: result.completed || dry_run ? 200 : 202, data: { ...result, other_holders } }
 }

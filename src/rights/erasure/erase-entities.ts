@@ -1,3 +1,4 @@
+import { forgetAccesses } from '../../accesses/forget.ts'
 import { segmentsFollowerName } from '../../changes/sql.ts'
 import { keepErasedAnswersSql } from '../../consents/address-answers-sql.ts'
 import type { Within } from '../../db/context.ts'
@@ -32,6 +33,8 @@ export type ErasureOptions = Author & {
   keepsLinks?: boolean
   /** Whether stored responses are searched. The search reads all responses of a day. */
   searchesResponses?: boolean
+  /** Whether the access log is searched for the entities. */
+  forgetsAccesses?: boolean
 }
 
 /** The number of rows that were deleted or emptied, by table. */
@@ -103,6 +106,7 @@ export async function eraseEntities(
 ): Promise<Erased> {
   const { organization_id } = definitions
   const { actor, request_id, at, keepsLog = false, keepsLinks = false, searchesResponses = true } = options
+  const { forgetsAccesses = true } = options
   const entities = planned.map(({ stack_id, change: { id, version } }) => ({ stack_id, id, version }))
   if (entities.length === 0) return { entities, identifiers: noIdentifiers(), removed: {} }
   const ids = entities.map(({ id }) => id)
@@ -132,6 +136,7 @@ export async function eraseEntities(
   }
   for (const value of subjects.addresses) await tx.query(keepErasedAnswersSql, [organization_id, value])
   await eraseRows({ tx, organization_id }, subjects, removed)
+  if (forgetsAccesses) addCount(removed, 'access_batches', await forgetAccesses({ db: tx, organization_id }, ids))
   return { entities, identifiers, removed }
 }
 

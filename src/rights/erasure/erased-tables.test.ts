@@ -43,7 +43,9 @@ describe('the lists of tables', () => {
     async function readCanaryRows(sql: typeof service.sql): Promise<Map<string, string[]>> {
       const texts = Object.values(canaries).map(text => JSON.stringify(text).slice(1, -1).toLowerCase())
       const found = new Map<string, string[]>()
-      for (const table of [...erasedTables.map(row => row.table), ...Object.keys(tablesErasedElsewhere)]) {
+      const listed = [...erasedTables.map(row => row.table), ...Object.keys(tablesErasedElsewhere)]
+      // The access log is compressed. src/accesses/access-log.test.ts reads it.
+      for (const table of listed.filter(name => name !== 'access_batches')) {
         const rows = await sql<{ row: string }>(`select lower(to_jsonb(t)::text) as row from "${table}" t`)
         const having = (values: string[]) =>
           rows.map(({ row }) => row).filter(row => values.some(value => row.includes(value)))

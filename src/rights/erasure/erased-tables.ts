@@ -130,6 +130,8 @@ export const erasedTables: readonly ErasedTable[] = [
 
 /** The tables from which the module that stores their rows also erases them, called by erase-entities.ts. */
 export const tablesErasedElsewhere: Readonly<Record<string, string>> = {
+  access_batches:
+    'The identifiers of those who were shown or written (accesses/forget.ts). The entries stay, with their counts.',
   entities: 'The change `erase` deletes the row, as every deletion does (entities/write/store.ts).',
   terms: 'The index terms go with the row (entities/write/terms.ts).',
   search_documents: 'The words of the entity (entities/indexes/search-index.ts).',
@@ -140,6 +142,7 @@ export const tablesErasedElsewhere: Readonly<Record<string, string>> = {
 /** The tables that an erasure leaves as they are or adds to, and why. */
 export const keptTables: Readonly<Record<string, string>> = {
   accounts: 'who signs in to the console',
+  access_index: 'hashes of 32 bits of internal identifiers',
   attributes: 'definitions',
   backups: 'the moments of backups',
   change_heads: 'counters of an organization',

@@ -29,6 +29,7 @@ export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): R
         200: 'Erased.',
         202: 'Erased for every reader. The log is long, and the rest of it is being erased: repeat the request.',
       },
+      securityEvent: 'erasure',
       handle: call => answerErasure(ledgerOrigin, call as Call<EraseBody>),
     }),
   )

@@ -2,6 +2,7 @@ import { throwNoPerson } from '../../consents/history.ts'
 import type { Within } from '../../db/context.ts'
 import { type DefinitionCall, differences, throwInvalidField } from '../../organizations/change-definitions.ts'
 import { changeOrganization, type DefinitionDiff, type Locked } from '../../organizations/change-organization.ts'
+import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
 import { personOf } from '../../route/person-addresses.ts'
 import type { HandlerResult } from '../../route/result.ts'
@@ -81,6 +82,10 @@ export async function holdPerson(call: Call<HoldBody>, change: DefinitionCall): 
     const entry = diff(id, current ? 'update' : 'create', changed.before, changed.after)
     return { statements: [store(locked, next)], changes: [entry], result }
   })
+  call.shown.addAll(
+    peopleStackId,
+    held.people.map(({ id }) => id),
+  )
   return { status: 200, data: held }
 }
 
@@ -88,6 +93,7 @@ export async function holdPerson(call: Call<HoldBody>, change: DefinitionCall): 
 export async function releasePerson(call: Call, change: DefinitionCall): Promise<HandlerResult> {
   await changeOrganization(change, change, async (locked: Locked) => {
     const people = await findPeople(locked, call)
+    call.shown.addAll(peopleStackId, people)
     const holds = await readHoldsOf(locked, people, locked.at)
     if (holds.length === 0) refuse('not_found', 'The person is not under a hold.')
     const [statements, changes]: [Promise<unknown>[], DefinitionDiff[]] = [[], []]
@@ -107,9 +113,15 @@ export async function releasePerson(call: Call, change: DefinitionCall): Promise
 }
 
 /** Lists the holds that are in force. */
-export async function answerHolds({ context, body, signal }: Call<HoldsQuery>): Promise<HandlerResult> {
+export async function answerHolds({ context, body, shown, signal }: Call<HoldsQuery>): Promise<HandlerResult> {
   const { after = 0, limit = defaultLimit, person = null } = body
   const values = [context.organization_id, new Date().toISOString(), after, limit + 1, person]
   const rows = await context.db.query<ListedHold>(listHoldsSql, values, signal)
-  return { status: 200, data: { items: rows.slice(0, limit).map(toJson), has_more: rows.length > limit } }
+  const items = rows.slice(0, limit).map(toJson)
+  for (const { people } of items)
+    shown.addAll(
+      peopleStackId,
+      people.map(({ id }) => id),
+    )
+  return { status: 200, data: { items, has_more: rows.length > limit } }
 }

@@ -6,7 +6,7 @@ import {
   throwKeyTaken,
 } from '../../organizations/change-definitions.ts'
 import { type ChangeCall, changeOrganization, type Locked } from '../../organizations/change-organization.ts'
-import { currentDefinitions, type Definitions, type Segment } from '../../organizations/definitions.ts'
+import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../../organizations/definitions.ts'
 import { namesSegment } from '../../queries/grammar/segment-names.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
@@ -189,6 +189,10 @@ export async function answerPreview(call: Call): Promise<HandlerResult> {
     db.query<PreviewItem>(listStaysSql, [organization_id, ...stays, id, after_days, false, previewItems], call.signal),
   ])
   const { count, held, people } = counts!
+  call.shown.addAll(
+    peopleStackId,
+    items.map(({ id }) => id),
+  )
   return {
     status: 200,
     data: { count, held, daily_limit, would_pause: Math.min(count, daily_limit) > maxOfDay(people), items },

@@ -1,0 +1,82 @@
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { FieldGroup, TextField } from '../ui/field.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { EmptyState, Loading, Page, Section } from '../ui/page.tsx'
+import { saveBlob } from '../ui/save-blob.ts'
+import { Select } from '../ui/select.tsx'
+import { EntryTable } from './entry-table.tsx'
+import { messages } from './messages.ts'
+import { accessLogQuery, filterOf } from './queries.ts'
+import { type AccessLogSearch, kinds, validateAccessLogSearch } from './search.ts'
+
+/** The page of the access log: who has seen or changed whom, and the security events. */
+export function AccessLogPage() {
+  const texts = useMessages(messages)
+  const navigate = useNavigate()
+  const search = useSearch({ strict: false }) as AccessLogSearch
+  const log = useInfiniteQuery(accessLogQuery(search))
+  const saving = useMutation({ mutationFn: () => save(search) })
+  const entries = log.data?.pages.flatMap(({ items }) => items) ?? []
+  const change = (changed: AccessLogSearch) =>
+    navigate({ to: '/access-log', search: validateAccessLogSearch({ ...search, ...changed }), replace: true })
+  return (
+    <Page
+      title={texts.title}
+      subtitle={texts.subtitle}
+      actions={
+        <Button onPress={() => saving.mutate()} isPending={saving.isPending}>
+          {texts.export}
+        </Button>
+      }
+    >
+      {saving.error && <Problem error={saving.error} />}
+      <Section title={texts.title}>
+        <Filters search={search} onChange={change} />
+        {log.isPending && <Loading />}
+        {log.error && <Problem error={log.error} onRetry={() => log.refetch()} />}
+        {log.data && entries.length === 0 && <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
+        {entries.length > 0 && <EntryTable label={texts.title} entries={entries} />}
+        <MoreButton query={log}>{texts.more}</MoreButton>
+      </Section>
+    </Page>
+  )
+}
+
+type FiltersProps = { search: AccessLogSearch; onChange(changed: AccessLogSearch): void }
+
+function Filters({ search: { kind, subject = '', entity = '', from = '', to = '' }, onChange }: FiltersProps) {
+  const texts = useMessages(messages)
+  const options = kinds.map(value => ({ value, label: texts.kinds[value] }))
+  return (
+    <FieldGroup look="grid">
+      <Select<string>
+        label={texts.kind}
+        options={[{ value: '', label: texts.all }, ...options]}
+        value={kind ?? ''}
+        onChange={chosen => onChange({ kind: chosen as NonNullable<AccessLogSearch['kind']> })}
+      />
+      <TextField label={texts.subject} value={subject} onChange={subject => onChange({ subject })} />
+      <TextField
+        label={texts.entity}
+        help={texts.entityHelp}
+        value={entity}
+        onChange={entity => onChange({ entity: entity.trim() })}
+      />
+      <TextField label={texts.from} type="date" value={from} onChange={from => onChange({ from })} />
+      <TextField label={texts.to} type="date" value={to} onChange={to => onChange({ to })} />
+    </FieldGroup>
+  )
+}
+
+/** Saves all entries that the filter lists, a line each. */
+async function save(search: AccessLogSearch): Promise<void> {
+  const lines: string[] = []
+  for await (const entry of client.access.log({ ...filterOf(search), size: 500 }))
+    lines.push(`${JSON.stringify(entry)}\n`)
+  saveBlob(new Blob(lines, { type: 'application/x-ndjson' }), 'access-log.ndjson')
+}

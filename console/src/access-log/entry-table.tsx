@@ -1,0 +1,62 @@
+import type { AccessEntry } from '@kith/client'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { EntityLink } from '../entity/entity-link.tsx'
+import { Badge } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
+import { messages } from './messages.ts'
+
+type EntryTableProps = {
+  label: string
+  entries: readonly AccessEntry[]
+  /** Whether the entries show whom they are about. Those of one person do not. */
+  showsWhom?: boolean
+}
+
+/** Entries of the access log, newest first. */
+export function EntryTable({ label, entries, showsWhom = true }: EntryTableProps) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const headers = [texts.when, texts.subject, texts.what, ...(showsWhom ? [texts.whom] : []), texts.origin]
+  return (
+    <Table label={label} headers={headers}>
+      {entries.map(entry => (
+        <tr key={`${entry.request_id} ${entry.at} ${entry.owner} ${entry.event}`}>
+          <td>{formats.exactTime(entry.at)}</td>
+          <th scope="row">{entry.subject}</th>
+          <td>
+            {entry.event !== null && (
+              <Badge kind={entry.status >= 400 ? 'negative' : 'caution'}>
+                {texts.events[entry.event] ?? entry.event}
+              </Badge>
+            )}{' '}
+            <code>
+              {entry.method} {entry.route}
+            </code>{' '}
+            {entry.target}
+          </td>
+          {showsWhom && (
+            <td>
+              <Whom entry={entry} />
+            </td>
+          )}
+          <td>{entry.ip || '—'}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function Whom({ entry: { owner, ids, count } }: { entry: AccessEntry }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const [id] = ids
+  if (owner !== null && count === 1 && id !== undefined)
+    return (
+      <EntityLink owner={owner} id={id} externalId={null}>
+        <bdi>{id}</bdi>
+      </EntityLink>
+    )
+  if (count === 0) return '—'
+  const number = formats.number(count)
+  return owner === null || owner === 'people' ? texts.people(number) : texts.records(number, owner)
+}

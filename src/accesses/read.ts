@@ -1,0 +1,121 @@
+import type { Reading } from '../db/context.ts'
+import type { Signal } from '../process/signal.ts'
+import {
+  type AccessKind,
+  batchesOf,
+  bucketOf,
+  bytesOf,
+  decodeEntries,
+  decodeEntriesOf,
+  type Entry,
+  hashOf,
+  idsOfTime,
+} from './batch.ts'
+import { findUnindexedSql, readBatchesSql, readIndexSql, readNamedBatchesSql, readSecurityBatchesSql } from './sql.ts'
+
+/** Which entries are read. Times are Unix time in milliseconds, both included. */
+export type AccessFilter = {
+  /** Internal identifiers: entries that list one of them. */
+  entities?: readonly string[] | undefined
+  subject?: string | undefined
+  kind?: AccessKind | undefined
+  fromMs?: number | undefined
+  toMs?: number | undefined
+}
+
+/** The place of an entry: its batch, and its number or its place in the text there. The log goes on before it. */
+export type Place = { id: number; index: number }
+
+export type FoundEntry = { kind: AccessKind; entry: Entry; place: Place }
+
+type StoredBatch = { id: number; kind: AccessKind; entries: Buffer }
+
+const batchesPerRead = 64
+const noPlace: Place = { id: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER }
+
+/**
+ * Reads entries of the access log, newest first, from before a place. Yields a place without an entry after each batch, where the caller
+ * may stop.
+ */
+export async function* readEntries(
+  reading: Reading,
+  filter: AccessFilter,
+  before: Place = noPlace,
+  signal?: Signal,
+): AsyncGenerator<FoundEntry | { place: Place }> {
+  const { fromMs = 0, toMs = Date.now() + 86_400_000, entities } = filter
+  const range = idsOfTime(fromMs, toMs)
+  const last = Math.min(range.last, before.id)
+  const batches = entities
+    ? batchesOfEntities(reading, entities, { ...range, last }, signal)
+    : batchesInOrder(reading, filter.kind, { ...range, last }, signal)
+  for await (const { id, kind, entries } of batches) {
+    const isOfKind = filter.kind === undefined || filter.kind === kind
+    const decoded = !isOfKind
+      ? []
+      : entities
+        ? decodeEntriesOf(entries, entities)
+        : decodeEntries(entries).map((entry, index) => ({ entry, index }))
+    for (const { entry, index } of decoded.reverse())
+      if ((id !== before.id || index < before.index) && isAskedFor(entry, filter))
+        yield { kind, entry, place: { id, index } }
+    yield { place: { id, index: 0 } }
+  }
+}
+
+function isAskedFor({ at, context, ids }: Entry, { entities, subject, fromMs, toMs }: AccessFilter): boolean {
+  if (subject !== undefined && context.subject !== subject) return false
+  if ((fromMs !== undefined && at < fromMs) || (toMs !== undefined && at > toMs)) return false
+  return entities === undefined || entities.some(id => ids.includes(id))
+}
+
+type Range = { first: number; last: number }
+
+async function* batchesInOrder(
+  { db, organization_id }: Reading,
+  kind: AccessKind | undefined,
+  { first, last }: Range,
+  signal?: Signal,
+): AsyncGenerator<StoredBatch> {
+  const statement = kind === 'security' ? readSecurityBatchesSql : readBatchesSql
+  for (let highest = last; ; ) {
+    const batches = await db.query<StoredBatch>(statement, [organization_id, first, highest, batchesPerRead], signal)
+    yield* batches
+    if (batches.length < batchesPerRead) return
+    highest = batches.at(-1)!.id - 1
+  }
+}
+
+async function* batchesOfEntities(
+  reading: Reading,
+  entities: readonly string[],
+  { first, last }: Range,
+  signal?: Signal,
+): AsyncGenerator<StoredBatch> {
+  const { db, organization_id } = reading
+  const found = (await findBatches(reading, entities, signal)).filter(id => id >= first && id <= last)
+  for (let start = 0; start < found.length; start += batchesPerRead)
+    yield* await db.query<StoredBatch>(
+      readNamedBatchesSql,
+      [organization_id, found.slice(start, start + batchesPerRead)],
+      signal,
+    )
+}
+
+/** The ids of the batches that may list one of the entities, newest first. */
+export async function findBatches(
+  { db, organization_id }: Reading,
+  entities: readonly string[],
+  signal?: Signal,
+): Promise<number[]> {
+  const hashes = new Set(entities.map(hashOf))
+  const buckets = [...new Set([...hashes].map(bucketOf))]
+  type Part = { last_id: number; pairs: Buffer }
+  const parts = await db.query<Part>(readIndexSql, [organization_id, buckets], signal)
+  const last = parts.reduce((highest, { last_id }) => Math.max(highest, last_id), 0)
+  const values = [organization_id, last, [...hashes].map(bytesOf)]
+  const unindexed = await db.query<{ id: number }>(findUnindexedSql, values, signal)
+  const found = new Set(unindexed.map(({ id }) => id))
+  for (const { pairs } of parts) for (const id of batchesOf(pairs, hashes)) found.add(id)
+  return [...found].sort((a, b) => b - a)
+}

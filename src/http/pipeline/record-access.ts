@@ -1,0 +1,150 @@
+import type { AccessLog, AccessRequest } from '../../accesses/access-log.ts'
+import { storedId } from '../../accesses/batch.ts'
+import type { Config } from '../../process/config.ts'
+import type { Call } from '../../route/call.ts'
+import type { HandlerResult } from '../../route/result.ts'
+import type { Route } from '../../route/route.ts'
+import { maxShownIds, type ShownOfStack } from '../../route/shown.ts'
+import { createRefusal, Fault } from '../../values/errors.ts'
+import type { SecurityEvent } from '../../values/security-events.ts'
+import { clientAddress } from '../input/request-head.ts'
+import type { Exchange } from './exchange.ts'
+import { replayedHeader } from './idempotent-handler.ts'
+
+type Recording = { log: AccessLog; exchange: Exchange; config: Config; row: Route; call: Call; isWrite: boolean }
+
+/** A response in parts is recorded about as often as this while it is sent, and at its end. */
+const partMs = 1_000
+
+/**
+ * Records what a response shows or a write has changed, and that it was a security event. Returns the response, which records its parts as
+ * they are sent. If the log is strict, it waits until the log has them, and throws a Fault of 503 if it cannot.
+ */
+export function recordAccess(recording: Recording, result: HandlerResult): HandlerResult | Promise<HandlerResult> {
+  const { call } = recording
+  const event = storedEvent(recording)
+  const storing = event && record(recording, result.status, event)
+  if ('stream' in result || 'parts' in result) {
+    const { status } = result
+    const recorded =
+      'stream' in result
+        ? { ...result, stream: recordedParts(recording, status, result.stream) }
+        : { ...result, parts: recordedParts(recording, status, result.parts) }
+    return storing ? storing.then(() => recorded) : recorded
+  }
+  const isReplayed = result.headers !== undefined && replayedHeader in result.headers && 'json' in result
+  const isShown = isReplayed || call.shown.hasMore({ counts: true })
+  const replayed = isReplayed ? entitiesIn(result.json) : undefined
+  const recorded = isShown ? record(recording, result.status, undefined, replayed) : undefined
+  if (!storing && !recorded) return result
+  return Promise.all([storing, recorded]).then(
+    () => result,
+    error => {
+      if ('release' in result) result.release?.()
+      throw error
+    },
+  )
+}
+
+/** Records that a caller was refused for its scope or role. */
+export function recordRefusal(log: AccessLog, exchange: Exchange, { behindProxy }: Config): void {
+  const { caller, request, route, response, id } = exchange
+  if (!caller) return
+  const refused = {
+    ...{
+      organization_id: caller.organization.id,
+      event: 'access_refused' as const,
+      subject: caller.subject,
+      role: caller.role ?? null,
+    },
+    ...{ method: request.method!, route: route ?? 'unknown', status: response.statusCode, request_id: id },
+    ip: clientAddress(request, behindProxy),
+  }
+  // Nothing was shown, so the refusal waits for no log.
+  log.record('security', refused, [])?.catch(() => {})
+}
+
+/** The security event of a row that has done what it is for. A dry run has not. */
+function storedEvent({ row, call }: Recording): SecurityEvent | undefined {
+  const { dry_run } = (call.body ?? {}) as { dry_run?: unknown }
+  return call.isDryRun || dry_run === true ? undefined : row.securityEvent
+}
+
+/** Records what was shown since the last time, or a security event. */
+function record(
+  recording: Recording,
+  status: number,
+  event?: SecurityEvent,
+  replayed?: ShownOfStack[],
+): Promise<void> | undefined {
+  const { log, exchange, config, row, call, isWrite } = recording
+  const { caller, shown, request_id } = call
+  const request: AccessRequest = {
+    organization_id: caller.organization.id,
+    event,
+    target: event && targetOf(call),
+    subject: caller.subject,
+    role: caller.role ?? null,
+    method: row.method,
+    route: row.path,
+    status,
+    ip: clientAddress(exchange.request, config.behindProxy),
+    request_id,
+  }
+  const storing = log.record(event ? 'security' : 'access', request, event ? [] : (replayed ?? shown.take(row.follows)))
+  return storing?.catch(cause => {
+    throw new Fault(isWrite ? unrecordedWrite : unrecordedRead, { cause })
+  })
+}
+
+const identifier = /"(?:id|record_id)":"([0-9a-f]{24}|[0-9a-f-]{36})"/g
+
+/** The entities in a response that was kept with an Idempotency-Key. Their stacks are not known. */
+function entitiesIn(json: string): ShownOfStack[] {
+  const found = new Set(Array.from(json.matchAll(identifier), ([, id]) => storedId(id!)))
+  const ids = [...found].slice(0, maxShownIds)
+  return found.size === 0 ? [] : [{ stack_id: null, ids, count: found.size }]
+}
+
+/** What a security event is about: what the handler has named, or the last parameter of the path. The log lists people by other means. */
+function targetOf({ shown, params: { external_id, uuid, ...others } }: Pick<Call, 'params' | 'shown'>) {
+  return shown.target ?? Object.values(others).at(-1)
+}
+
+/** A stream that follows the log lasts for hours, so each of its parts is recorded when it is sent. */
+async function* recordedParts<Part>(
+  recording: Recording,
+  status: number,
+  parts: AsyncIterable<Part>,
+): AsyncGenerator<Part> {
+  const { log, row, call } = recording
+  const { shown } = call
+  let recordedAtMs = performance.now()
+  const isDue = () => {
+    if (row.follows || performance.now() - recordedAtMs >= partMs) return shown.hasMore({ counts: true })
+    return log.isStrict && shown.hasMore({ counts: false })
+  }
+  try {
+    for await (const part of parts) {
+      if (isDue()) {
+        await record(recording, status)
+        recordedAtMs = performance.now()
+      }
+      yield part
+    }
+  } finally {
+    if (shown.hasMore({ counts: true })) await record(recording, status)
+  }
+}
+
+const retry = { status: 503, headers: { 'Retry-After': '1' } }
+const unrecordedRead = createRefusal(
+  'operation_failed',
+  'The access log cannot be written, so nothing is shown.',
+  retry,
+)
+const unrecordedWrite = createRefusal(
+  'operation_failed',
+  'The write was committed, but the access log cannot be written, so its response is not shown.',
+  { ...retry, outcome: 'done' },
+)

@@ -1,0 +1,64 @@
+/** The most ids of an owner that an access lists. */
+export const maxShownIds = 500
+
+/** The entities of one stack that a request has shown or written: the first ids, and how many there are. Null if it is unknown which. */
+export type ShownOfStack = { stack_id: number | null; ids: string[]; count: number }
+
+type Noted = { stack_id: number; ids: Set<string>; count: number; takenIds: number; takenCount: number }
+
+const none: Noted[] = []
+
+/**
+ * What a request shows or writes of people and records, for the access log. The readers and writers of entities add to it, and the pipeline
+ * takes it when the response is sent.
+ */
+export class Shown {
+  #stacks = none
+  /** What a security event is about, if it is not in the path of the request, such as a token that was made. */
+  target: string | undefined
+
+  /** Notes an entity by its internal identifier. An entity of the first 500 counts once. */
+  add(stack_id: number, id: string): void {
+    const noted = this.#of(stack_id)
+    if (noted.ids.has(id)) return
+    if (noted.ids.size < maxShownIds) noted.ids.add(id)
+    noted.count += 1
+  }
+
+  /** Counts an entity that is not listed, because 500 others are. */
+  addUnlisted(stack_id: number): void {
+    this.#of(stack_id).count += 1
+  }
+
+  addAll(stack_id: number, ids: Iterable<string>): void {
+    for (const id of ids) this.add(stack_id, id)
+  }
+
+  /** Whether {@link take} has something to return: an id, or with `counts` a count. */
+  hasMore({ counts }: { counts: boolean }): boolean {
+    return this.#stacks.some(
+      ({ ids, count, takenIds, takenCount }) => ids.size > takenIds || (counts && count > takenCount),
+    )
+  }
+
+  /** Returns what was added since the last time. `again` lists ids that were returned before once more if they are added again. */
+  take(again = false): ShownOfStack[] {
+    return this.#stacks.flatMap(noted => {
+      const { stack_id, ids, count, takenIds, takenCount } = noted
+      if (count === takenCount) return []
+      const taken = [...ids].slice(takenIds)
+      if (again) ids.clear()
+      noted.takenIds = ids.size
+      noted.takenCount = count
+      return [{ stack_id, ids: taken, count: count - takenCount }]
+    })
+  }
+
+  #of(stack_id: number): Noted {
+    for (const noted of this.#stacks) if (noted.stack_id === stack_id) return noted
+    const noted = { stack_id, ids: new Set<string>(), count: 0, takenIds: 0, takenCount: 0 }
+    if (this.#stacks === none) this.#stacks = []
+    this.#stacks.push(noted)
+    return noted
+  }
+}
