@@ -82,6 +82,15 @@ const commands: Row[] = [
     result: { token: expect.any(String), expires_in: 3_600 },
   },
   {
+    args: ['role', 'create'],
+    wrongArgs: [],
+    correctArgs: () => ['desk', '--scope', 'people:read'],
+    result: { key: 'desk', scopes: ['people:read'], fields: null },
+  },
+  { args: ['role', 'list'], wrongArgs: ['--all'], correctArgs: () => [], result: [{ key: 'desk' }] },
+  { args: ['role', 'show'], wrongArgs: [], correctArgs: () => ['desk'], result: { key: 'desk', state: 'active' } },
+  { args: ['role', 'patch'], wrongArgs: [], correctArgs: () => ['desk', '--archive'], result: { state: 'archived' } },
+  {
     args: ['console'],
     wrongArgs: ['--org'],
     correctArgs: () => ['--name', 'Operator'],

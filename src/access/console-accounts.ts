@@ -15,7 +15,9 @@ import {
   createBrowserSessions,
   throwNoSession,
 } from './console-session.ts'
+import { createSignInLog } from './sign-in-log.ts'
 
+const wrongPassword = { event: 'sign_in_failed', status: 400 } as const
 const password = Type.String({ minLength: 1, maxLength: maxPasswordBytes })
 
 const readAcceptance = bodyReader(
@@ -36,6 +38,7 @@ export function registerAccountRoutes(router: Router, services: Services): void 
   const sessions = createBrowserSessions(services)
   const attempt = createAttempts(services.config)
   const check = checkSignIn(services)
+  const recordSignIn = createSignInLog(services)
 
   /** Without a password, shows for whom the invitation is, and does not use it. */
   async function accept(exchange: Exchange, body: Buffer | undefined): Promise<void> {
@@ -64,6 +67,8 @@ export function registerAccountRoutes(router: Router, services: Services): void 
     const isRight = await attempt(exchange, accountAttempt(key, caller.subject), turn =>
       changePassword(context, { account_id, session_id }, passwords, turn),
     )
+    const outcome = isRight ? ({ event: 'password_changed', status: 200 } as const) : wrongPassword
+    await recordSignIn(exchange, { organization: key, subject: caller.subject, ...outcome })
     if (!isRight) throw new Fault(createValueRefusal('/current_password', 'is not the password'))
     exchange.send(200, success({ data: true }))
   }

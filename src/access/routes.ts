@@ -191,6 +191,7 @@ function accountRoutes(): Route[] {
       path,
       scope: 'access:write',
       operationId: 'createAccount',
+      securityEvent: 'account_created',
       summary: 'Create an account',
       description:
         'The response shows the link of an invitation, once. Who opens it sets the password. A caller can give only a role that has no more ' +
@@ -207,6 +208,7 @@ function accountRoutes(): Route[] {
       ...one,
       scope: 'access:write',
       operationId: 'updateAccount',
+      securityEvent: 'account_changed',
       summary: 'Change the role of an account, disable or enable it',
       description:
         'With another role, or disabled, its sessions end within ten seconds, and so does an invitation that nobody has accepted.',
@@ -219,6 +221,7 @@ function accountRoutes(): Route[] {
       ...one,
       scope: 'access:write',
       operationId: 'removeAccount',
+      securityEvent: 'account_removed',
       summary: 'Remove an account',
       description:
         'Its sessions end within ten seconds. Its name is free for somebody else then, so disable it instead if in doubt.',
@@ -231,6 +234,7 @@ function accountRoutes(): Route[] {
       path: `${one.path}/invitation`,
       scope: 'access:write',
       operationId: 'inviteAccount',
+      securityEvent: 'account_invited',
       summary: 'Make a new invitation',
       description:
         'For a link that was lost or has expired, and for a forgotten password. It replaces an earlier one. The password stays valid until ' +

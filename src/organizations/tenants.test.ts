@@ -87,6 +87,10 @@ const crossTenantStatements = [
   'find_access_work',
   'find_clients',
   'find_tokens',
+  // A server wraps the secrets of all organizations with its master key.
+  'find_wrapped_link_keys',
+  'find_wrapped_sources',
+  'find_wrapped_webhooks',
   'mark_tokens_used',
   'read_heads',
   'read_sequences',

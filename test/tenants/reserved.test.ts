@@ -67,6 +67,7 @@ const minimalBodies: Record<string, Values> = {
   declareObservedKey: { key: 'fresh', owner: 'people', type: 'text', dry_run: true },
   createConsentType: { key: 'fresh', channels: [{ channel: 'sms' }] },
   addConsentText: { language: 'en', text: 'x' },
+  createRole: { key: 'fresh', scopes: ['people:read'] },
   createSegment: { key: 'fresh', filter: {} },
   createRetentionRule: { key: 'fresh', segment: 'in_rome', after_days: 1, action: 'erase' },
   recordDeliveryEvents: { events: [{ channel: 'email', address: 'ada@example.com', type: 'delivered' }] },
