@@ -121,7 +121,7 @@ describe('kith client', () => {
     const organization = { key: 'default' }
     expect(await verifyClient(db, client)).toMatchObject({ organization, name: 'the shop', scope: 'people:read' })
     const other = await create()
-    const listed = { scopes: ['people:read'], created_at: expect.any(String), revoked_at: null }
+    const listed = { scopes: ['people:read'], role: null, created_at: expect.any(String), revoked_at: null }
     const rows = [
       { ...listed, client_id: other.client_id, name: '' },
       { ...listed, client_id: client.client_id, name: 'the shop' },

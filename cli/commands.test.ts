@@ -365,6 +365,7 @@ const groups = [
   ['org'],
   ['client'],
   ['user'],
+  ['role'],
   ['keys'],
   ['log'],
   ['ledger'],

@@ -54,7 +54,7 @@ describe('an import against the rules', () => {
     [
       'src/http/pipeline/pipeline.ts',
       '../../people/schema.ts',
-      'http/ does not import people/: it imports auth/, idempotency/, route/, db/',
+      'http/ does not import people/: it imports accesses/, auth/, idempotency/, route/, db/',
     ],
     ['src/db/db.ts', '../auth/keys.ts', 'db/ does not import auth/: it imports no module'],
     ['src/values/errors.ts', '../people/schema.ts', 'a file outside the modules'],

@@ -32,7 +32,7 @@ export const accountPatch = Type.Object(
       Type.Enum(['active', 'disabled'], { description: '`disabled`: nobody signs in, and the sessions end.' }),
     ),
   },
-  { additionalProperties: false, minProperties: 1, title: 'AccountPatch', examples: [{ state: 'disabled' }] },
+  { additionalProperties: false, minProperties: 1, title: 'AccountPatch', examples: [{ role: null }] },
 )
 export type AccountPatch = Static<typeof accountPatch>
 

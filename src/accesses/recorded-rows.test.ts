@@ -38,6 +38,7 @@ const showsNone = new Set([
   // The internal identifiers of erased people.
   'listErasures',
   // Callers, and the log itself.
+  ...['listAccounts', 'createAccount', 'updateAccount', 'removeAccount', 'inviteAccount'],
   ...['listClients', 'createClient', 'getClient', 'revokeClient', 'createToken', 'listTokens', 'revokeToken'],
   ...['listKeys', 'listSessions', 'revokeSession', 'listAccesses', 'listPersonAccesses', 'listPersonAccessesById'],
   ...['createRole', 'listRoles', 'getRole', 'patchRole', 'getDoctorReport', 'getOperationsMetrics'],

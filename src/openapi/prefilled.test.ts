@@ -106,6 +106,7 @@ describe('a prefilled write to existing entities', () => {
     await send('POST', '/v1/webhooks', { url: 'https://receiver.example/', events: ['person.*'] })
     for (const key of ['italian', 'your_segment'])
       await send('POST', '/v1/segments', { key, filter: { language: 'it' } })
+    const account = await send('POST', '/v1/accounts', { name: 'Ada', role: null })
     await send('POST', '/v1/roles', { key: 'reader', scopes: ['people:read'] })
     existing = {
       external_id: 'mary',
@@ -114,6 +115,7 @@ describe('a prefilled write to existing entities', () => {
       stack_key: 'things',
       segment_key: 'italian',
       role_key: 'reader',
+      account_id: account.body.data.id,
       attribute_id: String(attribute.body.data.id),
       consent_type_id: '1',
       import_id: imported.headers.get('X-Request-Id')!,

@@ -40,6 +40,8 @@ describe('an empty environment', () => {
       publicUrl: undefined,
       ledgerOrigin: 'kith',
       segmentClockMs: 3_600_000,
+      accessLog: 'on',
+      accessLogRetentionDays: 365,
       corsOrigins: [],
       rates: { read: undefined, write: undefined, pages: { perSecond: 20, burst: 600 }, store: 'memory' },
       traces: undefined,
