@@ -155,7 +155,7 @@ it('a dialog with changed input asks before Escape or a click beside it closes i
         change: () => page.getByRole('textbox', { name: 'First name' }).fill('Ada'),
       },
       {
-        path: '/access',
+        path: '/access?tab=clients',
         button: 'New client',
         change: () => page.getByRole('checkbox').first().press('Space'),
       },

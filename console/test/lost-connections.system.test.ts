@@ -229,7 +229,7 @@ it('creating again after a lost answer, and a double click, create once, and a r
     await page.getByRole('heading', { level: 1, name: 'Grace' }).waitFor()
     expect(await named('Grace')).toBe(1)
 
-    await page.goto(`${service.address}/console/access`)
+    await page.goto(`${service.address}/console/access?tab=clients`)
     await page.getByRole('button', { name: 'New client' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('shop')
     await page.getByRole('checkbox').first().press('Space')

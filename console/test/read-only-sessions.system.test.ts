@@ -83,7 +83,7 @@ it('somebody who may only look is shown no button that changes access', async ()
   await organization.client.access.clients.create({ name: 'Website', scopes: ['people:read'] })
   await open(
     organization,
-    '/access',
+    '/access?tab=clients',
     async page => {
       await page.getByRole('row', { name: /Website/ }).waitFor()
       expect(await page.getByRole('button', { name: /New client|Revoke/ }).count()).toBe(0)

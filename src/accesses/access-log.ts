@@ -67,6 +67,8 @@ export class AccessLog {
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
   #isStopped = false
+  /** Whether the last attempt to store failed. It is reported once, and the connections report what is wrong. */
+  #isFailing = false
 
   constructor(options: Options) {
     this.#options = options
@@ -145,10 +147,12 @@ export class AccessLog {
       const batch = this.#unstored[0]!
       try {
         await this.#insert(batch)
-      } catch (error) {
-        this.#options.report(`the access log could not be stored, and is tried again: ${(error as Error).message}`)
+      } catch {
+        if (!this.#isFailing) this.#options.report('the access log could not be stored, and is tried again')
+        this.#isFailing = true
         return
       }
+      this.#isFailing = false
       // A batch that was dropped meanwhile is not the first any more.
       if (this.#unstored[0] === batch) {
         this.#unstored.shift()

@@ -417,7 +417,8 @@ class Subscriber {
     // An error of the database says nothing about the token.
     const refuse = (error: Error) => {
       this.#isVerifying = false
-      if (!(error instanceof Fault) || error.refusal.status !== 401) return
+      // 403: the role of the caller was archived.
+      if (!(error instanceof Fault) || ![401, 403].includes(error.refusal.status)) return
       this.refusal = error
       this.end()
     }

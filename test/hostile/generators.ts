@@ -188,6 +188,11 @@ export function fieldGenerators(
   if (/^\/v1\/webhooks|\/contactable$/.test(template)) generators.links = fc.constant(false)
   // Almost no text is the key of a role.
   if (/^\/v1\/(clients|tokens|accounts)/.test(template)) generators.role = fc.constantFrom(undefined, 'reader')
+  if (template.startsWith('/v1/roles'))
+    Object.assign(generators, {
+      fields: fc.constantFrom(null, { people: { read: ['first_name'] } }),
+      state: fc.constant('active'),
+    })
   if (template === '/v1/deliverability') generators.events = fc.array(deliveryEvent, { minLength: 1, maxLength: 4 })
   if (template.startsWith('/v1/retention-rules')) generators.segment = fc.constantFrom('in_rome', 'in_rome', 'unknown')
   if (template.endsWith('/upsert')) generators.match = fc.shuffledSubarray([...matchKinds], { minLength: 1 })

@@ -384,7 +384,6 @@ async function useEveryEndpoint(shop: Shop) {
   await repeatWithKeys(shop)
   await useClients(shop)
   await useAccounts(shop)
-  await useAccessLog(shop)
   await useSessions(shop)
   await countConsents(shop)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
@@ -508,6 +507,7 @@ async function useEveryEndpoint(shop: Shop) {
   await nameCountry(shop)
   await checkIndexes(service.db)
   await useErasures(shop)
+  await useAccessLog(shop)
   await followLog(shop)
 }
 
