@@ -33,7 +33,7 @@ async function withDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
 describe('kith and its embedded PostgreSQL killed together under write load', () => {
   it.each(rounds(20))('loses no write and starts again without repair: round %i', async round => {
     const random = createRandom('embedded', round)
-    const world = await withDatabase(url => makeWorld(url, address))
+    const world = await withDatabase(url => makeWorld(url, address, dataDir))
     const load = startLoad({ world, addresses: [address], seedParts: ['embedded', round], stopsOnDisconnect: true })
     await load.waitForAcknowledged(20 + random.below(120))
     await setTimeout(random.below(20))

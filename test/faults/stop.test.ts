@@ -40,7 +40,7 @@ describe.each([
     'leaves no request unanswered and no process running, and loses no write: round %i',
     async round => {
       const random = createRandom('stop', stop, round)
-      const world = await withDatabase(url => makeWorld(url, address))
+      const world = await withDatabase(url => makeWorld(url, address, dataDir))
       const clients = { clients: 8, stopsOnDisconnect: true, honorsRetryAfter: true }
       const load = startLoad({ world, addresses: [address], seedParts: ['stop', stop, round], ...clients })
       await load.waitForAcknowledged(20 + random.below(120))

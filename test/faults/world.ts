@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys/keys.ts'
 import { openDatabase } from '../../src/db/db.ts'
+import { openMasterKeys } from '../../src/keys-at-rest/key-file.ts'
 import { createOrganization } from '../../src/organizations/organizations.ts'
 import { loadConfig } from '../../src/process/config.ts'
 import { query } from '../support/embedded-service.ts'
@@ -12,9 +13,17 @@ import { allScopes, type Send } from '../support/service.ts'
 /** The organization of one round, with the definitions that the mix uses. */
 export type World = { organization_id: number; token: string; databaseUrl: string }
 
-/** Creates the organization in the database and declares its definitions through kith at `address`. */
-export async function makeWorld(databaseUrl: string, address: string): Promise<World> {
-  const db = openDatabase(databaseUrl, { connections: 1, statementTimeoutMs: 10_000 })
+/**
+ * Creates the organization in the database and declares its definitions through kith at `address`. `dataDir` is the folder of its embedded
+ * database, which has the master key.
+ */
+export async function makeWorld(databaseUrl: string, address: string, dataDir?: string): Promise<World> {
+  const masterKeys = dataDir === undefined ? undefined : openMasterKeys(loadConfig({ KITH_DATA_DIR: dataDir }))
+  const db = openDatabase(databaseUrl, {
+    connections: 1,
+    statementTimeoutMs: 10_000,
+    ...(masterKeys && { masterKeys }),
+  })
   try {
     const key = `round_${randomUUID().slice(0, 8)}`
     const { id } = await createOrganization(db, key)
