@@ -170,7 +170,7 @@ export const isSelected = (
   change: Pick<LoggedChange, 'subject' | 'stack_id' | 'operation'>,
 ): boolean =>
   subjects.includes(change.subject) &&
-  (stack_ids === null || stack_ids.includes(change.stack_id!)) &&
+  (stack_ids === null || change.subject !== 'record' || stack_ids.includes(change.stack_id!)) &&
   (operations === null || operations.includes(change.operation))
 
 /** Whether a token still has the scopes of a selection, and its role the same fields. */

@@ -143,6 +143,26 @@ describe('a role', () => {
     expect((await reader('POST', '/v1/roles', { key: 'wide', scopes })).status).toBe(400)
   })
 
+  it('closes the events of a stream, which ends when the role is archived', async () => {
+    await createRole()
+    const request = { scopes, role: 'desk', name: 'follower', expires_in: 600 }
+    const { token } = await ok('POST', '/v1/tokens', request)
+    const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream' }
+    const response = await fetch(`${service.address}/v1/changes?subject=person`, { headers })
+    await ok('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace' })
+    const decoder = new TextDecoder()
+    let text = ''
+    for await (const chunk of response.body!) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true })
+      if (text.includes('Ada') && !text.includes('archived')) {
+        await ok('PATCH', '/v1/roles/desk', { state: 'archived' })
+        text += 'archived'
+      }
+    }
+    expect(text).toContain('"first_name":"Ada"')
+    expect(text).not.toContain('Lovelace')
+  })
+
   it('is that of a client in its tokens and its sessions', async () => {
     await createRole()
     await ok('POST', '/v1/people', { external_id: 'ada', email: 'ada@example.com' })
