@@ -12,7 +12,7 @@ export type AccessRequest = Omit<AccessContext, 'stack_id'> & { organization_id:
 /** Entries are stored this long after the first of them, so that a crash loses less than a second. */
 const flushMs = 500
 const retryMs = 1_000
-/** So many entries are stored at once, and the double is the most that waits for the database. An id counts as a tenth. */
+/** The most entries that are stored at once. Twice as many may wait for the database. An id counts as a tenth. */
 const maxPending = 25_000
 const idsPerEntry = 10
 

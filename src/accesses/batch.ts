@@ -112,7 +112,7 @@ export function decodeEntriesOf(compressed: Buffer, entities: readonly string[])
   })
 }
 
-/** What is before the first entry. No value has it: quotes are escaped there. */
+/** The text before the first entry. No value contains it, because quotes in values are escaped. */
 const firstEntry = ',"entries":[['
 /** An entry has ASCII alone, and a context may have more. */
 const decodeUtf8 = (text: string) => Buffer.from(text, 'latin1').toString()

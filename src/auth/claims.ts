@@ -61,7 +61,7 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
     if (!isTime(time)) return `its ${name} is not a time in seconds`
     if (time * 1_000 > nowMs + clockToleranceMs) return `its ${name} is in the future`
   }
-  // Who configures the claim expects everybody to have a role, and a caller without one has all fields.
+  // An operator who configures the claim expects everybody to have a role. A caller without one would have all fields.
   if (issuer.name !== ownName && issuer.roleClaim !== undefined && role === undefined)
     return `it has no claim ${issuer.roleClaim}, which names the role`
   const scopes = parseScopes(typeof scope === 'string' ? scope : '')

@@ -17,7 +17,7 @@ export function changeCloser(caller: Rights): ((json: string) => string) | undef
   return json => {
     const change = parseExactly(json) as Change
     if (change.subject !== 'person' && change.subject !== 'record') return json
-    const access = accessOfOwner(caller, change.stack_key ?? 'people')
+    const access = accessOfOwner(caller, change.stack_key ?? undefined)
     if (!access) return json
     const { before, after, links } = change
     const shown = {

@@ -3,7 +3,7 @@ import { peopleStackId } from '../organizations/definitions.ts'
 import { type Operation, type Subject, subjects } from '../organizations/logged-changes.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
-import { accessOf, type FieldRights, isOpen } from '../route/field-rights.ts'
+import { accessOf, type FieldRights, isOpen, throwForbidden } from '../route/field-rights.ts'
 import { requireScope, type Scope } from '../route/scopes.ts'
 import { pointer, refuse } from '../values/errors.ts'
 import type { LoggedChange } from './change-json.ts'
@@ -79,11 +79,12 @@ export async function selectionOf(
   const selection = {
     // Only records have a stack.
     subjects: stack ? shown.filter(name => name === 'record') : shown,
-    stack_ids: stack ? requireAllOpen(caller, await findStackIds(context, stack, signal)) : openStacks(caller),
+    stack_ids: stack ? await findStackIds(context, stack, signal) : openStacks(caller),
     operations: operation ?? null,
     segments: found ? { ids: found.ids, since: found.since } : null,
     links,
   }
+  requireStacksOpen(caller, stack ?? [])
   const scopes = [
     'changes:read' as const,
     ...new Set([...visible.map(name => readScopes[name]), ...(found?.scopes ?? [])]),
@@ -102,16 +103,13 @@ function closedSubjects(caller: Caller): Subject[] {
 const openStacks = ({ rights }: Caller): number[] | null =>
   rights ? [...rights.byStack.keys()].filter(id => id !== peopleStackId).sort((a, b) => a - b) : null
 
-function requireAllOpen(caller: Caller, stack_ids: number[]): number[] {
-  for (const [index, id] of stack_ids.entries()) if (!isOpen(caller, id)) throwClosed(pointer('stack', index))
-  return stack_ids
+/** Throws a Fault of 403 for a stack that the role of the caller closes. The stacks exist. */
+function requireStacksOpen({ rights }: Caller, keys: readonly string[]): void {
+  for (const [index, key] of keys.entries())
+    if (rights?.byOwner.has(key) === false) throwClosed(pointer('stack', index))
 }
 
-function throwClosed(path: string): never {
-  return refuse('forbidden', 'The role of the caller does not allow this. See details.', {
-    details: [{ path, message: 'is closed to the role of the caller' }],
-  })
-}
+const throwClosed = (path: string): never => throwForbidden([{ path, message: 'is closed to the role of the caller' }])
 
 async function findStackIds({ db, organization_id }: Context, keys: string[], signal: Signal): Promise<number[]> {
   const found = await db.query<{ id: number; key: string }>(findStacksSql, [organization_id, keys], signal)

@@ -156,7 +156,7 @@ function requestsOf(row: Route, side: Side): Request[] {
   const examples = (row.body as { examples?: unknown[] } | undefined)?.examples ?? []
   const body = row.example?.body ?? examples[0]
   const path = row.path
-    .replace('{stack_key}', row.path.startsWith('/v1/stacks') ? 'orders' : 'orders')
+    .replace('{stack_key}', 'orders')
     .replace('{external_id}', row.path.startsWith('/v1/stacks') ? 'order-ada' : 'ada')
     .replace('{uuid}', () => idOf(side, 'bob'))
     .replace('{record_id}', () => idOf(side, 'order-bob'))

@@ -29,8 +29,8 @@ const nothing: FieldAccess = { read: new Set(), write: new Set() }
 export const accessOf = ({ rights }: Rights, stack_id: number): FieldAccess | undefined =>
   rights && open(rights.byStack.get(stack_id) ?? nothing)
 
-/** The same for an owner by its key. */
-export const accessOfOwner = ({ rights }: Rights, owner: string): FieldAccess | undefined =>
+/** The same for an owner by its key. Without one, of people. */
+export const accessOfOwner = ({ rights }: Rights, owner = 'people'): FieldAccess | undefined =>
   rights && open(rights.byOwner.get(owner) ?? nothing)
 
 const open = (access: FieldAccess): FieldAccess | undefined =>
@@ -99,6 +99,7 @@ export function requireWritable(
 
 const matchedFields = (kind: string) => (kind === 'mobile' ? ['mobile_prefix', 'mobile_number'] : [kind])
 
-function throwForbidden(details: Detail[]): never {
+/** Throws a Fault of 403 for what the role of the caller closes, at its places in the request. */
+export function throwForbidden(details: Detail[]): never {
   return refuse('forbidden', 'The role of the caller does not allow this. See details.', { details })
 }

@@ -32,11 +32,11 @@ export const isWhole = (owner: string): boolean => mayUse('read', owner, '*') &&
 /** The scopes that the session can use: some need all fields, and a role may close them. */
 export function usableScopes(scopes: readonly string[]): string[] {
   if (!sessionFields()) return [...scopes]
-  const needsConsents = (name: string) => mayUse('read', 'people', name)
+  const mayRead = (name: string) => mayUse('read', 'people', name)
   return scopes.filter(scope => {
     if (scope === 'people:erase' || scope.startsWith('webhooks:')) return isWhole('people')
     if (scope === 'schema:write' || scope === 'operations:read') return false
-    if (scope === 'consents:read') return ['consents', 'email', 'mobile_number', 'mobile_prefix'].every(needsConsents)
+    if (scope === 'consents:read') return ['consents', 'email', 'mobile_number', 'mobile_prefix'].every(mayRead)
     return true
   })
 }

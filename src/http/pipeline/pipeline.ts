@@ -159,7 +159,7 @@ export function throwReaderOnly(): never {
  */
 function revealed({ reveals, closes }: Route, { caller, params }: Call, result: HandlerResult): HandlerResult {
   if (reveals && !caller.scopes.has(reveals.scope)) return revealIdentifiers(result, reveals)
-  const access = caller.rights && closes && accessOfOwner(caller, params.stack_key ?? 'people')
+  const access = caller.rights && closes && accessOfOwner(caller, params.stack_key)
   return access && 'json' in result ? { ...result, json: closeEntity(result.json, access) } : result
 }
 

@@ -225,10 +225,10 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
       context,
       `is not a field of a ${context.stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
     )
-  noteNames(context, context.stack_id, key)
   const attribute =
     field.kind === 'attribute' ? context.definitions.declared.get(context.stack_id)?.get(field.key) : undefined
   const place = { path: pointer(...context.path), ...(context.segments && { segment: context.segments.chain.at(-1)! }) }
+  context.named.push({ stack_id: context.stack_id, name: key, path: place.path })
   if (field.kind === 'attribute' && !attribute)
     context.undeclared.push({ stack_id: context.stack_id, key: field.key, ...place })
   const type = operandTypeOf(field, context.definitions, context.stack_id)
