@@ -2,6 +2,7 @@ import type { AccessLog, AccessRequest } from '../../accesses/access-log.ts'
 import { storedId } from '../../accesses/batch.ts'
 import type { Config } from '../../process/config.ts'
 import type { Call } from '../../route/call.ts'
+import type { Caller } from '../../route/caller.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
 import { maxShownIds, type ShownOfStack } from '../../route/shown.ts'
@@ -47,22 +48,22 @@ export function recordAccess(recording: Recording, result: HandlerResult): Handl
 }
 
 /** Records that a caller was refused for its scope or role. */
-export function recordRefusal(log: AccessLog, exchange: Exchange, { behindProxy }: Config): void {
-  const { caller, request, route, response, id } = exchange
+export function recordRefusal(log: AccessLog, exchange: Exchange, config: Config): void {
+  const { caller, request, route = 'unknown', response } = exchange
   if (!caller) return
-  const refused = {
-    ...{
-      organization_id: caller.organization.id,
-      event: 'access_refused' as const,
-      subject: caller.subject,
-      role: caller.role ?? null,
-    },
-    ...{ method: request.method!, route: route ?? 'unknown', status: response.statusCode, request_id: id },
-    ip: clientAddress(request, behindProxy),
-  }
+  const refused = { event: 'access_refused' as const, method: request.method!, route, status: response.statusCode }
   // Nothing was shown, so the refusal waits for no log.
-  log.record('security', refused, [])?.catch(() => {})
+  log.record('security', { ...refused, ...callerOf(exchange, caller, config) }, [])?.catch(() => {})
 }
+
+/** What an entry says of the caller of a request. */
+const callerOf = ({ request, id }: Exchange, { organization, subject, role }: Caller, { behindProxy }: Config) => ({
+  organization_id: organization.id,
+  subject,
+  role: role ?? null,
+  ip: clientAddress(request, behindProxy),
+  request_id: id,
+})
 
 /** The security event of a row that has done what it is for. A dry run has not. */
 function storedEvent({ row, call }: Recording): SecurityEvent | undefined {
@@ -78,18 +79,11 @@ function record(
   replayed?: ShownOfStack[],
 ): Promise<void> | undefined {
   const { log, exchange, config, row, call, isWrite } = recording
-  const { caller, shown, request_id } = call
+  const { caller, shown } = call
+  const target = event && targetOf(call)
   const request: AccessRequest = {
-    organization_id: caller.organization.id,
-    event,
-    target: event && targetOf(call),
-    subject: caller.subject,
-    role: caller.role ?? null,
-    method: row.method,
-    route: row.path,
-    status,
-    ip: clientAddress(exchange.request, config.behindProxy),
-    request_id,
+    ...{ event, target, method: row.method, route: row.path, status },
+    ...callerOf(exchange, caller, config),
   }
   const storing = log.record(event ? 'security' : 'access', request, event ? [] : (replayed ?? shown.take(row.follows)))
   return storing?.catch(cause => {
