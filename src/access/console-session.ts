@@ -103,7 +103,9 @@ export function createBrowserSessions(services: Services) {
     exchange.organization = key
     const context = contextOf(db.shareOf(id, 'reads'), id)
     const { role } = session
-    const allowed = await withRole({ ...session, role: role ?? undefined }, context, exchange.deadline.signal)
+    const allowed = await withRole({ ...session, role: role ?? undefined }, context, {
+      signal: exchange.deadline.signal,
+    })
     const { id: session_id, name, scopes, rights, method, account_id, expires_at } = allowed
     const given = { scopes: [...scopes], role, fields: rights?.fields ?? null }
     const shown = { id: session_id, name, organization: { key }, ...given, method, account_id, expires_at, version }

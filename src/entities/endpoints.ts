@@ -174,9 +174,9 @@ function endpointsAt(
   by: string,
 ): Route[] {
   const { singular, noun, body, answer } = kind
-  const shared = { path, params, tag: kind.plural, versioned: true, fields: 'shown', closes: true } as const
+  const shared = { path, params, tag: kind.plural, versioned: true, fields: 'shown' } as const
   const reads = { ...shared, scope: kind.reads, answer }
-  const writes = { ...shared, scope: kind.writes, dryRun: dryRunAnswer }
+  const writes = { ...shared, scope: kind.writes, dryRun: dryRunAnswer, closes: true } as const
   const updates = {
     body,
     answer: Type.Union([done, answer, identifiersOf(kind)]),

@@ -1,4 +1,5 @@
 import type { Call } from '../route/call.ts'
+import { closeEntity } from '../route/closed-fields.ts'
 import { entityTag } from '../route/entity-tag.ts'
 import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
@@ -193,13 +194,14 @@ async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: W
 
 export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promise<HandlerResult> {
   const { context, signal, body } = call
+  const { rights } = call.caller
   const stack_id = await kind.stackOf(call)
   const address = addressOf(call, kind)
   if (body.at !== undefined || body.version !== undefined)
     return (await respondAsOf(kind, call, stack_id, address)) ?? refuse('not_found', `There was no such ${kind.noun}.`)
   const isById = body.links === 'id'
-  const entity = await readQueued(context, stack_id, { address, isById }, signal)
-  const form = { by: 'id' in address ? 'id' : 'external_id', isById } as const
+  const entity = await readQueued(context, stack_id, { address, isById, rights }, signal)
+  const form = { by: 'id' in address ? 'id' : 'external_id', isById, rights } as const
   const response =
     entity &&
     (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, form, entity, { status: 200 }))
@@ -238,8 +240,8 @@ type Whole = SerializedEntity & { json: string }
 
 const isWhole = (entity: SerializedEntity): entity is Whole => entity.json !== undefined
 
-function responseOf({ json, version }: Whole, status: number, headers: Record<string, string> = {}) {
-  return { status, json, headers: { ...headers, ETag: entityTag(version) } }
+function responseOf({ json, version, definitionsVersion }: Whole, status: number, headers?: Record<string, string>) {
+  return { status, json, headers: { ...headers, ETag: entityTag(version) }, definitionsVersion }
 }
 
 type Head = { status: number; headers?: Record<string, string> | undefined }
@@ -247,7 +249,7 @@ type Head = { status: number; headers?: Record<string, string> | undefined }
 /** Memory reserved for one large entity: up to 512 KiB of attributes, and the other fields of a read. */
 const reservedBytes = 1_048_576
 
-/** Reads a past state, which may be large. Returns undefined if the entity did not exist then. */
+/** Reads a past state, which may be large, as far as the role of the caller opens it. Returns undefined if the entity did not exist then. */
 async function respondAsOf(
   kind: EntityKind,
   call: Call<AsOfQuery>,
@@ -259,7 +261,8 @@ async function respondAsOf(
     const response = await readAsOf(call, stack_id, address)
     if (response) {
       call.shown.add(stack_id, idOf(kind, response))
-      return { ...response, release }
+      const access = accessOf(call.caller, stack_id)
+      return { ...response, ...(access && { json: closeEntity(response.json, access) }), release }
     }
   } catch (error) {
     release()

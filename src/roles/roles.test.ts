@@ -78,6 +78,30 @@ describe('a role', () => {
     expect((await ask('GET', '/v1/people/ada')).body.message).toContain('archived')
   })
 
+  it('counts for the next read if another process changes it', async () => {
+    await createRole()
+    await ok('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace' })
+    const ask = await senderOf()
+    expect((await ask('GET', '/v1/people/ada')).body.data.first_name).toBe('Ada')
+    // As another process commits it: this one hears nothing of it.
+    const changeRole = (change: string) =>
+      service.sql(
+        `with changed as (update change_heads set schema_version = schema_version + 1 where organization_id = $1)
+         update roles set ${change} where organization_id = $1`,
+        [shop.id],
+      )
+    await changeRole(`fields = '{"people": {"read": ["last_name"], "write": []}}'`)
+    const { data } = (await ask('GET', '/v1/people/ada')).body
+    expect([data.last_name, data.first_name]).toEqual(['Lovelace', undefined])
+    await changeRole(`scope = 'records:read'`)
+    expect((await ask('GET', '/v1/people/ada')).status).toBe(403)
+    await changeRole(`scope = 'people:read'`)
+    expect((await ask('GET', '/v1/people/ada')).status).toBe(200)
+    await changeRole(`state = 'archived'`)
+    expect((await ask('GET', '/v1/people/ada')).status).toBe(403)
+    expect((await ask('GET', '/v1/people/nobody')).status).toBe(403)
+  })
+
   it('shows of a stored response to an Idempotency-Key what it opens now', async () => {
     await createRole({ people: { read: ['first_name', 'last_name'], write: ['first_name', 'last_name'] } })
     const ask = await senderOf()

@@ -13,6 +13,8 @@ export type Caller = Readonly<{
   role?: string | undefined
   /** The fields that its role may read and write. Undefined: all. */
   rights?: FieldRights
+  /** The version of the definitions that its role was taken from. */
+  roleVersion?: number
 }>
 
 /**

@@ -2,13 +2,14 @@ import type { Release } from '../process/fair-pool.ts'
 
 /**
  * The result of a handler: the payload of the success envelope, as data or as JSON text, in one piece or in several. `release` gives back
- * the memory taken for it; it is called once the response is sent.
+ * the memory taken for it; it is called once the response is sent. `definitionsVersion` is that of the definitions at the time of a read.
  */
-export type EnvelopeResult = { status: number; headers?: Record<string, string>; release?: Release } & (
-  | { data: unknown }
-  | { json: string }
-  | { pieces: readonly string[] }
-)
+export type EnvelopeResult = {
+  status: number
+  headers?: Record<string, string>
+  release?: Release
+  definitionsVersion?: number
+} & ({ data: unknown } | { json: string } | { pieces: readonly string[] })
 
 /**
  * The payload as JSON in parts, with back-pressure. An error before the first part becomes an error response. A later

@@ -97,7 +97,7 @@ type RouteDescription = {
    * receives.
    */
   reveals?: { scope: Scope; identifiers: readonly string[] }
-  /** Whether the response is an entity, of which the role of the caller may close fields. */
+  /** Whether a write returns an entity, of which the role of the caller may close fields. */
   closes?: true
   /**
    * On a write, the shape of `data` if the query has `dry_run=true`: the handler then stores nothing and answers 200. A write whose

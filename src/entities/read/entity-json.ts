@@ -5,7 +5,7 @@ import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
 import { relationshipValue } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { RowPrinter } from './composite-row-parser.ts'
-import { type Projection, shows, showsLinksById } from './projection.ts'
+import { type Projection, shows, showsAllValues, showsLinksById } from './projection.ts'
 
 /** Prints one entity of the stack that the printer was built for. */
 type Print = (row: RowPrinter) => void
@@ -88,10 +88,16 @@ function recordPrinter(definitions: Definitions, stack_id: number): Print {
   }
 }
 
-function printAttributeValues(row: RowPrinter, definitions: Definitions, isById = false) {
+type PrintedValues = { isById?: boolean; keys?: readonly string[] | undefined }
+
+/** Prints the attribute values, or those of some keys. */
+function printAttributeValues(row: RowPrinter, definitions: Definitions, { isById = false, keys }: PrintedValues = {}) {
   const links = row.readValue()
-  if (links === null) row.printAttributes()
-  else row.appendText(withLinks(row.attributes, JSON.parse(links), definitions, isById))
+  if (links === null && !keys) return row.printAttributes()
+  const values = parseExactly(row.attributes) as Record<string, unknown>
+  if (links !== null) addLinks(values, JSON.parse(links), definitions, isById)
+  const shown = keys ? Object.fromEntries(Object.entries(values).filter(([key]) => keys.includes(key))) : values
+  row.appendText(JSON.stringify(shown))
 }
 
 /** Prints the fields that people and records share. */
@@ -112,8 +118,12 @@ const compareLinks = ([attribute, position]: PrintedLink, [otherAttribute, other
   attribute - otherAttribute || position - otherPosition
 
 /** Adds the links to the plain attribute values. */
-function withLinks(attributes: string, links: PrintedLink[], { attributeById }: Definitions, isById: boolean): string {
-  const values = parseExactly(attributes) as Record<string, unknown>
+function addLinks(
+  values: Record<string, unknown>,
+  links: PrintedLink[],
+  { attributeById }: Definitions,
+  isById: boolean,
+): void {
   for (const [attribute_id, targets] of Map.groupBy(links.sort(compareLinks), ([attribute_id]) => attribute_id)) {
     const attribute = attributeById.get(attribute_id)
     if (attribute)
@@ -122,7 +132,6 @@ function withLinks(attributes: string, links: PrintedLink[], { attributeById }: 
         targets.map(([, , external_id, id]) => ({ id: id!, external_id: isById ? null : external_id })),
       )
   }
-  return JSON.stringify(values)
 }
 
 const [quote, closingBrace] = [Buffer.from('"'), Buffer.from('}')]
@@ -151,6 +160,7 @@ function projectionPrinter(definitions: Definitions, stack_id: number, projectio
     )
   const isPerson = stack_id === peopleStackId
   const isById = showsLinksById(projection)
+  const keys = projection.readsWhole && !showsAllValues(projection) ? projection.keys : undefined
   const steps = [
     isPerson ? member('id', printPersonId, '"') : member('record_id', printRecordId, '"'),
     text('external_id'),
@@ -158,7 +168,7 @@ function projectionPrinter(definitions: Definitions, stack_id: number, projectio
     ...profileTexts.map(text),
     ...profileFlags.map(name => member(name, key => row => row.printBoolean(key))),
     member('consents', key => afterKey(key, consentsPrinterOf(definitions))),
-    member('attribute_values', key => afterKey(key, row => printAttributeValues(row, definitions, isById))),
+    member('attribute_values', key => afterKey(key, row => printAttributeValues(row, definitions, { isById, keys }))),
     member('state', key => row => {
       row.append(key)
       row.append(stateTexts[row.readValue() as 't' | 'f'])
@@ -250,15 +260,25 @@ function printerFor({ definitions, stack_id, projection, added }: Printed): Prin
 const sharedPrinter = new RowPrinter()
 
 /** Prints an entity's row as JSON, by default whole. The definitions must be at least as new as the row. */
-export function printEntity(
+export const printEntity = (
   rowText: string,
   definitions: Definitions,
   stack_id: number,
   projection?: Projection,
-): string {
-  const row = sharedPrinter.start().setText(rowText)
-  row.printNext(projection ? projectionPrinter(definitions, stack_id, projection) : printerOf(definitions, stack_id))
-  return row.json
+): string => entityPrinter(definitions, stack_id, projection)(rowText)
+
+/** Returns a function that prints rows of a stack, as {@link printEntity} does. */
+export function entityPrinter(
+  definitions: Definitions,
+  stack_id: number,
+  projection?: Projection,
+): (rowText: string) => string {
+  const print = printerFor({ definitions, stack_id, projection })
+  return rowText => {
+    const row = sharedPrinter.start().setText(rowText)
+    row.printNext(print)
+    return row.json
+  }
 }
 
 /**

@@ -2,10 +2,11 @@ import type { Context } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { type Definitions, definitionsAt, peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
-import { printEntity } from './entity-json.ts'
+import type { FieldRights } from '../../route/field-rights.ts'
+import { entityPrinter } from './entity-json.ts'
 import { type Count, maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
 import { readProjectedPortion } from './projected-portion.ts'
-import { type Projection, wholeById } from './projection.ts'
+import { type Projection, readableProjection, wholeById, withLinksById } from './projection.ts'
 import { readByIdentifier, readPageByKey, readPeopleByAnyIdentifier, readPortionSql } from './read-sql.ts'
 
 /**
@@ -22,8 +23,16 @@ export type RowsOfPage = {
   definitions: Definitions
 }
 
-/** An entity as JSON, and the identifier of the request. `json` is absent if the entity is too large for a batch. */
-export type SerializedEntity = { identifier: string; version: number; json?: string | undefined }
+/**
+ * An entity as JSON, and the identifier of the request. `json` is absent if the entity is too large for a batch. The definitions are at least
+ * as new as the entity.
+ */
+export type SerializedEntity = {
+  identifier: string
+  version: number
+  definitionsVersion: number
+  json?: string | undefined
+}
 
 type WithSchemaVersion = { schema_version: number }
 type PortionRow = WithSchemaVersion & { row: string | null }
@@ -70,8 +79,11 @@ export async function readPortion(
 
 export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
 
-/** How entities are read: the largest row that is read with others, and whether links are shown by internal identifier. */
-export type ReadForm = { maxRowBytes?: number; isById?: boolean }
+/**
+ * How entities are read: the largest row that is read with others, whether links are shown by internal identifier, and the role's fields to
+ * show.
+ */
+export type ReadForm = { maxRowBytes?: number; isById?: boolean; rights?: FieldRights | undefined }
 
 /**
  * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no JSON. Identifiers of no
@@ -80,7 +92,7 @@ export type ReadForm = { maxRowBytes?: number; isById?: boolean }
 export async function readSerialized(
   context: Context,
   stack_id: number,
-  { by, identifiers, maxRowBytes = unlimitedRowBytes, isById = false }: Identifiers & ReadForm,
+  { by, identifiers, maxRowBytes = unlimitedRowBytes, isById = false, rights }: Identifiers & ReadForm,
   signal?: Signal,
 ): Promise<SerializedEntity[]> {
   const { db, organization_id } = context
@@ -94,7 +106,10 @@ export async function readSerialized(
       rows.push(...(await db.query<SerializedRow>(readPeopleByAnyIdentifier[by], byFurther, signal)))
   }
   const definitions = await definitionsAt(context, newestVersion(rows), signal)
-  return serialize(rows, definitions, stack_id, isById)
+  const readable = readableProjection({ rights }, stack_id)
+  const shown = readable && { ...readable, readsWhole: true }
+  const projection = isById ? (shown ? withLinksById(shown) : wholeById(stack_id)) : shown
+  return serialize(rows, definitions, stack_id, projection)
 }
 
 /** Reads entities by internal identifier within a transaction, with the definitions of that transaction. */
@@ -119,15 +134,16 @@ function serialize(
   rows: readonly SerializedRow[],
   definitions: Definitions,
   stack_id: number,
-  isById = false,
+  projection?: Projection,
 ): SerializedEntity[] {
-  const projection = isById ? wholeById(stack_id) : undefined
+  const print = entityPrinter(definitions, stack_id, projection)
   let characters = 0
   return rows.map(({ identifier, version, row }, index) => {
-    if (row === null || (index > 0 && characters > maxBatchCharacters)) return { identifier, version }
-    const json = printEntity(row, definitions, stack_id, projection)
+    const head = { identifier, version, definitionsVersion: definitions.version }
+    if (row === null || (index > 0 && characters > maxBatchCharacters)) return head
+    const json = print(row)
     characters += json.length
-    return { identifier, version, json }
+    return { ...head, json }
   })
 }
 

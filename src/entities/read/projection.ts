@@ -6,9 +6,9 @@ import { linksByIdBit, memberBits } from './read-sql.ts'
 
 /**
  * The members of a read that a page shows: a bit of `mask` for each, and the keys of `attribute_values` if not all are shown. The
- * others are neither read nor printed. A further bit shows relationships by internal identifier.
+ * others are neither read nor printed. A further bit shows relationships by internal identifier. With `readsWhole`, the others are read.
  */
-export type Projection = Readonly<{ mask: number; keys: readonly string[] }>
+export type Projection = Readonly<{ mask: number; keys: readonly string[]; readsWhole?: boolean }>
 
 const attributePrefix = 'attribute_values.'
 
@@ -53,20 +53,26 @@ export function readableProjection(caller: Rights, stack_id: number): Projection
   return { mask, keys: members.includes('attribute_values') ? [] : keys }
 }
 
+/** Whether a projection shows all of `attribute_values`. */
+export const showsAllValues = ({ mask }: Projection): boolean => (mask & memberBits.get('attribute_values')!) !== 0
+
 /** Whether a projection shows a member of a read. It shows `attribute_values` also if it shows only some of its keys. */
 export const shows = ({ mask, keys }: Projection, name: string): boolean =>
   (mask & memberBits.get(name)!) !== 0 || (name === 'attribute_values' && keys.length > 0)
 
 /** The keys of `attribute_values` that a read picks out, in the order of jsonb: none if the projection shows all of them. */
-export const pickedKeys = ({ mask, keys }: Projection): readonly string[] =>
-  (mask & memberBits.get('attribute_values')!) === 0 ? keys.toSorted(compareKeys) : []
+export const pickedKeys = (projection: Projection): readonly string[] =>
+  showsAllValues(projection) ? [] : projection.keys.toSorted(compareKeys)
 
 /** Shorter keys come first, then their bytes decide. */
 const compareKeys = (one: string, other: string) =>
   Buffer.byteLength(one) - Buffer.byteLength(other) || Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 /** The members of a projection, with relationships by internal identifier. */
-export const withLinksById = ({ mask, keys }: Projection): Projection => ({ mask: mask | linksByIdBit, keys })
+export const withLinksById = (projection: Projection): Projection => ({
+  ...projection,
+  mask: projection.mask | linksByIdBit,
+})
 
 /** All members of a read, with relationships by internal identifier. */
 export const wholeById = (stack_id: number): Projection =>

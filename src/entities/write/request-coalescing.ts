@@ -6,7 +6,14 @@ import { isUnavailable } from '../../db/pg-errors.ts'
 import { cachedDefinitions } from '../../organizations/definitions.ts'
 import type { Work } from '../../process/observer.ts'
 import type { Signal } from '../../process/signal.ts'
-import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from '../read/entity-reader.ts'
+import type { FieldRights } from '../../route/field-rights.ts'
+import {
+  type Identifiers,
+  maxBatchedRowBytes,
+  type ReadForm,
+  readSerialized,
+  type SerializedEntity,
+} from '../read/entity-reader.ts'
 import type { Address, KeyedOutcome, Write } from '../write-request.ts'
 import { type Item, planItem } from './plan.ts'
 import { planWrites, runSet, type SetOptions, type WriteOptions } from './run.ts'
@@ -33,7 +40,7 @@ const secondReadFrom = 24
 type Queues<I, O> = Map<string, Queue<I, O>>
 type CompletedOutcome = Exclude<KeyedOutcome, { error: unknown }>
 
-/** The queues of each database: writes by organization; reads by organization, stack, kind of identifier and form of links. */
+/** The queues of each database: writes by organization; reads by organization, stack, kind of identifier, form of links and rights. */
 const writeQueues = perDatabase((): Queues<Stretch, ReadonlyMap<number, KeyedOutcome>> => new Map())
 const readQueues = perDatabase((): Queues<string, SerializedEntity | undefined> => new Map())
 
@@ -174,26 +181,30 @@ async function runStretches(
   )
 }
 
-/** Reads one entity of a stack, with links by internal identifier if `isById`. Concurrent reads of a stack share a statement. */
+/**
+ * Reads one entity of a stack as far as the role of the caller opens it, with links by internal identifier if `isById`. Concurrent reads of a
+ * stack with the same rights share a statement.
+ */
 export function readQueued(
   context: Context,
   stack_id: number,
-  { address, isById }: { address: Address; isById: boolean },
+  { address, isById, rights }: { address: Address; isById: boolean; rights: FieldRights | undefined },
   signal: Signal,
 ): Promise<SerializedEntity | undefined> {
   const { db, organization_id } = context
   const by = 'id' in address ? 'id' : 'external_id'
   const item = 'id' in address ? address.id : address.external_id
-  const name = `${organization_id} ${stack_id} ${by} ${isById}`
+  const name = `${organization_id} ${stack_id} ${by} ${isById} ${rights?.key ?? ''}`
   const queues = readQueues(db)
-  const queue = queues.get(name) ?? registerQueue(queues, name, createReadQueue(context, stack_id, { by, isById }))
+  const queue =
+    queues.get(name) ?? registerQueue(queues, name, createReadQueue(context, stack_id, { by, isById, rights }))
   return queue.add({ item, signal })
 }
 
 function createReadQueue(
   context: Context,
   stack_id: number,
-  form: { by: 'id' | 'external_id'; isById: boolean },
+  form: Pick<Identifiers, 'by'> & ReadForm,
 ): Queue<string, SerializedEntity | undefined> {
   const run = async (identifiers: string[], signal: Signal): Promise<Result<SerializedEntity | undefined>[]> => {
     const selection = { ...form, identifiers, maxRowBytes: maxBatchedRowBytes }

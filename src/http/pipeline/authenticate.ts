@@ -2,6 +2,7 @@ import { withRole } from '../../auth/caller-role.ts'
 import type { CallerSession } from '../../auth/sessions.ts'
 import { contextOf } from '../../db/context.ts'
 import type { Caller } from '../../route/caller.ts'
+import type { Scope } from '../../route/scopes.ts'
 import { refuse } from '../../values/errors.ts'
 import { readSessionCookies, requireSameOrigin } from '../input/browser.ts'
 import { clientAddress } from '../input/request-head.ts'
@@ -22,16 +23,21 @@ export function authenticate(services: Authentication, exchange: Exchange): Call
   return session instanceof Promise ? session.then(({ caller }) => caller) : session.caller
 }
 
-/** As {@link authenticate}, with what the role of the caller allows. A caller without a role costs nothing more. */
+/**
+ * As {@link authenticate}, with what the role of the caller allows: as of now, or with `cachedFor` as the process knows it if
+ * that allows this scope. A caller without a role costs nothing more.
+ */
 export function authenticateWithRole(
   services: Pick<Services, 'authenticator' | 'config' | 'db'>,
   exchange: Exchange,
+  cachedFor?: Scope,
 ): Caller | Promise<Caller> {
   const authenticated = authenticate(services, exchange)
   if (!(authenticated instanceof Promise) && authenticated.role === undefined) return authenticated
   return Promise.resolve(authenticated).then(caller => {
     const { id } = caller.organization
-    return withRole(caller, contextOf(services.db.shareOf(id, 'reads'), id), exchange.deadline.signal)
+    const { signal } = exchange.deadline
+    return withRole(caller, contextOf(services.db.shareOf(id, 'reads'), id), { signal, cachedFor })
   })
 }
 

@@ -6,6 +6,7 @@ import { requireFields } from '../../route/required-fields.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
 import { requireScope } from '../../route/scopes.ts'
+import { Shown } from '../../route/shown.ts'
 import { refuse } from '../../values/errors.ts'
 import { hasBody } from '../input/body.ts'
 import { readIfSequence } from '../input/preferences.ts'
@@ -14,7 +15,7 @@ import type { Gate } from '../overload/gate.ts'
 import { createCorsHandler, securityHeaders } from '../server/headers.ts'
 import type { Serve } from '../server/server.ts'
 import { authenticate, authenticateWithRole } from './authenticate.ts'
-import { bindCall } from './call.ts'
+import { type BoundCall, bindCall } from './call.ts'
 import { Exchange, type OpenEndpoint } from './exchange.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain, observe } from './log.ts'
@@ -85,7 +86,8 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   const { tracer } = instruments.observer
   exchange.statuses = row.statuses
   exchange.span = tracer?.begin('authenticate', deadline.signal)
-  const authenticating = authenticateWithRole(services, exchange)
+  const tellsVersion = isPlainRead(services, endpoint, exchange)
+  const authenticating = authenticateWithRole(services, exchange, tellsVersion ? row.scope : undefined)
   const caller = authenticating instanceof Promise ? await authenticating : authenticating
   exchange.endSpan()
   exchange.organization = caller.organization.key
@@ -103,14 +105,11 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   exchange.leaveWith(running.tryTake(id) ?? (await running.take(id, deadline.signal)))
   exchange.span = tracer?.begin('bind', deadline.signal)
   const binding = bindCall(services, endpoint, { exchange, caller, body })
-  const call = binding instanceof Promise ? await binding : binding
-  requireFields(row, call)
+  const bound = binding instanceof Promise ? await binding : binding
   exchange.endSpan()
-  const key = endpoint.isKeyed ? request.headers['idempotency-key'] : undefined
-  const result = await (key === undefined
-    ? handle(services, endpoint, request.headers['if-sequence'] as string | undefined, call)
-    : idempotentHandler(row, call, { key, source: call.source }))
-  if (key === undefined && call.written.sequence > 0) exchange.header(sequenceHeader, `${call.written.sequence}`)
+  const { call, result } = await (tellsVersion && caller.role !== undefined
+    ? answerByCachedRole(services, endpoint, exchange, bound)
+    : answer(services, endpoint, exchange, bound))
   const reply = revealed(row, call, result)
   const { memory, limits } = call
   const { accessLog: log } = services
@@ -121,6 +120,59 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
     // The failed response has closed its connection, so this only logs the error.
     explain(exchange, error, services.logger)
   })
+}
+
+type Answered = { call: BoundCall; result: HandlerResult }
+
+async function answer(
+  services: RowServices,
+  endpoint: RowEndpoint,
+  exchange: Exchange,
+  call: BoundCall,
+): Promise<Answered> {
+  const { row } = endpoint
+  const { headers } = exchange.request
+  requireFields(row, call)
+  const key = endpoint.isKeyed ? (headers['idempotency-key'] as string | undefined) : undefined
+  const result = await (key === undefined
+    ? handle(services, endpoint, headers['if-sequence'] as string | undefined, call)
+    : idempotentHandler(row, call, { key, source: call.source }))
+  if (key === undefined && call.written.sequence > 0) exchange.header(sequenceHeader, `${call.written.sequence}`)
+  return { call, result }
+}
+
+/** Whether a request reads an entity as it is now on the primary. Such a response tells the version of the definitions. */
+const isPlainRead = ({ reads }: RowServices, { row, isWrite }: RowEndpoint, { url, request }: Exchange) =>
+  row.versioned === true &&
+  !isWrite &&
+  !url.includes('?') &&
+  request.headers['if-sequence'] === undefined &&
+  reads.isPlain({ prefersReader: false })
+
+/**
+ * Answers by the role as the process knows it, and once more by the role as of now unless the response shows that it is the same. To read
+ * the role before took 29 % of the CPU of a GET with a role.
+ */
+async function answerByCachedRole(
+  services: RowServices,
+  endpoint: RowEndpoint,
+  exchange: Exchange,
+  call: BoundCall,
+): Promise<Answered> {
+  try {
+    const answered = await answer(services, endpoint, exchange, call)
+    const { result } = answered
+    if ('json' in result) {
+      if (result.definitionsVersion === call.caller.roleVersion) return answered
+      result.release?.()
+    }
+  } catch {
+    // The second attempt meets the same refusal, unless the role has changed.
+  }
+  const caller = await authenticateWithRole(services, exchange)
+  exchange.caller = caller
+  requireScope(caller, endpoint.row.scope)
+  return answer(services, endpoint, exchange, { ...call, caller, shown: new Shown() })
 }
 
 /**
