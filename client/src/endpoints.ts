@@ -80,6 +80,7 @@ import type {
   Organization,
   OwnersSearchBody,
   PeopleBatchBody,
+  PeopleNamed,
   Person,
   PersonBody,
   PersonCursor,
@@ -89,6 +90,8 @@ import type {
   PersonIdentifiers,
   PersonListPage,
   PersonListSelectionPage,
+  PersonNamed,
+  PersonNamedSelection,
   PersonPage,
   PersonRelatedPage,
   PersonRelatedSelectionPage,
@@ -97,6 +100,7 @@ import type {
   RecordBody,
   RecordCursor,
   RecordIdentifiers,
+  RecordsNamed,
   RecordUpsertBody,
   RelatedBody,
   RetentionPreview,
@@ -127,6 +131,8 @@ import type {
   StackRecordFilterSelectionPage,
   StackRecordListPage,
   StackRecordListSelectionPage,
+  StackRecordNamed,
+  StackRecordNamedSelection,
   StackRecordRelatedPage,
   StackRecordRelatedSelectionPage,
   StackRecordSearchPage,
@@ -289,6 +295,12 @@ export type Endpoints = {
       sort?: ListSort
     }
     data: PersonFilterPage | PersonFilterSelectionPage
+    repeatable: 'read'
+    scope: 'people:read'
+  }
+  'POST /v1/people/get': {
+    body?: PeopleNamed
+    data: PersonNamed | PersonNamedSelection
     repeatable: 'read'
     scope: 'people:read'
   }
@@ -721,6 +733,13 @@ export type Endpoints = {
       sort?: ListSort
     }
     data: StackRecordFilterPage | StackRecordFilterSelectionPage
+    repeatable: 'read'
+    scope: 'records:read'
+  }
+  'POST /v1/stacks/{stack_key}/get': {
+    params: { stack_key: string }
+    body?: RecordsNamed
+    data: StackRecordNamed | StackRecordNamedSelection
     repeatable: 'read'
     scope: 'records:read'
   }
@@ -1391,6 +1410,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/people/internal/{uuid}/restore': 'keyed',
   'POST /v1/people/list': 'read',
   'POST /v1/people/filter': 'read',
+  'POST /v1/people/get': 'read',
   'POST /v1/people/aggregate': 'read',
   'POST /v1/people/{external_id}/related': 'read',
   'POST /v1/people/internal/{uuid}/related': 'read',
@@ -1427,6 +1447,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/stacks/{stack_key}/internal/{record_id}/restore': 'keyed',
   'POST /v1/stacks/{stack_key}/list': 'read',
   'POST /v1/stacks/{stack_key}/filter': 'read',
+  'POST /v1/stacks/{stack_key}/get': 'read',
   'POST /v1/stacks/{stack_key}/aggregate': 'read',
   'POST /v1/stacks/{stack_key}/{external_id}/related': 'read',
   'POST /v1/stacks/{stack_key}/internal/{record_id}/related': 'read',

@@ -2,6 +2,7 @@ import { addressOf, type EntityAddress, idOf } from './address.ts'
 import type { FilterOf } from './filter.ts'
 import { segment } from './json.ts'
 import { Listing, type Page, type PageOptions, pageOf } from './listing.ts'
+import { Loader, type Named } from './loader.ts'
 import type { Call, CallOptions } from './options.ts'
 import type { EntityOf, LinksForm, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
@@ -69,11 +70,14 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   protected readonly transport: Transport
   protected readonly path: string
   protected readonly send: SendBelow
+  readonly #loader: Loader<EntityOf<S, O>> | undefined
 
   constructor(transport: Transport, owner: O) {
     this.transport = transport
     this.send = createSendBelow(transport, owner)
     this.path = owner === 'people' ? '/v1/people' : `/v1/stacks/${segment(owner)}`
+    if (transport.joinsReads)
+      this.#loader = new Loader({ one: address => this.#getOne(address, {}), many: named => this.getMany(named) })
   }
 
   /**
@@ -109,10 +113,45 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    */
   get<Labeled extends boolean = false, L extends LinksForm = never>(
     address: EntityAddress,
-    { at: moment, version, labels, links, ...options }: GetOptions<Labeled, L> = {},
+    options?: GetOptions<Labeled, L>,
   ): Call<LabeledOf<EntityOf<S, O, L>, Labeled>> {
+    if (this.#loader && !options) return this.#loader.load(address) as Call<LabeledOf<EntityOf<S, O, L>, Labeled>>
+    return this.#getOne(address, options)
+  }
+
+  #getOne<Data>(
+    address: EntityAddress,
+    { at: moment, version, labels, links, ...options }: GetOptions = {},
+  ): Call<Data> {
     const { at, params } = addressOf(address)
     return this.send(`GET ${at}`, { params, query: { at: moment, version, labels, links } }, options)
+  }
+
+  /**
+   * Reads up to 1,000 entities by their external or internal identifiers, in one request. The items are in the order of the identifiers,
+   * with null where there is no entity. `fields`, `include`, `labels` and `links` are those of a list.
+   *
+   * ```ts
+   * const { items } = await client.people.getMany({ external_ids: ['ada', 'nobody'] }, { fields: ['last_name'] })
+   * console.log(items[0]?.last_name, items[1]) // Lovelace null
+   * ```
+   */
+  getMany<
+    Field extends FieldName<S, O> = never,
+    Include extends RelationshipKey<S, O> = never,
+    Labeled extends boolean = false,
+    L extends LinksForm = never,
+  >(
+    named: Named,
+    {
+      fields,
+      include,
+      labels,
+      links,
+      ...options
+    }: CallOptions & Omit<Selection<S, O, Field, Include, Labeled, L>, 'sort' | 'count'> = {},
+  ): Call<{ items: (ItemOf<S, O, Field, Include, Labeled, L> | null)[] }> {
+    return this.send('POST /get', { body: { ...named, fields, include, labels, links } }, options)
   }
 
   /**

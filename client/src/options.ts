@@ -29,6 +29,11 @@ export type ClientOptions = (
    * writes as {@link CallOptions.ifSequence}. After the service was restored from a backup, create a new client.
    */
   readYourWrites?: boolean
+  /**
+   * Joins the `get` calls of one turn of the event loop, for one kind of entity and without options, into one request. Each call still has a
+   * promise and an error of its own.
+   */
+  loader?: boolean
   /** Called after each attempt of a request. Paths contain identifiers and queries, which may be personal data. */
   logger?: (attempt: Attempt) => void
   /** Replaces `Math.random`. Its result, from 0 to 1, is the fraction of the maximum pause before a retry. */

@@ -130,6 +130,8 @@ export type Transport = {
   sendAs: SendAs
   stream: <T>(request: StreamRequest<T>) => AsyncGenerator<T, void, undefined>
   newestWrite: NewestWrite
+  /** Whether reads of one entity are joined. */
+  joinsReads: boolean
 } & Required<Pick<ClientOptions, 'retries' | 'random' | 'sleep'>>
 
 // The maximum delay of a timer. A timer with a longer delay fires at once.
@@ -234,12 +236,15 @@ export function createTransport(options: ClientOptions): Transport {
     }
     yield* stream(request, true)
   }
-  return { send, sendAs: send, stream, newestWrite, retries: defaults.retries, random, sleep }
+  const joinsReads = options.loader === true
+  return { send, sendAs: send, stream, newestWrite, joinsReads, retries: defaults.retries, random, sleep }
 }
 
-type Answer<Data> = { data: Data; response: Response }
+/** The data of a response with the response. */
+export type Answer<Data> = { data: Data; response: Response }
 
-function callOf<Data>(answer: Promise<Answer<Data>>): Call<Data> {
+/** The call that an answer settles. */
+export function callOf<Data>(answer: Promise<Answer<Data>>): Call<Data> {
   const call = answer.then(({ data }) => data)
   const withResponse = () => {
     // The caller handles the errors of the promise that it gets here, and not those of the call.

@@ -2243,6 +2243,22 @@ export type PeopleBatchBody = {
   match?: ('external_id' | 'email' | 'mobile')[]
 }
 
+/** One of `external_ids` and `ids`. Body of POST /v1/people/get. */
+export type PeopleNamed = {
+  /** External identifiers, of people also further ones. */
+  external_ids?: string[]
+  /** Internal identifiers. */
+  ids?: string[]
+  /** The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`. */
+  fields?: string[]
+  /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
+  include?: string[]
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
+  /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+  links?: 'id'
+}
+
 /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
 export type Person = {
   /** The internal identifier. */
@@ -2430,6 +2446,16 @@ export type PersonListSelectionPage = {
   evaluated_at?: string
   /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
   warnings?: Warning[]
+}
+
+export type PersonNamed = {
+  /** In the order of the identifiers. Null for one that leads to no entity. */
+  items: (PersonItem | null)[]
+}
+
+export type PersonNamedSelection = {
+  /** In the order of the identifiers. Null for one that leads to no entity. */
+  items: (PersonSelection | null)[]
 }
 
 /** Response of POST /v1/people/lookup. */
@@ -2625,6 +2651,22 @@ export type RecordedAnswer = {
   undated?: true
   /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
   merged_person_id?: string
+}
+
+/** One of `external_ids` and `ids`. Body of POST /v1/stacks/{stack_key}/get. */
+export type RecordsNamed = {
+  /** External identifiers, of people also further ones. */
+  external_ids?: string[]
+  /** Internal identifiers. */
+  ids?: string[]
+  /** The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`. */
+  fields?: string[]
+  /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
+  include?: string[]
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
+  /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+  links?: 'id'
 }
 
 export type RelatedBody = {
@@ -3195,6 +3237,16 @@ export type StackRecordListSelectionPage = {
   evaluated_at?: string
   /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
   warnings?: Warning[]
+}
+
+export type StackRecordNamed = {
+  /** In the order of the identifiers. Null for one that leads to no entity. */
+  items: (StackRecordItem | null)[]
+}
+
+export type StackRecordNamedSelection = {
+  /** In the order of the identifiers. Null for one that leads to no entity. */
+  items: (StackRecordSelection | null)[]
 }
 
 export type StackRecordRelatedPage = {

@@ -59,6 +59,32 @@ const pageMembers = {
     Type.Boolean({ description: 'Whether the response has `count`, the exact number of all items, and `sequence`.' }),
   ),
 }
+/** The most identifiers of a request for named entities. */
+export const maxNamed = 1_000
+
+/** Body of the get endpoints. */
+export function namedBody(format: CursorFormat) {
+  const { fields, include, labels, links } = pageMembers
+  const named = (format: string, description: string) =>
+    Type.Optional(Type.Array(Type.String({ format }), { minItems: 1, maxItems: maxNamed, description }))
+  return Type.Object(
+    {
+      external_ids: named('external-id', 'External identifiers, of people also further ones.'),
+      ids: named(format, 'Internal identifiers.'),
+      ...{ fields, include, labels, links },
+    },
+    {
+      additionalProperties: false,
+      title: format === 'uuid' ? 'PeopleNamed' : 'RecordsNamed',
+      description: 'One of `external_ids` and `ids`.',
+    },
+  )
+}
+export type NamedBody = Pick<PageBody, 'fields' | 'include' | 'labels' | 'links'> & {
+  external_ids?: string[]
+  ids?: string[]
+}
+
 /** `sort` in the body of list and filter. `parseSort` checks the field. */
 const sortBody = Type.Optional(
   Type.Object(
@@ -171,11 +197,8 @@ export const evaluatedAt = Type.Optional(
 /** The schemas of both kinds of entity. */
 type Elements = { person: TSchema; record: TSchema }
 
-/**
- * The response of list, filter and related for one kind of entity: whole items, or what `fields` names of them. The elements are
- * what a page can include.
- */
-export function answerSchema(element: TSchema, { person, record }: Elements, name: 'List' | 'Filter' | 'Related') {
+/** An item of a page, and what `fields` names of it. The elements are what a page can include. */
+function itemsOf(element: TSchema, { person, record }: Elements) {
   const { title, properties } = element as TObject & { title: string }
   const included = Type.Optional(
     Type.Record(Type.String(), Type.Union([person, record, Type.Null(), Type.Array(Type.Union([person, record]))]), {
@@ -190,6 +213,25 @@ export function answerSchema(element: TSchema, { person, record }: Elements, nam
     { ...Object.fromEntries(fields), included },
     { title: `${title}Selection`, description: 'The members that `fields` names, and no others.' },
   )
+  return { title, item, selection }
+}
+
+/** The response of get for one kind of entity. */
+export function namedAnswer(element: TSchema, elements: Elements) {
+  const { title, item, selection } = itemsOf(element, elements)
+  const inOrder = (each: TSchema) =>
+    Type.Array(nullable(each), {
+      description: 'In the order of the identifiers. Null for one that leads to no entity.',
+    })
+  return Type.Union([
+    Type.Object({ items: inOrder(item) }, { title: `${title}Named`, examples: [{ items: examplesOf(element) }] }),
+    Type.Object({ items: inOrder(selection) }, { title: `${title}NamedSelection` }),
+  ])
+}
+
+/** The response of list, filter and related for one kind of entity: whole items, or what `fields` names of them. */
+export function answerSchema(element: TSchema, elements: Elements, name: 'List' | 'Filter' | 'Related') {
+  const { title, item, selection } = itemsOf(element, elements)
   const has_more = Type.Boolean({ description: 'Whether another page follows.' })
   // Also a list names fields, in the `where` of its order.
   const rest = {

@@ -272,8 +272,9 @@ export function entityPrinter(
   definitions: Definitions,
   stack_id: number,
   projection?: Projection,
+  added?: AddedMembers,
 ): (rowText: string) => string {
-  const print = printerFor({ definitions, stack_id, projection })
+  const print = printerFor({ definitions, stack_id, projection, added })
   return rowText => {
     const row = sharedPrinter.start().setText(rowText)
     row.printNext(print)

@@ -5,9 +5,15 @@ import type { Signal } from '../../process/signal.ts'
 import type { FieldRights } from '../../route/field-rights.ts'
 import { entityPrinter } from './entity-json.ts'
 import { type Count, maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
-import { readProjectedPortion } from './projected-portion.ts'
+import { type PortionRow, readPortionOf } from './projected-portion.ts'
 import { type Projection, readableProjection, wholeById, withLinksById } from './projection.ts'
-import { readByIdentifier, readPageByKey, readPeopleByAnyIdentifier, readPortionSql } from './read-sql.ts'
+import {
+  readByIdentifier,
+  readPageByKey,
+  readPeopleByAnyIdentifier,
+  readPortionSql,
+  soughtByIdentifier,
+} from './read-sql.ts'
 
 /**
  * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page. A row that is too large is
@@ -35,7 +41,6 @@ export type SerializedEntity = {
 }
 
 type WithSchemaVersion = { schema_version: number }
-type PortionRow = WithSchemaVersion & { row: string | null }
 type SerializedRow = WithSchemaVersion & { identifier: string; version: number; row: string | null }
 
 /** Maximum size of a row that is read in a batch: 256 of them are 8 MiB. */
@@ -71,10 +76,31 @@ export async function readPortion(
   const { db, organization_id } = context
   const values = [organization_id, stack_id, ids, minBytes]
   const portion = projection
-    ? await readProjectedPortion(db, values, projection, signal)
+    ? await readPortionOf(db, values, { projection }, signal)
     : await db.query<PortionRow>(readPortionSql, values, signal)
   const definitions = await definitionsAt(context, newestVersion(portion), signal)
   return { rows: portion.map(({ row }) => row), definitions }
+}
+
+/**
+ * Reads the first of the entities that these identifiers lead to, until their rows have `minBytes`. `id` and `row` are null where there is
+ * none. A person is also found by a further identifier.
+ */
+export async function readNamed(
+  context: Context,
+  stack_id: number,
+  { by, identifiers, minBytes, projection }: Identifiers & { minBytes: number; projection?: Projection | undefined },
+  signal?: Signal,
+): Promise<{ rows: PortionRow[]; definitions: Definitions }> {
+  const { db, organization_id } = context
+  const sought = soughtByIdentifier[stack_id === peopleStackId ? 'people' : 'records'][by]
+  const rows = await readPortionOf(
+    db,
+    [organization_id, stack_id, identifiers, minBytes],
+    { projection, sought },
+    signal,
+  )
+  return { rows, definitions: await definitionsAt(context, newestVersion(rows), signal) }
 }
 
 export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }

@@ -184,6 +184,24 @@ export const readPeopleByAnyIdentifier = {
   external_id: statement('read_people_by_any_external_id', peopleBy(personBy.external_id, 'text')),
 }
 
+const recordBy = (column: string) =>
+  `select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = a.identifier`
+
+const soughtBy = (find: string, type: string): Sought => ({
+  ids: '(select s.ids from sought s)',
+  tables: `sought(ids) as materialized (
+     select array(
+       select (select f.id from (${find}) f limit 1) from unnest($3::${type}[]) with ordinality a(identifier, place) order by a.place
+     )
+   ),`,
+})
+
+/** The entities that the identifiers in $3 lead to, as {@link portion} reads them: an id is null where there is none. */
+export const soughtByIdentifier = {
+  people: { id: soughtBy(personBy.id, 'uuid'), external_id: soughtBy(personBy.external_id, 'text') },
+  records: { id: soughtBy(recordBy('id'), 'uuid'), external_id: soughtBy(recordBy('external_id'), 'text') },
+}
+
 const findPersonBy = (person: string, type: string) =>
   `select e.id from (select $2::${type} as identifier) a cross join lateral (${person} offset 0) p cross join lateral (
      select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
@@ -220,19 +238,24 @@ export function copyAllSql(organization_id: number, stack_id: number, after_id: 
   )
 }
 
-/** The statement {@link readPortionSql} with another text of a row. */
-export const portion = (row: string): string =>
-  `with recursive walk(n, row, octets) as (
+/** The ids to read, as an array in SQL, and the tables that it names. By default they are $3. */
+type Sought = { ids: string; tables: string }
+
+const given: Sought = { ids: '($3::uuid[])', tables: '' }
+
+/** The statement {@link readPortionSql} with another text of a row, and with other ids. */
+export const portion = (row: string, { ids, tables }: Sought = given): string =>
+  `with recursive ${tables} walk(n, row, octets) as (
      select 0, null::text, 0::bigint
      union all
      select w.n + 1, r.row, w.octets + coalesce(octet_length(r.row), 0)
      from walk w left join lateral (
        select ${row} as row from entities e
-       where e.organization_id = $1 and e.stack_id = $2 and e.id = ($3::uuid[])[w.n + 1] offset 0
+       where e.organization_id = $1 and e.stack_id = $2 and e.id = ${ids}[w.n + 1] offset 0
      ) r on true
-     where w.n < cardinality($3::uuid[]) and w.octets < $4
+     where w.n < cardinality(${ids}) and w.octets < $4
    )
-   select w.row, ${schema_version} from walk w where w.n > 0 order by w.n`
+   select w.row, ${ids}[w.n] as id, ${schema_version} from walk w where w.n > 0 order by w.n`
 
 /**
  * $2: stack, $3: ids, $4: bytes. Returns the rows of the first ids until their sizes reach the bytes; the last row may

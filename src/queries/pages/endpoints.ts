@@ -10,10 +10,15 @@ import {
   filterBody,
   type ListBody,
   listBody,
+  maxNamed,
+  type NamedBody,
+  namedAnswer,
+  namedBody,
   type RelatedBody,
   relatedBody,
 } from '../schema.ts'
 import { filterEntities, listEntities, relatedEntities } from './handlers.ts'
+import { getEntities } from './named.ts'
 
 /** The response schemas of both kinds of entity. The related endpoints need both: a person may be related to a record. */
 export type EntitySchemas = Record<'person' | 'record', EntityKind['answer']>
@@ -69,6 +74,18 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
       prefers: ['handling=strict'],
       example: { body: { filter: { 'attribute_values.city': 'London' } } },
       handle: async call => filterEntities(call as Call<FilterBody>, await kind.stackOf(call)),
+    },
+    {
+      ...reading,
+      path: `${path}/get`,
+      params,
+      operationId: `get${plural}`,
+      summary: `Read up to ${maxNamed.toLocaleString('en')} ${plural.toLowerCase()} by their identifiers`,
+      description: `The items are in the order of the identifiers. ${scopesDescription}`,
+      body: namedBody(format),
+      answer: namedAnswer(kind.answer, schemas),
+      example: { body: { external_ids: ['ada'], fields: ['external_id', 'version'] } },
+      handle: async call => getEntities(kind, call as Call<NamedBody>, await kind.stackOf(call)),
     },
     aggregateEndpoint(kind),
     related('', '/{external_id}', { external_id: 'external_id' }, ''),

@@ -124,21 +124,30 @@ export function filterOptionsOf(
 
 /** A page as a request asks for it. */
 async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: number, position: Position) {
-  const { fields, include, labels, links, sort, cursor_configuration } = call.body
+  const { fields, sort, cursor_configuration } = call.body
   const order: PageOrder = { field: sort && orderName(sort), direction: position.direction }
   const hasCursor = fields !== undefined || sort !== undefined || cursor_configuration?.cursor !== undefined
-  const isById = links === 'id'
-  const readIncluded = include && (await includer(call, stack_id, { keys: include, isById }))
-  const { projection } = position
   return {
     stack_id,
     position,
-    include: labels ? withLabels(labeler(call, { stack_id, projection, include, isById }), readIncluded) : readIncluded,
+    include: await addedReader(call, stack_id, position),
     isCounted: call.body.count,
     lastMembers: (end: PageEnd, counted: Count | undefined) =>
       (hasCursor ? `,"next_cursor":${nextCursorOf(order, end)}` : '') +
       (counted ? `,"count":${counted.count},"sequence":${counted.sequence}` : ''),
   }
+}
+
+/** How to read what a request adds to its items: the entities to include, and labels. Undefined if it asks for neither. */
+export async function addedReader(
+  call: Call<Pick<PageBody, 'include' | 'labels' | 'links'>>,
+  stack_id: number,
+  { projection }: Pick<Position, 'projection'>,
+) {
+  const { include, labels, links } = call.body
+  const isById = links === 'id'
+  const readIncluded = include && (await includer(call, stack_id, { keys: include, isById }))
+  return labels ? withLabels(labeler(call, { stack_id, projection, include, isById }), readIncluded) : readIncluded
 }
 
 /** The cursor of the next page as JSON. */
@@ -184,7 +193,7 @@ function throwInvalidBody(path: string, message: string): never {
 }
 
 /** The size of a page, and the members of its items. Throws 400 for unknown fields, and 403 for those that the role closes. */
-function shownOf(
+export function shownOf(
   { body: { cursor_configuration, fields, links }, caller, limits: { page } }: Call<PageBody>,
   stack_id: number,
 ): Pick<Position, 'size' | 'projection'> {
