@@ -12,10 +12,10 @@ export type Bound = { value: Record<string, unknown>; boundFrom: 'body' | 'query
 /** The input of a request: the raw body, its content type, and the query string without the question mark. */
 export type RawInput = { contentType: string | undefined; body: Buffer | undefined; queryString: string }
 
-const isJson = /^[\t ]*application\/json[\t ]*(;|$)/i
+const isJson = /^[\t ]*application\/(merge-patch\+)?json[\t ]*(;|$)/i
 
 /**
- * Binds a request from a non-empty `application/json` body or, without one, from the query. A body that fails is not
+ * Binds a request from a non-empty body of JSON or a merge patch (RFC 7396) or, without one, from the query. A body that fails is not
  * replaced by the query. Strings are trimmed. Throws a Fault of 400 for invalid JSON, an invalid query, or neither of
  * the two.
  */

@@ -7,7 +7,7 @@ import type { Route } from '../../route/route.ts'
 import { createRefusal, type ErrorCode, Fault, type Refusal } from '../../values/errors.ts'
 import { hasBody, incompleteBody, readBody, throwIfTooLarge } from '../input/body.ts'
 import type { Connection } from '../server/connections.ts'
-import { failure } from './reply.ts'
+import { failure, problem, problemType } from './reply.ts'
 import { sendStream } from './streams.ts'
 
 /**
@@ -168,7 +168,9 @@ export class Exchange {
   refuse(refusal: Refusal): void {
     if (!this.response.headersSent) this.refused = refusal.code
     if (refusal.headers) this.headers(refusal.headers)
-    this.send(refusal.status, failure(refusal, this.id))
+    if (this.request.headers.accept?.includes(problemType))
+      this.send(refusal.status, problem(refusal, this.id), problemType)
+    else this.send(refusal.status, failure(refusal, this.id))
   }
 
   /**

@@ -23,20 +23,36 @@ async function sendRaw(method: string, path: string, headers: Record<string, str
 
 const readFirstName = async () => (await send('GET', '/v1/people/ada')).body.data.first_name
 
+describe('an error', () => {
+  it('is a problem of RFC 9457 with the same members if the client accepts that', async () => {
+    const Authorization = `Bearer ${shop.token}`
+    const plain = await sendRaw('GET', '/v1/people/nobody', { Authorization, 'X-Request-Id': 'one' })
+    const headers = { Authorization, 'X-Request-Id': 'one', Accept: 'application/problem+json, application/json' }
+    const problem = await sendRaw('GET', '/v1/people/nobody', headers)
+    expect([problem.status, problem.headers['content-type']]).toEqual([404, 'application/problem+json'])
+    const { type, title, status, detail, ...members } = problem.body
+    expect([type, title, status, detail]).toEqual(['urn:kith:error:not_found', 'not found', 404, plain.body.message])
+    expect(members).toEqual(plain.body)
+  })
+})
+
 describe('binding', () => {
-  it.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', ' application/json;x=y'])(
-    'reads a body of type %s and ignores the query',
-    async type => {
-      const reply = await send(
-        'PATCH',
-        '/v1/people/ada?last_name=query',
-        { first_name: 'body' },
-        { 'Content-Type': type },
-      )
-      expect(reply.status).toBe(200)
-      expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'body', last_name: null })
-    },
-  )
+  it.each([
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json; charset=utf-8',
+    ' application/json;x=y',
+    'application/merge-patch+json',
+  ])('reads a body of type %s and ignores the query', async type => {
+    const reply = await send(
+      'PATCH',
+      '/v1/people/ada?last_name=query',
+      { first_name: 'body' },
+      { 'Content-Type': type },
+    )
+    expect(reply.status).toBe(200)
+    expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'body', last_name: null })
+  })
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json5', 'application/jsonx', 'nonsense'])(
     'ignores a body of type %s and reads the query',

@@ -26,6 +26,16 @@ export function failure({ code, status, message, details, reason, outcome }: Ref
   return JSON.stringify({ error: code, errorstack, message, details, reason, request_id, outcome })
 }
 
+/** The media type of an error as RFC 9457 describes it. */
+export const problemType = 'application/problem+json'
+
+/** The error as RFC 9457 describes it, with the members of the error envelope. */
+export function problem(refusal: Refusal, request_id: string): string {
+  const { code, status, message } = refusal
+  const described = { type: `urn:kith:error:${code}`, title: code.replaceAll('_', ' '), status, detail: message }
+  return JSON.stringify({ ...described, ...JSON.parse(failure(refusal, request_id)) })
+}
+
 /**
  * Returns the refusal for an error. An error that is not a {@link Fault} is a fault of kith or of the database; its own
  * text goes to the log only. `statuses` are the statuses of the endpoint that differ from the usual ones.
