@@ -296,6 +296,24 @@ describe('kith import of an export of Klaviyo', () => {
     expect(ignored.counts).toMatchObject({ unchanged: 1 })
   })
 
+  it('takes the country of the settings for a phone number without a prefix, unless another one is given', async () => {
+    await organization.client.schema.patchSettings({ default_country: 'DE' })
+    const text = csv([klaviyo({ 'Phone Number': '01512 3456789' })])
+    await importFile('k.csv', text, '--profile', 'klaviyo')
+    const phone = async () => (await organization.client.people.get('klaviyo-K1')).mobile_e164
+    expect(await phone()).toBe('+4915123456789')
+    await importFile(
+      'k.csv',
+      text.replace('01512 3456789', '333 1234567'),
+      '--profile',
+      'klaviyo',
+      '--phone-country',
+      'IT',
+    )
+    expect(await phone()).toBe('+393331234567')
+    await organization.client.schema.patchSettings({ default_country: null })
+  })
+
   it('keeps the extension of a phone number, and refuses a cell that is more or less than a number', async () => {
     const cells = ['+1 650 253 0000 ext. 12', 'private +49 1512 3456789, ask for Anna', '1990']
     const text = csv(cells.map((cell, index) => klaviyo({ 'Klaviyo ID': `P${index}`, 'Phone Number': cell })))

@@ -22,6 +22,7 @@ import {
   readSettings,
 } from './import/file-options.ts'
 import { formatOf, type Input, openInput } from './import/input.ts'
+import { createPhoneSplitter } from './import/phone.ts'
 import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.ts'
 import { addProfileOptions, type ProfileCommandOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
@@ -120,6 +121,9 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
   // The profile of an import is the format of its file.
   const { client } = await connect(environment, { ...options, profile: undefined }, { scope })
+  // Without an option, the country is that of the organization, as for every other number.
+  if (profile && options.phoneCountry === undefined)
+    profile.splitPhone = createPhoneSplitter((await client.schema.settings()).default_country ?? undefined)
   const settings = await readSettings(options)
   const input = await openInput(path(file), { name: file, format, encoding: options.encoding })
   try {

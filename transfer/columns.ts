@@ -38,7 +38,7 @@ export const summaryFields = profileFieldNames.filter(name => storedFields[name]
 /** A file with all of these columns is an export. In any other file a column `state` has another meaning. */
 const signature = ['state', 'version', 'created_at', 'updated_at']
 /** Read-only columns of an export. The two consent flags summarize the answers, which have columns of their own. */
-const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', ...summaryFields]
+const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', 'mobile_e164', ...summaryFields]
 
 /** The columns of an exported file that an import leaves out. A file that is no export has none. */
 export function readOnlyColumnsOf(names: string[]): string[] {

@@ -6,7 +6,7 @@ type Entity = Person | StackRecord
 type Cell = string | number | boolean | null
 type Column = { name: string; cellOf: (entity: Entity) => Cell }
 
-const readOnlyPersonFields = [...summaryFields, 'id', 'state', 'version', 'created_at', 'updated_at']
+const readOnlyPersonFields = [...summaryFields, 'mobile_e164', 'id', 'state', 'version', 'created_at', 'updated_at']
 const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
 /** Lines of CSV. With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe. */

@@ -44,7 +44,10 @@ export function addProfileOptions(command: Command): Command {
       '--status <status>',
       'Profile: The status of all contacts of the file, such as unsubscribed. Default: as the file name begins.',
     )
-    .option('--phone-country <code>', 'Profile: The country of phone numbers without a prefix, such as DE.')
+    .option(
+      '--phone-country <code>',
+      'Profile: The country of phone numbers without a prefix, such as DE. Default: that of the settings.',
+    )
 }
 
 /** Reads a profile and what it needs. `file` is the name of the file that is imported. */

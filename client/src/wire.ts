@@ -1221,6 +1221,7 @@ export type DossierLine =
       email: string | null
       mobile_prefix: string | null
       mobile_number: string | null
+      mobile_e164: string | null
       date_of_birth: string | null
       language: string | null
       email_consent: boolean | null
@@ -2269,6 +2270,8 @@ export type Person = {
   email: string | null
   mobile_prefix: string | null
   mobile_number: string | null
+  /** The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it. */
+  mobile_e164: string | null
   date_of_birth: string | null
   language: string | null
   email_consent: boolean | null
@@ -2391,6 +2394,8 @@ export type PersonItem = {
   email: string | null
   mobile_prefix: string | null
   mobile_number: string | null
+  /** The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it. */
+  mobile_e164: string | null
   date_of_birth: string | null
   language: string | null
   email_consent: boolean | null
@@ -2510,6 +2515,8 @@ export type PersonSelection = {
   email?: string | null
   mobile_prefix?: string | null
   mobile_number?: string | null
+  /** The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it. */
+  mobile_e164?: string | null
   date_of_birth?: string | null
   language?: string | null
   email_consent?: boolean | null

@@ -30,7 +30,8 @@ export function writable(read: Person | StackRecord): PersonBody | RecordBody {
       read
     return body
   }
-  const { id, state, version, created_at, updated_at, as_of, label, relationship_labels, ...writable } = read
+  const { id, mobile_e164, state, version, created_at, updated_at, as_of, label, relationship_labels, ...writable } =
+    read
   // A flag answers when it is written, so the flag of every channel stays out, also of one that is new here.
   const body = omit(writable, summaryFlags)
   const answers = body.consents.filter(({ source }) => source === 'answer')

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { writable } from '../../client/src/writable.ts'
 import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { useOwnService } from '../../test/support/service.ts'
@@ -40,6 +41,41 @@ it('reads numbers without a prefix in writes, matches, imports, look-ups and sea
   await search()
   await follow(service.db, [searchFollower()])
   expect((await search()).body.data.items).toMatchObject([{ external_id: 'ada' }])
+})
+
+it('shows beside what was written the number in E.164, in every read', async () => {
+  await setCountry('DE')
+  const written = { mobile_prefix: null, mobile_number: '0171 1000003' }
+  const mobile_e164 = '+491711000003'
+  const created = await create({ external_id: 'ada', mobile_number: '0171 1000003' })
+  expect(created.body.data).toMatchObject({ ...written, mobile_e164 })
+  await create({ external_id: 'bob', mobile_number: 'ask' })
+  await create({ external_id: 'cy', mobile_number: '+1 650 253 0000 ext. 12' })
+  const { items } = await shop.ok('POST', '/v1/people/list', { sorting_type: 'asc' })
+  const shown = items.map(({ external_id, mobile_e164 }: Record<string, unknown>) => [external_id, mobile_e164])
+  expect(shown).toEqual([
+    ['ada', mobile_e164],
+    ['bob', null],
+    ['cy', null],
+  ])
+  const fields = ['mobile_e164', 'external_id']
+  const body = { filter: { external_id: 'ada' }, fields }
+  expect((await shop.ok('POST', '/v1/people/filter', body)).items).toEqual([{ external_id: 'ada', mobile_e164 }])
+  expect(await shop.ok('GET', '/v1/people/ada?version=1')).toMatchObject({ ...written, mobile_e164 })
+  await setCountry('AT')
+  await backfillIndexes(service.db)
+  const read = await shop.ok('GET', '/v1/people/ada')
+  expect(read).toMatchObject({ ...written, mobile_e164: '+431711000003', version: 1 })
+})
+
+it('takes no number in E.164 beside the written one, and leaves it out of a copy', async () => {
+  const head = await shop.head()
+  const { status, body } = await create({ mobile_e164: '+491711000003' })
+  expect([status, body.details?.map(({ path }) => path)]).toEqual([400, ['/mobile_e164']])
+  expect(await shop.head()).toBe(head)
+  const { data } = (await create({ external_id: 'ada', mobile_prefix: '49', mobile_number: '171 1000003' })).body
+  const { external_id, ...copy } = writable(data)
+  expect((await create(copy)).body.data).toMatchObject({ external_id: null, mobile_e164: '+491711000003' })
 })
 
 it('leads a number without a prefix of a merged person to the survivor', async () => {

@@ -4,7 +4,7 @@ import { attributeValues, entityFields, externalId, harmlessBody } from '../enti
 import type { Limits } from '../process/config.ts'
 import { channels } from '../values/channels.ts'
 import { nullable, Type } from '../values/json-schema.ts'
-import { flagFields, profileFlags, profileTexts, textFields } from '../values/profile-fields.ts'
+import { flagFields, phoneMember, profileFlags, profileTexts, readTexts, textFields } from '../values/profile-fields.ts'
 
 /** An element of `consents`: one answer to one purpose on one channel. */
 const consentAssignment = Type.Object(
@@ -75,8 +75,19 @@ export const person = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'The internal identifier.' }),
     external_id: nullable(Type.String()),
-    ...mapFields(profileTexts, name =>
-      nullable(Type.String(textFields[name].type === 'date' ? { format: 'date' } : {})),
+    ...mapFields(readTexts, name =>
+      nullable(
+        Type.String(
+          name === phoneMember
+            ? {
+                description:
+                  'The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it.',
+              }
+            : textFields[name].type === 'date'
+              ? { format: 'date' }
+              : {},
+        ),
+      ),
     ),
     ...mapFields(profileFlags, () => nullable(Type.Boolean())),
     consents: Type.Array(effectiveConsent, {
@@ -91,7 +102,7 @@ export const person = Type.Object(
       {
         id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
         external_id: 'ada',
-        ...mapFields([...profileTexts, ...profileFlags], () => null),
+        ...mapFields([...readTexts, ...profileFlags], () => null),
         first_name: 'Ada',
         last_name: 'Lovelace',
         email: 'ada@example.com',

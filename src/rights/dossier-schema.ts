@@ -5,7 +5,7 @@ import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
 import { entityFields } from '../entities/schema.ts'
 import { channels } from '../values/channels.ts'
 import { count, flag, nullable, number, Type, text, time, uuid } from '../values/json-schema.ts'
-import { profileFlags, profileTexts } from '../values/profile-fields.ts'
+import { profileFlags, readTexts } from '../values/profile-fields.ts'
 import { otherHolders } from './erasure/erasure-schema.ts'
 
 const line = <Name extends string, Properties extends TProperties>(
@@ -45,8 +45,8 @@ const about = line('about', 'The first line: whose dossier it is, who holds the 
 const profile = line('profile', 'The fields of the person.', {
   id: uuid(),
   external_id: textOrNull,
-  ...(Object.fromEntries(profileTexts.map(name => [name, textOrNull])) as Record<
-    (typeof profileTexts)[number],
+  ...(Object.fromEntries(readTexts.map(name => [name, textOrNull])) as Record<
+    (typeof readTexts)[number],
     typeof textOrNull
   >),
   ...(Object.fromEntries(profileFlags.map(name => [name, nullable(flag())])) as TProperties),

@@ -1,9 +1,9 @@
 import { parseExactly } from '../values/parse-json.ts'
-import { profileFlags, profileTexts } from '../values/profile-fields.ts'
+import { profileFlags, readTexts } from '../values/profile-fields.ts'
 import { type FieldAccess, mayRead } from './field-rights.ts'
 
 /** The members of an entity that a role can close. */
-const closable: ReadonlySet<string> = new Set([...profileTexts, ...profileFlags, 'consents'])
+const closable: ReadonlySet<string> = new Set([...readTexts, ...profileFlags, 'consents'])
 
 /** The JSON of an entity, as a read shows it, without the fields that may not be read. Numbers stay exact. */
 export function closeEntity(json: string, access: FieldAccess): string {

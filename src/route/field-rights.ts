@@ -1,4 +1,5 @@
 import { type Detail, pointer, refuse } from '../values/errors.ts'
+import { phoneColumns, phoneMember } from '../values/profile-fields.ts'
 
 /** The names of the fields of an owner that a caller may read and write, as a role has them. */
 export type FieldAccess = { readonly read: ReadonlySet<string>; readonly write: ReadonlySet<string> }
@@ -49,10 +50,11 @@ export function requireOpen(caller: Rights, stack_id: number, path: string): voi
 const shownAlways = ['id', 'record_id', 'external_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 const isShownAlways: ReadonlySet<string> = new Set(shownAlways)
 
-/** Whether a field may be used. `attribute_values` names all of its keys. */
+/** Whether a field may be used. `attribute_values` names all of its keys, and who uses the columns of a phone also uses the number that follows. */
 export function mayUse(access: FieldAccess | undefined, use: Use, name: string): boolean {
   const names = access?.[use]
   if (!names || names.has(allFields) || names.has(name) || isShownAlways.has(name)) return true
+  if (name === phoneMember) return phoneColumns.every(column => names.has(column))
   return name.startsWith(attributePrefix) && names.has('attribute_values')
 }
 
@@ -97,7 +99,7 @@ export function requireWritable(
   if (details.length > 0) throwForbidden(details)
 }
 
-const matchedFields = (kind: string) => (kind === 'mobile' ? ['mobile_prefix', 'mobile_number'] : [kind])
+const matchedFields = (kind: string) => (kind === 'mobile' ? phoneColumns : [kind])
 
 /** Throws a Fault of 403 for what the role of the caller closes, at its places in the request. */
 export function throwForbidden(details: Detail[]): never {

@@ -1,4 +1,4 @@
-import { foldText, isOfPairs, searchedWordsOf } from '../entities/indexes/search-words.ts'
+import { backwards, foldText, isOfPairs, maxLastDigits, searchedWordsOf } from '../entities/indexes/search-words.ts'
 import { emailKey } from '../entities/match-keys.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { createValueRefusal, Fault, pointer } from '../values/errors.ts'
@@ -19,10 +19,13 @@ const phoneWords = /(?<=^|\s)[+\d().\-/][\d\s().\-/]*(?=\s|$)/g
 /** While somebody types, a number has fewer digits than any phone: `333 1` is the beginning of one. */
 const minPhoneDigits = 4
 
+/** The last digits of a phone. Four of them are a word of its person anyway. */
+const lastDigits = new RegExp(`^\\d{${minPhoneDigits + 1},${maxLastDigits}}$`)
+
 /**
- * What a text may mean. `readings` are the distinct words that an entity must have: the words as they are written and, if the text has a
- * number in several words or parts, those with its digits as one word. An entity that one of the readings finds is found. The rest is
- * the text as a whole.
+ * What a text may mean. `readings` are the distinct words that an entity must have: the words as they are written; if the text has a number in
+ * several words or parts, those with its digits as one word; and if the digits may be the last ones of a phone, those with them backwards. An
+ * entity that one of the readings finds is found. The rest is the text as a whole.
  */
 export type SearchText = {
   readings: string[][]
@@ -40,10 +43,14 @@ export function parseSearchText(text: string, stack_id: number, country: string 
   // A text without a letter or a digit has no reading, however long it is. It finds who has it as identifier, and nobody else.
   if (written.length > 0) throwIfTooLong(folded, joined, withPhones)
   const isSame = withPhones.join(' ') === written.join(' ')
+  const byLastDigits =
+    stack_id === peopleStackId ? withPhones.map(word => (lastDigits.test(word) ? backwards(word) : word)) : withPhones
   return {
-    readings: [...(countParts(written) <= maxParts ? [written] : []), ...(isSame ? [] : [withPhones])].filter(
-      ({ length }) => length > 0,
-    ),
+    readings: [
+      ...(countParts(written) <= maxParts ? [written] : []),
+      ...(isSame ? [] : [withPhones]),
+      ...(byLastDigits.some((word, index) => word !== withPhones[index]) ? [byLastDigits] : []),
+    ].filter(({ length }) => length > 0),
     external_id: text,
     email_key: text.includes('@') ? emailKey(text) : null,
     mobile_key: phone.test(folded) ? mobileKey(null, text, country) : null,

@@ -209,6 +209,30 @@ describe('a search of people', () => {
     expect(await namesIn(shop, { text: '9876' })).toEqual(['darcy'])
   })
 
+  it('finds a phone in any notation, and by its last four to nine digits', async () => {
+    const shop = await service.organization()
+    await create(shop, { external_id: 'written', mobile_number: '+49 171 1000003' })
+    await create(shop, { external_id: 'parted', mobile_prefix: '49', mobile_number: '0171/100 0004' })
+    await create(shop, { external_id: 'italian', mobile_number: '+39 06 1234 5678' })
+    await create(shop, { external_id: 'none', mobile_number: 'call 0171 100 0003 and ask' })
+    await index()
+    const whole = ['0171 1000003', '0171/100-0003', '+49 171 1000003', '0049 171 1000003', '+49 (0)171 1000003']
+    // While the number is typed.
+    const begun = ['0171 1000 0', '+49 171 100', '0049 171 1000']
+    const last = ['00 03', '0 0003', '000003', '1000003', '100 0003', '11000003', '711-000-003']
+    for (const text of [...whole, ...begun, ...last])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, expect.arrayContaining(['written'])])
+    for (const text of ['0171 1000004', '+49 171 100 0004', '1000004', '00 04', 'parted 00004'])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, ['parted']])
+    for (const text of ['06 12345678', '0039 06 12345678', '12345678', '345 678'])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, ['italian']])
+    for (const text of ['0171 1000005', '2000003', 'b3000001', 'B3000001', '003'])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, []])
+    await shop.send('PATCH', '/v1/people/written', { mobile_number: null })
+    await index()
+    expect(await namesIn(shop, { text: '11000003' })).toEqual(['none'])
+  })
+
   it('finds two names in either order with a typo in each', async () => {
     const shop = await service.organization()
     const name = fc.string({ unit: fc.constantFrom(...typoLetters), minLength: 4, maxLength: 12 })

@@ -131,10 +131,9 @@ type Result = { rank: number; id: string }
 type Word = { word: string; exact: number; prefix: number }
 type SimilarWord = { word: string; typos: number }
 
-const toWholeWord = (word: string) => `% ${word} %`
-const wholeWord = ({ word }: Word) => toWholeWord(word)
-/** A document has spaces, letters and digits. */
-const matchesNothing = ['-']
+const wholeWord = ({ word }: Word) => `% ${word} %`
+/** A regular expression for documents with all of the words. */
+const allOf = (words: readonly string[]) => `^${words.map(word => `(?=.* ${word} )`).join('')}`
 const beginning = ({ word }: Pick<Word, 'word'>) => `% ${word}%`
 
 /**
@@ -145,7 +144,7 @@ class WordSearch {
   readonly #tx: Transaction
   readonly #stack: [number, number]
   readonly #words: readonly string[]
-  /** Patterns of all words of another reading, or one that matches nothing. What it finds exactly is found here by beginnings as well. */
+  /** An expression of all words of each other reading. What one finds exactly is found here by beginnings as well. */
   readonly #otherExact: readonly string[]
   readonly #known: readonly string[]
   readonly #frequencies: Frequencies
@@ -163,7 +162,7 @@ class WordSearch {
     this.#tx = tx
     this.#stack = stack
     this.#words = readings[reading]!
-    this.#otherExact = readings.find((_, index) => index !== reading)?.map(toWholeWord) ?? matchesNothing
+    this.#otherExact = readings.filter((_, index) => index !== reading).map(allOf)
     this.#known = known
     this.#frequencies = frequencies
   }

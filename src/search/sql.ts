@@ -96,13 +96,12 @@ export const searchAloneSql = statement(
 export const preferOrderSql = statement('prefer_order', switchPlans('off'))
 export const preferNothingSql = statement('prefer_nothing', switchPlans('on'))
 
-const beginsOnly =
-  'd.words like all($7::text[]) and not d.words like all($8::text[]) and not d.words like all($9::text[])'
+const beginsOnly = 'd.words like all($7::text[]) and not d.words like all($8::text[]) and not d.words ~ any($9::text[])'
 
 /**
  * Parameters as for {@link findExactSql}, but $7: patterns of the beginnings of all words, $8: patterns of all words, and $9:
- * patterns of all words of another reading of the text. Finds who has words that begin with each word, but has neither all words of $8
- * nor all of $9 exactly. Reads all entries of the words that begin with $6.
+ * expressions of all words of each other reading of the text. Finds who has words that begin with each word, but has neither all words of $8
+ * nor those of one of $9 exactly. Reads all entries of the words that begin with $6.
  */
 export const findPrefixSql = statement(
   'find_prefix',

@@ -9,7 +9,7 @@ import {
 } from 'libphonenumber-js/max'
 import { expect, it } from 'vitest'
 import { createPhoneSplitter } from '../../cli/import/phone.ts'
-import { mobileKey, readPhone } from './phone-numbers.ts'
+import { dialledDigits, mobileKey, readPhone } from './phone-numbers.ts'
 
 it.each([
   ['+1 650 253 0000', {}, '+16502530000', null],
@@ -37,6 +37,25 @@ it.each([
   ['1512345678', { country: 'XX' }],
 ])('reads %j with %j as no number', (text, home) => {
   expect(readPhone(text, home)).toBeUndefined()
+})
+
+it.each([
+  ['+491711000003', '01711000003'],
+  ['+390612345678', '0612345678'],
+  ['+393331234567', '3331234567'],
+  ['+16502530000', '6502530000'],
+  ['+36201234567', '06201234567'],
+  ['+79123456789', '89123456789'],
+])('knows that %s is dialled as %s in its country', (e164, dialled) => {
+  expect(dialledDigits(e164)).toBe(dialled)
+})
+
+it('reads what the country of a number dials as that number', () => {
+  // Colombia dials a 0, which its plan takes for a part of the number.
+  for (const country of getCountries().filter(country => country !== 'CO')) {
+    const { number, countryCallingCode } = getExampleNumber(country, examples)!
+    expect(readPhone(dialledDigits(number), { prefix: countryCallingCode })?.e164).toBe(number)
+  }
 })
 
 const cell = fc.oneof(

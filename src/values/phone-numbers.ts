@@ -45,6 +45,13 @@ export function mobileKey(
   return read?.extension === null ? read.e164 : null
 }
 
+/** The digits of a number in E.164 as its country dials them: those of `+49 171 …` are `0171…`. */
+export function dialledDigits(e164: string): string {
+  const digits = e164.slice(1)
+  const callingCode = callingCodeOf(digits)!
+  return commonPlanOf(callingCode).dialledPrefix + digits.slice(callingCode.length)
+}
+
 /** Completes "mobile_number …". */
 export const notANumber =
   'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +'
@@ -123,15 +130,21 @@ type NumberingPlans = Pick<PhoneLibrary, 'isSupportedCountry'> & {
 /** The parts of the library's numbering plan that {@link readPlain} uses. */
 type NumberingPlan = {
   possibleLengths(): number[]
+  nationalPrefix(): string | 0
   nationalPrefixForParsing(): string | undefined
   nationalNumberPattern(): string
 }
 
 /**
- * What national numbers of a calling code may begin with that is no part of them, the lengths that are possible in all of its countries, and
- * the numbers that its main country has given out.
+ * What national numbers of a calling code may begin with that is no part of them, what its main country writes before them, the lengths that
+ * are possible in all of its countries, and the numbers that the main country has given out.
  */
-type CommonPlan = { nationalPrefix: RegExp | undefined; lengths: ReadonlySet<number>; given: RegExp }
+type CommonPlan = {
+  nationalPrefix: RegExp | undefined
+  dialledPrefix: string
+  lengths: ReadonlySet<number>
+  given: RegExp
+}
 
 const commonPlans = new Map<string, CommonPlan>()
 
@@ -142,7 +155,10 @@ function commonPlanOf(callingCode: string): CommonPlan {
   const { planOf, countriesOf } = numberingPlans()
   const main = planOf(callingCode)
   const prefixPattern = main.nationalPrefixForParsing()
+  const prefix = main.nationalPrefix() || ''
   const plan = {
+    // North America does not write its 1, which is the calling code as well.
+    dialledPrefix: prefix === callingCode ? '' : prefix,
     nationalPrefix: prefixPattern ? new RegExp(`^(?:${prefixPattern})`) : undefined,
     given: new RegExp(`^(?:${main.nationalNumberPattern()})$`),
     lengths: [callingCode, ...countriesOf(callingCode)]

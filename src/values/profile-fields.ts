@@ -59,6 +59,15 @@ export const profileTexts = Object.keys(texts) as ProfileText[]
 /** The columns of the boolean fields, in the order of reads. */
 export const profileFlags = Object.keys(flags) as ProfileFlag[]
 
+/** The phone number in E.164, a member of reads that no write takes. It follows from the phone and the country of the settings. */
+export const phoneMember = 'mobile_e164'
+
+/** The texts of a read, in order. */
+export const readTexts = profileTexts.flatMap(name => (name === 'mobile_number' ? [name, phoneMember] : [name])) as (
+  | ProfileText
+  | typeof phoneMember
+)[]
+
 /** The columns that a search finds words in. */
 export const wordColumns = profileTexts.filter(text => textFields[text].isSearched)
 /** The columns of the phone number, which a search finds by its digits (entities/indexes/search-index.ts). */

@@ -73,7 +73,7 @@ export const summaryFlags = Object.values(channels).map(({ flag }) => flag)
 
 /** Members of an entity or a change that no write sets: kith keeps them, or they follow from the answers of the person. */
 const unwritable = new Set([
-  ...['id', 'record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at', 'as_of'],
+  ...['id', 'record_id', 'stack_key', 'mobile_e164', 'state', 'version', 'created_at', 'updated_at', 'as_of'],
   ...['consents', ...summaryFlags, 'attribute_values', 'deliverability'],
 ])
 

@@ -2,6 +2,7 @@ import type { Within } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import type { Follower, Progress, Task } from '../../followers/follower.ts'
 import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { dialledDigits } from '../../values/phone-numbers.ts'
 import { phoneColumns, wordColumns } from '../../values/profile-fields.ts'
 import { analyzeEntitiesSql } from './index-keys-sql.ts'
 import {
@@ -23,7 +24,7 @@ import {
   searchFollowerName,
   storeDocumentsSql,
 } from './search-index-sql.ts'
-import { featuresOf, pairAcross, wordsForm, wordsOf } from './search-words.ts'
+import { backwards, featuresOf, pairAcross, wordsForm, wordsOf } from './search-words.ts'
 
 const entitiesPerBatch = 500
 /** A fill of fewer entities is fast with any plan. */
@@ -292,30 +293,37 @@ const listWords = (document: string): string[] => document.split(' ').filter(wor
 /** The text that is stored: each word between two spaces. */
 const documentOf = (words: readonly string[]) => ` ${words.join(' ')} `
 
-/** The last digits of a phone are a word of their own. People know a number by them, and a word is found by its beginning only. */
+/** The last four digits of a phone are a word of their own. People know a number by them. */
 const lastPhoneDigits = 4
 
-function addPhone(digits: string, add: (text: string) => void) {
-  add(digits)
-  if (digits.length > lastPhoneDigits) add(digits.slice(-lastPhoneDigits))
+/** The words of the phones of a person: the digits as they are written, whole, as their country dials them, the last four, and backwards. */
+function phoneWords({ mobile_key, mobile_number, mobiles }: Source): string[] {
+  const [written] = wordsOf((mobile_number ?? '').replace(/\P{Nd}/gu, ''))
+  const numbers = [mobile_key, ...(mobiles ?? [])].filter(number => number !== null)
+  const whole = numbers.map(number => number.slice(1))
+  if (written !== undefined && mobile_key === null) whole.push(written)
+  const long = whole.filter(({ length }) => length > lastPhoneDigits)
+  return [
+    ...whole,
+    ...(written === undefined ? [] : [written]),
+    ...numbers.map(dialledDigits),
+    ...long.flatMap(digits => [digits.slice(-lastPhoneDigits), backwards(digits)]),
+  ]
 }
 
 /** The distinct words that an entity is found by. */
 function searchWords(source: Source): string[] {
   const words = new Set<string>()
+  const addWord = (word: string) => words.size < maxWords && words.add(word)
   const add = (text: string) => {
-    for (const word of wordsOf(text.slice(0, maxTextCharacters))) {
-      if (words.size >= maxWords) return
-      words.add(word)
-    }
+    for (const word of wordsOf(text.slice(0, maxTextCharacters))) addWord(word)
   }
-  const { texts, external_id, mobile_key, mobile_number } = source
+  const { texts, external_id } = source
   for (const text of [...(texts ?? []), external_id]) if (text) add(text)
   const [first, last] = (['first_name', 'last_name'] as const).map(name => texts?.[wordColumns.indexOf(name)])
   // A name is written in either order, without a space.
   if (first && last) for (const pair of [...pairAcross(last, first), ...pairAcross(first, last)]) words.add(pair)
-  for (const number of [mobile_key, mobile_number, ...(source.mobiles ?? [])])
-    if (number) addPhone(number.replace(/\P{Nd}/gu, ''), add)
+  for (const word of phoneWords(source)) addWord(word)
   for (const alias of [...(source.aliases ?? []), ...(source.emails ?? [])]) add(alias)
   for (const value of (source.values ?? []).flat()) if (typeof value === 'string') add(value)
   return [...words]

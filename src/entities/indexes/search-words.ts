@@ -48,7 +48,16 @@ export const isOfPairs = (word: string): boolean => beginsUnspaced.test(word)
  * The form of the words. Increase it if the words of a text become others: the follower of the search then fills again the indexes that have
  * words of another form.
  */
-export const wordsForm = 2
+export const wordsForm = 3
+
+/** A phone is found by at most this many of its last digits. */
+export const maxLastDigits = 9
+
+/**
+ * The word that has the last digits of a phone backwards, so that fewer of them are its beginning. No text has it, because the words of texts
+ * are in lower case.
+ */
+export const backwards = (digits: string): string => `B${[...digits.slice(-maxLastDigits)].reverse().join('')}`
 
 /**
  * The words of a text that kith stores, folded and in order: its runs of letters and digits. A run of a script without spaces has a word for

@@ -12,7 +12,8 @@ import { requireScope } from '../../route/scopes.ts'
 import { createValueRefusal, Fault } from '../../values/errors.ts'
 import { pastTimeOf } from '../../values/instant.ts'
 import { Type } from '../../values/json-schema.ts'
-import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
+import { mobileKey } from '../../values/phone-numbers.ts'
+import { phoneMember, profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { readBearersSql, readBearersWithAliasesSql } from '../bearers-sql.ts'
 import { relationshipValue } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
@@ -155,15 +156,18 @@ async function firstIdOf(reading: Reading, stack_id: number, address: Address): 
 const endsEntity = ({ operation, is_erased }: PastChange) =>
   operation === 'delete' || operation === 'merge' || is_erased
 
-/** Shows an entity as a read did under the definitions of then. */
+/** Shows an entity as a read did under the definitions of then, but for the country of phone numbers, which is that of today. */
 function showEntity(
   { stack_id, id }: Moment['entity'],
   { columns, answers, attributes }: PastState,
   links: readonly ShownLinks[],
   { version, at, created_at }: PastChange,
-  { stacks, attributeById, consent_types }: Definitions,
+  { stacks, attributeById, consent_types, default_country }: Definitions,
 ): object {
-  const columnsOf = (names: readonly (keyof typeof columns)[]) => names.map(name => [name, columns[name] ?? null])
+  const shownValue = (name: (typeof readTexts | typeof profileFlags)[number]) =>
+    name === phoneMember
+      ? mobileKey(columns.mobile_prefix, columns.mobile_number, default_country)
+      : (columns[name] ?? null)
   const isPerson = stack_id === peopleStackId
   const values = new Map(Object.entries(attributes))
   for (const {
@@ -178,7 +182,7 @@ function showEntity(
     external_id: columns.external_id ?? null,
     ...(isPerson
       ? {
-          ...Object.fromEntries(columnsOf([...profileTexts, ...profileFlags])),
+          ...Object.fromEntries([...readTexts, ...profileFlags].map(name => [name, shownValue(name)])),
           consents: effectiveConsents(answers, consent_types),
         }
       : { stack_key: stacks.find(stack => stack.id === stack_id)!.key }),

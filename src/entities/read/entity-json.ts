@@ -1,7 +1,7 @@
 import { type Answers, consentDefaults, type StandingAnswer } from '../../consents/answers.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { parseExactly } from '../../values/parse-json.ts'
-import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
+import { profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { relationshipValue } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { RowPrinter } from './composite-row-parser.ts'
@@ -12,7 +12,7 @@ type Print = (row: RowPrinter) => void
 
 const jsonKey = (key: string) => Buffer.from(`,"${key}":`)
 
-const [texts, flags] = [profileTexts.map(jsonKey), profileFlags.map(jsonKey)]
+const [texts, flags] = [readTexts.map(jsonKey), profileFlags.map(jsonKey)]
 const [consents, attribute_values] = [jsonKey('consents'), jsonKey('attribute_values')]
 const [personStart, recordStart, external_id] = ['{"id":"', '{"record_id":"', '","external_id":'].map(text =>
   Buffer.from(text),
@@ -24,7 +24,7 @@ const [version, created_at, updated_at, end] = [',"version":', ',"created_at":"'
 const [comma, lineFeed] = [Buffer.from(','), Buffer.from('\n')]
 
 /** Identifiers, profile, answers, links, state, version and times: see `rowTextWith` of read-sql.ts. */
-const fieldsOfRow = 2 + profileTexts.length + profileFlags.length + 6
+const fieldsOfRow = 2 + readTexts.length + profileFlags.length + 6
 
 /** The text of `answers` for a person without consent answers. */
 const noAnswers = Buffer.from('{}')
@@ -83,7 +83,7 @@ function recordPrinter(definitions: Definitions, stack_id: number): Print {
     row.appendText(recordIdOf(row.readValue()!))
     row.printText(external_id)
     row.append(stack_key)
-    row.skip(profileTexts.length + profileFlags.length + 1)
+    row.skip(readTexts.length + profileFlags.length + 1)
     printRest(row, definitions)
   }
 }
@@ -165,7 +165,7 @@ function projectionPrinter(definitions: Definitions, stack_id: number, projectio
     isPerson ? member('id', printPersonId, '"') : member('record_id', printRecordId, '"'),
     text('external_id'),
     literal('stack_key', () => stackKeyOf(definitions, stack_id)),
-    ...profileTexts.map(text),
+    ...readTexts.map(text),
     ...profileFlags.map(name => member(name, key => row => row.printBoolean(key))),
     member('consents', key => afterKey(key, consentsPrinterOf(definitions))),
     member('attribute_values', key => afterKey(key, row => printAttributeValues(row, definitions, { isById, keys }))),

@@ -1,7 +1,7 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
 import { accessOf, allFields, mayRead, type Rights } from '../../route/field-rights.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
-import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
+import { profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { linksByIdBit, memberBits } from './read-sql.ts'
 
 /**
@@ -18,7 +18,7 @@ const shared = ['attribute_values', 'state', 'version', 'created_at', 'updated_a
 export const membersOf = (stack_id: number): readonly string[] =>
   stack_id === peopleStackId ? personMembers : recordMembers
 
-const personMembers = ['id', 'external_id', ...profileTexts, ...profileFlags, 'consents', ...shared]
+const personMembers = ['id', 'external_id', ...readTexts, ...profileFlags, 'consents', ...shared]
 const recordMembers = ['record_id', 'external_id', 'stack_key', ...shared]
 
 /**

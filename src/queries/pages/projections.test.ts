@@ -6,7 +6,7 @@ import { someRuns } from '../../../test/support/runs.ts'
 import { useOwnService } from '../../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../../test/support/shop.ts'
 import { backfillIndexes } from '../../entities/indexes/index-backfill.ts'
-import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
+import { profileFlags, readTexts } from '../../values/profile-fields.ts'
 
 const service = useOwnService()
 const organization = useSharedShop(service)
@@ -34,7 +34,7 @@ const keys = [
 ]
 const shared = ['attribute_values', 'state', 'version', 'created_at', 'updated_at']
 const members = {
-  people: ['id', 'external_id', ...profileTexts, ...profileFlags, 'consents', ...shared],
+  people: ['id', 'external_id', ...readTexts, ...profileFlags, 'consents', ...shared],
   orders: ['record_id', 'external_id', 'stack_key', ...shared],
 }
 type Kind = keyof typeof members
