@@ -10,6 +10,7 @@ import { scopes } from '../src/route/scopes.ts'
 import { searchBody } from '../src/search/schema.ts'
 import { attributeRules, attributeTypes, operandKind, ruleNames } from '../src/values/attribute-rules.ts'
 import { channelTable } from '../src/values/channels.ts'
+import { countriesByCallingCode, isCountry } from '../src/values/phone-numbers.ts'
 import {
   flagFields,
   phoneColumns,
@@ -85,6 +86,12 @@ const values: Record<string, { about: string; value: object; type?: string; name
     value: ruleOperands,
     type: 'RuleName',
     names: 'ruleNames',
+  },
+  callingCodes: {
+    about: 'The countries (ISO 3166) of each calling code of phone numbers, the main one first.',
+    value: Object.fromEntries(
+      Object.entries(countriesByCallingCode()).filter(([, countries]) => countries.every(isCountry)),
+    ),
   },
   pageLanguages: { about: 'The languages of the pages for people.', value: pageLanguages },
   limits: { about: 'The limits of a service whose settings do not change them.', value: limits },

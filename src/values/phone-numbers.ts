@@ -56,6 +56,10 @@ export function dialledDigits(e164: string): string {
 export const notANumber =
   'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +'
 
+/** The countries (ISO 3166) of each calling code, the main one first. */
+export const countriesByCallingCode = (): Record<string, string[]> =>
+  require('libphonenumber-js/max/metadata').country_calling_codes
+
 /** Whether a text is the ISO 3166 code of a country that has a numbering plan. */
 export const isCountry = (text: string): text is CountryCode => numberingPlans().isSupportedCountry(text)
 

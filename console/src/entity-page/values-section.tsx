@@ -1,3 +1,4 @@
+import type { Person } from '@kith/client'
 import { Fragment, type ReactNode } from 'react'
 import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -72,6 +73,13 @@ export function EntityValues(props: EntityValuesProps) {
   )
 }
 
+/** The number in E.164, or that what is stored is none. */
+function InternationalNumber({ person: { mobile_number, mobile_e164 } }: { person: Partial<Person> }) {
+  const texts = useMessages(entityMessages)
+  if (mobile_e164) return mobile_e164 !== mobile_number && <code>{mobile_e164}</code>
+  return mobile_number && mobile_e164 === null && <Badge>{texts.noPhone}</Badge>
+}
+
 type ValuesSectionProps = EntityValuesProps & {
   title: string
   fields: readonly Field[]
@@ -115,6 +123,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
                   field.label,
                   <Fragment key={field.path}>
                     <FieldValue field={field} value={storedValue(field, entity)} />{' '}
+                    {field.path === '/mobile_number' && <InternationalNumber person={entity as Person} />}
                     {field.isUndeclared && <Badge>{entityTexts.undeclared}</Badge>}
                   </Fragment>,
                 ] as const,

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useMemo, useRef } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { FieldEditor, PlaceholderCheckbox } from './field-editor.tsx'
+import { FieldEditors, PlaceholderCheckbox } from './field-editor.tsx'
 import type { DraftFault } from './fields.ts'
 import styles from './form.module.css'
 import { type EntityTexts, messages } from './messages.ts'
@@ -52,15 +52,7 @@ export function EditForm({ edit, label, children }: EditFormProps) {
       onCancel={edit.cancel}
     >
       <div className={styles.fields}>
-        {state.fields.map((field, index) => (
-          <FieldEditor
-            key={field.path}
-            field={field}
-            draft={edit.draft(field)}
-            onChange={draft => edit.set(field, draft)}
-            autoFocus={index === 0}
-          />
-        ))}
+        <FieldEditors fields={state.fields} draftOf={edit.draft} onChange={edit.set} />
       </div>
       <PlaceholderCheckbox fields={state.fields} isSelected={state.makesTargets} onChange={edit.setMakesTargets} />
       {children}

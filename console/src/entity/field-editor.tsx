@@ -6,6 +6,7 @@ import { Select } from '../ui/select.tsx'
 import type { Draft, Field, FieldKind } from './fields.ts'
 import styles from './form.module.css'
 import { type EntityTexts, messages } from './messages.ts'
+import { PhoneEditor } from './phone-editor.tsx'
 
 type FieldEditorProps = {
   field: Field
@@ -15,7 +16,7 @@ type FieldEditorProps = {
 }
 
 /** The editor of a field, by its type. */
-export function FieldEditor({ draft, ...props }: FieldEditorProps) {
+function FieldEditor({ draft, ...props }: FieldEditorProps) {
   const texts = useMessages(messages)
   if (Array.isArray(draft))
     return (
@@ -37,6 +38,33 @@ export function FieldEditor({ draft, ...props }: FieldEditorProps) {
       />
     </div>
   )
+}
+
+type FieldEditorsProps = {
+  fields: readonly Field[]
+  draftOf(field: Field): Draft
+  onChange(field: Field, draft: Draft): void
+}
+
+/** The editors of fields, in their order. The first one has the focus. The prefix and the number of a phone have one editor. */
+export function FieldEditors({ fields, draftOf, onChange }: FieldEditorsProps) {
+  const [prefix, number] = ['/mobile_prefix', '/mobile_number'].map(path => fields.find(field => field.path === path))
+  return fields.map((field, index) => {
+    if (prefix && number && field === number) return null
+    if (prefix && number && field === prefix) {
+      const drafts = { prefix: draftOf(prefix) as string, number: draftOf(number) as string }
+      return <PhoneEditor key={field.path} prefix={prefix} number={number} drafts={drafts} onChange={onChange} />
+    }
+    return (
+      <FieldEditor
+        key={field.path}
+        field={field}
+        draft={draftOf(field)}
+        onChange={draft => onChange(field, draft)}
+        autoFocus={index === 0}
+      />
+    )
+  })
 }
 
 /** Asks whether targets of relationships that do not exist may be created, if one of the fields is a relationship. */

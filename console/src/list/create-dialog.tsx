@@ -6,7 +6,7 @@ import { useWrite } from '../app/write.ts'
 import { entityAddress } from '../entity/address.ts'
 import { faultTexts } from '../entity/edit-form.tsx'
 import { entitiesOf, idOf, type Values } from '../entity/entities.ts'
-import { FieldEditor, PlaceholderCheckbox } from '../entity/field-editor.tsx'
+import { FieldEditors, PlaceholderCheckbox } from '../entity/field-editor.tsx'
 import {
   attributeField,
   bodyOf,
@@ -84,15 +84,11 @@ export default function CreateDialog({ owner, onClose }: { owner: string; onClos
         onCancel={onClose}
       >
         <FieldGroup look="grid">
-          {fields.map((field, index) => (
-            <FieldEditor
-              key={field.path}
-              field={field}
-              draft={draft(field)}
-              onChange={draft => setDrafts(new Map(drafts).set(field.path, draft))}
-              autoFocus={index === 0}
-            />
-          ))}
+          <FieldEditors
+            fields={fields}
+            draftOf={draft}
+            onChange={(field, draft) => setDrafts(new Map(drafts).set(field.path, draft))}
+          />
         </FieldGroup>
         <PlaceholderCheckbox fields={fields} isSelected={makesTargets} onChange={setMakesTargets} />
       </Form>

@@ -152,7 +152,7 @@ export const messages = defineMessages({
       contact_email: 'Where people can ask.',
       time_zone: 'Filters and segments count days in it. For example: Europe/Rome. Empty: UTC.',
       default_country:
-        'Numbers without a prefix that are written from now on belong to it. Two letters, for example: IT. Empty: such a number is no address.',
+        'Numbers without a prefix belong to it, also those that are stored. Not set: such a number is no address.',
     },
     pageLanguage: 'Language if nothing else is known',
     pageLanguageHelp: 'The language of the person and of the browser come first.',
@@ -330,7 +330,7 @@ export const messages = defineMessages({
       contact_email: 'Wo Personen nachfragen können.',
       time_zone: 'Filter und Segmente zählen die Tage in ihr. Zum Beispiel: Europe/Berlin. Leer: UTC.',
       default_country:
-        'Nummern ohne Vorwahl, die ab jetzt geschrieben werden, gehören dazu. Zwei Buchstaben, zum Beispiel: DE. Leer: Eine solche Nummer ist keine Adresse.',
+        'Nummern ohne Vorwahl gehören dazu, auch die gespeicherten. Nicht gesetzt: Eine solche Nummer ist keine Adresse.',
     },
     pageLanguage: 'Sprache, wenn sonst nichts bekannt ist',
     pageLanguageHelp: 'Die Sprache der Person und die des Browsers gehen vor.',
@@ -505,7 +505,7 @@ export const messages = defineMessages({
       contact_email: 'Dove le persone possono chiedere.',
       time_zone: 'I filtri e i segmenti contano i giorni in esso. Per esempio: Europe/Rome. Vuoto: UTC.',
       default_country:
-        'Vale per i numeri senza prefisso scritti da ora in poi. Due lettere, per esempio: IT. Vuoto: un tale numero non è un indirizzo.',
+        'Vale per i numeri senza prefisso, anche per quelli salvati. Non impostato: un tale numero non è un indirizzo.',
     },
     pageLanguage: 'Lingua se non si sa altro',
     pageLanguageHelp: 'Prima vengono la lingua della persona e quella del browser.',

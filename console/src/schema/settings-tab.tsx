@@ -5,6 +5,7 @@ import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
+import { useCountries } from '../entity/countries.ts'
 import { isEqual } from '../entity/equal.ts'
 import { FieldGroup, TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
@@ -73,6 +74,7 @@ export function SettingsTab() {
 function SettingsForm({ settings }: { settings: Settings }) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const countries = useCountries()
   const mayWrite = useScope('schema:write')
   const queryClient = useQueryClient()
   const [draft, setDraft] = useState(() => draftOf(settings))
@@ -92,14 +94,29 @@ function SettingsForm({ settings }: { settings: Settings }) {
       <FieldGroup look="frame" legend={texts.tabs.settings} isDisabled={!mayWrite}>
         {plainFields.map(name => (
           <Fragment key={name}>
-            <TextField
-              label={texts.settingNames[name]}
-              help={texts.settingHelps[name]}
-              value={draft[name]}
-              onChange={value => set({ [name]: value })}
-              name={`/${name}`}
-              isReadOnly={!mayWrite}
-            />
+            {name === 'default_country' ? (
+              <Select
+                label={texts.settingNames[name]}
+                help={texts.settingHelps[name]}
+                options={[
+                  { value: 'none', label: texts.noLanguage },
+                  ...countries.map(({ code, name }) => ({ value: code, label: name })),
+                ]}
+                value={draft[name] || 'none'}
+                onChange={country => set({ [name]: country === 'none' ? '' : country })}
+                name={`/${name}`}
+                isDisabled={!mayWrite}
+              />
+            ) : (
+              <TextField
+                label={texts.settingNames[name]}
+                help={texts.settingHelps[name]}
+                value={draft[name]}
+                onChange={value => set({ [name]: value })}
+                name={`/${name}`}
+                isReadOnly={!mayWrite}
+              />
+            )}
             {name === 'accent_color' && <Swatch color={draft.accent_color} />}
           </Fragment>
         ))}

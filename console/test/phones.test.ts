@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest'
+import { useConsole } from '../../test/support/console.ts'
+
+const { service, open } = useConsole()
+
+it('an agent gives a phone with its country, and sees the number that kith reads', async () => {
+  const shop = await service.organization()
+  await shop.client.schema.patchSettings({ default_country: 'DE' })
+  await open(shop, '/people', async page => {
+    await page.getByRole('button', { name: 'New person' }).click()
+    const phone = page.getByRole('group', { name: 'Phone' })
+    const country = phone.getByRole('combobox', { name: 'Country' })
+    const number = phone.getByRole('textbox', { name: 'Phone number' })
+    await expect.poll(() => country.inputValue()).toBe('As in the settings: Germany')
+    await page.getByRole('textbox', { name: 'Identifier' }).fill('ada')
+    await number.fill('0171 1000003')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByText('+491711000003').waitFor()
+    expect(await shop.client.people.get('ada')).toMatchObject({ mobile_prefix: null, mobile_number: '0171 1000003' })
+
+    await page.getByRole('button', { name: /Edit/ }).first().click()
+    await country.fill('ital')
+    await country.press('Enter')
+    await number.fill('333 1234567')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('+393331234567').waitFor()
+    expect(await shop.client.people.get('ada')).toMatchObject({ mobile_prefix: '+39', mobile_number: '333 1234567' })
+
+    await page.getByRole('button', { name: /Edit/ }).first().click()
+    await expect.poll(() => country.inputValue()).toBe('Italy +39')
+    await number.fill('+44 7911 123456')
+    await expect.poll(() => country.inputValue()).toBe('United Kingdom +44')
+    await number.fill('ask her')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('No international number').waitFor()
+  })
+})
+
+it('an administrator sets the country of phone numbers by its name', async () => {
+  const shop = await service.organization()
+  await open(shop, '/schema?tab=settings', async page => {
+    await page.getByRole('button', { name: /Country of phone numbers/ }).click()
+    await page.getByRole('option', { name: 'Austria' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await expect.poll(async () => (await shop.client.schema.settings()).default_country).toBe('AT')
+  })
+})
