@@ -11,7 +11,7 @@ it('an agent gives a phone with its country, and sees the number that kith reads
     const phone = page.getByRole('group', { name: 'Phone' })
     const country = phone.getByRole('combobox', { name: 'Country' })
     const number = phone.getByRole('textbox', { name: 'Phone number' })
-    await expect.poll(() => country.inputValue()).toBe('As in the settings: Germany')
+    await expect.poll(() => country.inputValue()).toBe('Germany (settings)')
     await page.getByRole('textbox', { name: 'Identifier' }).fill('ada')
     await number.fill('0171 1000003')
     await page.getByRole('button', { name: 'Create', exact: true }).click()
