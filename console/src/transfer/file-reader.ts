@@ -1,6 +1,6 @@
 import type { Definitions } from '@kith/client'
 import type { OffsetOf } from '../../../transfer/cell-parser.ts'
-import { findTarget, nothing, readOnlyColumnsOf, type Target, targetsOf } from '../../../transfer/columns.ts'
+import { findTarget, nothing, readOnlyColumnsOf, targetsOf } from '../../../transfer/columns.ts'
 import {
   bodyOf,
   bytesOf,
@@ -16,6 +16,7 @@ import type { Format } from '../../../transfer/file.ts'
 import { buildUnfitRefusal, type ImportItem } from '../../../transfer/item.ts'
 import { ndjsonItems } from '../../../transfer/ndjson.ts'
 import type { Pieces } from '../../../transfer/pieces.ts'
+import type { Target } from '../../../transfer/target.ts'
 import { momentOf } from '../entity/fields.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { type Encoding, openFile } from './file-source.ts'
