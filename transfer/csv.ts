@@ -50,8 +50,9 @@ export function settingsOf({
   return all
 }
 
-/** The columns of a file, and those that a profile reads. */
-export type FileColumns = Columns & { profile?: ProfilePlan }
+/** The columns of a file, and those that a profile reads. `replacements` are other cells for those of a column, by its index. */
+export type FileColumns = Columns & { profile?: ProfilePlan; replacements?: Replacements }
+export type Replacements = ReadonlyMap<number, ReadonlyMap<string, string>>
 
 /** The header of a file. Its cells are Latin-1: one character per byte. */
 export type CsvHead = { cells: string[]; delimiter: string }
@@ -172,13 +173,14 @@ type Cells = (string | undefined)[]
 
 /** Converts a record to a body. Its cells are Latin-1. Missing last cells are absent, and empty cells behind the last column are ignored. */
 export function bodyOf(original: string[], columns: FileColumns, settings: RecordSettings): Body {
-  const { targets, stateAt, constants, profile } = columns
+  const { targets, stateAt, constants, profile, replacements } = columns
   const expected = targets.length - constants.length
   if (original.slice(expected).some(cell => cell.trim() !== '')) {
     const refusal = buildUnfitRefusal(`has ${original.length} cells, but the header has ${expected}`)
     return { body: null, refusal }
   }
   const cells: Cells = targets.map((_, index) => (index < expected ? original[index] : constants[index - expected]))
+  for (const [index, others] of replacements ?? []) cells[index] = others.get(cells[index] ?? '') ?? cells[index]
   if (stateAt !== null && cells[stateAt] === 'placeholder') return { body: null }
   const parts: Parts = { fields: [], attributes: [], consents: [], answers: new Map(), evidence: new Map() }
   const details: Refusal['details'] = []

@@ -1,19 +1,25 @@
 import type { Definitions } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
+import type { DateOrder } from '../../../transfer/cell-parser.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
+import { missingEvidence } from './consent-origin.ts'
+import { ConsentOriginSection } from './consent-origin-section.tsx'
+import { useFieldNames } from './field-names.ts'
 import {
   attributeFieldOf,
   type CsvStart,
+  columnsOfMapping,
   fieldName,
+  findOptions,
+  mappingOf,
   readCsvStart,
   readNdjsonStart,
   repeatedFields,
   settingsFault,
-  suggestMapping,
 } from './file-reader.ts'
 import { type ImportSetup, startImport } from './import-setup.ts'
 import { MappingTable } from './mapping-table.tsx'
@@ -21,6 +27,7 @@ import { messages } from './messages.ts'
 import { NdjsonPreview, PreviewTable } from './preview-table.tsx'
 import { ReadOptionFields } from './read-option-fields.tsx'
 import styles from './transfer.module.css'
+import { useRefusalTexts } from './use-refusal-texts.ts'
 
 type SetupProps = {
   setup: ImportSetup
@@ -37,6 +44,7 @@ export function SetupForm(props: SetupProps) {
   const { file, options, owner } = setup
   const { format, encoding, delimiter } = options
   const isCsv = format === 'csv'
+  const { faultText } = useRefusalTexts()
   const start = useQuery({
     queryKey: ['import', 'start', file.name, file.size, file.lastModified, format, encoding, delimiter, owner],
     queryFn: async () =>
@@ -54,11 +62,11 @@ export function SetupForm(props: SetupProps) {
         </p>
         <Button onPress={onAnotherFile}>{texts.chooseAnother}</Button>
       </div>
-      <ReadOptionFields {...props} encoding={start.data?.csv?.encoding} />
-      {fault && <Notice kind="error" title={fault} />}
+      <ReadOptionFields {...props} start={start.data?.csv ?? null} />
+      {fault && <Notice kind="error" title={faultText(fault)} />}
       {start.error && (
         <Notice kind="error" title={texts.unreadable}>
-          <p>{start.error.message}</p>
+          <p>{faultText(start.error.message)}</p>
           <p>{texts.unreadableAdvice}</p>
         </Notice>
       )}
@@ -80,12 +88,19 @@ export function SetupForm(props: SetupProps) {
 function CsvSetup({ setup, definitions, onChange, start }: SetupProps & { start: CsvStart }) {
   const texts = useMessages(messages)
   const { owner } = setup
-  // A mapping that somebody made before the file was read in another way does not fit it any more.
-  const mapping =
-    setup.mapping.length === start.names.length ? setup.mapping : suggestMapping(start.names, owner, definitions)
+  const mapping = mappingOf(start, setup.mapping, owner, definitions)
   const change = (changed: typeof mapping) => onChange({ ...setup, mapping: changed })
   const repeated = [...repeatedFields(mapping, owner, definitions)]
   const undecided = mapping.filter(field => field === null).length
+  const nameOf = useFieldNames(owner, definitions)
+  const { isOrderOpen, options } = findOptions(
+    setup.options,
+    start,
+    columnsOfMapping(start.names, mapping, owner, definitions),
+  )
+  const asked = new Set(missingEvidence(mapping, owner, definitions).map(([, key]) => key))
+  const needsMethod = asked.has('method') && setup.origin.method === null
+  const setOrder = (dateOrder: DateOrder) => onChange({ ...setup, options: { ...setup.options, dateOrder } })
   const isIdMapped = mapping.some(field => field && fieldName(field, owner, definitions) === 'external_id')
   if (start.records.length === 0) return <EmptyState title={texts.noLines} />
   return (
@@ -112,12 +127,23 @@ function CsvSetup({ setup, definitions, onChange, start }: SetupProps & { start:
         </Notice>
       )}
       {repeated.map(field => (
-        <Notice key={field} kind="error" title={texts.repeated(field)} />
+        <Notice key={field} kind="error" title={texts.repeated(nameOf(field))} />
       ))}
+      {isOrderOpen && (
+        <Notice kind="caution" title={texts.orderOpen}>
+          <Actions>
+            <Button onPress={() => setOrder('dmy')}>{texts.orderDmy}</Button>
+            <Button onPress={() => setOrder('mdy')}>{texts.orderMdy}</Button>
+          </Actions>
+        </Notice>
+      )}
+      {asked.size > 0 && (
+        <ConsentOriginSection origin={setup.origin} asked={asked} onChange={origin => onChange({ ...setup, origin })} />
+      )}
       {!isIdMapped && <Notice kind="caution">{texts.noExternalId}</Notice>}
-      <PreviewTable start={start} mapping={mapping} owner={owner} definitions={definitions} options={setup.options} />
+      <PreviewTable start={start} mapping={mapping} owner={owner} definitions={definitions} options={options} />
       <StartButtons
-        isReady={undecided === 0 && repeated.length === 0}
+        isReady={undecided === 0 && repeated.length === 0 && !isOrderOpen && !needsMethod}
         onStart={isDryRun => startImport({ ...setup, mapping }, definitions, start, isDryRun)}
       />
     </>
