@@ -224,3 +224,23 @@ it('replaces a cell that many lines were refused for in all of them, and the imp
   const members = stored.filter(person => (person.attribute_values as { member: boolean }).member)
   expect([stored.length, members.map(({ external_id }) => external_id)]).toEqual([4_037, ['7']])
 })
+
+it('reads the next file with the same header as the last one, says so, and can forget it', async () => {
+  const remembered = () => organization.client.imports.mappings()
+  const becomes = (page: Page) => page.getByRole('button', { name: /Becomes: Ort/ })
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'people.csv', 'Nr;Ort\n1;Rom\n')
+    await mapColumn(page, 'Nr', 'Identifier')
+    await mapColumn(page, 'Ort', 'First name')
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: people.csv').waitFor()
+    await expect.poll(remembered).toMatchObject([{ header: ['Nr', 'Ort'], fields: ['external_id', 'first_name'] }])
+    await page.getByRole('button', { name: 'Import another file' }).click()
+    await chooseFile(page, 'more.csv', 'Nr;Ort\n2;Paris\n')
+    await page.getByText(/The columns become what they became in the import of/).waitFor()
+    expect(await becomes(page).textContent()).toContain('First name')
+    await page.getByRole('button', { name: 'Forget it' }).click()
+    await becomes(page).filter({ hasText: 'Choose a field' }).waitFor()
+    expect(await remembered()).toEqual([])
+  })
+})

@@ -1,4 +1,4 @@
-import type { Definitions } from '@kith/client'
+import type { Definitions, ImportMapping } from '@kith/client'
 import { habitsOf } from '../../../transfer/cell-habits.ts'
 import type { DateOrder, DecimalMark, OffsetOf } from '../../../transfer/cell-parser.ts'
 import { findTarget, nothing, readOnlyColumnsOf, targetsOf } from '../../../transfer/columns.ts'
@@ -211,9 +211,29 @@ export function columnsOfMapping(
   }
 }
 
-/** The mapping of a person, if it fits the file, else the suggested one. Reading the file in another way gives it other columns. */
-export const mappingOf = ({ names }: CsvStart, mapping: Mapping, owner: string, definitions: Definitions): Mapping =>
-  mapping.length === names.length ? mapping : suggestMapping(names, owner, definitions)
+/** The mapping of an earlier file with the same header. A field that is gone is left to choose. */
+export function earlierMapping(
+  { names }: CsvStart,
+  earlier: readonly ImportMapping[],
+  owner: string,
+): ImportMapping | undefined {
+  const header = JSON.stringify(names)
+  return earlier.find(mapping => mapping.owner === owner && JSON.stringify(mapping.header) === header)
+}
+
+/** The mapping of a person, if it fits the file, else the earlier or the suggested one. Reading the file in another way gives it other columns. */
+export function mappingOf(
+  { names }: CsvStart,
+  mapping: Mapping,
+  earlier: ImportMapping | undefined,
+  owner: string,
+  definitions: Definitions,
+): Mapping {
+  if (mapping.length === names.length) return mapping
+  if (!earlier) return suggestMapping(names, owner, definitions)
+  const targets = targetsOf(owner, definitions)
+  return earlier.fields.map(field => (field === null ? '' : nameOfTarget(findTarget(field, targets))))
+}
 
 /** The fields that two columns are mapped to. */
 export function repeatedFields(mapping: Mapping, owner: string, definitions: Definitions): Set<string> {

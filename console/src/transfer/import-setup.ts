@@ -59,6 +59,11 @@ export function startImport(
   const columns = start && { ...columnsOfMapping(start.names, mapping, owner, definitions, constants), replacements }
   const options = columns ? findOptions(setup.options, start, columns).options : setup.options
   const stack = definitions.stacks.find(({ key }) => key === owner)
+  // The next file with this header is read in the same way. An import does not depend on it.
+  if (start && !isDryRun)
+    client.imports
+      .saveMapping({ owner, header: start.names, fields: mapping.map(field => field || null) })
+      .catch(() => {})
   const shared = new SharedAddresses(match)
   const isMatched = match.length > 1
   // One id for all requests, so that the import is one.

@@ -57,6 +57,9 @@ export const messages = defineMessages({
     orderOpen: 'The dates of the file do not tell their order. What is 01/02/1999?',
     orderDmy: '1 February: day first',
     orderMdy: '2 January: month first',
+    earlierMapping: (time: string, actor: string) =>
+      `The columns become what they became in the import of ${actor}, ${time}.`,
+    forgetMapping: 'Forget it',
     origin: 'Where the consents come from',
     originAdvice:
       'A column of the file grants consents, and none says how they were given. Say it once for all lines: it is kept as evidence of each answer.',
@@ -211,6 +214,9 @@ export const messages = defineMessages({
     orderOpen: 'Den Daten der Datei sieht man die Reihenfolge nicht an. Was ist 01/02/1999?',
     orderDmy: '1. Februar: Tag zuerst',
     orderMdy: '2. Januar: Monat zuerst',
+    earlierMapping: (time: string, actor: string) =>
+      `Die Spalten werden zu dem, wozu sie beim Import von ${actor} wurden, ${time}.`,
+    forgetMapping: 'Vergessen',
     origin: 'Woher die Einwilligungen stammen',
     originAdvice:
       'Eine Spalte der Datei erteilt Einwilligungen, und keine sagt, wie sie gegeben wurden. Geben Sie es einmal für alle Zeilen an: Es bleibt als Nachweis jeder Antwort erhalten.',
@@ -366,6 +372,9 @@ export const messages = defineMessages({
     orderOpen: 'Le date del file non dicono il loro ordine. Che cos’è 01/02/1999?',
     orderDmy: '1 febbraio: prima il giorno',
     orderMdy: '2 gennaio: prima il mese',
+    earlierMapping: (time: string, actor: string) =>
+      `Le colonne diventano ciò che sono diventate nell’importazione di ${actor}, ${time}.`,
+    forgetMapping: 'Dimentica',
     origin: 'Da dove vengono i consensi',
     originAdvice:
       'Una colonna del file concede consensi, e nessuna dice come sono stati dati. Indicalo una volta per tutte le righe: resta come prova di ogni risposta.',

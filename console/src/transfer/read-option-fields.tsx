@@ -3,7 +3,7 @@ import type { Format } from '../../../transfer/file.ts'
 import { useMessages } from '../app/language.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
-import { type CsvStart, columnsOfMapping, findOptions, mappingOf, type ReadOptions } from './file-reader.ts'
+import { type CsvStart, columnsOfMapping, findOptions, type Mapping, type ReadOptions } from './file-reader.ts'
 import { type Encoding, encodings } from './file-source.ts'
 import type { ImportSetup } from './import-setup.ts'
 import { messages } from './messages.ts'
@@ -18,11 +18,13 @@ const encodingLabels: Record<Exclude<Encoding, 'detected'>, string> = {
 /** The choices of how a file is read, and of what its lines may change. */
 export function ReadOptionFields({
   setup,
+  mapping,
   definitions,
   onChange,
   start,
 }: {
   setup: ImportSetup
+  mapping: Mapping
   definitions: Definitions
   onChange: (setup: ImportSetup) => void
   /** The beginning of a CSV file, which tells how the file is written. */
@@ -53,7 +55,7 @@ export function ReadOptionFields({
         onChange={encoding => change({ encoding })}
       />
       {options.format === 'csv' && (
-        <CsvOptionFields setup={setup} definitions={definitions} start={start} onChange={change} />
+        <CsvOptionFields setup={setup} mapping={mapping} definitions={definitions} start={start} onChange={change} />
       )}
       {owner === 'people' && (
         <Select<string>
@@ -91,24 +93,20 @@ export function ReadOptionFields({
 }
 
 function CsvOptionFields({
-  setup: { options, mapping, owner },
+  setup: { options, owner },
+  mapping,
   definitions,
   start,
   onChange,
 }: {
   setup: ImportSetup
+  mapping: Mapping
   definitions: Definitions
   start: CsvStart | null
   onChange: (changed: Partial<ReadOptions>) => void
 }) {
   const texts = useMessages(messages)
-  const found =
-    start &&
-    findOptions(
-      options,
-      start,
-      columnsOfMapping(start.names, mappingOf(start, mapping, owner, definitions), owner, definitions),
-    ).options
+  const found = start && findOptions(options, start, columnsOfMapping(start.names, mapping, owner, definitions)).options
   const foundText = (text: string | null | undefined) => [texts.detected, text].filter(Boolean).join(': ')
   const marks = { '.': '0.5', ',': '0,5' }
   const orders = { dmy: texts.dateOrderDmy, mdy: texts.dateOrderMdy }

@@ -1,7 +1,9 @@
-import type { Definitions } from '@kith/client'
+import type { Definitions, ImportMapping } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import type { DateOrder } from '../../../transfer/cell-parser.ts'
+import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -13,8 +15,10 @@ import {
   attributeFieldOf,
   type CsvStart,
   columnsOfMapping,
+  earlierMapping,
   fieldName,
   findOptions,
+  type Mapping,
   mappingOf,
   readCsvStart,
   readNdjsonStart,
@@ -54,6 +58,15 @@ export function SetupForm(props: SetupProps) {
     gcTime: 0,
   })
   const fault = isCsv ? settingsFault(options) : null
+  const mappings = useQuery({
+    queryKey: ['import', 'mappings'],
+    queryFn: ({ signal }) => client.imports.mappings({ signal }),
+    staleTime: 0,
+    enabled: isCsv,
+  })
+  const csv = start.data?.csv ?? null
+  const earlier = csv ? earlierMapping(csv, mappings.data ?? [], owner) : undefined
+  const mapping = csv ? mappingOf(csv, setup.mapping, earlier, owner, definitions) : []
   return (
     <>
       <div className={styles.fileLine!}>
@@ -62,7 +75,7 @@ export function SetupForm(props: SetupProps) {
         </p>
         <Button onPress={onAnotherFile}>{texts.chooseAnother}</Button>
       </div>
-      <ReadOptionFields {...props} start={start.data?.csv ?? null} />
+      <ReadOptionFields {...props} mapping={mapping} start={csv} />
       {fault && <Notice kind="error" title={faultText(fault)} />}
       {start.error && (
         <Notice kind="error" title={texts.unreadable}>
@@ -71,7 +84,8 @@ export function SetupForm(props: SetupProps) {
         </Notice>
       )}
       {start.isPending && <Loading />}
-      {!fault && start.data?.csv && <CsvSetup {...props} start={start.data.csv} />}
+      {earlier && <EarlierMapping earlier={earlier} />}
+      {!fault && csv && <CsvSetup {...props} mapping={mapping} start={csv} />}
       {start.data?.lines && (
         <>
           <NdjsonPreview items={start.data.lines} />
@@ -85,10 +99,31 @@ export function SetupForm(props: SetupProps) {
   )
 }
 
-function CsvSetup({ setup, definitions, onChange, start }: SetupProps & { start: CsvStart }) {
+/** Says that the columns are those of an earlier import, and forgets them. */
+function EarlierMapping({ earlier: { id, actor, saved_at } }: { earlier: ImportMapping }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const forget = useWrite(() => client.imports.forgetMapping(id), { refresh: [['import', 'mappings']] })
+  return (
+    <Notice kind="info" title={texts.earlierMapping(formats.dateTime(saved_at), actor)}>
+      <Actions>
+        <Button isDisabled={forget.isPending} onPress={() => forget.mutate()}>
+          {texts.forgetMapping}
+        </Button>
+      </Actions>
+    </Notice>
+  )
+}
+
+function CsvSetup({
+  setup,
+  definitions,
+  onChange,
+  mapping,
+  start,
+}: SetupProps & { mapping: Mapping; start: CsvStart }) {
   const texts = useMessages(messages)
   const { owner } = setup
-  const mapping = mappingOf(start, setup.mapping, owner, definitions)
   const change = (changed: typeof mapping) => onChange({ ...setup, mapping: changed })
   const repeated = [...repeatedFields(mapping, owner, definitions)]
   const undecided = mapping.filter(field => field === null).length
