@@ -87,10 +87,10 @@ it('imports a file of a German Excel without a wrong refusal, in German, with on
       first_name: 'Änne',
       last_name: 'Müller; "Söhne"',
       email: 'kunde50@example.com',
-      mobile_number: '(0171) 100-0050',
+      mobile_number: '0171/1000050',
     },
     ...{ date_of_birth: '1950-09-08', email_consent: null },
-    attribute_values: { umsatz: 17_283.42, blocked: true },
+    attribute_values: { umsatz: 17_283.56, blocked: true },
   })
   expect(await client.people.get('K-0')).toMatchObject({
     attribute_values: { umsatz: 0, regular: true },
