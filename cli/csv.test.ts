@@ -151,7 +151,7 @@ describe('kith import of CSV', () => {
     expect((await client.people.list().all()).map(({ first_name }) => first_name)).toEqual(['A "Q"'])
   })
 
-  it('reads a decimal comma, words for yes, no and nothing, and the separator of a first line', async () => {
+  it('reads a decimal comma, words for yes, no and nothing, and the separator of a first line, and finds the mark from the cells', async () => {
     await client.people.create({ external_id: 'b', first_name: 'Kept', attribute_values: { age: 3, member: true } })
     const text =
       'sep=;\r\nexternal_id;first_name;age;member;consents.1.email\r\na;A;-1,50;Ja;nein\r\nb;NULL;\\N;n/a;null\r\n'
@@ -164,9 +164,11 @@ describe('kith import of CSV', () => {
     const cleared = await importCsv(text, '--decimal', ',', ...words, '--empty', 'null')
     expect(cleared.counts).toMatchObject({ unchanged: 1, updated: 1 })
     expect(await client.people.get('b')).toMatchObject({ first_name: null, attribute_values: {} })
-    expect((await importCsv('external_id,age\nc,"1,5"\n')).counts).toMatchObject({ failed: 1 })
-    const point = await importCsv('external_id;age\nc;1.5\nd;1.000,5\n', '--decimal', ',')
-    expect(point.counts).toMatchObject({ failed: 2 })
+    const found = await importCsv('external_id,age\nc,"1,5"\nd,"1.000,5"\n')
+    expect(found.counts).toMatchObject({ created: 2 })
+    expect(await client.people.get('d')).toMatchObject({ attribute_values: { age: 1000.5 } })
+    expect((await importCsv('external_id;age\nc;1,5\n', '--decimal', '.')).counts).toMatchObject({ failed: 1 })
+    expect((await importCsv('external_id;age\nc;1.5\n', '--decimal', ',')).counts).toMatchObject({ failed: 1 })
     expect(await importCsv(text, '--decimal', ',', '--list-separator', ',')).toMatchObject({ code: 2 })
   })
 
@@ -268,9 +270,11 @@ b";31.12.1999;-1.5;yes;1999-1-2;31.12.1999 23:59 +0100;{"a":[1]};x|y z;b;no;1
     const text = 'ID\tVorname\tColour\tnotes\na\tAda\tred\tx\n'
     const { code, counts, stderr } = await importCsv(text)
     expect({ code, counts }).toMatchObject({ code: 1, counts: { received: 0 } })
-    expect(stderr).toMatch(/"ID", "Vorname", "Colour", "notes".*--map.*--attributes rest.*first_name/)
-    const maps = ['--map', 'ID=external_id', '--map', 'Vorname=first_name', '--ignore', 'notes', '--attributes', 'rest']
-    expect((await importCsv(text, ...maps)).counts).toMatchObject({ created: 1 })
+    expect(stderr).toMatch(/"ID", "Colour", "notes".*--map.*--attributes rest.*first_name/)
+    const maps = ['--map', 'ID=external_id', '--ignore', 'notes', '--attributes', 'rest']
+    const mapped = await importCsv(text, ...maps)
+    expect(mapped.counts).toMatchObject({ created: 1 })
+    expect(mapped.stderr).toContain('Read by their names: Vorname as first_name.')
     expect(await client.people.get('a')).toMatchObject({ first_name: 'Ada', attribute_values: { Colour: 'red' } })
     expect((await importCsv(text, '--map', 'Id=external_id')).stderr).toContain('no column Id')
     expect((await importCsv('age,attribute_values.age\n1,2\n')).stderr).toMatch(

@@ -453,6 +453,22 @@ comment on column idempotency_keys.id is 'The SHA-256 of the caller, method, pat
 comment on column idempotency_keys.request_sha256 is 'The SHA-256 of the request.';
 comment on column idempotency_keys.body is 'The JSON of the data, or of a refusal''s error code, message and details.';
 
+create table import_mappings (
+  organization_id integer not null,
+  id text collate "C" not null,
+  stack_id integer not null,
+  header text[] not null,
+  fields text[] not null,
+  actor text not null,
+  saved_at timestamp with time zone not null,
+  constraint import_mappings_pkey PRIMARY KEY (organization_id, id),
+  constraint import_mappings_id_check CHECK ((length(id) = 64))
+);
+comment on table import_mappings is 'The fields that the columns of files became, by the header line.';
+comment on column import_mappings.id is 'The SHA-256 of the owner and the header in hexadecimal digits.';
+comment on column import_mappings.fields is 'The field of each column. Null: the column is left out.';
+comment on column import_mappings.actor is 'The subject of the token that saved it.';
+
 create table imports (
   organization_id integer not null,
   id text collate "C" not null,

@@ -11,26 +11,37 @@ export type OffsetOf = (localTime: string) => string | null
 /** The type that a cell is converted to, of an attribute or a profile field. */
 export type CellType = Attribute['type']
 
+/** The order of day and month in a date. */
+export type DateOrder = 'dmy' | 'mdy'
+export type DecimalMark = '.' | ','
+
 /** How to read cells that are ambiguous by themselves. */
 export type ParseOptions = {
   /** The separator of the values in one cell, for an attribute with many values. */
   listSeparator: string
   /** `dmy` reads 01/02/1999 as 1 February, `mdy` as 2 January; with null such a date is refused. */
-  dateOrder: 'dmy' | 'mdy' | null
+  dateOrder: DateOrder | null
   /** The decimal mark of numbers. */
-  decimal: '.' | ','
+  decimal: DecimalMark
   /** Words that a cell means no value by, and further words for yes and no. They are compared without regard to case. */
   words: CellWords
   /** The offset of times without one, such as Z or +01:00, or that of a local time; with null such a time is refused. */
   offset: string | OffsetOf | null
 }
 
-const yes = ['true', 'yes', 'y', 't', '1', 'on']
-const no = ['false', 'no', 'n', 'f', '0', 'off']
+/** In English, German, Italian, French and Spanish, with the words of spreadsheets. A cross marks what holds. */
+const yes = 'true yes y t 1 on x ✓ ✔ ja j wahr an ein sì si vero oui vrai sí verdadero'.split(' ')
+const no = 'false no n f 0 off nein falsch aus falso non faux'.split(' ')
 const numberForms = {
   '.': /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/,
   ',': /^[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?$/,
 }
+/** Groups of thousands. One comma alone could also be a decimal mark, so it separates no thousands. */
+const groupedForms = {
+  '.': /^[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,}|(?:[ '’\u00a0\u202f]\d{3})+(?:\.\d*)?)$/,
+  ',': /^[+-]?\d{1,3}(?:(?:\.\d{3})+|(?:[ '’\u00a0\u202f]\d{3})+)(?:,\d*)?$/,
+}
+const groupMarks = { '.': /[, '’\u00a0\u202f]/g, ',': /[. '’\u00a0\u202f]/g }
 
 /** The meaning of words in a file, in lower case. */
 export type CellWords = ReadonlyMap<string, 'true' | 'false' | 'null'>
@@ -95,22 +106,23 @@ function prefixAll(values: unknown[], prefix: string): string {
 }
 
 function numberOf(text: string, { decimal }: ParseOptions): string {
-  if (!numberForms[decimal].test(text)) throw new Error(`${JSON.stringify(text)}${noNumber[decimal]}`)
-  const number = text.replace(',', '.')
+  const plain = groupedForms[decimal].test(text) ? text.replace(groupMarks[decimal], '') : text
+  if (!numberForms[decimal].test(plain)) throw new Error(`${JSON.stringify(text)}${noNumber[decimal]}`)
+  const number = plain.replace(',', '.')
   if (!readsBackEqual(number.replace(/^\+/, ''))) throw new Error(`${text} has more digits than a number can store`)
   return JSON.stringify(Number(number))
 }
 
 const noNumber = {
   '.': ' is not a number such as 12 or 0.5. For a decimal comma use --decimal ,',
-  ',': ' is not a number such as 12 or 0,5, without separators of thousands',
+  ',': ' is not a number such as 12 or 0,5',
 }
 
 function booleanOf(text: string, { words }: ParseOptions): string {
   const meaning = words.get(foldWord(text))
   if (meaning === 'true' || meaning === 'false') return meaning
   throw new Error(
-    `${JSON.stringify(text)} is not a boolean. Write yes or no, true or false, 1 or 0, or name the words with --true-words and --false-words`,
+    `${JSON.stringify(text)} is not a boolean. Write yes or no, in English, German, Italian, French or Spanish, x, 1 or 0, or name the words with --true-words and --false-words`,
   )
 }
 
@@ -130,15 +142,24 @@ function isoOf(text: string, dateOrder: ParseOptions['dateOrder']): string | nul
   if (year) return iso(year, month!, day!)
   const dotted = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/.exec(text)
   if (dotted) return iso(dotted[3]!, dotted[2]!, dotted[1]!)
-  const [, first, second, last] = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4})$/.exec(text) ?? []
+  const [, first, second, last] = unorderedDate.exec(text) ?? []
   if (!first) return null
   const order = dateOrder ?? orderOf(Number(first), Number(second))
   if (order === null) throw new Error(`${JSON.stringify(text)} is ambiguous. Use --date-order dmy or mdy`)
   return order === 'dmy' ? iso(last!, second!, first) : iso(last!, first, second!)
 }
 
+const unorderedDate = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4})$/
+
+/** The order of a cell's date; null if it needs none, and `mixed` if it does not tell. */
+export function dateOrderOf(cell: string): DateOrder | 'mixed' | null {
+  const [, first, second] = unorderedDate.exec(cell.split(/[ T]/, 1)[0]!) ?? []
+  if (!first || first.padStart(2, '0') === second!.padStart(2, '0')) return null
+  return orderOf(Number(first), Number(second)) ?? 'mixed'
+}
+
 /** The order of day and month if the numbers decide it: a number above 12 is a day, and equal numbers need no order. */
-function orderOf(first: number, second: number): ParseOptions['dateOrder'] {
+function orderOf(first: number, second: number): DateOrder | null {
   if (first > 12 || first === second) return 'dmy'
   return second > 12 ? 'mdy' : null
 }

@@ -1,15 +1,7 @@
 import { type Definitions, profileFieldNames, profileFields as storedFields } from '../client/index.ts'
 import type { CellType } from './cell-parser.ts'
-
-/** The target of a column: a field, an attribute, an answer to a consent, its evidence, or nothing. `name` identifies it in messages. */
-export type Target =
-  | { to: 'nothing' }
-  | { to: 'field'; name: string; key: string; type: CellType; prefix?: string }
-  | { to: 'attribute'; name: string; key: string; type: CellType; many: boolean; prefix?: string }
-  | { to: 'consent'; name: string; consent_type_id: number; channel: string }
-  | { to: 'evidence'; name: string; consent: string; key: string; type: CellType; prefix?: string }
-  | { to: 'attributes'; name: string }
-  | { to: 'consents'; name: string }
+import { recognizeColumns } from './header-names.ts'
+import type { Target } from './target.ts'
 
 /**
  * The targets of a file's columns. `stateAt` is the index of the column `state` in an exported file; null in other files.
@@ -56,23 +48,34 @@ export function columnsOf(header: string[], fieldTargets: Map<string, Target>, o
   if (missing.length > 0)
     throw new Error(`The file has no column ${missing.join(', ')}. Its columns are ${names.join(', ')}.`)
   const leftOut = readOnlyColumnsOf(names).filter(name => !options.map.has(name))
-  const targets = names.map(name => {
-    if (options.ignore.includes(name) || leftOut.includes(name)) return nothing
-    return (
-      findTarget(options.map.get(name) ?? name, fieldTargets) ??
-      (options.unknownAsAttributes && name ? attribute(name, 'text', false) : null)
-    )
-  })
-  const unknown = names.filter((_, index) => targets[index] === null)
-  if (unknown.length > 0) throw new Error(unknownColumns(unknown, fieldTargets))
   const constantTargets = [...options.constants.keys()].map(name =>
     constantOf(name, fieldTargets, options.unknownAsAttributes),
   )
+  const given = names.map(name =>
+    options.ignore.includes(name) || leftOut.includes(name)
+      ? nothing
+      : findTarget(options.map.get(name) ?? name, fieldTargets),
+  )
+  const taken = [...given, ...constantTargets].flatMap(target => (target && 'name' in target ? [target.name] : []))
+  const open = names.map((name, index) => (given[index] || options.map.has(name) ? '' : name))
+  const recognized = recognizeColumns(open, fieldTargets, taken)
+  const targets = names.map(
+    (name, index) =>
+      given[index] ??
+      recognized[index] ??
+      (options.unknownAsAttributes && name ? attribute(name, name, 'text', false) : null),
+  )
+  const unknown = names.filter((_, index) => targets[index] === null)
+  if (unknown.length > 0) throw new Error(unknownColumns(unknown, fieldTargets))
   throwOnDuplicates(
     [...names, ...[...options.constants.keys()].map(name => `--set ${name}`)],
     [...(targets as Target[]), ...constantTargets],
   )
-  const notices = leftOut.length > 0 ? [`Ignored read-only columns: ${leftOut.join(', ')}.`] : []
+  const read = recognized.flatMap((target, index) => (target ? [`${names[index]} as ${target.name}`] : []))
+  const notices = [
+    ...(leftOut.length > 0 ? [`Ignored read-only columns: ${leftOut.join(', ')}.`] : []),
+    ...(read.length > 0 ? [`Read by their names: ${read.join(', ')}.`] : []),
+  ]
   return {
     targets: [...withPrefixes(names, targets as Target[], options.prefixes), ...constantTargets],
     stateAt: leftOut.includes('state') ? names.indexOf('state') : null,
@@ -82,7 +85,7 @@ export function columnsOf(header: string[], fieldTargets: Map<string, Target>, o
 }
 
 function constantOf(name: string, fieldTargets: Map<string, Target>, unknownAsAttributes: boolean): Target {
-  const target = findTarget(name, fieldTargets) ?? (unknownAsAttributes ? attribute(name, 'text', false) : null)
+  const target = findTarget(name, fieldTargets) ?? (unknownAsAttributes ? attribute(name, name, 'text', false) : null)
   if (target) return target
   throw new Error(
     `--set ${name}: there is no such field. Use --set attribute_values.${name}=… for an undeclared attribute.`,
@@ -109,10 +112,11 @@ function withPrefixes(names: string[], targets: Target[], prefixes: Map<string, 
 
 /** The target of a column that is not imported. */
 export const nothing: Target = { to: 'nothing' }
-const attribute = (key: string, type: CellType, many: boolean): Target => ({
+const attribute = (key: string, label: string, type: CellType, many: boolean): Target => ({
   to: 'attribute',
   name: `attribute_values.${key}`,
   key,
+  label,
   type,
   many,
 })
@@ -121,8 +125,14 @@ const attribute = (key: string, type: CellType, many: boolean): Target => ({
 export const answerableConsents = (types: Definitions['consent_types']) =>
   types
     .filter(({ state, mandatory }) => state === 'active' && !mandatory)
-    .flatMap(({ id, channels }) =>
-      channels.map(({ channel }) => ({ name: `consents.${id}.${channel}`, consent_type_id: id, channel })),
+    .flatMap(({ id, name: label, channels }) =>
+      channels.map(({ channel }) => ({
+        name: `consents.${id}.${channel}`,
+        label,
+        isOnlyChannel: channels.length === 1,
+        consent_type_id: id,
+        channel,
+      })),
     )
 
 /** The evidence of an answer, each in a column `consents.<consent_type_id>.<channel>.<key>`. */
@@ -140,8 +150,9 @@ export const evidenceColumns: [key: string, type: CellType][] = [
 /** All fields by the column names that they can have. A declared attribute can also have its bare key as column name. */
 export function targetsOf(owner: string, { attributes, consent_types }: Definitions): Map<string, Target> {
   const fieldTargets = new Map<string, Target>()
-  for (const { key, type, cardinality } of attributes.filter(each => each.owner === owner && each.state === 'active')) {
-    const target = attribute(key, type, cardinality === 'many')
+  const own = attributes.filter(each => each.owner === owner && each.state === 'active')
+  for (const { key, name, type, cardinality } of own) {
+    const target = attribute(key, name, type, cardinality === 'many')
     fieldTargets.set(key, target)
     fieldTargets.set(`attribute_values.${key}`, target)
   }
@@ -165,7 +176,7 @@ export function targetsOf(owner: string, { attributes, consent_types }: Definiti
 /** Finds the target of a field. Any key of `attribute_values` is one. */
 export function findTarget(field: string, fieldTargets: Map<string, Target>): Target | null {
   const key = /^attribute_values\.(.+)$/.exec(field)?.[1]
-  return fieldTargets.get(field) ?? (key === undefined ? null : attribute(key, 'text', false))
+  return fieldTargets.get(field) ?? (key === undefined ? null : attribute(key, key, 'text', false))
 }
 
 function unknownColumns(unknown: string[], fieldTargets: Map<string, Target>): string {

@@ -1,11 +1,15 @@
-import { isEmptyCell, jsonOf, listOf, type ParseOptions, usualWords, wordsOf } from './cell-parser.ts'
-import type { Columns, Target } from './columns.ts'
+import { habitsOf } from './cell-habits.ts'
+import { type DecimalMark, isEmptyCell, jsonOf, listOf, type ParseOptions, usualWords, wordsOf } from './cell-parser.ts'
+import type { Columns } from './columns.ts'
 import { type CsvRecord, CsvRecords } from './csv-records.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal, reasonColumn } from './item.ts'
 import { beginning, type Pieces } from './pieces.ts'
 import { type Column, firstValue, type ProfilePlan, type ReadAnswers, readAnswers } from './profile-answers.ts'
+import type { Target } from './target.ts'
 
-export type CsvSettings = ParseOptions & {
+export type CsvSettings = Omit<ParseOptions, 'decimal'> & {
+  /** The decimal mark of numbers; null finds it from the first records, and else takes the point. */
+  decimal: DecimalMark | null
   /** The separator of cells; null finds it from the first line. */
   delimiter: string | null
   /** `absent`: an empty cell keeps the stored value; `null`: it clears the value. */
@@ -15,8 +19,11 @@ export type CsvSettings = ParseOptions & {
   stepBytes?: number
 }
 
+/** The settings with which the records of a file are read. */
+export type RecordSettings = ParseOptions & Pick<CsvSettings, 'empty'>
+
 /** The settings of a file of which nothing is said. */
-export const usualSettings: CsvSettings = {
+export const usualSettings: RecordSettings & Pick<CsvSettings, 'delimiter'> = {
   listSeparator: '|',
   dateOrder: null,
   decimal: '.',
@@ -37,14 +44,15 @@ export function settingsOf({
   ...settings
 }: Partial<Omit<CsvSettings, 'words'>> & { [Name in `${'true' | 'false' | 'null'}_words`]?: string[] }): CsvSettings {
   const words = wordsOf({ true: true_words, false: false_words, null: null_words })
-  const all = { ...usualSettings, ...settings, words }
+  const all: CsvSettings = { ...usualSettings, decimal: null, ...settings, words }
   if (all.decimal === ',' && all.listSeparator === ',')
     throw new Error('A comma cannot be both the decimal mark and the separator of the values in a cell.')
   return all
 }
 
-/** The columns of a file, and those that a profile reads. */
-export type FileColumns = Columns & { profile?: ProfilePlan }
+/** The columns of a file, and those that a profile reads. `replacements` are other cells for those of a column, by its index. */
+export type FileColumns = Columns & { profile?: ProfilePlan; replacements?: Replacements }
+export type Replacements = ReadonlyMap<number, ReadonlyMap<string, string>>
 
 /** The header of a file. Its cells are Latin-1: one character per byte. */
 export type CsvHead = { cells: string[]; delimiter: string }
@@ -65,13 +73,16 @@ export async function* csvItems(
   const { delimiter, skipped, isRefused } = separatorOf(latin1Of(start.subarray(0, detectionBytes)), settings.delimiter)
   const read = new CsvRecords(delimiter, skipped > 0 ? 2 : 1, settings.maxCharacters)
   let columns: FileColumns | undefined
+  let recordSettings: RecordSettings & { delimiter: string }
   const itemsOf = (records: CsvRecord[]) => {
     if (columns === undefined && records.length > 0) {
       const cells = headerOf(records.shift()!)
       // The reasons that an earlier import wrote are not imported.
       columns = plan({ cells: isRefused ? cells.slice(1) : cells, delimiter })
+      const decimal = settings.decimal ?? decimalOf(start, { delimiter, skipped, isRefused }, columns.targets)
+      recordSettings = { ...settings, decimal, delimiter }
     }
-    return records.flatMap(record => itemOf(record, columns!, { ...settings, delimiter }, isRefused))
+    return records.flatMap(record => itemOf(record, columns!, recordSettings, isRefused))
   }
   let skip = skipped
   for await (const piece of all) {
@@ -84,11 +95,21 @@ export async function* csvItems(
   if (columns === undefined) throw new Error('The file is empty. The first line of a CSV file names the columns.')
 }
 
+/** The decimal mark that the beginning of a file has. */
+function decimalOf(start: Uint8Array, { delimiter, skipped, isRefused }: Separator, targets: Target[]): DecimalMark {
+  if (!targets.some(target => 'type' in target && target.type === 'number')) return '.'
+  const records = new CsvRecords(delimiter).take(latin1Of(start.subarray(skipped, detectionBytes)))
+  const cells = records.slice(1).flatMap(record => ('cells' in record ? [record.cells.slice(isRefused ? 1 : 0)] : []))
+  return habitsOf(cells, targets).decimal ?? '.'
+}
+
+type Separator = { delimiter: string; skipped: number; isRefused: boolean }
+
 /**
  * Finds the separator of cells from the beginning of a file: that behind the reasons of refused records, else the given one, that of a first line
  * `sep=;`, or the one that occurs most often in the header. `skipped` counts the characters before the header.
  */
-function separatorOf(text: string, given: string | null): { delimiter: string; skipped: number; isRefused: boolean } {
+function separatorOf(text: string, given: string | null): Separator {
   const [line = '', named] = /^"?sep=(.)"?[;,\t ]*(?:\r\n|\r|\n)/i.exec(text) ?? []
   const header = text.slice(line.length)
   const [, , behindReason] = afterReason.exec(header) ?? []
@@ -108,7 +129,7 @@ function headerOf(header: CsvRecord): string[] {
 function itemOf(
   record: CsvRecord,
   columns: FileColumns,
-  settings: CsvSettings & { delimiter: string },
+  settings: RecordSettings & { delimiter: string },
   isRefused: boolean,
 ): ImportItem[] {
   const { line } = record
@@ -151,14 +172,15 @@ type Body = ({ body: string } | { body: null; refusal?: Refusal }) & { answers?:
 type Cells = (string | undefined)[]
 
 /** Converts a record to a body. Its cells are Latin-1. Missing last cells are absent, and empty cells behind the last column are ignored. */
-export function bodyOf(original: string[], columns: FileColumns, settings: CsvSettings): Body {
-  const { targets, stateAt, constants, profile } = columns
+export function bodyOf(original: string[], columns: FileColumns, settings: RecordSettings): Body {
+  const { targets, stateAt, constants, profile, replacements } = columns
   const expected = targets.length - constants.length
   if (original.slice(expected).some(cell => cell.trim() !== '')) {
     const refusal = buildUnfitRefusal(`has ${original.length} cells, but the header has ${expected}`)
     return { body: null, refusal }
   }
   const cells: Cells = targets.map((_, index) => (index < expected ? original[index] : constants[index - expected]))
+  for (const [index, others] of replacements ?? []) cells[index] = others.get(cells[index] ?? '') ?? cells[index]
   if (stateAt !== null && cells[stateAt] === 'placeholder') return { body: null }
   const parts: Parts = { fields: [], attributes: [], consents: [], answers: new Map(), evidence: new Map() }
   const details: Refusal['details'] = []
@@ -191,7 +213,7 @@ function addProfile(
   parts: Parts,
   profile: ProfilePlan,
   cells: Cells,
-  settings: CsvSettings,
+  settings: RecordSettings,
   details: Refusal['details'],
 ): ReadAnswers {
   const { externalId, fields, phone, splitPhone, rules, reference, timeZone } = profile
@@ -241,7 +263,7 @@ type Parts = {
   evidence: Map<string, Map<string, string>>
 }
 
-function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: CsvSettings) {
+function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: RecordSettings) {
   const isEmpty = isEmptyCell(cell, settings)
   if (isEmpty && settings.empty === 'absent') return
   switch (target.to) {
@@ -273,7 +295,7 @@ function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell:
 }
 
 /** Returns the content of a JSON object or array without its braces or brackets. */
-function inner(cell: string, brackets: '{}' | '[]', settings: CsvSettings): string {
+function inner(cell: string, brackets: '{}' | '[]', settings: RecordSettings): string {
   const text = jsonOf(cell, 'json', settings)
   if (text[0] !== brackets[0]) throw new Error(`is not a JSON ${brackets === '{}' ? 'object' : 'array'}`)
   return text.slice(1, -1).trim()

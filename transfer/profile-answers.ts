@@ -2,8 +2,8 @@ import type { Channel, DeliveryEvent } from '../client/index.ts'
 import type { Detail } from '../src/values/errors.ts'
 import { sortableTime, utcTime } from '../src/values/instant.ts'
 import { jsonOf, type OffsetOf, type ParseOptions } from './cell-parser.ts'
-import type { Target } from './columns.ts'
 import { normalize } from './normalize-name.ts'
+import type { Target } from './target.ts'
 
 /**
  * The meaning of a word of a column, the strongest first. `refuse_all` refuses every consent type of the channel. `refuse` and `grant`

@@ -1,4 +1,5 @@
-import { type Columns, columnsOf, type Target } from '../../transfer/columns.ts'
+import { type Columns, columnsOf } from '../../transfer/columns.ts'
+import type { Target } from '../../transfer/target.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import type { FileCommandOptions } from '../import/file-options.ts'
 

@@ -95,9 +95,10 @@ export function addCellOptions(command: Command): Command {
   return command
     .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
     .addOption(
-      new Option('--decimal <mark>', 'CSV: The decimal mark of numbers, a point or a comma.')
-        .choices(['.', ','])
-        .default('.'),
+      new Option(
+        '--decimal <mark>',
+        'CSV: The decimal mark of numbers, a point or a comma. Default: detected from the first records.',
+      ).choices(['.', ',']),
     )
     .addOption(wordsOption('true', 'Further words for yes, such as ja,oui'))
     .addOption(wordsOption('false', 'Further words for no, such as nein,non'))

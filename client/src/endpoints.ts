@@ -65,6 +65,9 @@ import type {
   Hold,
   HoldBody,
   HoldPage,
+  ImportMapping,
+  ImportMappingBody,
+  ImportMappingList,
   ImportPage,
   InclusionProof,
   InvitedAccount,
@@ -1140,6 +1143,23 @@ export type Endpoints = {
     repeatable: 'safe'
     scope: 'people:write'
   }
+  'GET /v1/import-mappings': {
+    data: ImportMappingList
+    repeatable: 'read'
+    scope: 'schema:read'
+  }
+  'PUT /v1/import-mappings': {
+    body: ImportMappingBody
+    data: ImportMapping
+    repeatable: 'safe'
+    scope: 'people:write'
+  }
+  'DELETE /v1/import-mappings/{mapping_id}': {
+    params: { mapping_id: string }
+    data: true
+    repeatable: 'safe'
+    scope: 'people:write'
+  }
   'POST /v1/webhooks': {
     body: WebhookBody
     data: WebhookWithSecret | DefinitionDryRun
@@ -1472,6 +1492,8 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'PATCH /v1/segments/{segment_key}': 'safe',
   'DELETE /v1/segments/{segment_key}': 'safe',
   'POST /v1/imports/{import_id}/undo': 'safe',
+  'PUT /v1/import-mappings': 'safe',
+  'DELETE /v1/import-mappings/{mapping_id}': 'safe',
   'POST /v1/webhooks': 'once',
   'PATCH /v1/webhooks/{id}': 'safe',
   'DELETE /v1/webhooks/{id}': 'safe',

@@ -1,7 +1,7 @@
 import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
-import type { Import, Undone } from './wire.ts'
+import type { Import, ImportMapping, ImportMappingBody, Undone } from './wire.ts'
 
 /** The page of a list of imports: 50 by default, at most 500. */
 export type ImportListOptions = PageOptions & CallOptions
@@ -57,5 +57,28 @@ export class ImportEndpoints {
       Object.assign(all, { has_more, position })
     }
     return all
+  }
+
+  /**
+   * Lists what the columns of earlier files became, newest first. The scope is `schema:read`.
+   *
+   * ```ts
+   * await client.imports.saveMapping({ owner: 'people', header: ['Nr', 'Ort'], fields: ['external_id', null] })
+   * const [mapping] = await client.imports.mappings()
+   * console.log(mapping?.fields) // [ 'external_id', null ]
+   * ```
+   */
+  async mappings(options?: CallOptions): Promise<ImportMapping[]> {
+    return (await this.#send('GET /v1/import-mappings', {}, options)).items
+  }
+
+  /** Remembers what the columns of a file became, in place of what its header was mapped to before. The scope is `people:write`. */
+  saveMapping(body: ImportMappingBody, options?: CallOptions): Promise<ImportMapping> {
+    return this.#send('PUT /v1/import-mappings', { body }, options)
+  }
+
+  /** Forgets a mapping by its id. The scope is `people:write`. */
+  async forgetMapping(mapping_id: string, options?: CallOptions): Promise<void> {
+    await this.#send('DELETE /v1/import-mappings/{mapping_id}', { params: { mapping_id } }, options)
   }
 }

@@ -1808,6 +1808,36 @@ export type Import = {
   undone_at: string | null
 }
 
+/** The fields that the columns of a file became. Response of PUT /v1/import-mappings. */
+export type ImportMapping = {
+  /** It follows from the owner and the header. */
+  id: string
+  /** `people`, or the key of a stack. */
+  owner: string
+  /** The names of the columns, in order. */
+  header: string[]
+  /** The field of each column, as a header of CSV names it. Null leaves the column out. */
+  fields: (string | null)[]
+  /** The subject of the token that saved it. */
+  actor: string
+  saved_at: string
+}
+
+/** Body of PUT /v1/import-mappings. */
+export type ImportMappingBody = {
+  /** `people`, or the key of a stack. */
+  owner: string
+  /** The names of the columns, in order. */
+  header: string[]
+  /** The field of each column, as a header of CSV names it. Null leaves the column out. */
+  fields: (string | null)[]
+}
+
+/** Response of GET /v1/import-mappings. */
+export type ImportMappingList = {
+  items: ImportMapping[]
+}
+
 /** A page of imports, newest first. Response of GET /v1/imports. */
 export type ImportPage = {
   items: Import[]

@@ -30,7 +30,7 @@ it('an engineer imports a file with refused lines, mends them in the page, and a
     '/import',
     async page => {
       await chooseFile(page, 'customers.csv', file)
-      await mapColumn(page, 'Customer number', 'external_id')
+      await mapColumn(page, 'Customer number', 'Identifier')
       await page.getByRole('button', { name: 'Import the rest as attributes' }).click()
       const preview = page.getByRole('group', { name: 'Preview: the first 3 lines' })
       expect(await preview.getByText(/is not a date/).count()).toBe(1)
@@ -90,8 +90,8 @@ it('shows the field of each column that it maps by itself, and counts the lines 
     await expect
       .poll(() => becomes.allTextContents())
       .toEqual([
-        expect.stringContaining('external_id'),
-        expect.stringContaining('attribute_values.city'),
+        expect.stringContaining('Identifier'),
+        expect.stringContaining('city'),
         expect.stringContaining('shoe'),
         // Two columns cannot become one field.
         expect.stringContaining('Choose a field'),
@@ -108,7 +108,7 @@ it('shows the field of each column that it maps by itself, and counts the lines 
   ])
 })
 
-it('finds the encoding of a file, reads words and a decimal comma as the page says, and mends malformed quotes', async () => {
+it('finds the encoding and the decimal mark of a file, reads words as the page says, and mends malformed quotes', async () => {
   const { attributes } = organization.client.schema
   await attributes.create({ key: 'age', owner: 'people', type: 'number' })
   await attributes.create({ key: 'member', owner: 'people', type: 'boolean' })
@@ -121,8 +121,10 @@ it('finds the encoding of a file, reads words and a decimal comma as the page sa
     await page.getByText('The word "ja" cannot mean both true and null.').waitFor()
     await page.getByLabel('Words for an empty cell').fill('-')
     await page.getByLabel('Words for no').fill('nein')
-    await page.getByRole('button', { name: /Numbers such as/ }).click()
-    await page.getByRole('option', { name: '0,5' }).click()
+    await page
+      .getByRole('button', { name: /Numbers such as/ })
+      .filter({ hasText: 'Detected: 0,5' })
+      .waitFor()
     await page.getByText(/between a closing quote/).waitFor()
     await page.getByRole('button', { name: 'Import', exact: true }).click()
     await page.getByText('Imported: people.csv').waitFor()
@@ -145,7 +147,7 @@ it('recognizes nobody by an email that more than ten lines share, and says how m
     const file = ['first_name,email', ...lines, 'Ada,ada@example.com', 'Bo,ADA@example.com'].join('\n')
     await chooseFile(page, 'people.csv', file)
     await page.getByRole('button', { name: /Recognize people by/ }).click()
-    await page.getByRole('option', { name: 'external_id, then email' }).click()
+    await page.getByRole('option', { name: 'the identifier, then email' }).click()
     await page.getByText('Also by an email or phone that more than ten lines have').waitFor()
     await page.getByRole('button', { name: 'Import', exact: true }).click()
     await page.getByText('Imported: people.csv').waitFor()
@@ -173,5 +175,72 @@ it('an import lifts no unsubscription, unless somebody chooses that the answers 
     await page.getByRole('checkbox', { name: /given now. Only if people gave them just now/ }).press('Space')
     await runImport(page)
     expect(await state()).toBe(true)
+  })
+})
+
+it('asks for the order of dates that do not tell it, and once for the origin of consents that a column grants', async () => {
+  const { attributes, consentTypes } = organization.client.schema
+  await attributes.create({ key: 'since', name: 'Customer since', owner: 'people', type: 'date' })
+  const { id } = await consentTypes.create({ key: 'news', name: 'Newsletter', channels: [{ channel: 'email' }] })
+  const file = 'Customer ID;Customer since;Newsletter\n1;01/02/2024;x\n2;03/04/2024;\n3;05/06/2024;no\n'
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'people.csv', file)
+    const start = page.getByRole('button', { name: 'Import', exact: true })
+    await page.getByText('The dates of the file do not tell their order').waitFor()
+    expect(await start.isDisabled()).toBe(true)
+    await page.getByRole('button', { name: '1 February: day first' }).click()
+    expect(await start.isDisabled()).toBe(true)
+    await page.getByRole('button', { name: /\bHow$/ }).click()
+    await page.getByRole('option', { name: 'Paper' }).click()
+    await page.getByRole('textbox', { name: 'Where' }).fill('Shop in Hamburg')
+    await page.getByLabel('When', { exact: true }).fill('2024-06-01')
+    await start.click()
+    await page.getByText('Imported: people.csv').waitFor()
+  })
+  const { items } = await organization.client.consents.history('1').page()
+  expect(items).toMatchObject([{ consent_type_id: id, state: true, method: 'paper', source: 'Shop in Hamburg' }])
+  expect(await storedPeople(organization)).toMatchObject([
+    { attribute_values: { since: '2024-02-01' }, email_consent: true },
+    { attribute_values: { since: '2024-04-03' } },
+    { attribute_values: { since: '2024-06-05' }, email_consent: false },
+  ])
+})
+
+it('replaces a cell that many lines were refused for in all of them, and the import after a check does so too', async () => {
+  await organization.client.schema.attributes.create({ key: 'member', owner: 'people', type: 'boolean' })
+  const lines = Array.from({ length: 4_037 }, (_, n) => `${n},${n === 7 ? 'yes' : 'perhaps'}`)
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'people.csv', ['external_id,member', ...lines].join('\n'))
+    await page.getByRole('button', { name: 'Check without storing' }).click()
+    await page.getByText('Checked. Nothing was stored.').waitFor()
+    await page.getByLabel('member: “perhaps” was refused in 4,036 lines. Replace it by').fill('no')
+    await page.getByRole('button', { name: 'Replace in all 4,036 lines' }).click()
+    await countOf(page, 'Refused').filter({ hasText: /^0$/ }).waitFor()
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: people.csv').waitFor()
+    expect(await countOf(page, 'Created').textContent()).toBe('4,037')
+  })
+  const stored = await storedPeople(organization)
+  const members = stored.filter(person => (person.attribute_values as { member: boolean }).member)
+  expect([stored.length, members.map(({ external_id }) => external_id)]).toEqual([4_037, ['7']])
+})
+
+it('reads the next file with the same header as the last one, says so, and can forget it', async () => {
+  const remembered = () => organization.client.imports.mappings()
+  const becomes = (page: Page) => page.getByRole('button', { name: /Becomes: Ort/ })
+  await open(organization, '/import', async page => {
+    await chooseFile(page, 'people.csv', 'Nr;Ort\n1;Rom\n')
+    await mapColumn(page, 'Nr', 'Identifier')
+    await mapColumn(page, 'Ort', 'First name')
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: people.csv').waitFor()
+    await expect.poll(remembered).toMatchObject([{ header: ['Nr', 'Ort'], fields: ['external_id', 'first_name'] }])
+    await page.getByRole('button', { name: 'Import another file' }).click()
+    await chooseFile(page, 'more.csv', 'Nr;Ort\n2;Paris\n')
+    await page.getByText(/The columns become what they became in the import of/).waitFor()
+    expect(await becomes(page).textContent()).toContain('First name')
+    await page.getByRole('button', { name: 'Forget it' }).click()
+    await becomes(page).filter({ hasText: 'Choose a field' }).waitFor()
+    expect(await remembered()).toEqual([])
   })
 })

@@ -30,6 +30,7 @@ const showsNone = new Set([
   ...['getSettings', 'patchSettings', 'createSegment', 'listSegments', 'getSegment', 'patchSegment', 'deleteSegment'],
   ...['createRetentionRule', 'listRetentionRules', 'getRetentionRule', 'patchRetentionRule', 'deleteRetentionRule'],
   ...['createDeliverabilitySource', 'listDeliverabilitySources', 'deleteDeliverabilitySource', 'listImports'],
+  ...['listImportMappings', 'saveImportMapping', 'forgetImportMapping'],
   // Webhooks and their deliveries, which name changes by their numbers.
   ...['createWebhook', 'listWebhooks', 'getWebhook', 'patchWebhook', 'deleteWebhook', 'rotateWebhookSecret'],
   ...['testWebhook', 'replayWebhook', 'listWebhookDeliveries'],

@@ -1,5 +1,6 @@
 import { columnsOf, findTarget, targetsOf } from '../../transfer/columns.ts'
 import { csvItems, settingsOf, textOf } from '../../transfer/csv.ts'
+import { recognizeColumns } from '../../transfer/header-names.ts'
 import type { ImportItem } from '../../transfer/item.ts'
 import { EncodingError, toUtf8 } from '../../transfer/pieces.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
@@ -45,7 +46,7 @@ export async function* csvLinesOf(
   definitions: Definitions,
 ): AsyncGenerator<(Line | RefusedLine)[]> {
   const { encoding, delimiter = null, date_order: dateOrder = null, list_separator: listSeparator = '|' } = query
-  const { decimal = '.', empty = 'absent', true_words = [], false_words = [], null_words = [] } = query
+  const { decimal = null, empty = 'absent', true_words = [], false_words = [], null_words = [] } = query
   // The conversion does not close what it stops reading, and the rest of the body would block the connection.
   const body = chunks[Symbol.asyncIterator]()
   try {
@@ -87,7 +88,8 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
   const declared = [...(definitions.declared.get(stack_id)?.values() ?? [])].map(each => ({ ...each, owner }))
   const known = { stacks: [], attributes: declared, consent_types: definitions.consent_types } as never
   const targets = targetsOf(owner, known)
-  const unknown = names.filter(name => !findTarget(name, targets))
+  const recognized = recognizeColumns(names, targets)
+  const unknown = names.filter((name, index) => !recognized[index] && !findTarget(name, targets))
   if (attributes === undefined && unknown.length > 0)
     refuse(
       'invalid_parameter',

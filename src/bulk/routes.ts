@@ -1,9 +1,14 @@
+import { listSchema } from '../organizations/definition-schema.ts'
 import { type Route, route } from '../route/route.ts'
+import { Type } from '../values/json-schema.ts'
 import { listImports } from './imports.ts'
 import { type ImportsQuery, importPage, importsQuery, type UndoRequest, undoBody, undone } from './imports-schema.ts'
+import { forgetMapping, listMappings, saveMapping } from './mappings.ts'
+import { type MappingBody, mapping, mappingBody } from './mappings-schema.ts'
 import { undoImport } from './undo-import.ts'
 
 const tag = 'Changes'
+const mappingsPath = '/v1/import-mappings'
 
 /** The route table of the imports that were recorded. */
 export const importRoutes = (): Route[] => [
@@ -34,5 +39,44 @@ export const importRoutes = (): Route[] => [
     answer: undone,
     repeats: 'safe',
     handle: undoImport,
+  }),
+  route({
+    method: 'GET',
+    tag,
+    path: mappingsPath,
+    scope: 'schema:read',
+    fields: 'none',
+    operationId: 'listImportMappings',
+    summary: 'List what the columns of earlier files became',
+    description: 'The newest comes first.',
+    answer: listSchema(mapping),
+    handle: listMappings,
+  }),
+  route<MappingBody>({
+    method: 'PUT',
+    tag,
+    path: mappingsPath,
+    scope: 'people:write',
+    fields: 'none',
+    operationId: 'saveImportMapping',
+    summary: 'Remember what the columns of a file became',
+    description:
+      'There is one mapping for each owner and header, and the newest 200 of an organization are kept. The console suggests it for the next file ' +
+      'with the same header. It has no values of the file.',
+    body: mappingBody,
+    answer: mapping,
+    handle: saveMapping,
+  }),
+  route({
+    method: 'DELETE',
+    tag,
+    path: `${mappingsPath}/{mapping_id}`,
+    params: { mapping_id: 'external_id' },
+    scope: 'people:write',
+    fields: 'none',
+    operationId: 'forgetImportMapping',
+    summary: 'Forget what the columns of a file became',
+    answer: Type.Literal(true),
+    handle: forgetMapping,
   }),
 ]

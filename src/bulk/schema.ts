@@ -52,7 +52,9 @@ export const csvParameters = {
     }),
   ),
   decimal: Type.Optional(
-    Type.Enum(['.', ','], { description: 'CSV: the decimal mark of numbers. The default is a point.' }),
+    Type.Enum(['.', ','], {
+      description: 'CSV: the decimal mark of numbers. By default it is found from the first records, and else a point.',
+    }),
   ),
   true_words: words('yes'),
   false_words: words('no'),

@@ -104,3 +104,33 @@ export const advanceUndoSql = statement(
   'advance_undo',
   'update imports i set undo_sequence = $3, undone_at = $4 where i.organization_id = $1 and i.id = $2',
 )
+
+/** The most mappings that an organization keeps. */
+const maxMappings = 200
+
+export const listMappingsSql = statement(
+  'list_import_mappings',
+  `select m.id, m.stack_id, m.header, m.fields, m.actor, m.saved_at from import_mappings m
+   where m.organization_id = $1 order by m.saved_at desc, m.id`,
+)
+
+/** $2: id, $3: stack, $4: header, $5: fields, $6: actor, $7: time. */
+export const saveMappingSql = statement(
+  'save_import_mapping',
+  `insert into import_mappings as m (organization_id, id, stack_id, header, fields, actor, saved_at)
+   values ($1, $2, $3, $4, $5, $6, $7)
+   on conflict (organization_id, id) do update set fields = excluded.fields, actor = excluded.actor, saved_at = excluded.saved_at`,
+)
+
+export const forgetOldMappingsSql = statement(
+  'forget_old_import_mappings',
+  `delete from import_mappings m where m.organization_id = $1 and m.saved_at < (
+     select o.saved_at from import_mappings o where o.organization_id = $1 order by o.saved_at desc offset ${maxMappings - 1} limit 1
+   )`,
+)
+
+/** $2: id. */
+export const forgetMappingSql = statement(
+  'forget_import_mapping',
+  'delete from import_mappings m where m.organization_id = $1 and m.id = $2 returning m.id',
+)

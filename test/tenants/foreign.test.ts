@@ -83,6 +83,8 @@ beforeAll(async () => {
   await create('/v1/retention-rules', { segment: 'secret9', after_days: 30, action: 'erase' })
   const headers = { ...ndjsonHeaders, 'X-Request-Id': 'secret-import-9' }
   await owner.send('POST', '/v1/people/import', '{"external_id":"imported"}\n', headers)
+  const mapped = { owner: 'people', header: ['secret 9'], fields: ['external_id'] }
+  const mapping = (await owner.send('PUT', '/v1/import-mappings', mapped)).body.data
   const session = await signIn(service, owner)
   pairs = {
     external_id: pair('secret-9'),
@@ -99,6 +101,7 @@ beforeAll(async () => {
     session_id: pair(session.reply.body.data.id),
     client_id: pair(apiClient.client_id),
     import_id: pair('secret-import-9'),
+    mapping_id: pair(mapping.id),
     jti: pair(apiToken.jti),
     account_id: pair(account.id),
     source_key: pair('secret9'),

@@ -22,6 +22,7 @@ export type Pairs = {
   session_id: Pair
   client_id: Pair
   import_id: Pair
+  mapping_id: Pair
   jti: Pair
   account_id: Pair
   source_key: Pair
@@ -59,6 +60,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (path.startsWith('/v1/accounts')) return { state: 'disabled' }
   if (path.startsWith('/v1/retention-rules')) return { daily_limit: 5 }
   if (path.endsWith('/undo')) return {}
+  if (path === '/v1/import-mappings') return { owner: 'people', header: ['Nr'], fields: [null] }
   if (/\/(un)?merge$/.test(path)) return { from: 'nobody' }
   if (path.endsWith('/contactable')) return bodies.contactable
   if (path.endsWith('/batch')) return { operations: [] }

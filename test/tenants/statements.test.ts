@@ -452,6 +452,9 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('POST', `/v1/imports/${imports[0].id}/undo`, { dry_run: true })
   await importLines(shop, '/v1/people/import', linesFrom([{ external_id: 'mistake' }]), { 'X-Request-Id': 'mistake' })
   await ok('POST', '/v1/imports/mistake/undo', {})
+  const saved = await ok('PUT', '/v1/import-mappings', { owner: 'people', header: ['Nr'], fields: ['external_id'] })
+  await ok('GET', '/v1/import-mappings')
+  await ok('DELETE', `/v1/import-mappings/${saved.body.data.id}`)
   // More changes than one statement stores and logs.
   const operations = lines.slice(1).map(({ external_id }) => ({ op: 'patch', external_id, body: { last_name: 'All' } }))
   await ok('POST', '/v1/people/batch', { atomic: true, operations })

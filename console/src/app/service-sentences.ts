@@ -64,6 +64,25 @@ export const serviceSentences = defineSentences(
     'is a placeholder: create the person first': 'ist ein Platzhalter: erst die Person anlegen',
     'is a mandatory consent type, which cannot be answered: leave it out':
       'lässt sich nicht beantworten, weil es vorgeschrieben ist: weglassen',
+    'is a channel that the consent type is not configured for': 'ist ein Kanal, den die Einwilligungsart nicht hat',
+    'is already stored with other content': 'ist schon mit anderem Inhalt gespeichert',
+    'is an archived consent type': 'ist eine archivierte Einwilligungsart',
+    'is not a consent type of the organization': 'ist keine Einwilligungsart der Organisation',
+    'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +':
+      'ist keine Telefonnummer mit ihrem Land: Geben Sie die Ländervorwahl an, etwa +39, oder beginnen Sie die Nummer mit +',
+    'must be a date and time with its offset, as in RFC 3339, from 1990 to now':
+      'muss ein Zeitpunkt von 1990 bis jetzt sein, mit Zeitzone',
+    'must be a single external identifier: the attribute links to one entity':
+      'muss eine einzige Kennung sein, denn das Attribut verweist auf einen Eintrag',
+    'must be a valid external identifier of 1 to 255 characters':
+      'muss eine gültige Kennung von 1 bis 255 Zeichen sein',
+    'must be an IPv4 or IPv6 address, such as 192.0.2.7 or 2001:db8::7':
+      'muss eine Adresse in IPv4 oder IPv6 sein, etwa 192.0.2.7 oder 2001:db8::7',
+    'must be an array of external identifiers': 'muss eine Liste von Kennungen sein',
+    'must be an array of values': 'muss eine Liste von Werten sein',
+    'must have one of email, mobile_number and external_id': 'braucht E-Mail, Telefonnummer oder Kennung',
+    'must name an entity: leave the element out': 'muss einen Eintrag nennen: das Element weglassen',
+    'is given twice': 'steht zweimal da',
     'The request has invalid values. See details.': 'Einige Angaben sind ungültig.',
     'The query has invalid values. See details.': 'Die Adresse hat ungültige Angaben.',
     'The request breaks a rule.': 'Die Angaben verstoßen gegen eine Regel.',
@@ -137,6 +156,25 @@ export const serviceSentences = defineSentences(
     'is a placeholder: create the person first': 'è un segnaposto: prima va creata la persona',
     'is a mandatory consent type, which cannot be answered: leave it out':
       'non ammette risposte, perché è obbligatorio: da togliere',
+    'is a channel that the consent type is not configured for': 'è un canale che il tipo di consenso non ha',
+    'is already stored with other content': 'è già salvato con un altro contenuto',
+    'is an archived consent type': 'è un tipo di consenso archiviato',
+    'is not a consent type of the organization': 'non è un tipo di consenso dell’organizzazione',
+    'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +':
+      'non è un numero di telefono con il suo paese: indica il prefisso, come +39, o comincia il numero con +',
+    'must be a date and time with its offset, as in RFC 3339, from 1990 to now':
+      'deve essere un momento dal 1990 a ora, con fuso orario',
+    'must be a single external identifier: the attribute links to one entity':
+      'deve essere un solo identificativo, perché l’attributo porta a un solo elemento',
+    'must be a valid external identifier of 1 to 255 characters':
+      'deve essere un identificativo valido da 1 a 255 caratteri',
+    'must be an IPv4 or IPv6 address, such as 192.0.2.7 or 2001:db8::7':
+      'deve essere un indirizzo IPv4 o IPv6, come 192.0.2.7 o 2001:db8::7',
+    'must be an array of external identifiers': 'deve essere un elenco di identificativi',
+    'must be an array of values': 'deve essere un elenco di valori',
+    'must have one of email, mobile_number and external_id': 'deve avere email, numero di telefono o identificativo',
+    'must name an entity: leave the element out': 'deve indicare un elemento: togli questo valore',
+    'is given twice': 'è indicato due volte',
     'The request has invalid values. See details.': 'Alcuni dati non sono validi.',
     'The query has invalid values. See details.': 'L’indirizzo ha dati non validi.',
     'The request breaks a rule.': 'I dati violano una regola.',

@@ -15,16 +15,15 @@ export const fileSentences = defineSentences(
     'has several lines that no quotes enclose': 'hat mehrere Zeilen, die keine Anführungszeichen einschließen',
     '# is not a number such as 12 or 0.5. For a decimal comma use --decimal ,':
       '# ist keine Zahl wie 12 oder 0.5. Ein Dezimalkomma können Sie wählen',
-    '# is not a number such as 12 or 0,5, without separators of thousands':
-      '# ist keine Zahl wie 12 oder 0,5, ohne Tausendertrennzeichen',
+    '# is not a number such as 12 or 0,5': '# ist keine Zahl wie 12 oder 0,5',
     'is not UTF-8': 'ist kein UTF-8',
     'is not JSON. A JSON text needs double quotes': 'ist kein JSON. Ein Text braucht darin doppelte Anführungszeichen',
     'is not a JSON #': 'ist kein JSON: #',
     'has an element that cannot have a prefix. Only texts and whole numbers can':
       'hat ein Element, das kein Präfix haben kann. Das können nur Texte und ganze Zahlen',
     '# has more digits than a number can store': '# hat mehr Stellen, als eine Zahl speichern kann',
-    '# is not a boolean. Write yes or no, true or false, 1 or 0, or name the words with --true-words and --false-words':
-      '# ist weder ja noch nein. Möglich sind yes und no, true und false, 1 und 0',
+    '# is not a boolean. Write yes or no, in English, German, Italian, French or Spanish, x, 1 or 0, or name the words with --true-words and --false-words':
+      '# ist weder ja noch nein. Möglich sind ja und nein, yes und no, x, 1 und 0, und die Wörter, die Sie oben angeben',
     '# is not a date such as 1999-12-31 or 31.12.1999': '# ist kein Datum wie 1999-12-31 oder 31.12.1999',
     '# is ambiguous. Use --date-order dmy or mdy': '# ist mehrdeutig. Wählen Sie die Reihenfolge von Tag und Monat',
     '# is not a date and time such as 1999-12-31T23:59:59Z': '# ist kein Zeitpunkt wie 1999-12-31T23:59:59Z',
@@ -40,6 +39,21 @@ export const fileSentences = defineSentences(
     'Name the time of the export with --exported-at': 'Nennen Sie den Zeitpunkt des Exports',
     'is empty, so that the record has no external_id': 'ist leer, so dass der Eintrag keine Kennung hat',
     'needs an answer in the column #': 'braucht eine Antwort in der Spalte #',
+    'the connection broke while the line was stored, so it is not known whether it is. Look it up before you send it again':
+      'die Verbindung brach ab, während die Zeile gespeichert wurde. Ob sie es ist, ist unbekannt. Sehen Sie nach, bevor Sie sie noch einmal senden',
+    'was exported from #, not from #': 'stammt aus einem Export von #, nicht von #',
+    'The file is empty. The first line of a CSV file names the columns.':
+      'Die Datei ist leer. Die erste Zeile einer CSV-Datei benennt die Spalten.',
+    'The header #.': 'Die Kopfzeile #.',
+    'The record that begins in line # does not end. Check for a missing closing quote.':
+      'Der Eintrag, der in Zeile # beginnt, endet nicht. Vielleicht fehlt ein schließendes Anführungszeichen.',
+    'The encoding of # cannot be found from its bytes. Name it with --encoding.':
+      'Die Zeichencodierung von # ist nicht zu erkennen. Wählen Sie sie.',
+    '# is not encoded in #. Use another --encoding.':
+      '# ist nicht in # codiert. Wählen Sie eine andere Zeichencodierung.',
+    'The word # cannot mean both # and #.': 'Das Wort # kann nicht zweierlei bedeuten: # und #.',
+    'A comma cannot be both the decimal mark and the separator of the values in a cell.':
+      'Ein Komma kann nicht Dezimalzeichen sein und zugleich die Werte einer Zelle trennen.',
     'refused without a reason, because there were too many; correct the others and import this file':
       'ohne Grund abgelehnt, denn es waren zu viele; berichtigen Sie die anderen, und importieren Sie diese Datei',
   },
@@ -56,16 +70,15 @@ export const fileSentences = defineSentences(
     'has several lines that no quotes enclose': 'ha più righe che nessuna virgoletta racchiude',
     '# is not a number such as 12 or 0.5. For a decimal comma use --decimal ,':
       '# non è un numero come 12 o 0.5. Puoi scegliere la virgola decimale',
-    '# is not a number such as 12 or 0,5, without separators of thousands':
-      '# non è un numero come 12 o 0,5, senza separatori delle migliaia',
+    '# is not a number such as 12 or 0,5': '# non è un numero come 12 o 0,5',
     'is not UTF-8': 'non è UTF-8',
     'is not JSON. A JSON text needs double quotes': 'non è JSON. Un testo vi richiede virgolette doppie',
     'is not a JSON #': 'non è JSON: #',
     'has an element that cannot have a prefix. Only texts and whole numbers can':
       'ha un elemento che non può avere un prefisso. Possono averlo solo testi e numeri interi',
     '# has more digits than a number can store': '# ha più cifre di quante un numero ne possa contenere',
-    '# is not a boolean. Write yes or no, true or false, 1 or 0, or name the words with --true-words and --false-words':
-      '# non è né sì né no. Scrivi yes o no, true o false, 1 o 0',
+    '# is not a boolean. Write yes or no, in English, German, Italian, French or Spanish, x, 1 or 0, or name the words with --true-words and --false-words':
+      '# non è né sì né no. Scrivi sì o no, yes o no, x, 1 o 0, o una delle parole che indichi sopra',
     '# is not a date such as 1999-12-31 or 31.12.1999': '# non è una data come 1999-12-31 o 31.12.1999',
     '# is ambiguous. Use --date-order dmy or mdy': '# è ambiguo. Scegli l’ordine di giorno e mese',
     '# is not a date and time such as 1999-12-31T23:59:59Z': '# non è una data con ora come 1999-12-31T23:59:59Z',
@@ -81,6 +94,20 @@ export const fileSentences = defineSentences(
     'Name the time of the export with --exported-at': 'Indica il momento dell’esportazione',
     'is empty, so that the record has no external_id': 'è vuota, e l’elemento resta senza identificativo',
     'needs an answer in the column #': 'richiede una risposta nella colonna #',
+    'the connection broke while the line was stored, so it is not known whether it is. Look it up before you send it again':
+      'la connessione si è interrotta mentre si salvava la riga. Non si sa se è salvata: controlla prima di inviarla di nuovo',
+    'was exported from #, not from #': 'viene da un’esportazione di #, non di #',
+    'The file is empty. The first line of a CSV file names the columns.':
+      'Il file è vuoto. La prima riga di un file CSV dà il nome alle colonne.',
+    'The header #.': 'L’intestazione #.',
+    'The record that begins in line # does not end. Check for a missing closing quote.':
+      'L’elemento che comincia alla riga # non finisce. Forse manca una virgoletta di chiusura.',
+    'The encoding of # cannot be found from its bytes. Name it with --encoding.':
+      'La codifica di # non si riconosce. Sceglila.',
+    '# is not encoded in #. Use another --encoding.': '# non è codificato in #. Scegli un’altra codifica.',
+    'The word # cannot mean both # and #.': 'La parola # non può significare sia # sia #.',
+    'A comma cannot be both the decimal mark and the separator of the values in a cell.':
+      'Una virgola non può essere sia il segno decimale sia il separatore dei valori di una cella.',
     'refused without a reason, because there were too many; correct the others and import this file':
       'rifiutato senza motivo, perché erano troppi; correggi gli altri e importa questo file',
   },

@@ -35,6 +35,7 @@ export function ImportPage() {
       takesShared: false,
       areAnswersOfNow: false,
       addsToLists: false,
+      origin: { method: null, source: '', day: '' },
     })
   }
   const startAnew = () => {

@@ -17,6 +17,10 @@ export type ImportSource = {
   /** After a dry run: imports the file. */
   importAfterCheck: (() => void) | null
   head: FileHead | null
+  /** The fields of the columns. Empty for a file of JSON lines. */
+  fields: readonly (string | null)[]
+  /** Replaces a cell of a column in lines that are read after this. */
+  replaceLater(column: number, cell: string, other: string): void
   match: readonly MatchKind[]
   shared: SharedAddresses
   /** Whether a line without an `external_id` may be sent again. */
@@ -27,6 +31,11 @@ export type ImportSource = {
   reread(line: RefusedLine): ImportItem | Promise<ImportItem>
   /** Sends lines in one request, and returns its response. */
   send(lines: AsyncIterable<string>, signal: AbortSignal): AsyncIterable<ImportAnswer>
+}
+
+/** The name of the column that has a field, as the file calls it. A field of no column has its own name. */
+export function columnNameOf({ head, fields }: Pick<ImportSource, 'head' | 'fields'>, field: string): string {
+  return head?.names[fields.indexOf(field)] ?? field
 }
 
 export type ImportRunState = RunState &
@@ -88,6 +97,13 @@ export class ImportRun extends Run<ImportRunState> {
   mend(line: number, content: RefusedLine['content']): void {
     this.#refused.mend(line, content)
     this.#show()
+  }
+
+  /** Replaces a cell in all refused lines that have it in the column, and sends them again. An import after a check replaces it too. */
+  async replace(column: number, cell: string, other: string): Promise<void> {
+    this.job.replaceLater(column, cell, other)
+    this.#refused.replace(column, cell, other)
+    await this.resend()
   }
 
   refusedFile(): Blob {

@@ -1,12 +1,16 @@
 import type { Definitions, MatchKind } from '@kith/client'
+import { cellOf } from '../../../transfer/csv.ts'
 import type { ImportItem } from '../../../transfer/item.ts'
 import { SharedAddresses } from '../../../transfer/shared-addresses.ts'
 import { client } from '../app/client.ts'
 import { newKey } from '../app/send-once.ts'
+import { type ConsentOrigin, missingEvidence, originCells } from './consent-origin.ts'
 import { showRun } from './current-run.ts'
 import {
   type CsvStart,
   columnsOfMapping,
+  type FoundOptions,
+  findOptions,
   itemOfCells,
   itemOfLine,
   itemOfText,
@@ -33,18 +37,33 @@ export type ImportSetup = {
   areAnswersOfNow: boolean
   /** Whether lists add their elements to those that are stored. */
   addsToLists: boolean
+  origin: ConsentOrigin
 }
 
-/** Starts an import, and shows it on the page. `start` is null for a file of JSON lines. */
+/** Other cells for those that many lines were refused for, by the index of their column. */
+type ReplacedCells = Map<number, Map<string, string>>
+
+/**
+ * Starts an import, and shows it on the page. `start` is null for a file of JSON lines. `replacements` are those that a person gave after a
+ * check of the file.
+ */
 export function startImport(
   setup: ImportSetup,
   definitions: Definitions,
   start: CsvStart | null,
   isDryRun: boolean,
+  replacements: ReplacedCells = new Map(),
 ): void {
-  const { file, owner, options, mapping, match, isCreateOnly, takesShared, areAnswersOfNow, addsToLists } = setup
-  const columns = start && columnsOfMapping(start.names, mapping, owner, definitions)
+  const { file, owner, mapping, match, isCreateOnly, takesShared, areAnswersOfNow, addsToLists, origin } = setup
+  const constants = originCells(origin, missingEvidence(mapping, owner, definitions))
+  const columns = start && { ...columnsOfMapping(start.names, mapping, owner, definitions, constants), replacements }
+  const options = columns ? findOptions(setup.options, start, columns).options : setup.options
   const stack = definitions.stacks.find(({ key }) => key === owner)
+  // The next file with this header is read in the same way. An import does not depend on it.
+  if (start && !isDryRun)
+    client.imports
+      .saveMapping({ owner, header: start.names, fields: mapping.map(field => field || null) })
+      .catch(() => {})
   const shared = new SharedAddresses(match)
   const isMatched = match.length > 1
   // One id for all requests, so that the import is one.
@@ -59,18 +78,23 @@ export function startImport(
     yield* shared.spareAll(items)
   }
   const reread = ({ line, content }: RefusedLine) => {
-    if (typeof content !== 'string') return itemOfCells(line, content, columns!, options)
+    if (typeof content !== 'string') return itemOfCells(line, content, columns!, options as FoundOptions)
     if (columns === null) return itemOfLine(line, content, owner)
-    return itemOfText(line, content, columns, { ...options, delimiter: start!.delimiter })
+    return itemOfText(line, content, columns, { ...(options as FoundOptions), delimiter: start!.delimiter })
   }
   const run = new ImportRun({
     fileName: file.name,
     target: owner === 'people' ? owner : (stack?.name ?? owner),
     totalBytes: file.size,
     isDryRun,
-    importAfterCheck: isDryRun ? () => startImport(setup, definitions, start, false) : null,
+    importAfterCheck: isDryRun ? () => startImport(setup, definitions, start, false, replacements) : null,
     isRepeatable: item => isDryRun || (isMatched && !item.recognizesNobody),
     head: start && { names: start.names, delimiter: start.delimiter },
+    fields: mapping,
+    replaceLater(column, cell, other) {
+      const others = replacements.get(column) ?? new Map<string, string>()
+      replacements.set(column, others.set(cellOf(cell), cellOf(other)))
+    },
     match,
     shared,
     open() {

@@ -1,10 +1,10 @@
 import type { Definitions } from '@kith/client'
-import { useMemo } from 'react'
-import { evidenceColumns, targetsOf } from '../../../transfer/columns.ts'
+import { targetsOf } from '../../../transfer/columns.ts'
 import { useMessages } from '../app/language.tsx'
 import { attributePrefix } from '../filters/field-types.ts'
 import { Section } from '../ui/page.tsx'
 import { type Option, Select } from '../ui/select.tsx'
+import { useFieldNames } from './field-names.ts'
 import { attributeFieldOf, type CsvStart, type Mapping } from './file-reader.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
@@ -24,7 +24,8 @@ export function MappingTable({
   onChange: (mapping: Mapping) => void
 }) {
   const texts = useMessages(messages)
-  const fields = useMemo(() => fieldOptions(owner, definitions), [owner, definitions])
+  const nameOf = useFieldNames(owner, definitions)
+  const fields = fieldOptions(owner, definitions, nameOf)
   const optionsOf = (name: string): Option<string>[] => {
     const key = attributeFieldOf(name)
     const isKnown = key === attributePrefix || fields.some(({ value }) => value === name || value === key)
@@ -80,18 +81,13 @@ export function MappingTable({
   )
 }
 
-/** All fields, each once. An answer to a consent has the name of its purpose beside it. */
-function fieldOptions(owner: string, { attributes, consent_types }: Definitions): Option<string>[] {
-  const bare = new Set(attributes.filter(each => each.owner === owner).map(({ key }) => key))
-  const names = [...targetsOf(owner, { stacks: [], attributes, consent_types }).entries()]
-  const suffixes = evidenceColumns.map(([key]) => key)
-  return names
-    .filter(([name, target]) => !(target.to === 'attribute' && bare.has(name)))
-    .map(([name]) => {
-      const [, id, channel, suffix] = /^consents\.(\d+)\.(\w+)(?:\.(\w+))?$/.exec(name) ?? []
-      const type = consent_types.find(each => String(each.id) === id)
-      if (!type) return { value: name, label: name }
-      const label = [`${type.name} · ${channel}`, ...(suffix && suffixes.includes(suffix) ? [suffix] : [])].join(' · ')
-      return { value: name, label, help: name }
-    })
+/** All fields, each once and by its name for people. */
+function fieldOptions(owner: string, definitions: Definitions, nameOf: (field: string) => string): Option<string>[] {
+  const fields = new Set(
+    [...targetsOf(owner, definitions).values()].flatMap(target => ('name' in target ? [target.name] : [])),
+  )
+  return [...fields].map(value => {
+    const label = nameOf(value)
+    return { value, label, ...(label !== value && { help: value }) }
+  })
 }

@@ -13,11 +13,14 @@ import { useRefusalTexts } from './use-refusal-texts.ts'
 export function MendDialog({
   line,
   names,
+  nameOf,
   onClose,
   onMend,
 }: {
   line: RefusedLine
   names: string[]
+  /** The name of the column of a path. */
+  nameOf: (path: string) => string
   onClose: () => void
   onMend: (content: RefusedLine['content']) => void
 }) {
@@ -28,14 +31,14 @@ export function MendDialog({
     event.preventDefault()
     onMend(content)
   }
-  const faults = useRefusalTexts()(line.refusal)
+  const faults = useRefusalTexts().refusalTexts(line.refusal)
   return (
     <Dialog title={texts.mendLine(formats.number(line.line))} isOpen onClose={onClose} size="wide">
       <form className={styles.mend!} onSubmit={submit}>
         <Notice kind="caution">
-          {faults.map(({ column, text }) => (
-            <p key={`${column} ${text}`}>
-              {column && <code>{column}</code>} {text}
+          {faults.map(({ path, text }) => (
+            <p key={`${path} ${text}`}>
+              {path && <code>{nameOf(path)}</code>} {text}
             </p>
           ))}
         </Notice>

@@ -3,9 +3,11 @@ import { useMemo } from 'react'
 import type { ImportItem } from '../../../transfer/item.ts'
 import { useMessages } from '../app/language.tsx'
 import { EmptyState, Section } from '../ui/page.tsx'
-import { type CsvStart, columnsOfMapping, type Mapping, previewOf, type ReadOptions } from './file-reader.ts'
+import { useFieldNames } from './field-names.ts'
+import { type CsvStart, columnsOfMapping, type FoundOptions, type Mapping, previewOf } from './file-reader.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
+import { useRefusalTexts } from './use-refusal-texts.ts'
 
 /** A longer text is clipped on the page. What is imported is the whole. */
 const maxShownCharacters = 200
@@ -23,9 +25,11 @@ export function PreviewTable({
   mapping: Mapping
   owner: string
   definitions: Definitions
-  options: ReadOptions
+  options: FoundOptions
 }) {
   const texts = useMessages(messages)
+  const fieldName = useFieldNames(owner, definitions)
+  const { faultText } = useRefusalTexts()
   const rows = useMemo(
     () => previewOf(start, columnsOfMapping(start.names, mapping, owner, definitions), options),
     [start, mapping, owner, definitions, options],
@@ -43,7 +47,9 @@ export function PreviewTable({
                 // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
                 <th key={index} scope="col">
                   <span className={styles.value!}>{name || '—'}</span>
-                  <span className={`${styles.value} ${styles.muted}`}>{mapping[index] || texts.ignored}</span>
+                  <span className={`${styles.value} ${styles.muted}`}>
+                    {mapping[index] ? fieldName(mapping[index]) : texts.ignored}
+                  </span>
                 </th>
               ))}
             </tr>
@@ -53,13 +59,13 @@ export function PreviewTable({
               <tr key={line}>
                 <th scope="row">
                   {line}
-                  {error && <span className={styles.cellError!}>{error}</span>}
+                  {error && <span className={styles.cellError!}>{faultText(error)}</span>}
                 </th>
                 {cells.map(({ text, value, error }, index) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
                   <td key={index} className={mapping[index] ? undefined : styles.muted!}>
                     <span className={styles.value!}>{clipped(shownValue(text, value))}</span>
-                    {error && <span className={styles.cellError!}>{clipped(error)}</span>}
+                    {error && <span className={styles.cellError!}>{clipped(faultText(error))}</span>}
                   </td>
                 ))}
               </tr>
@@ -79,6 +85,7 @@ function shownValue(text: string, value: unknown): string {
 
 export function NdjsonPreview({ items }: { items: ImportItem[] }) {
   const texts = useMessages(messages)
+  const { faultText } = useRefusalTexts()
   if (items.length === 0) return <EmptyState title={texts.emptyFile} />
   return (
     <Section title={texts.preview(items.length)}>
@@ -86,7 +93,7 @@ export function NdjsonPreview({ items }: { items: ImportItem[] }) {
         {items.map(({ line, original, refusal }) => (
           <li key={line}>
             <code className={styles.value!}>{clipped(new TextDecoder().decode(original as Uint8Array))}</code>
-            {refusal && <span className={styles.cellError!}>{refusal.message}</span>}
+            {refusal && <span className={styles.cellError!}>{faultText(refusal.message)}</span>}
           </li>
         ))}
       </ol>

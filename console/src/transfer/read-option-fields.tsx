@@ -1,9 +1,9 @@
-import type { MatchKind } from '@kith/client'
+import type { Definitions, MatchKind } from '@kith/client'
 import type { Format } from '../../../transfer/file.ts'
 import { useMessages } from '../app/language.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
-import type { ReadOptions } from './file-reader.ts'
+import { type CsvStart, columnsOfMapping, findOptions, type Mapping, type ReadOptions } from './file-reader.ts'
 import { type Encoding, encodings } from './file-source.ts'
 import type { ImportSetup } from './import-setup.ts'
 import { messages } from './messages.ts'
@@ -18,16 +18,21 @@ const encodingLabels: Record<Exclude<Encoding, 'detected'>, string> = {
 /** The choices of how a file is read, and of what its lines may change. */
 export function ReadOptionFields({
   setup,
+  mapping,
+  definitions,
   onChange,
-  encoding,
+  start,
 }: {
   setup: ImportSetup
+  mapping: Mapping
+  definitions: Definitions
   onChange: (setup: ImportSetup) => void
-  /** The encoding that was found from the bytes of the file. */
-  encoding: string | undefined
+  /** The beginning of a CSV file, which tells how the file is written. */
+  start: CsvStart | null
 }) {
   const texts = useMessages(messages)
   const { options, owner, match } = setup
+  const encoding = start?.encoding
   const change = (changed: Partial<ReadOptions>) => onChange({ ...setup, options: { ...options, ...changed } })
   return (
     <div className={styles.options!}>
@@ -49,7 +54,9 @@ export function ReadOptionFields({
         value={options.encoding}
         onChange={encoding => change({ encoding })}
       />
-      {options.format === 'csv' && <CsvOptionFields options={options} onChange={change} />}
+      {options.format === 'csv' && (
+        <CsvOptionFields setup={setup} mapping={mapping} definitions={definitions} start={start} onChange={change} />
+      )}
       {owner === 'people' && (
         <Select<string>
           label={texts.match}
@@ -86,19 +93,30 @@ export function ReadOptionFields({
 }
 
 function CsvOptionFields({
-  options,
+  setup: { options, owner },
+  mapping,
+  definitions,
+  start,
   onChange,
 }: {
-  options: ReadOptions
+  setup: ImportSetup
+  mapping: Mapping
+  definitions: Definitions
+  start: CsvStart | null
   onChange: (changed: Partial<ReadOptions>) => void
 }) {
   const texts = useMessages(messages)
+  const found = start && findOptions(options, start, columnsOfMapping(start.names, mapping, owner, definitions)).options
+  const foundText = (text: string | null | undefined) => [texts.detected, text].filter(Boolean).join(': ')
+  const marks = { '.': '0.5', ',': '0,5' }
+  const orders = { dmy: texts.dateOrderDmy, mdy: texts.dateOrderMdy }
+  const delimiters: Record<string, string> = { '\t': texts.tab }
   return (
     <>
       <Select
         label={texts.delimiter}
         options={[
-          { value: 'detected', label: texts.detected },
+          { value: 'detected', label: foundText(start && (delimiters[start.delimiter] ?? start.delimiter)) },
           { value: ',', label: ',' },
           { value: ';', label: ';' },
           { value: '\t', label: texts.tab },
@@ -107,24 +125,25 @@ function CsvOptionFields({
         value={options.delimiter ?? 'detected'}
         onChange={value => onChange({ delimiter: value === 'detected' ? null : value })}
       />
-      <Select<'.' | ','>
+      <Select<'detected' | '.' | ','>
         label={texts.decimal}
         options={[
-          { value: '.', label: '0.5' },
-          { value: ',', label: '0,5' },
+          { value: 'detected', label: foundText(found && marks[found.decimal]) },
+          { value: '.', label: marks['.'] },
+          { value: ',', label: marks[','] },
         ]}
-        value={options.decimal}
-        onChange={decimal => onChange({ decimal })}
+        value={options.decimal ?? 'detected'}
+        onChange={value => onChange({ decimal: value === 'detected' ? null : value })}
       />
-      <Select<'none' | 'dmy' | 'mdy'>
+      <Select<'detected' | 'dmy' | 'mdy'>
         label={texts.dateOrder}
         options={[
-          { value: 'none', label: texts.dateOrderNone },
+          { value: 'detected', label: foundText(found?.dateOrder && orders[found.dateOrder]) },
           { value: 'dmy', label: texts.dateOrderDmy },
           { value: 'mdy', label: texts.dateOrderMdy },
         ]}
-        value={options.dateOrder ?? 'none'}
-        onChange={value => onChange({ dateOrder: value === 'none' ? null : value })}
+        value={options.dateOrder ?? 'detected'}
+        onChange={value => onChange({ dateOrder: value === 'detected' ? null : value })}
       />
       <Select<'none' | 'Z' | 'local'>
         label={texts.offset}

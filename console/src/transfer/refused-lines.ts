@@ -13,7 +13,7 @@ export type RefusedLine = {
 }
 
 /** The page shows and mends this many lines. The others can only be downloaded. */
-const maxShownLines = 1_000
+const maxShownLines = 20_000
 const maxShownCharacters = 8_388_608
 
 /** The header of a CSV file, for the download of its refused records. */
@@ -84,6 +84,15 @@ export class RefusedLines {
 
   mend(line: number, content: RefusedLine['content']): void {
     this.#shown = this.#shown.map(each => (each.line === line ? { ...each, content, isMended: true } : each))
+  }
+
+  /** Replaces a cell of a column in all lines that are shown. */
+  replace(column: number, cell: string, other: string): void {
+    this.#shown = this.#shown.map(line =>
+      typeof line.content !== 'string' && line.content[column] === cell
+        ? { ...line, content: line.content.with(column, other), isMended: true }
+        : line,
+    )
   }
 
   /** All lines with their reasons, as `kith import` writes them. An import reads the file after it was corrected. */

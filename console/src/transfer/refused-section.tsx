@@ -5,10 +5,11 @@ import { Button } from '../ui/button.tsx'
 import { Badge, Section } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
-import type { ImportRun, ImportRunState } from './import-run.ts'
+import { columnNameOf, type ImportRun, type ImportRunState } from './import-run.ts'
 import { MendDialog } from './mend-dialog.tsx'
 import { messages } from './messages.ts'
 import type { RefusedLine } from './refused-lines.ts'
+import { RepeatedFaultList } from './repeated-fault-list.tsx'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
 
@@ -18,10 +19,10 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
   const formats = useFormats()
   const [mending, setMending] = useState<RefusedLine | null>(null)
   const { refusedLines, furtherRefused } = state
-  const refusalTexts = useRefusalTexts()
+  const { refusalTexts } = useRefusalTexts()
   const reasonOf = (refusal: RefusedLine['refusal']) =>
     refusalTexts(refusal)
-      .map(({ column, text }) => `${column} ${text}`.trim())
+      .map(({ path, text }) => `${columnNameOf(run.job, path)} ${text}`.trim())
       .join('; ')
   const columns: Column<RefusedLine>[] = [
     {
@@ -79,6 +80,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
       }
     >
       <p className={styles.muted!}>{texts.refusedAdvice}</p>
+      <RepeatedFaultList run={run} lines={refusedLines} />
       {furtherRefused > 0 && <p>{texts.further(formats.number(furtherRefused))}</p>}
       <div className={styles.refused!}>
         <VirtualTable
@@ -93,6 +95,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
         <MendDialog
           line={mending}
           names={head?.names ?? []}
+          nameOf={path => columnNameOf(run.job, path)}
           onClose={() => setMending(null)}
           onMend={content => {
             run.mend(mending.line, content)

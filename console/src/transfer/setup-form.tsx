@@ -1,19 +1,29 @@
-import type { Definitions } from '@kith/client'
+import type { Definitions, ImportMapping } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
+import type { DateOrder } from '../../../transfer/cell-parser.ts'
+import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
+import { missingEvidence } from './consent-origin.ts'
+import { ConsentOriginSection } from './consent-origin-section.tsx'
+import { useFieldNames } from './field-names.ts'
 import {
   attributeFieldOf,
   type CsvStart,
+  columnsOfMapping,
+  earlierMapping,
   fieldName,
+  findOptions,
+  type Mapping,
+  mappingOf,
   readCsvStart,
   readNdjsonStart,
   repeatedFields,
   settingsFault,
-  suggestMapping,
 } from './file-reader.ts'
 import { type ImportSetup, startImport } from './import-setup.ts'
 import { MappingTable } from './mapping-table.tsx'
@@ -21,6 +31,7 @@ import { messages } from './messages.ts'
 import { NdjsonPreview, PreviewTable } from './preview-table.tsx'
 import { ReadOptionFields } from './read-option-fields.tsx'
 import styles from './transfer.module.css'
+import { useRefusalTexts } from './use-refusal-texts.ts'
 
 type SetupProps = {
   setup: ImportSetup
@@ -37,6 +48,7 @@ export function SetupForm(props: SetupProps) {
   const { file, options, owner } = setup
   const { format, encoding, delimiter } = options
   const isCsv = format === 'csv'
+  const { faultText } = useRefusalTexts()
   const start = useQuery({
     queryKey: ['import', 'start', file.name, file.size, file.lastModified, format, encoding, delimiter, owner],
     queryFn: async () =>
@@ -46,6 +58,15 @@ export function SetupForm(props: SetupProps) {
     gcTime: 0,
   })
   const fault = isCsv ? settingsFault(options) : null
+  const mappings = useQuery({
+    queryKey: ['import', 'mappings'],
+    queryFn: ({ signal }) => client.imports.mappings({ signal }),
+    staleTime: 0,
+    enabled: isCsv,
+  })
+  const csv = start.data?.csv ?? null
+  const earlier = csv ? earlierMapping(csv, mappings.data ?? [], owner) : undefined
+  const mapping = csv ? mappingOf(csv, setup.mapping, earlier, owner, definitions) : []
   return (
     <>
       <div className={styles.fileLine!}>
@@ -54,16 +75,17 @@ export function SetupForm(props: SetupProps) {
         </p>
         <Button onPress={onAnotherFile}>{texts.chooseAnother}</Button>
       </div>
-      <ReadOptionFields {...props} encoding={start.data?.csv?.encoding} />
-      {fault && <Notice kind="error" title={fault} />}
+      <ReadOptionFields {...props} mapping={mapping} start={csv} />
+      {fault && <Notice kind="error" title={faultText(fault)} />}
       {start.error && (
         <Notice kind="error" title={texts.unreadable}>
-          <p>{start.error.message}</p>
+          <p>{faultText(start.error.message)}</p>
           <p>{texts.unreadableAdvice}</p>
         </Notice>
       )}
       {start.isPending && <Loading />}
-      {!fault && start.data?.csv && <CsvSetup {...props} start={start.data.csv} />}
+      {earlier && <EarlierMapping earlier={earlier} />}
+      {!fault && csv && <CsvSetup {...props} mapping={mapping} start={csv} />}
       {start.data?.lines && (
         <>
           <NdjsonPreview items={start.data.lines} />
@@ -77,15 +99,43 @@ export function SetupForm(props: SetupProps) {
   )
 }
 
-function CsvSetup({ setup, definitions, onChange, start }: SetupProps & { start: CsvStart }) {
+/** Says that the columns are those of an earlier import, and forgets them. */
+function EarlierMapping({ earlier: { id, actor, saved_at } }: { earlier: ImportMapping }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const forget = useWrite(() => client.imports.forgetMapping(id), { refresh: [['import', 'mappings']] })
+  return (
+    <Notice kind="info" title={texts.earlierMapping(formats.dateTime(saved_at), actor)}>
+      <Actions>
+        <Button isDisabled={forget.isPending} onPress={() => forget.mutate()}>
+          {texts.forgetMapping}
+        </Button>
+      </Actions>
+    </Notice>
+  )
+}
+
+function CsvSetup({
+  setup,
+  definitions,
+  onChange,
+  mapping,
+  start,
+}: SetupProps & { mapping: Mapping; start: CsvStart }) {
   const texts = useMessages(messages)
   const { owner } = setup
-  // A mapping that somebody made before the file was read in another way does not fit it any more.
-  const mapping =
-    setup.mapping.length === start.names.length ? setup.mapping : suggestMapping(start.names, owner, definitions)
   const change = (changed: typeof mapping) => onChange({ ...setup, mapping: changed })
   const repeated = [...repeatedFields(mapping, owner, definitions)]
   const undecided = mapping.filter(field => field === null).length
+  const nameOf = useFieldNames(owner, definitions)
+  const { isOrderOpen, options } = findOptions(
+    setup.options,
+    start,
+    columnsOfMapping(start.names, mapping, owner, definitions),
+  )
+  const asked = new Set(missingEvidence(mapping, owner, definitions).map(([, key]) => key))
+  const needsMethod = asked.has('method') && setup.origin.method === null
+  const setOrder = (dateOrder: DateOrder) => onChange({ ...setup, options: { ...setup.options, dateOrder } })
   const isIdMapped = mapping.some(field => field && fieldName(field, owner, definitions) === 'external_id')
   if (start.records.length === 0) return <EmptyState title={texts.noLines} />
   return (
@@ -112,12 +162,23 @@ function CsvSetup({ setup, definitions, onChange, start }: SetupProps & { start:
         </Notice>
       )}
       {repeated.map(field => (
-        <Notice key={field} kind="error" title={texts.repeated(field)} />
+        <Notice key={field} kind="error" title={texts.repeated(nameOf(field))} />
       ))}
+      {isOrderOpen && (
+        <Notice kind="caution" title={texts.orderOpen}>
+          <Actions>
+            <Button onPress={() => setOrder('dmy')}>{texts.orderDmy}</Button>
+            <Button onPress={() => setOrder('mdy')}>{texts.orderMdy}</Button>
+          </Actions>
+        </Notice>
+      )}
+      {asked.size > 0 && (
+        <ConsentOriginSection origin={setup.origin} asked={asked} onChange={origin => onChange({ ...setup, origin })} />
+      )}
       {!isIdMapped && <Notice kind="caution">{texts.noExternalId}</Notice>}
-      <PreviewTable start={start} mapping={mapping} owner={owner} definitions={definitions} options={setup.options} />
+      <PreviewTable start={start} mapping={mapping} owner={owner} definitions={definitions} options={options} />
       <StartButtons
-        isReady={undecided === 0 && repeated.length === 0}
+        isReady={undecided === 0 && repeated.length === 0 && !isOrderOpen && !needsMethod}
         onStart={isDryRun => startImport({ ...setup, mapping }, definitions, start, isDryRun)}
       />
     </>

@@ -2,12 +2,18 @@ import { useServiceTexts } from '../app/use-service-texts.ts'
 import { translatedFault } from './file-sentences.ts'
 import { nameOfPath, type RefusedLine } from './refused-lines.ts'
 
-/** Returns a function that has the faults of a refused line in the language of the page, each with the name of its column. */
+/** Returns functions that have faults in the language of the page: one, and those of a refused line with the names of their columns. */
 export function useRefusalTexts() {
-  const { language, translated } = useServiceTexts()
-  const said = (sentence: string) => translated(sentence) ?? translatedFault(language, sentence) ?? sentence
-  return ({ message, details }: RefusedLine['refusal']): { column: string; text: string }[] =>
-    details.length === 0
-      ? [{ column: '', text: said(message) }]
-      : details.map(({ path, message }) => ({ column: nameOfPath(path), text: said(message) }))
+  const { language, translated, meaningOf } = useServiceTexts()
+  const known = (sentence: string) => translated(sentence) ?? translatedFault(language, sentence)
+  return {
+    faultText: (sentence: string): string => known(sentence) ?? sentence,
+    /** A fault that only the service says comes behind the meaning of its code. */
+    refusalTexts({ code, message, details }: RefusedLine['refusal']): { path: string; text: string }[] {
+      const said = (sentence: string) => known(sentence) ?? [meaningOf(code), sentence].filter(Boolean).join(' ')
+      return details.length === 0
+        ? [{ path: '', text: said(message) }]
+        : details.map(({ path, message }) => ({ path: nameOfPath(path), text: said(message) }))
+    },
+  }
 }

@@ -155,6 +155,7 @@ export const keptTables: Readonly<Record<string, string>> = {
   erasures: 'the erasures themselves: internal identifiers and certificates',
   fills: 'the position of a background fill, an internal identifier',
   followers: 'positions in the change log',
+  import_mappings: 'the names of columns, and the fields that they became',
   imports: 'the counts and authors of imports',
   ledger_keys: 'keys',
   ledger_tiles: 'hashes of salted answers',

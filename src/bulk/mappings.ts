@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
+import { refuse } from '../values/errors.ts'
+import { ownerOf } from './imports.ts'
+import type { MappingBody } from './mappings-schema.ts'
+import { forgetMappingSql, forgetOldMappingsSql, listMappingsSql, saveMappingSql } from './sql.ts'
+
+type MappingRow = {
+  id: string
+  stack_id: number
+  header: string[]
+  fields: (string | null)[]
+  actor: string
+  saved_at: string
+}
+
+const mappingOf = ({ stack_id, ...row }: MappingRow, definitions: Definitions) => {
+  const { id, ...rest } = row
+  return { id, owner: ownerOf(definitions, stack_id), ...rest }
+}
+
+export async function listMappings({ context, signal }: Call): Promise<HandlerResult> {
+  const rows = await context.db.query<MappingRow>(listMappingsSql, [context.organization_id], signal)
+  const definitions = await cachedDefinitions(context, signal)
+  return { status: 200, data: { items: rows.map(row => mappingOf(row, definitions)) } }
+}
+
+/** Remembers what the columns of a file became. Only the newest mappings of an organization are kept. */
+export async function saveMapping({ context, caller, body, signal }: Call<MappingBody>): Promise<HandlerResult> {
+  const { owner, header, fields } = body
+  if (header.length !== fields.length)
+    refuse('invalid_parameter', `The header has ${header.length} columns, and there are ${fields.length} fields.`)
+  const definitions = await cachedDefinitions(context, signal)
+  const stack_id = owner === 'people' ? peopleStackId : definitions.stacks.find(({ key }) => key === owner)?.id
+  if (stack_id === undefined)
+    refuse('invalid_parameter', 'The mapping has no owner.', {
+      details: [{ path: '/owner', message: 'must be `people` or the key of a stack' }],
+    })
+  const id = createHash('sha256')
+    .update(JSON.stringify([stack_id, header]))
+    .digest('hex')
+  const row = { id, stack_id: stack_id!, header, fields, actor: caller.subject, saved_at: new Date().toISOString() }
+  await context.db.query(saveMappingSql, [context.organization_id, ...Object.values(row)], signal)
+  await context.db.query(forgetOldMappingsSql, [context.organization_id], signal)
+  return { status: 200, data: mappingOf(row, definitions) }
+}
+
+export async function forgetMapping({ context, params, signal }: Call): Promise<HandlerResult> {
+  const gone = await context.db.query(forgetMappingSql, [context.organization_id, params.mapping_id!], signal)
+  if (gone.length === 0) refuse('not_found', 'There is no such mapping.')
+  return { status: 200, data: true }
+}

@@ -1,0 +1,35 @@
+import { type CellType, type DateOrder, type DecimalMark, dateOrderOf } from './cell-parser.ts'
+import type { Target } from './target.ts'
+
+/** How a file is written, as far as its cells tell. `mixed`: dates whose order only a person knows, or that have both orders. */
+export type CellHabits = { decimal: DecimalMark | null; dateOrder: DateOrder | 'mixed' | null }
+
+/** What a number tells: a comma before one or two digits, or after a zero or a group of thousands, is a decimal mark. So is a point. */
+const decimalForms: Record<DecimalMark, RegExp> = {
+  ',': /^[+-]?(?:\d+,\d{1,2}|\d+,\d{4,}|0,\d+|\d{1,3}(?:[. '’\u00a0\u202f]\d{3})+,\d*|\d{1,3}(?:\.\d{3}){2,})$/,
+  '.': /^[+-]?(?:\d+\.\d{1,2}|\d+\.\d{4,}|0?\.\d+|\d{1,3}(?:[, '’\u00a0\u202f]\d{3})+\.\d*|\d{1,3}(?:,\d{3}){2,})$/,
+}
+
+const typeOf = (target: Target): CellType | null => ('type' in target ? target.type : null)
+
+/** Finds the habits from some records of a file. `targets` are those of its columns. A habit that no cell tells is null. */
+export function habitsOf(records: readonly (readonly string[])[], targets: readonly Target[]): CellHabits {
+  const cellsOf = (...types: CellType[]) =>
+    targets.flatMap((target, index) =>
+      types.includes(typeOf(target)!) ? records.map(cells => (cells[index] ?? '').trim()) : [],
+    )
+  const numbers = cellsOf('number')
+  const marks = ([',', '.'] as const).filter(mark => numbers.some(cell => decimalForms[mark].test(cell)))
+  const orders = new Set(cellsOf('date', 'datetime').map(dateOrderOf))
+  const isClear = orders.has('dmy') !== orders.has('mdy')
+  return {
+    decimal: marks.length === 1 ? marks[0]! : null,
+    dateOrder: isClear
+      ? orders.has('dmy')
+        ? 'dmy'
+        : 'mdy'
+      : orders.has('dmy') || orders.has('mixed')
+        ? 'mixed'
+        : null,
+  }
+}
