@@ -131,6 +131,19 @@ it('kith schema push changes the label of a stack after it has declared the attr
   expect(await readFile(join(directory, 'kith.schema.json'), 'utf8')).toContain('"label": "{total}"')
 })
 
+it('carries what a stack says about people, whatever the order of its members, and a pull has it', async () => {
+  const buyer = { owner: 'orders', key: 'buyer', type: 'person' }
+  const summary = { person: 'buyer', measures: [{ op: 'count' }, { key: 'total', op: 'sum' }] }
+  await write({ stacks: [orders] })
+  await schema(['push'])
+  await write({ stacks: [{ ...orders, summary, erased_with: 'buyer' }], attributes: [buyer, total] })
+  expect((await schema(['push'])).stdout).toContain('erased_with null → "buyer"')
+  expect((await schema(['diff'])).code).toBe(0)
+  await schema(['pull'])
+  expect(await readFile(join(directory, 'kith.schema.json'), 'utf8')).toContain('"erased_with": "buyer"')
+  expect((await schema(['diff'])).code).toBe(0)
+})
+
 it('removes the label of a stack that the file no longer has, and a pull leaves it out', async () => {
   const labeled = { stacks: [{ ...orders, label: '{total}' }], attributes: [total] }
   await write(labeled)

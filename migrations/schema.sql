@@ -945,6 +945,8 @@ create table stacks (
   retention_days integer,
   label text,
   version integer not null,
+  summary jsonb,
+  erased_with text collate "C",
   constraint stacks_pkey PRIMARY KEY (organization_id, id),
   constraint stacks_organization_id_key_key UNIQUE (organization_id, key),
   constraint stacks_id_check CHECK ((id > 0)),
@@ -956,6 +958,8 @@ comment on column stacks.id is 'People are stack 0, which has no row.';
 comment on column stacks.retention_days is 'How many days after their creation the records of an event stack are erased. Null: they are kept.';
 comment on column stacks.label is 'The template of the names of records, such as {name} ({sku}). Null: their identifiers name them.';
 comment on column stacks.version is 'The version of the definitions that changed the row last.';
+comment on column stacks.summary is 'What sums up the records of a person: {"person": key, "time": key or null, "measures": [{"op", "key"}]}. Null: nothing.';
+comment on column stacks.erased_with is 'The key of the relationship to the person with whom a record is erased. Null: records stay unless they are asked for.';
 
 create table terms (
   organization_id integer not null,

@@ -34,7 +34,7 @@ function faultsOf(text: string): string[] {
 it('parses a file as the service parses a body: it trims texts and fills in defaults', () => {
   const file = fileOf({ stacks: [{ ...orders, name: ' Orders ' }], attributes: [total] })
   expect(parseSchemaFile(Buffer.from(JSON.stringify(file)), 'shop.json')).toEqual({
-    stacks: [{ ...orders, name: 'Orders', retention_days: null, label: null }],
+    stacks: [{ ...orders, name: 'Orders', retention_days: null, label: null, summary: null, erased_with: null }],
     attributes: [
       {
         ...{ ...total, name: 'total', description: null, target_stack: null },

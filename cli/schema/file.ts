@@ -9,6 +9,7 @@ import { compile } from '../../src/http/input/validate.ts'
 import { definitionState } from '../../src/organizations/definition-schema.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import { newSegment } from '../../src/segments/schema.ts'
+import { inStoredOrder } from '../../src/stacks/about-people.ts'
 import { newStack } from '../../src/stacks/schema.ts'
 import { noRules } from '../../src/values/attribute-rules.ts'
 import { type Detail, Fault } from '../../src/values/errors.ts'
@@ -63,9 +64,11 @@ export function parseSchemaFile(bytes: Buffer, name: string): Declared {
 
 function withDefaults({ stacks, attributes, consent_types, segments }: SchemaFile): Declared {
   return {
-    stacks: stacks.map(({ key, kind, name = key, retention_days = null, label = null }) => ({
-      ...{ key, kind, name, retention_days, label },
-    })),
+    stacks: stacks.map(
+      ({ key, kind, name = key, retention_days = null, label = null, summary, erased_with = null }) => ({
+        ...{ key, kind, name, retention_days, label, summary: summary ? inStoredOrder(summary) : null, erased_with },
+      }),
+    ),
     attributes: attributes.map(({ key, name = key, description = null, target_stack = null, ...rest }) => ({
       key,
       name,
@@ -117,12 +120,15 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
   Number(b === peopleKey) - Number(a === peopleKey) || compare(a, b)
 
-function stackEntry({ key, kind, name, retention_days, label }: Stack): SchemaFile['stacks'][number] {
+function stackEntry(stack: Stack): SchemaFile['stacks'][number] {
+  const { key, kind, name, retention_days, label, summary, erased_with } = stack
   return {
     ...{ key, kind },
     ...(name !== key && { name }),
     ...(retention_days !== null && { retention_days }),
     ...(label !== null && { label }),
+    ...(summary !== null && { summary }),
+    ...(erased_with !== null && { erased_with }),
   }
 }
 

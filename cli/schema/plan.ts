@@ -48,7 +48,7 @@ export function planPush(
   const plan: Plan = { steps: [], missing: [], faults: [] }
   planStacks(declared, current, plan)
   planAttributes(declared, current, plan, archiveMissing)
-  planLabels(declared, current, plan)
+  planNames(declared, current, plan)
   planConsentTypes(declared, current, plan, archiveMissing)
   if (declared.segments) planSegments(declared.segments, segments, plan)
   return plan
@@ -104,11 +104,12 @@ function planStacks({ stacks }: Declared, current: Definitions, { steps, missing
   for (const { key: name } of current.stacks) if (!named.has(name)) missing.push({ kind: 'stack', name })
 }
 
-/** The label of an existing stack changes after the attributes, because it may name new ones. */
-function planLabels({ stacks }: Declared, current: Definitions, { steps }: Plan) {
-  for (const { key: name, label } of stacks) {
+/** What names attributes of an existing stack changes after them, because it may name new ones. */
+function planNames({ stacks }: Declared, current: Definitions, { steps }: Plan) {
+  for (const { key: name, label, summary, erased_with } of stacks) {
     const existing = current.stacks.find(stack => stack.key === name)
-    if (existing) addChange(steps, { kind: 'stack', name, id: name }, differing(existing, { label }))
+    const target = { label, summary, erased_with }
+    if (existing) addChange(steps, { kind: 'stack', name, id: name }, differing(existing, target))
   }
 }
 

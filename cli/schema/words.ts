@@ -35,9 +35,17 @@ function missingText({ kind, name }: Missing): string {
 
 function createText(step: Create): string {
   if (step.kind === 'stack') {
-    const { kind, retention_days, label } = step.definition
+    const { kind, retention_days, label, summary, erased_with } = step.definition
     const erased = retention_days === null ? [] : [`erased after ${retention_days} days`]
-    return [kind, ...erased, ...(label === null ? [] : [`label ${label}`])].join(', ')
+    const labelled = label === null ? [] : [`label ${label}`]
+    const summed = summary === null ? [] : [`summary ${JSON.stringify(summary)}`]
+    return [
+      kind,
+      ...erased,
+      ...labelled,
+      ...summed,
+      ...(erased_with === null ? [] : [`erased with ${erased_with}`]),
+    ].join(', ')
   }
   if (step.kind === 'segment') return JSON.stringify(step.definition.filter)
   if (step.kind === 'attribute') {

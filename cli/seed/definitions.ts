@@ -4,12 +4,16 @@ import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/decla
 /** The name of a key for people: `placed_at` is Placed at. */
 const nameOf = (key: string) => key[0]!.toUpperCase() + key.slice(1).replaceAll('_', ' ')
 
-const stack = (key: string, kind: DeclaredStack['kind'], label: string): DeclaredStack => ({
-  key,
+const stack = (
+  key: string,
+  kind: DeclaredStack['kind'],
+  label: string,
+  summary: DeclaredStack['summary'] = null,
+): DeclaredStack => ({
+  ...{ key, kind, label, summary },
   name: nameOf(key),
-  kind,
   retention_days: null,
-  label,
+  erased_with: null,
 })
 
 /** Builds an attribute. The default is one value without an index; `more` overrides it. */
@@ -37,8 +41,14 @@ export const shop: Declared = {
   stacks: [
     stack('companies', 'item', '{name}'),
     stack('products', 'item', '{name}'),
-    stack('orders', 'item', '{buyer}: {products}'),
-    stack('visits', 'event', '{visitor} on {page}'),
+    stack('orders', 'item', '{buyer}: {products}', {
+      ...{ time: 'placed_at', person: 'buyer' },
+      measures: [{ op: 'count' }, { op: 'sum', key: 'total' }],
+    }),
+    stack('visits', 'event', '{visitor} on {page}', {
+      ...{ time: 'at', person: 'visitor' },
+      measures: [{ op: 'count' }],
+    }),
   ],
   attributes: [
     attribute('people', 'city', 'text', indexed),

@@ -990,6 +990,11 @@ export type Endpoints = {
     repeatable: 'read'
     scope: 'schema:read'
   }
+  'POST /v1/schema/notes': {
+    data: Stack | DefinitionDryRun
+    repeatable: 'keyed'
+    scope: 'records:write'
+  }
   'GET /v1/schema/attributes/{id}/violations': {
     params: { id: number }
     query?: {
@@ -1487,6 +1492,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'DELETE /v1/deliverability/{channel}/{address}': 'safe',
   'POST /v1/deliverability/sources': 'keyed',
   'DELETE /v1/deliverability/sources/{key}': 'safe',
+  'POST /v1/schema/notes': 'keyed',
   'PATCH /v1/schema/settings': 'safe',
   'POST /v1/segments': 'keyed',
   'PATCH /v1/segments/{segment_key}': 'safe',

@@ -3137,6 +3137,10 @@ export type Stack = {
   retention_days: number | null
   /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
   label: string | null
+  /** What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing. */
+  summary: StackSummary | null
+  /** A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them. */
+  erased_with: string | null
   created_at: string
   updated_at: string
 }
@@ -3151,11 +3155,21 @@ export type StackBody = {
   retention_days?: number | null
   /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
   label?: string | null
+  /** What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing. */
+  summary?: StackSummary | null
+  /** A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them. */
+  erased_with?: string | null
 }
 
 /** Response of GET /v1/schema/stacks. */
 export type StackList = {
   items: Stack[]
+}
+
+export type StackMeasure = {
+  op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+  /** A number of the stack. Only `count` needs none. */
+  key?: string
 }
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. */
@@ -3165,6 +3179,10 @@ export type StackPatch = {
   retention_days?: number | null
   /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
   label?: string | null
+  /** What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing. */
+  summary?: StackSummary | null
+  /** A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them. */
+  erased_with?: string | null
 }
 
 /** A record of a stack as reads return it. */
@@ -3343,6 +3361,15 @@ export type StackRecordSelection = {
   as_of?: AsOf
   /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
   included?: Included
+}
+
+/** What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing. */
+export type StackSummary = {
+  /** The relationship that leads to the person whom a record is about. */
+  person: string
+  /** The date or time at which a record happened. Null, the default: its creation. */
+  time?: string | null
+  measures: StackMeasure[]
 }
 
 export type StandingAnswer = {

@@ -105,7 +105,7 @@ it('a long history is read in pages, back to the creation', async () => {
   await people.create({ external_id: 'ada' })
   for (let number = 1; number <= 30; number++) await people.patch('ada', { first_name: `Ada ${number}` })
   await openPerson(organization, 'ada', async page => {
-    await button(page, 'Show older changes').click()
+    await button(page, 'Show older entries').click()
     await expect.poll(() => history(page).count()).toBe(31)
     expect(await history(page).last().innerText()).toContain('created')
   })

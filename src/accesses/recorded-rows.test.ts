@@ -22,6 +22,7 @@ const showsNone = new Set([
     'getAttribute',
     'patchAttribute',
     'declareObservedKey',
+    'ensureNotes',
     'createConsentType',
     'listConsentTypes',
     'getConsentType',

@@ -80,11 +80,34 @@ async function declare(call: DefinitionCall, declarations: readonly Declaration[
       rows[index]!.index_ready ? [{ ...rows[index]!, path }] : [],
     )
     await checkNewUnique(tx, current, unique)
-    const store = () => tx.query(insertAttributesSql, [call.organization_id, JSON.stringify(rows), at])
-    return changes.map(({ change }, index) => (index === 0 ? { ...change, store } : change))
+    return storedTogether(tx, current, at, changes)
   })
   const attributes = declarations.map((_, index) => findAttribute(definitions, firstId + index))
   return { attributes, definitions }
+}
+
+type Creation = ReturnType<typeof creationOf>
+
+/** The changes of new attributes, which one statement stores. */
+function storedTogether(tx: Transaction, { organization_id }: Definitions, at: string, creations: readonly Creation[]) {
+  const rows = JSON.stringify(creations.map(({ row }) => row))
+  const store = () => tx.query(insertAttributesSql, [organization_id, rows, at])
+  return creations.map(({ change }, index) => (index === 0 ? { ...change, store } : change))
+}
+
+type OfNewStack = { current: Definitions; at: string; stackIds: ReadonlyMap<string, number>; version: number }
+
+/** The changes that declare attributes beside the creation of their stack. The first one makes `version` of the definitions. */
+export function creationOfAttributes(
+  tx: Transaction,
+  { current, at, stackIds, version }: OfNewStack,
+  bodies: readonly AttributeBody[],
+): DefinitionChange[] {
+  const firstId = nextId(current.attributes)
+  const creations = bodies.map((body, index) =>
+    creationOf(current, stackIds, body, { id: firstId + index, version: version + index }),
+  )
+  return storedTogether(tx, current, at, creations)
 }
 
 /** After so many patterns other requests have their turn: the slowest to compile take a millisecond. */

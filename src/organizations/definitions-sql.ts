@@ -17,7 +17,7 @@ export const readDefinitionsSql = statement(
   'read_definitions',
   `select h.schema_version as version,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'kind', d.kind,
-         'retention_days', d.retention_days, 'label', d.label, ${times})
+         'retention_days', d.retention_days, 'label', d.label, 'summary', d.summary, 'erased_with', d.erased_with, ${times})
          order by d.id) from stacks d where d.organization_id = $1 and d.version > $2), '[]') as stacks,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'owner_stack_id', d.owner_stack_id, 'key', d.key,
          'name', d.name, 'description', d.description, 'type', d.type, 'target_stack_id', d.target_stack_id,

@@ -18,8 +18,19 @@ export type Stack = {
   retention_days: number | null
   /** The template of the names of its records (stacks/label.ts). Null: they are named by their identifier. */
   label: string | null
+  /** What sums up the records of a person (stacks/about-people.ts). Null: nothing. */
+  summary: StackSummary | null
+  /** The key of the relationship to the person with whom a record is erased. Null: records stay unless they are asked for. */
+  erased_with: string | null
   created_at: string
   updated_at: string
+}
+
+/** Keys of attributes of a stack: who a record is about, when it happened, and the numbers that are measured. */
+export type StackSummary = {
+  person: string
+  time?: string | null
+  measures: { op: 'count' | 'sum' | 'avg' | 'min' | 'max'; key?: string }[]
 }
 
 /**

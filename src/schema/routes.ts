@@ -1,8 +1,11 @@
 import { attributeToJson } from '../attributes/attributes.ts'
 import { definitionsWithProgress } from '../attributes/indexing.ts'
+import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import type { Call } from '../route/call.ts'
 import { type Route, route } from '../route/route.ts'
+import { stack } from '../stacks/schema.ts'
 import { stackToJson } from '../stacks/stacks.ts'
+import { ensureNotes } from './notes.ts'
 import { schema } from './schema.ts'
 import { answerViolations } from './violations.ts'
 import { type ViolationsQuery, violationPage, violationsQuery } from './violations-schema.ts'
@@ -24,6 +27,24 @@ export function schemaRoutes(): Route[] {
         const stacks = definitions.stacks.map(stackToJson)
         const attributes = definitions.attributes.map(attribute => attributeToJson(attribute, definitions))
         return { status: 200, data: { stacks, attributes, consent_types: definitions.consent_types } }
+      },
+    }),
+    definitionWrite({
+      method: 'POST',
+      path: '/v1/schema/notes',
+      scope: 'records:write',
+      operationId: 'ensureNotes',
+      summary: 'Get the stack of notes about people, and create it if there is none',
+      description:
+        'A note is a record of this event stack: `person` leads to the person, `text` is found by the search, `author` is free. An erasure ' +
+        'of the person erases it. Whoever may write records may create the stack, whose definition is fixed. See docs/data-model.md.',
+      tag: 'Stacks',
+      answer: stack,
+      successes: { 201: 'Created.' },
+      refusals: { 409: 'duplicate_entry' },
+      handle: async call => {
+        const { notes, isNew } = await ensureNotes(definitionCallOf(call))
+        return { status: isNew ? 201 : 200, data: stackToJson(notes) }
       },
     }),
     route({

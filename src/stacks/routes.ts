@@ -59,7 +59,7 @@ export function stackRoutes(): Route[] {
       ...byKey,
       scope: 'schema:write',
       operationId: 'patchStack',
-      summary: 'Change the name, the retention or the label of a stack',
+      summary: 'Change the name of a stack, or what holds for its records',
       body: stackPatch,
       handle: async call => {
         const stack = await patchStack(definitionCallOf(call), call.params.stack_key!, call.body)

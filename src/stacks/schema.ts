@@ -24,6 +24,42 @@ const label = nullable(
   }),
 )
 
+const attributeKey = (description: string) => Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$', description })
+
+const measure = Type.Object(
+  {
+    op: Type.Enum(['count', 'sum', 'avg', 'min', 'max']),
+    key: Type.Optional(attributeKey('A number of the stack. Only `count` needs none.')),
+  },
+  { additionalProperties: false, title: 'StackMeasure' },
+)
+
+const summary = nullable(
+  Type.Object(
+    {
+      person: attributeKey('The relationship that leads to the person whom a record is about.'),
+      time: Type.Optional(
+        nullable(attributeKey('The date or time at which a record happened. Null, the default: its creation.')),
+      ),
+      measures: Type.Array(measure, { minItems: 1, maxItems: 5 }),
+    },
+    {
+      additionalProperties: false,
+      title: 'StackSummary',
+      description:
+        'What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these ' +
+        'measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing.',
+    },
+  ),
+)
+
+const erased_with = nullable(
+  attributeKey(
+    'A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. ' +
+      'Null, the default: records stay unless the erasure asks for them.',
+  ),
+)
+
 /** Body of POST /v1/schema/stacks. */
 export const newStack = Type.Object(
   {
@@ -32,6 +68,8 @@ export const newStack = Type.Object(
     name: Type.Optional(definitionName),
     retention_days: Type.Optional(retention_days),
     label: Type.Optional(label),
+    summary: Type.Optional(summary),
+    erased_with: Type.Optional(erased_with),
   },
   { additionalProperties: false, title: 'StackBody', examples: [{ key: 'your_key', kind: 'item' }] },
 )
@@ -43,6 +81,8 @@ export const stackPatch = Type.Object(
     name: Type.Optional(definitionName),
     retention_days: Type.Optional(retention_days),
     label: Type.Optional(label),
+    summary: Type.Optional(summary),
+    erased_with: Type.Optional(erased_with),
   },
   { additionalProperties: false, title: 'StackPatch', examples: [{}] },
 )
@@ -50,7 +90,7 @@ export type StackPatch = Static<typeof stackPatch>
 
 /** A stack as a read shows it. */
 export const stack = Type.Object(
-  { key: Type.String(), name: Type.String(), kind, retention_days, label, ...times },
+  { key: Type.String(), name: Type.String(), kind, retention_days, label, summary, erased_with, ...times },
   {
     title: 'Stack',
     description: 'A stack as reads return it.',
@@ -61,6 +101,8 @@ export const stack = Type.Object(
         kind: 'item',
         retention_days: null,
         label: null,
+        summary: null,
+        erased_with: null,
         created_at: '2026-01-01T12:00:00.000Z',
         updated_at: '2026-01-01T12:00:00.000Z',
       },

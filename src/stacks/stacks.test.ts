@@ -22,7 +22,15 @@ describe('a stack', () => {
     const created = await send('POST', path, { key: 'orders', kind: 'item' })
     expect([created.status, created.headers.get('location')]).toEqual([201, `${path}/orders`])
     const { created_at, updated_at, ...rest } = created.body.data
-    expect(rest).toEqual({ key: 'orders', name: 'orders', kind: 'item', retention_days: null, label: null })
+    expect(rest).toEqual({
+      key: 'orders',
+      name: 'orders',
+      kind: 'item',
+      retention_days: null,
+      label: null,
+      summary: null,
+      erased_with: null,
+    })
     expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(updated_at).toBe(created_at)
     expect((await send('GET', `${path}/orders`)).body.data).toEqual(created.body.data)
@@ -62,7 +70,15 @@ describe('a stack', () => {
     expect((await send('PATCH', `${path}/visits`, { retention_days: null })).body.data.retention_days).toBeNull()
     const { items } = (await send('GET', '/v1/changes?subject=stack')).body.data
     expect(items.map((change: { after: object }) => change.after)).toEqual([
-      { key: 'visits', name: 'visits', kind: 'event', retention_days: 36_500, label: null },
+      {
+        key: 'visits',
+        name: 'visits',
+        kind: 'event',
+        retention_days: 36_500,
+        label: null,
+        summary: null,
+        erased_with: null,
+      },
       { retention_days: 30 },
       { name: 'Visits' },
       { retention_days: null },

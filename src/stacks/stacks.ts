@@ -1,6 +1,7 @@
 import {
   changeDefinitions,
   type DefinitionCall,
+  type DefinitionChange,
   differences,
   nextId,
   throwIfLimitReached,
@@ -9,6 +10,7 @@ import {
 } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleKey, type Stack } from '../organizations/definitions.ts'
 import { pointer, refuse } from '../values/errors.ts'
+import { findErasedWithFault, findSummaryFault, inStoredOrder } from './about-people.ts'
 import { findLabelFault, parseLabel } from './label.ts'
 import type { StackBody, StackPatch } from './schema.ts'
 import { insertStackSql, updateStackSql } from './sql.ts'
@@ -24,36 +26,47 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 
 /** Creates a stack. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createStack(call: DefinitionCall, body: StackBody): Promise<Stack> {
-  const { kind, retention_days = null, label = null } = body
-  throwUnlessEvents(kind, retention_days)
-  throwIfMalformed(label)
+  throwUnlessEvents(body.kind, body.retention_days)
+  throwIfMalformed(body.label ?? null)
   if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack. Choose another key')
-  const after = await changeDefinitions(call, (current, at, tx) => {
-    const { stacks } = current
-    if (stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
+  const after = await changeDefinitions(call, (current, at) => {
+    if (current.stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
     throwIfLimitReached('stacks', current, call.limits)
-    const id = nextId(stacks)
-    const stack = { key: body.key, name: body.name ?? body.key, kind, retention_days, label }
-    const values = [call.organization_id, id, stack.key, stack.name, kind, retention_days, label, at]
-    const store = (version: number) => tx.query(insertStackSql, [...values, version])
-    return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store }]
+    return [creationOfStack(nextId(current.stacks), body, at)]
   })
   return findStack(after, body.key)
 }
 
+/** The creation of a stack, as the log and the table get it. */
+export function creationOfStack(id: number, body: StackBody, at: string): DefinitionChange {
+  const { key, kind, name = key, retention_days = null, label = null, erased_with = null } = body
+  const summary = body.summary ? inStoredOrder(body.summary) : null
+  const values = [key, name, kind, retention_days, label, summary && JSON.stringify(summary), erased_with, at]
+  return {
+    ...{ subject: 'stack', id, operation: 'create', before: {} },
+    after: { key, name, kind, retention_days, label, summary, erased_with },
+    store: (version, { tx, organization_id }) => tx.query(insertStackSql, [organization_id, id, ...values, version]),
+  }
+}
+
 /**
- * Changes the name, the retention or the label of a stack. Throws a Fault: 404 if there is none with that key, 400 for a wrong retention
- * or label.
+ * Changes the name of a stack, or what holds for its records. Throws a Fault: 404 if there is none with that key, 400 for a wrong
+ * retention, or a name that is not declared.
  */
 export async function patchStack(call: DefinitionCall, key: string, patch: StackPatch): Promise<Stack> {
   const after = await changeDefinitions(call, (definitions, at, tx) => {
     const stack = findStack(definitions, key)
     throwUnlessEvents(stack.kind, patch.retention_days)
-    const changed = differences(stack, patch)
+    const changed = differences(stack, patch.summary ? { ...patch, summary: inStoredOrder(patch.summary) } : patch)
     if (!changed) return []
-    if (typeof changed.after.label === 'string') throwUnlessDeclared(changed.after.label, stack, definitions)
-    const { name, retention_days, label } = { ...stack, ...patch }
-    const values = [call.organization_id, stack.id, name, retention_days, label, at]
+    const { label: newLabel, summary: newSummary, erased_with: newErasedWith } = changed.after
+    if (newLabel) throwIfFault('/label', findLabelFault(newLabel, stack.id, definitions))
+    const declared = definitions.declared.get(stack.id)
+    if (newSummary) throwIfFault('/summary', findSummaryFault(newSummary, declared))
+    if (newErasedWith) throwIfFault('/erased_with', findErasedWithFault(newErasedWith, declared))
+    const { name, retention_days, label, summary, erased_with } = { ...stack, ...changed.after }
+    const printed = summary && JSON.stringify(summary)
+    const values = [call.organization_id, stack.id, name, retention_days, label, printed, erased_with, at]
     const store = (version: number) => tx.query(updateStackSql, [...values, version])
     return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store }]
   })
@@ -72,12 +85,12 @@ function throwIfMalformed(label: string | null) {
   if (parsed && 'fault' in parsed) throwInvalidField('/label', parsed.fault)
 }
 
-function throwUnlessDeclared(label: string, stack: Stack, definitions: Definitions) {
-  const fault = findLabelFault(label, stack.id, definitions)
-  if (fault) throwInvalidField('/label', fault)
+function throwIfFault(path: string, fault: string | undefined) {
+  if (fault) throwInvalidField(path, fault)
 }
 
 /** A stack as a read shows it. */
-export function stackToJson({ key, name, kind, retention_days, label, created_at, updated_at }: Stack) {
-  return { key, name, kind, retention_days, label, created_at, updated_at }
+export function stackToJson(stack: Stack) {
+  const { key, name, kind, retention_days, label, summary, erased_with, created_at, updated_at } = stack
+  return { key, name, kind, retention_days, label, summary, erased_with, created_at, updated_at }
 }

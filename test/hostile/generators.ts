@@ -131,6 +131,8 @@ const shared: FieldGenerators = {
   retention_days: fc.constant(null),
   // The names of a label must be declared, and a read of the past has none.
   label: fc.constant(null),
+  summary: fc.constant(null),
+  erased_with: fc.constant(null),
   labels: fc.constantFrom(undefined, false),
   by: fc.constantFrom(undefined, ['email'], ['name', 'email']),
   cursor: fc.constantFrom(undefined, Buffer.from('["email","b"]').toString('base64url')),

@@ -918,6 +918,7 @@ async function useErasures(shop: Shop) {
   const context = { ...contextOf(service.db, id), organization_key: key, originName: 'kith' }
   const named = async (external_id: string) => (await ok('GET', `/v1/people/${external_id}`)).body.data.id as string
   const reason = 'Request of the person'
+  await ok('POST', '/v1/schema/notes')
   await ok('POST', '/v1/people/bob/erase', { reason, records: 'linked', dry_run: true })
   await ok('POST', `/v1/people/internal/${await named('bob')}/erase`, { reason, records: 'linked' })
   for (const _ of [1, 2]) await ok('POST', '/v1/people/gone/erase', { reason })

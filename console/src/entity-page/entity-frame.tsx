@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope, useSession } from '../app/session.tsx'
 import type { Entity } from '../entity/entities.ts'
 import { idOf } from '../entity/entities.ts'
 import { useDefinitions } from '../entity/schema.ts'
@@ -14,24 +15,33 @@ type EntityFrameProps = {
   subtitle: ReactNode
   actions: ReactNode
   notice: ReactNode
+  /** What comes before everything else. */
+  top?: ReactNode
   history: HistoryProps
   /** The values, links and consents. */
   children: ReactNode
 }
 
 /** The frame of the page of a person or record: what is stored, and beside it what happened. */
-export function EntityFrame({ title, subtitle, actions, notice, history, children }: EntityFrameProps) {
+export function EntityFrame({ title, subtitle, actions, notice, top, history, children }: EntityFrameProps) {
   const texts = useMessages(messages)
+  const { fields } = useSession()
+  const mayReadChanges = useScope('changes:read')
+  // Who has a role was not meant to read it, and is not told which scope it takes.
+  const hasHistory = mayReadChanges || Boolean(history.sources?.length) || !fields
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>
       {notice}
+      {top}
       <div className={styles.columns}>
         <div className={styles.main}>{children}</div>
-        <div className={styles.main}>
-          <Section title={texts.history}>
-            <History {...history} />
-          </Section>
-        </div>
+        {hasHistory && (
+          <div className={styles.main}>
+            <Section title={texts.history}>
+              <History {...history} />
+            </Section>
+          </div>
+        )}
       </div>
     </Page>
   )

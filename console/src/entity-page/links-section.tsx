@@ -1,5 +1,6 @@
 import type { Attribute } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -8,7 +9,7 @@ import { EntityLink } from '../entity/entity-link.tsx'
 import { FieldValue } from '../entity/field-value.tsx'
 import { attributeField } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { isRelationship, targetOwner } from '../entity/relationship.ts'
+import { isRelationship } from '../entity/relationship.ts'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
 import { MoreButton } from '../ui/more-button.tsx'
@@ -17,28 +18,30 @@ import { Badge, Loading, Section } from '../ui/page.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import styles from './entity-page.module.css'
 import { messages } from './messages.ts'
-import { newestFirst, type Relation, relatedQuery, timeOf } from './queries.ts'
+import { type Linked, linkedQuery, linkedTo, newestFirst, relationsOf, timeOf } from './queries.ts'
 
 type LinksProps = { owner: string; entity: Entity }
+
+/** What is linked to an entity and the session may read. */
+export function useLinked(owner: string, entity: Entity): Linked[] {
+  const { definitions } = useDefinitions()
+  const { scopes } = useSession()
+  return useMemo(
+    () => linkedTo(definitions, owner, entity).filter(linked => scopes.includes(scopesOf(linked.owner).read)),
+    [definitions, owner, entity, scopes],
+  )
+}
 
 /** The people and records that an entity links to, and those that link to it. */
 export function LinksSection({ owner, entity }: LinksProps) {
   const texts = useMessages(messages)
-  const { attributes } = useDefinitions().definitions
-  const { scopes } = useSession()
-  const active = attributes.filter(attribute => attribute.state === 'active' && isRelationship(attribute))
-  const outgoing = active
-    .filter(attribute => attribute.owner === owner && entity.attribute_values[attribute.key] !== undefined)
-    .map(attribute => ({ attribute, direction: 'outgoing' as const, owner: targetOwner(attribute) }))
-  const incoming = active
-    .filter(attribute => targetOwner(attribute) === owner)
-    .map(attribute => ({ attribute, direction: 'incoming' as const, owner: attribute.owner }))
-  const relations = [...outgoing, ...incoming].filter(relation => scopes.includes(scopesOf(relation.owner).read))
+  const groups = useLinked(owner, entity)
+  if (groups.length === 0) return null
   return (
     <Section title={texts.links}>
       <div className={styles.linkGroups}>
-        {relations.map(relation => (
-          <LinkGroup key={`${relation.direction} ${relation.attribute.id}`} {...{ owner, entity, relation }} />
+        {groups.map(linked => (
+          <LinkGroup key={linked.key} {...{ owner, entity, linked }} />
         ))}
       </div>
       <p className={`${styles.muted} ${styles.noLinks}`}>{texts.noLinks}</p>
@@ -46,19 +49,21 @@ export function LinksSection({ owner, entity }: LinksProps) {
   )
 }
 
-/** One relationship in one direction. Nothing is shown if no entity has a link of it. */
-function LinkGroup({ owner, entity, relation }: LinksProps & { relation: Relation }) {
+/** What one relationship, or those of one stack, link to. Nothing is shown if there are none. */
+function LinkGroup({ owner, entity, linked }: LinksProps & { linked: Linked }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const { definitions } = useDefinitions()
-  const time = timeOf(definitions, relation.owner)
-  const query = useInfiniteQuery(relatedQuery(owner, entity, relation, time))
+  const { owner: target, relations } = linked
+  const time = timeOf(definitions, target)
+  const query = useInfiniteQuery(linkedQuery(owner, entity, linked, time))
   const { data, error, refetch } = query
-  const { attribute, direction, owner: target } = relation
   const targetName =
     target === 'people' ? texts.people : (definitions.stacks.find(({ key }) => key === target)?.name ?? target)
-  const name = attribute.name || attribute.key
-  const heading = direction === 'outgoing' ? name : texts.ofOwner(name, targetName)
+  const [{ attribute, direction }] = relations
+  const oneName =
+    direction === 'outgoing' ? nameOfAttribute(attribute) : texts.ofOwner(nameOfAttribute(attribute), targetName)
+  const heading = relations.length === 1 ? oneName : targetName
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const items = data.pages.flatMap(page => page.items)
   if (items.length === 0) return null
@@ -74,8 +79,7 @@ function LinkGroup({ owner, entity, relation }: LinksProps & { relation: Relatio
         <LinkedRecords
           items={query.hasNextPage ? items : newestFirst(items, time)}
           label={heading}
-          relation={relation}
-          time={time}
+          {...{ entity, linked, time }}
         />
       )}
       <MoreButton query={query} name={heading}>
@@ -84,6 +88,8 @@ function LinkGroup({ owner, entity, relation }: LinksProps & { relation: Relatio
     </div>
   )
 }
+
+const nameOfAttribute = ({ name, key }: Attribute) => name || key
 
 function LinkedPeople({ items, label }: { items: readonly Entity[]; label: string }) {
   return (
@@ -101,48 +107,84 @@ function LinkedPeople({ items, label }: { items: readonly Entity[]; label: strin
 /** So many values are beside each linked record. Its page has all. */
 const maxColumns = 4
 
-type LinkedRecordsProps = { items: readonly Entity[]; label: string; relation: Relation; time: Attribute | undefined }
-
-/** Linked records in a table: the time first, then the other attributes of their stack in its order. */
-function LinkedRecords({ items, label, relation: { owner, attribute, direction }, time }: LinkedRecordsProps) {
-  const texts = useMessages(messages)
-  const { fields } = useMessages(entityMessages)
+/** The attributes of linked records that are shown: the time first, then the others in the order of the stack. */
+export function useColumns({ owner, relations }: Linked, time: Attribute | undefined): Attribute[] {
   const { definitions } = useDefinitions()
   const stack = definitions.stacks.find(({ key }) => key === owner)
+  // In the column of an incoming relationship, every record would have the same value, and the name of a record may be one attribute.
+  const isTold = (each: Attribute) =>
+    stack?.label === `{${each.key}}` ||
+    relations.some(({ attribute, direction }) => direction === 'incoming' && attribute.id === each.id)
   const others = [...attributesOf(definitions, owner).values()].filter(
-    each =>
-      each.state === 'active' &&
-      each !== time &&
-      // In the column of this relationship, every record would have the same value, and the name of a record may be one attribute.
-      !(direction === 'incoming' && each.id === attribute.id) &&
-      stack?.label !== `{${each.key}}`,
+    each => each.state === 'active' && each !== time && !isTold(each),
   )
-  const columns = [...(time ? [time] : []), ...others].slice(0, maxColumns)
-  const headerOf = ({ name, key, type }: Attribute) => (type === 'number' ? numberHeader(name || key) : name || key)
+  return [...(time ? [time] : []), ...others].slice(0, maxColumns)
+}
+
+type LinkedRecordsProps = {
+  items: readonly Entity[]
+  label: string
+  entity: Entity
+  linked: Linked
+  time: Attribute | undefined
+}
+
+/** Linked records in a table, which is a list of cards where the window is narrow. */
+function LinkedRecords({ items, label, entity, linked, time }: LinkedRecordsProps) {
+  const texts = useMessages(messages)
+  const { fields } = useMessages(entityMessages)
+  const { stacks } = useDefinitions().definitions
+  const { owner, relations } = linked
+  const columns = useColumns(linked, time)
+  const isNamed = stacks.find(({ key }) => key === owner)?.label != null
+  const headerOf = (each: Attribute) =>
+    each.type === 'number' ? numberHeader(nameOfAttribute(each)) : nameOfAttribute(each)
+  // Several relationships lead to the records, so each says which.
+  const tells = relations.length > 1
+  const headers = [
+    isNamed ? texts.name : fields.external_id,
+    ...(tells ? [texts.linkedBy] : []),
+    ...columns.map(headerOf),
+  ]
   return (
-    <Table label={label} headers={[stack?.label ? texts.name : fields.external_id, ...columns.map(headerOf)]}>
-      {items.map(item => (
-        <tr key={idOf(item)}>
-          <th scope="row">
-            <LinkedEntity owner={owner} item={item} />
-          </th>
-          {columns.map(column => (
-            <td key={column.id} className={column.type === 'number' ? numberCell : undefined}>
-              <FieldValue {...cellOf(column, item)} isShort />
-            </td>
-          ))}
-        </tr>
-      ))}
-    </Table>
+    <div className={styles.cards}>
+      <Table label={label} headers={headers}>
+        {items.map(item => (
+          <tr key={idOf(item)}>
+            <th scope="row">
+              <LinkedEntity owner={owner} item={item} />
+            </th>
+            {tells && (
+              <td data-label={texts.linkedBy}>
+                {relationsOf(linked, entity, item)
+                  .map(({ attribute }) => nameOfAttribute(attribute))
+                  .join(', ')}
+              </td>
+            )}
+            {columns.map(column => (
+              <td
+                key={column.id}
+                data-label={nameOfAttribute(column)}
+                className={column.type === 'number' ? numberCell : undefined}
+              >
+                <FieldValue {...cellOf(column, item)} isShort />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </Table>
+    </div>
   )
 }
 
-function cellOf(attribute: Attribute, { attribute_values, relationship_labels }: Entity) {
+/** The value of an attribute in a linked record, as FieldValue takes it. */
+export function cellOf(attribute: Attribute, { attribute_values, relationship_labels }: Entity) {
   const value = attribute_values[attribute.key]
   return { field: attributeField(attribute, value), value, labels: relationship_labels?.[attribute.key] }
 }
 
-function LinkedEntity({ owner, item }: { owner: string; item: Entity }) {
+/** A linked person or record by its name. */
+export function LinkedEntity({ owner, item }: { owner: string; item: Entity }) {
   const texts = useMessages(messages)
   return (
     <>

@@ -7,10 +7,12 @@ import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import type { SetMoment } from '../entity/search.ts'
+import { AtAGlance } from '../person/at-a-glance.tsx'
 import { ConsentsSection } from '../person/consents-section.tsx'
 import { DeliverabilitySection } from '../person/deliverability-section.tsx'
 import { HoldNotice } from '../person/hold.tsx'
 import { MergeNotice } from '../person/merge-notice.tsx'
+import { NoteButton } from '../person/note-button.tsx'
 import { PersonMenu } from '../person/person-menu.tsx'
 import { Button } from '../ui/button.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -19,6 +21,7 @@ import { DeleteDialog } from './delete-dialog.tsx'
 import { EntityFrame, EntitySubtitle, useIsEvent } from './entity-frame.tsx'
 import { LinksSection } from './links-section.tsx'
 import { kindOf, messages } from './messages.ts'
+import { RecordEntry, useTimeline } from './timeline.tsx'
 import { EntityValues } from './values-section.tsx'
 
 type PresentEntityProps = {
@@ -44,6 +47,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
   const [shownAlias, setShownAlias] = useState(alias)
   if (alias !== undefined && alias !== shownAlias) setShownAlias(alias)
   const id = idOf(entity)
+  const { sources, linked } = useTimeline(entity)
   const person = owner === 'people' ? (entity as unknown as Person) : undefined
   const showPerson = (person: Person) => onShow(person as unknown as Entity)
   return (
@@ -52,6 +56,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
       subtitle={<EntitySubtitle owner={owner} entity={entity} />}
       actions={
         <>
+          {person && <NoteButton id={id} name={nameOf(entity)} />}
           <AsOfButton setMoment={setMoment} />
           {person ? (
             <PersonMenu
@@ -66,6 +71,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
           )}
         </>
       }
+      top={person && <AtAGlance person={person} />}
       notice={
         <>
           {person && shownAlias !== undefined && (
@@ -95,6 +101,10 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
         canUndo: !isEvent,
         onShowVersion: version => setMoment({ version }),
         onChanged: onRefresh,
+        ...(person && {
+          sources,
+          showRecord: (of, record) => <RecordEntry linked={linked.get(of)!} record={record} />,
+        }),
       }}
     >
       <EntityValues owner={owner} entity={entity} onSaved={isEvent ? undefined : onShow} />

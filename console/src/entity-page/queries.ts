@@ -1,6 +1,7 @@
 import type { Attribute, Definitions, Filter } from '@kith/client'
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { type Entity, entitiesOf, idFieldOf, idOf } from '../entity/entities.ts'
+import { isRelationship, targetOwner } from '../entity/relationship.ts'
 import { attributesOf } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { type Address, findEntity } from './find-entity.ts'
@@ -22,7 +23,40 @@ export const pastQuery = (owner: string, id: string, moment: { at?: string } | {
 /** A relationship in one direction. `owner` is that of the entities on its other side. */
 export type Relation = { attribute: Attribute; direction: 'outgoing' | 'incoming'; owner: string }
 
-const pageSize = 10
+/** The people or records of an owner that relationships join to an entity. */
+export type Linked = { key: string; owner: string; relations: readonly [Relation, ...Relation[]] }
+
+/**
+ * What is linked to an entity: the people of each relationship, and the records of each stack, because several relationships may lead to the
+ * same record.
+ */
+export function linkedTo(definitions: Definitions, owner: string, { attribute_values }: Entity): Linked[] {
+  const active = definitions.attributes.filter(attribute => attribute.state === 'active' && isRelationship(attribute))
+  const outgoing = active
+    .filter(attribute => attribute.owner === owner && attribute_values[attribute.key] !== undefined)
+    .map((attribute): Relation => ({ attribute, direction: 'outgoing', owner: targetOwner(attribute) }))
+  const incoming = active
+    .filter(attribute => targetOwner(attribute) === owner)
+    .map((attribute): Relation => ({ attribute, direction: 'incoming', owner: attribute.owner }))
+  const groups = Map.groupBy([...outgoing, ...incoming], relation =>
+    relation.owner === 'people' ? `people ${relation.direction} ${relation.attribute.id}` : relation.owner,
+  )
+  return [...groups].map(([key, relations]) => ({
+    ...{ key, owner: relations[0]!.owner },
+    relations: relations as [Relation, ...Relation[]],
+  }))
+}
+
+/** The relationships by which an item is linked to an entity. A link shows the external identifier, or the internal one of a target without. */
+export function relationsOf({ relations }: Linked, entity: Entity, item: Entity): Relation[] {
+  return relations.filter(({ attribute: { key }, direction }) => {
+    const [source, target] = direction === 'outgoing' ? [entity, item] : [item, entity]
+    return [source.attribute_values[key]].flat().some(value => {
+      if (typeof value === 'string') return value === target.external_id
+      return typeof value === 'object' && value !== null && Object.values(value).includes(idOf(target))
+    })
+  })
+}
 
 /** The attribute that says when a record of a stack happened: its first time, else its first date. */
 export function timeOf(definitions: Definitions, owner: string): Attribute | undefined {
@@ -32,38 +66,57 @@ export function timeOf(definitions: Definitions, owner: string): Attribute | und
   return own.find(({ type }) => type === 'datetime') ?? own.find(({ type }) => type === 'date')
 }
 
+/** When a record happened, in milliseconds. Undefined without the time. */
+export function timeMsOf({ attribute_values }: Entity, time: Attribute | undefined): number | undefined {
+  const timeMs = time ? Date.parse(String(attribute_values[time.key])) : Number.NaN
+  return Number.isNaN(timeMs) ? undefined : timeMs
+}
+
 /** Records in the order of a time, the newest first. Those without it keep their order after the others. */
 export function newestFirst(items: readonly Entity[], time: Attribute | undefined): readonly Entity[] {
   if (!time) return items
-  const timeMsOf = ({ attribute_values }: Entity) => {
-    const timeMs = Date.parse(String(attribute_values[time.key]))
-    return Number.isNaN(timeMs) ? Number.NEGATIVE_INFINITY : timeMs
-  }
-  return items.toSorted((one, other) => timeMsOf(other) - timeMsOf(one) || 0)
+  const orderOf = (item: Entity) => timeMsOf(item, time) ?? Number.NEGATIVE_INFINITY
+  return items.toSorted((one, other) => orderOf(other) - orderOf(one) || 0)
 }
 
-/**
- * The people or records on the other side of a relationship, the newest first: by the time, if it has an index and records link here, else
- * by their creation.
- */
-export const relatedQuery = (owner: string, entity: Entity, relation: Relation, time: Attribute | undefined) => {
-  const { attribute, direction, owner: target } = relation
+type LinkedPage = { size: number; after?: string | undefined; count?: true; signal: AbortSignal }
+
+/** A page of what is linked, newest first: by the time if it has an index, else by their creation. Each is there once. */
+export function readLinked(
+  owner: string,
+  entity: Entity,
+  { owner: target, relations }: Linked,
+  time: Attribute | undefined,
+  { after, ...page }: LinkedPage,
+) {
   const id = idOf(entity)
-  const sort = time?.indexed &&
-    direction === 'incoming' && { field: attributePrefix + time.key, direction: 'desc' as const }
+  const options = { ...page, after, labels: true as const }
+  if (!time?.indexed) {
+    const only = relations.length === 1 ? relations[0] : undefined
+    const one = only && { attribute_key: only.attribute.key, direction: only.direction }
+    return entitiesOf(owner)
+      .related({ id }, { target, ...one, ...options })
+      .page()
+  }
+  const leadsHere = { $some: { [idFieldOf(owner)]: id } }
+  const $or = relations.map(({ attribute: { key }, direction }) => ({
+    [direction === 'incoming' ? attributePrefix + key : `incoming.${owner}.${key}`]: leadsHere,
+  }))
+  const sort = { field: attributePrefix + time.key, direction: 'desc' }
+  return entitiesOf(target)
+    .filter({ $or } as Filter, { sort: sort as never, ...options })
+    .page()
+}
+
+const pageSize = 10
+
+/** The people or records that are linked to an entity, for their list. */
+export const linkedQuery = (owner: string, entity: Entity, linked: Linked, time: Attribute | undefined) => {
+  const relations = linked.relations.map(({ attribute }) => attribute.id)
   return infiniteQueryOptions({
-    queryKey: ['entities', owner, 'related', id, entity.version, attribute.id, direction, sort],
-    queryFn: ({ pageParam, signal }) => {
-      const page = { size: pageSize, labels: true as const, count: true as const, after: pageParam, signal }
-      if (!sort) {
-        const options = { target, attribute_key: attribute.key, direction, ...page }
-        return entitiesOf(owner).related({ id }, options).page()
-      }
-      const filter = { [attributePrefix + attribute.key]: { $some: { [idFieldOf(owner)]: id } } } as Filter
-      return entitiesOf(target)
-        .filter(filter, { sort: sort as never, ...page })
-        .page()
-    },
+    queryKey: ['entities', owner, 'related', idOf(entity), entity.version, linked.key, relations, time?.indexed],
+    queryFn: ({ pageParam, signal }) =>
+      readLinked(owner, entity, linked, time, { size: pageSize, after: pageParam, count: true, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
   })

@@ -110,6 +110,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
     )
   // Links stand in a section of their own.
   const shown = fields.filter(({ target }) => target === undefined)
+  if (shown.length + facts.length === 0 && !mayUse('read', owner, 'attribute_values')) return null
   return (
     <Section title={title} actions={mayWrite && <EditButton edit={edit} fields={written} name={title} />}>
       {shown.length + facts.length === 0 ? (

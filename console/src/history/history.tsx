@@ -1,9 +1,9 @@
 import type { Change } from '@kith/client'
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { entitiesOf, scopesOf } from '../entity/entities.ts'
+import { type Entity, entitiesOf, scopesOf } from '../entity/entities.ts'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
@@ -13,6 +13,10 @@ import styles from './history.module.css'
 import { HistoryChanges } from './history-changes.tsx'
 import { messages } from './messages.ts'
 import { SetBackDialog } from './set-back-dialog.tsx'
+import { type Happened, readPage, type Source } from './timeline.ts'
+
+/** An entry of the history: a change of the entity, or a record that is about it. */
+export type Entry = Happened & ({ change: Change } | { change?: never; owner: string; record: Entity })
 
 export type HistoryProps = {
   /** `people`, or the key of a stack. */
@@ -29,46 +33,73 @@ export type HistoryProps = {
   canUndo?: boolean
   /** Called after a change was undone. */
   onChanged?: (() => void) | undefined
+  /** What else happened, such as the orders of a person, and how a record of it is shown. */
+  sources?: readonly Source<Entry>[]
+  showRecord?: (owner: string, record: Entity) => ReactNode
 }
 
 const pageSize = 25
 
-/** The changes of a person or record, newest first: who, when, and each value before and after. */
+/** Queries of the history of an entity, for a write that adds to it. */
+export const historyKey = (owner: string, id: string) => ['history', owner, id]
+
+const changesOf = (owner: string, id: string): Source<Entry> => ({
+  key: 'changes',
+  read: async (after, signal) => {
+    const { items, next } = await entitiesOf(owner).history({ id }, { size: pageSize, after, signal }).page()
+    return {
+      events: items.map(change => ({ key: `${change.sequence}`, at: change.at, change })),
+      next: next ?? undefined,
+    }
+  },
+})
+
+/** The changes of a person or record and what else happened, newest first: who, when, and each value before and after. */
 export function History(props: HistoryProps) {
   const texts = useMessages(messages)
   const mayRead = useScope('changes:read')
-  return mayRead ? <HistoryList {...props} /> : <p className={styles.muted}>{texts.notAllowed}</p>
+  const { owner, id, sources = [] } = props
+  const all = mayRead ? [changesOf(owner, id), ...sources] : sources
+  return all.length > 0 ? <HistoryList {...props} sources={all} /> : <p className={styles.muted}>{texts.notAllowed}</p>
 }
 
-function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo = true, onChanged }: HistoryProps) {
+type HistoryListProps = HistoryProps & { sources: readonly Source<Entry>[] }
+
+function HistoryList({ owner, id, version, shownVersion, sources, onShowVersion, ...props }: HistoryListProps) {
+  const { canUndo = true, onChanged, showRecord } = props
   const texts = useMessages(messages)
   const mayWrite = useScope(scopesOf(owner).write)
   const [undone, setUndone] = useState<Change>()
   const query = useInfiniteQuery({
-    queryKey: ['history', owner, id, version],
-    queryFn: ({ pageParam, signal }) =>
-      entitiesOf(owner).history({ id }, { size: pageSize, after: pageParam, signal }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next,
+    queryKey: [...historyKey(owner, id), version, sources.map(({ key }) => key)],
+    queryFn: ({ pageParam, signal }) => readPage(sources, pageParam, pageSize, signal),
+    initialPageParam: undefined as Awaited<ReturnType<typeof readPage<Entry>>>['rest'],
+    getNextPageParam: ({ rest }) => rest,
     placeholderData: keepPreviousData,
   })
   const { data, error, refetch, fetchNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
-  const changes = data.pages.flatMap(({ items }) => items)
-  if (changes.length === 0) return <p className={styles.muted}>{texts.none}</p>
+  const entries = data.pages.flatMap(({ events }) => events)
+  if (entries.length === 0) return <p className={styles.muted}>{texts.none}</p>
   return (
     <>
       <ol className={styles.list} aria-label={texts.history}>
-        {changes.map(change => (
-          <Entry
-            key={change.sequence}
-            owner={owner}
-            change={change}
-            isShown={shownVersion !== undefined && change.version === shownVersion}
-            onShow={onShowVersion}
-            onUndo={mayWrite && canUndo && canBeUndone(change) ? () => setUndone(change) : undefined}
-          />
-        ))}
+        {entries.map(entry =>
+          entry.change ? (
+            <ChangeEntry
+              key={entry.key}
+              owner={owner}
+              change={entry.change}
+              isShown={shownVersion !== undefined && entry.change.version === shownVersion}
+              onShow={onShowVersion}
+              onUndo={mayWrite && canUndo && canBeUndone(entry.change) ? () => setUndone(entry.change) : undefined}
+            />
+          ) : (
+            <li key={entry.key} className={`${styles.entry} ${styles.other}`}>
+              {showRecord?.(entry.owner, entry.record)}
+            </li>
+          ),
+        )}
       </ol>
       {error && <Problem error={error} onRetry={() => fetchNextPage()} />}
       <MoreButton query={query}>{texts.showOlder}</MoreButton>
@@ -94,7 +125,7 @@ const canBeUndone = (change: Change) =>
   change.operation === 'update' &&
   differencesOf(change).some(({ group, key }) => group === 'attribute' || !followsFromAnswers.has(key))
 
-type EntryProps = {
+type ChangeEntryProps = {
   owner: string
   change: Change
   isShown: boolean
@@ -102,7 +133,7 @@ type EntryProps = {
   onUndo: (() => void) | undefined
 }
 
-function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
+function ChangeEntry({ owner, change, isShown, onShow, onUndo }: ChangeEntryProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const schema = useDefinitions().definitions

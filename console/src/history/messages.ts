@@ -4,7 +4,7 @@ export const messages = defineMessages({
   en: {
     none: 'Nothing has happened yet.',
     notAllowed: 'Your session may not read the history. It takes the scope changes:read.',
-    showOlder: 'Show older changes',
+    showOlder: 'Show older entries',
     operations: {
       create: 'created',
       update: 'changed',
@@ -41,7 +41,7 @@ export const messages = defineMessages({
   de: {
     none: 'Es ist noch nichts geschehen.',
     notAllowed: 'Ihre Sitzung darf den Verlauf nicht lesen. Dazu braucht es das Recht changes:read.',
-    showOlder: 'Ältere Änderungen zeigen',
+    showOlder: 'Ältere Einträge zeigen',
     operations: {
       create: 'hat angelegt',
       update: 'hat geändert',
@@ -79,7 +79,7 @@ export const messages = defineMessages({
   it: {
     none: 'Non è ancora successo nulla.',
     notAllowed: 'La tua sessione non può leggere la cronologia. Serve il permesso changes:read.',
-    showOlder: 'Mostra le modifiche precedenti',
+    showOlder: 'Mostra le voci precedenti',
     operations: {
       create: 'ha creato',
       update: 'ha modificato',

@@ -1,7 +1,6 @@
-import type { ContactDecision, ContactReason, Person } from '@kith/client'
+import type { ContactDecision, Person } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
@@ -13,6 +12,7 @@ import { Loading } from '../ui/page.tsx'
 import { AnswerForm } from './answer-form.tsx'
 import { AnswerList } from './answer-list.tsx'
 import { consentMessages } from './consent-messages.ts'
+import { decisionQuery, explain } from './decision.ts'
 import styles from './person.module.css'
 import type { Purpose } from './purpose.ts'
 
@@ -30,17 +30,8 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   const entityTexts = useMessages(entityMessages)
   const [mayRead, mayWrite] = [useScope('consents:read'), useScope('people:write')]
   const [isRecording, setRecording] = useState(false)
-  const { consent_type_id, channel, name, type } = purpose
-  const decision = useQuery({
-    queryKey: ['consents', 'decision', person.id, person.version, consent_type_id, channel, at],
-    queryFn: ({ signal }) =>
-      client.consents.contactable(
-        { id: person.id },
-        { consent_type_id, channel },
-        { signal, ...(at !== undefined && { at }) },
-      ),
-    enabled: mayRead,
-  })
+  const { channel, name, type } = purpose
+  const decision = useQuery({ ...decisionQuery(person, purpose, at), enabled: mayRead })
   const mayRecord = mayWrite && onShow !== undefined && type?.mandatory !== true
   return (
     <Dialog
@@ -81,30 +72,11 @@ function Decision({ decision: { allowed, reasons }, purpose }: { decision: Conta
       <p>{texts.because}</p>
       <ol className={styles.reasons}>
         {reasons.map(reason => (
-          <li key={reason.rule}>{explain(reason, purpose, texts, formats.dateTime, suppressionTexts.reasons)}</li>
+          <li key={reason.rule}>
+            {explain(reason, purpose.channel, texts, formats.dateTime, suppressionTexts.reasons)}
+          </li>
         ))}
       </ol>
     </Notice>
   )
-}
-
-function explain(
-  reason: ContactReason,
-  { channel }: Purpose,
-  { reasons }: (typeof consentMessages)['en'],
-  format: (at: string) => string,
-  events: (typeof suppressionMessages)['en']['reasons'],
-): string {
-  if (reason.rule === 'no_address') return reasons.no_address[channel]
-  if (reason.rule === 'default') return reason.state ? reasons.allowedByDefault : reasons.forbiddenByDefault
-  if (reason.rule === 'address_answer')
-    return reasons.addressRefused[channel](reason.answered_at === null ? undefined : format(reason.answered_at))
-  if (reason.rule === 'suppressed') {
-    const { event, at, until, provider } = reason
-    return reasons.suppressed(events[event], format(at), until === null ? undefined : format(until), provider)
-  }
-  if (reason.rule !== 'answer') return reasons[reason.rule]
-  const when = format(reason.collected_at ?? reason.at)
-  if (reason.pending) return reasons.pending(when)
-  return reason.state ? reasons.granted(when) : reasons.refused(when)
 }

@@ -19,7 +19,19 @@ const consentType = (id: number, state: ConsentType['state'], ...channels: Chann
 })
 const definitions = buildDefinitions(1, {
   version: 1,
-  stacks: [{ id: 1, key: 'orders', name: 'orders', kind: 'item', retention_days: null, label: null, ...times }],
+  stacks: [
+    {
+      id: 1,
+      key: 'orders',
+      name: 'orders',
+      kind: 'item',
+      retention_days: null,
+      label: null,
+      summary: null,
+      erased_with: null,
+      ...times,
+    },
+  ],
   attributes: [
     attribute(1, 0, 'friends', 0),
     attribute(2, 0, 'bought', 1),

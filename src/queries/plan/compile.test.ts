@@ -16,7 +16,19 @@ const attribute = (id: number, key: string, target_stack_id: number | null): Att
 const stack_id = 88_001
 const definitions = buildDefinitions(99_001, {
   version: 1,
-  stacks: [{ id: stack_id, key: 'orders', name: 'orders', kind: 'item', retention_days: null, label: null, ...times }],
+  stacks: [
+    {
+      id: stack_id,
+      key: 'orders',
+      name: 'orders',
+      kind: 'item',
+      retention_days: null,
+      label: null,
+      summary: null,
+      erased_with: null,
+      ...times,
+    },
+  ],
   attributes: [
     attribute(66_001, 'city', null),
     attribute(66_002, 'friends', 0),

@@ -29,6 +29,7 @@ import {
   insertErasuresSql,
   listUnfinishedOrganizationsSql,
   nextErasureIdSql,
+  readErasedWithSql,
   readErasureOfSql,
   readErasureSql,
   readLinkedRecordsSql,
@@ -196,7 +197,9 @@ async function eraseInTransaction(
   if (!override_hold) await throwIfHeld({ tx, organization_id }, people, at)
   const linked =
     records === 'linked' ? await tx.query<ErasureTarget>(readLinkedRecordsSql, [organization_id, people]) : []
-  const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
+  const hasNotes = definitions.stacks.some(({ erased_with }) => erased_with !== null)
+  const notes = hasNotes ? await tx.query<ErasureTarget>(readErasedWithSql, [organization_id, people]) : []
+  const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...notes, ...also])
   const planned = await planErasures(tx, definitions, targets)
   const version = planned.find(({ change }) => change.id === person_id)?.row?.version
   if (!meetsIfMatch(if_match, version)) throwOtherVersion(if_match, version !== undefined)

@@ -56,6 +56,22 @@ export const readLinkedRecordsSql = statement(
    order by e.id`,
 )
 
+/** $2: people. The records that are erased with them because their stack says so, and those that were deleted, whose values the log has. */
+export const readErasedWithSql = statement(
+  'read_erased_with',
+  `with about as materialized (
+     select a.owner_stack_id as stack_id, a.id from stacks s
+       join attributes a on a.organization_id = $1 and a.owner_stack_id = s.id and a.key = s.erased_with
+     where s.organization_id = $1 and s.erased_with is not null
+   )
+   select a.stack_id, l.source_id as id from about a join links l on l.organization_id = $1 and l.attribute_id = a.id
+   where l.target_id = any($2::uuid[])
+   union
+   select a.stack_id, c.entity_id from about a join changes c on c.organization_id = $1 and c.stack_id = a.stack_id
+   where c.operation = 'delete' and c.links -> a.id::text -> 'before' ?| $2::uuid[]::text[]
+   order by id`,
+)
+
 const columns = `x.id, x.stack_id, x.entity_id, x.at, x.actor, x.reason, x.records, x.completed_at, x.removed, x.certificate`
 
 /** The number of the newest change: the log up to it includes the erasure. */

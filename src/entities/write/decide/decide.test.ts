@@ -18,7 +18,19 @@ function attribute(id: number, key: string, rest: Partial<Attribute>): Attribute
 
 const definitions: Definitions = buildDefinitions(1, {
   version: 1,
-  stacks: [{ id: 7, key: 'companies', name: 'companies', kind: 'item', retention_days: null, label: null, ...times }],
+  stacks: [
+    {
+      id: 7,
+      key: 'companies',
+      name: 'companies',
+      kind: 'item',
+      retention_days: null,
+      label: null,
+      summary: null,
+      erased_with: null,
+      ...times,
+    },
+  ],
   attributes: [
     attribute(1, 'age', { type: 'number' }),
     attribute(2, 'referrer', { type: 'person', target_stack_id: 0 }),

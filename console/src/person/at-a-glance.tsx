@@ -1,0 +1,190 @@
+import {
+  type AggregateBody,
+  type Channel,
+  type ContactDecision,
+  channelNames,
+  type Person,
+  type Stack,
+} from '@kith/client'
+import { queryOptions, useQueries } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { mayUse } from '../app/field-rights.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { suppressionMessages } from '../deliverability/suppression-messages.ts'
+import { entitiesOf } from '../entity/entities.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
+import { attributePrefix } from '../filters/field-types.ts'
+import { messages as reportMessages } from '../reports/messages.ts'
+import { Problem } from '../ui/notice.tsx'
+import { Badge, Facts, Section } from '../ui/page.tsx'
+import { consentMessages } from './consent-messages.ts'
+import { decisionQuery, explain } from './decision.ts'
+import { glanceMessages } from './glance-messages.ts'
+import styles from './person.module.css'
+
+/** What somebody on the telephone asks about a person: how to reach her, whether she may be written to, and what she did lately. */
+export function AtAGlance({ person }: { person: Person }) {
+  const texts = useMessages(glanceMessages)
+  const stacks = useSummedStacks()
+  const mayDecide = useScope('consents:read')
+  const hasContact = mayUse('read', 'people', 'email') || mayUse('read', 'people', 'mobile_number')
+  const asksConsents = mayDecide && person.consents?.length > 0
+  if (!hasContact && !asksConsents && stacks.length === 0) return null
+  return (
+    <Section title={texts.glance}>
+      <div className={styles.glance}>
+        {hasContact && <Contact person={person} />}
+        {asksConsents && <MayBeWrittenTo person={person} />}
+        {stacks.length > 0 && <Sums id={person.id} stacks={stacks} />}
+      </div>
+    </Section>
+  )
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div className={styles.part}>
+      <h3>{title}</h3>
+      {children}
+    </div>
+  )
+}
+
+/** The number and the address, which a click calls and writes to. */
+function Contact({ person: { email, mobile_prefix, mobile_number } }: { person: Person }) {
+  const texts = useMessages(glanceMessages)
+  const phone = mobile_number && [mobile_prefix, mobile_number].filter(Boolean).join(' ')
+  const link = (href: string, text: string) => (
+    <a href={href} className={styles.address}>
+      <bdi>{text}</bdi>
+    </a>
+  )
+  const facts: [string, ReactNode][] = [
+    ...(phone ? [[texts.phone, link(`tel:${phone.replaceAll(/[^\d+]/g, '')}`, phone)] as [string, ReactNode]] : []),
+    // An address may have characters that end a path, such as a question mark.
+    ...(email
+      ? [[texts.email, link(`mailto:${encodeURIComponent(email).replace('%40', '@')}`, email)] as [string, ReactNode]]
+      : []),
+  ]
+  return (
+    <Part title={texts.contact}>
+      {facts.length > 0 ? <Facts facts={facts} /> : <p className={styles.muted}>{texts.noContact}</p>}
+    </Part>
+  )
+}
+
+/** So many purposes are asked about, one request each. The section of the consents has all. */
+const maxPurposes = 12
+
+/** For each channel the purposes, each with the decision and, where it is no, its first reason. */
+function MayBeWrittenTo({ person }: { person: Person }) {
+  const texts = useMessages(glanceMessages)
+  const { channels } = useMessages(entityMessages)
+  const { consents } = person
+  const asked = consents.slice(0, maxPurposes)
+  const queries = useQueries({ queries: asked.map(consent => decisionQuery(person, consent)) })
+  const failed = queries.find(({ error }) => error)
+  const decided = asked.flatMap((consent, index) => {
+    const decision = queries[index]!.data
+    return decision ? [{ ...consent, decision }] : []
+  })
+  const byChannel = channelNames.flatMap(channel => {
+    const own = decided.filter(each => each.channel === channel)
+    return own.length > 0
+      ? [[channels[channel], <Decisions key={channel} channel={channel} decided={own} />] as const]
+      : []
+  })
+  return (
+    <Part title={texts.mayWrite}>
+      {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
+      <Facts facts={byChannel} />
+      {consents.length > maxPurposes && <p className={styles.small}>{texts.more(consents.length - maxPurposes)}</p>}
+    </Part>
+  )
+}
+
+type DecisionsProps = { channel: Channel; decided: { consent_type_id: number; decision: ContactDecision }[] }
+
+function Decisions({ channel, decided }: DecisionsProps) {
+  const texts = useMessages(consentMessages)
+  const suppressions = useMessages(suppressionMessages).reasons
+  const formats = useFormats()
+  const { consent_types } = useDefinitions().definitions
+  // Without an address, no purpose has another answer.
+  if (decided.every(({ decision }) => decision.reasons[0]?.rule === 'no_address'))
+    return <Badge kind="caution">{texts.noAddress[channel]}</Badge>
+  return (
+    <ul className={styles.decisions}>
+      {decided.map(({ consent_type_id, decision: { allowed, reasons } }) => (
+        <li key={consent_type_id}>
+          <Badge kind={allowed ? 'positive' : 'negative'}>{allowed ? texts.yes : texts.no}</Badge>{' '}
+          <bdi>{consentTypeName(consent_types, consent_type_id)}</bdi>
+          {!allowed && reasons[0] && (
+            <p className={styles.small}>{explain(reasons[0], channel, texts, formats.date, suppressions)}</p>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+type Summed = { stack: Stack; body: AggregateBody & Record<string, unknown>; names: (string | undefined)[] }
+
+/** The stacks whose definition says what sums up their records, as far as the session may read what it names. */
+function useSummedStacks(): ((id: string) => Summed)[] {
+  const { definitions } = useDefinitions()
+  const mayRead = useScope('records:read')
+  return definitions.stacks.flatMap(stack => {
+    const { key, summary } = stack
+    if (!summary || !mayRead) return []
+    const { person, time = null, measures } = summary
+    const attributes = attributesOf(definitions, key)
+    const named = [person, time, ...measures.map(measure => measure.key)].filter(name => name != null)
+    if (named.some(name => attributes.get(name)?.state !== 'active')) return []
+    const fieldOf = (name: string) => attributePrefix + name
+    return (id: string): Summed => ({
+      stack,
+      names: measures.map(({ key }) => key && (attributes.get(key)?.name || key)),
+      body: {
+        filter: {
+          [fieldOf(person)]: { $some: { id } },
+          [time === null ? 'created_at' : fieldOf(time)]: { $gte: { $ago: 'P12M' } },
+        },
+        measures: measures.map(({ op, key }) => ({ op, ...(key !== undefined && { field: fieldOf(key) }) })),
+      },
+    })
+  })
+}
+
+const sumQuery = ({ stack: { key }, body }: Summed) =>
+  queryOptions({
+    queryKey: ['entities', key, 'aggregate', body],
+    queryFn: ({ signal }) => entitiesOf(key).aggregate(body as never, { signal }),
+  })
+
+/** The measures of each stack over the last twelve months. */
+function Sums({ id, stacks }: { id: string; stacks: ((id: string) => Summed)[] }) {
+  const texts = useMessages(glanceMessages)
+  const { measures: operations } = useMessages(reportMessages)
+  const formats = useFormats()
+  const summed = stacks.map(of => of(id))
+  const queries = useQueries({ queries: summed.map(sumQuery) })
+  const failed = queries.find(({ error }) => error)
+  const facts = summed.flatMap(({ stack, body, names }, index) => {
+    const group = queries[index]!.data?.groups[0]
+    const results = body.measures!.map(({ op }, at) => {
+      const result = group?.measures[at] ?? (op === 'count' ? 0 : null)
+      const shown = typeof result === 'number' ? formats.number(result) : (result ?? '—')
+      return op === 'count' ? shown : `${texts.measured(operations[op], names[at] ?? '')}: ${shown}`
+    })
+    return queries[index]!.data ? [[stack.name, results.join(' · ')] as const] : []
+  })
+  return (
+    <Part title={texts.lastTwelveMonths}>
+      {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
+      <Facts facts={facts} />
+    </Part>
+  )
+}

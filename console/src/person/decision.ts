@@ -1,0 +1,37 @@
+import type { Channel, ContactReason, Person } from '@kith/client'
+import { queryOptions } from '@tanstack/react-query'
+import { client } from '../app/client.ts'
+import type { suppressionMessages } from '../deliverability/suppression-messages.ts'
+import type { consentMessages } from './consent-messages.ts'
+
+type Asked = { consent_type_id: number; channel: Channel }
+
+/** Whether a person may be written to for a purpose, with the reasons. */
+export const decisionQuery = ({ id, version }: Person, { consent_type_id, channel }: Asked, at?: string) =>
+  queryOptions({
+    queryKey: ['consents', 'decision', id, version, consent_type_id, channel, at],
+    queryFn: ({ signal }) =>
+      client.consents.contactable({ id }, { consent_type_id, channel }, { signal, ...(at !== undefined && { at }) }),
+  })
+
+/** A rule that allows or forbids to write to a person, in a sentence. */
+export function explain(
+  reason: ContactReason,
+  channel: Channel,
+  { reasons }: (typeof consentMessages)['en'],
+  format: (at: string) => string,
+  events: (typeof suppressionMessages)['en']['reasons'],
+): string {
+  if (reason.rule === 'no_address') return reasons.no_address[channel]
+  if (reason.rule === 'default') return reason.state ? reasons.allowedByDefault : reasons.forbiddenByDefault
+  if (reason.rule === 'address_answer')
+    return reasons.addressRefused[channel](reason.answered_at === null ? undefined : format(reason.answered_at))
+  if (reason.rule === 'suppressed') {
+    const { event, at, until, provider } = reason
+    return reasons.suppressed(events[event], format(at), until === null ? undefined : format(until), provider)
+  }
+  if (reason.rule !== 'answer') return reasons[reason.rule]
+  const when = format(reason.collected_at ?? reason.at)
+  if (reason.pending) return reasons.pending(when)
+  return reason.state ? reasons.granted(when) : reasons.refused(when)
+}

@@ -1,0 +1,87 @@
+import type { Stack } from '@kith/client'
+import { useState } from 'react'
+import { client } from '../app/client.ts'
+import { mayUse } from '../app/field-rights.ts'
+import { useShortcut } from '../app/keys.tsx'
+import { useMessages } from '../app/language.tsx'
+import { useScope, useSession } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
+import { schemaQuery, useDefinitions } from '../entity/schema.ts'
+import { historyKey } from '../history/history.tsx'
+import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { glanceMessages } from './glance-messages.ts'
+import { notesOf } from './notes.ts'
+
+/** Whether the session may write notes. A role can open the stack of notes only once there is one. */
+function useMayNote(): boolean {
+  const { fields } = useSession()
+  const notes = notesOf(useDefinitions().definitions)
+  const mayWrite = useScope('records:write')
+  if (!mayWrite) return false
+  return notes ? mayUse('write', notes.key, 'attribute_values.text') : !fields
+}
+
+/** Writes a note about a person, by the button or the key `n`. */
+export function NoteButton({ id, name }: { id: string; name: string }) {
+  return useMayNote() ? <WithKey id={id} name={name} /> : null
+}
+
+function WithKey({ id, name }: { id: string; name: string }) {
+  const texts = useMessages(glanceMessages)
+  const [isOpen, setOpen] = useState(false)
+  useShortcut('n', texts.writeNote, () => setOpen(true))
+  return (
+    <>
+      <Button onPress={() => setOpen(true)} aria-keyshortcuts="n">
+        {texts.note}
+      </Button>
+      {isOpen && <NoteDialog id={id} name={name} onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+function NoteDialog({ id, name, onClose }: { id: string; name: string; onClose: () => void }) {
+  const texts = useMessages(glanceMessages)
+  const session = useSession()
+  const { definitions } = useDefinitions()
+  const [text, setText] = useState('')
+  const write = useWrite(
+    async (text: string, idempotencyKey) => {
+      const { key, erased_with } = notesOf(definitions) ?? ((await client.request('POST', '/v1/schema/notes')) as Stack)
+      const mayName = mayUse('write', key, 'attribute_values.author')
+      const attribute_values = { [erased_with!]: { id }, text, ...(mayName && { author: session.name }) }
+      return client.stack(key).create({ attribute_values }, { idempotencyKey })
+    },
+    {
+      refresh: [schemaQuery.queryKey, historyKey('people', id), ['entities', 'people', 'related', id]],
+      onSuccess: onClose,
+    },
+  )
+  const submit = () => text.trim() !== '' && write.mutate(text)
+  return (
+    <Dialog title={texts.noteTitle(name)} isOpen onClose={onClose}>
+      <Form
+        onSubmit={submit}
+        write={write}
+        submit={write.isPending ? `${texts.saving}…` : texts.save}
+        onCancel={onClose}
+      >
+        <TextField
+          label={texts.noteText}
+          name="/attribute_values/text"
+          help={texts.noteHelp}
+          value={text}
+          onChange={setText}
+          onKeyDown={({ key, ctrlKey, metaKey }) => key === 'Enter' && (ctrlKey || metaKey) && submit()}
+          rows={6}
+          maxLength={65_536}
+          isRequired
+          autoFocus
+        />
+      </Form>
+    </Dialog>
+  )
+}
