@@ -25,7 +25,7 @@ it('a support agent finds a misspelt customer, and comes back to the search', as
     await countIs(page, '4 people')
     // The letters typed so far find her too, so the test waits for the answer to all of them.
     const found = page.waitForResponse(response => response.request().postData()?.includes('lovlace') === true)
-    await page.keyboard.press('/')
+    await page.keyboard.press('s')
     await page.keyboard.type('lovlace')
     await found
     await expect.poll(() => namesOn(page)).toEqual(['Ada Lovelace'])

@@ -5,7 +5,7 @@ import { useShortcut } from '../app/keys.tsx'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
-import { attributesOf, useDefinitions } from '../entity/schema.ts'
+import { attributesOf, useDefinitions, useIsSearchable } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { Button } from '../ui/button.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
@@ -142,10 +142,11 @@ function NothingListed({ query: { owner, text, filter }, change }: { query: List
   const isOfPeople = owner === 'people'
   const kind = texts.kinds[isOfPeople ? 'people' : 'records']
   const mayWrite = useScope(scopesOf(owner).write)
+  const isSearchable = useIsSearchable(owner)
   if (text !== '')
     return (
       <EmptyState title={kind.nothingFound(text)}>
-        <p>{texts.nothingFoundAdvice}</p>
+        <p>{isSearchable ? texts.nothingFoundAdvice : texts.identifierSearchHelp}</p>
         <Button onPress={() => change({ text: undefined })}>{texts.clearSearch}</Button>
       </EmptyState>
     )

@@ -32,6 +32,7 @@ export const messages = defineMessages({
       },
     },
     identifier: 'Identifier',
+    identifierSearchHelp: 'The whole identifier of a record. Declare attributes searchable to find records by words.',
     values: { attribute_values: 'Values' } as Record<string, string>,
     nothingFoundAdvice: 'Every word must be found, exactly, as the beginning of a word, or with a typo.',
     keyNext: 'Next row of the list (Enter opens)',
@@ -111,6 +112,8 @@ export const messages = defineMessages({
       },
     },
     identifier: 'Kennung',
+    identifierSearchHelp:
+      'Die ganze Kennung eines Datensatzes. Nach Wörtern wird gefunden, wenn ein Attribut als durchsuchbar erklärt ist.',
     values: { attribute_values: 'Werte' },
     nothingFoundAdvice: 'Jedes Wort muss vorkommen: genau so, als Wortanfang oder mit einem Tippfehler.',
     keyNext: 'Nächste Zeile der Liste (Enter öffnet)',
@@ -189,6 +192,8 @@ export const messages = defineMessages({
       },
     },
     identifier: 'Identificativo',
+    identifierSearchHelp:
+      'L’identificativo intero di un record. Per trovare parole, dichiara ricercabile un attributo.',
     values: { attribute_values: 'Valori' },
     nothingFoundAdvice: 'Ogni parola deve comparire: esatta, come inizio di una parola o con un errore di battitura.',
     keyNext: 'Riga successiva dell’elenco (Invio la apre)',
