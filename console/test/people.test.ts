@@ -211,18 +211,18 @@ it('the CSV file runs no value as a formula, has the prefix of a number, and on 
     await countIs(page, '1 person')
     await page.getByRole('button', { name: 'Export as CSV' }).click()
     expect(await download(page)).toEqual([
-      ['\ufeffexternal_id', 'eve'],
-      ['first_name', "'=1+1"],
-      ['last_name', ''],
-      ['mobile_prefix', "'+39"],
-      ['mobile_number', '3331234567'],
+      ['\ufeffIdentifier', 'eve'],
+      ['First name', "'=1+1"],
+      ['Last name', ''],
+      ['Phone prefix', "'+39"],
+      ['Phone number', '3331234567'],
     ])
     await page
       .getByRole('dialog')
       .getByRole('button', { name: /Columns/ })
       .press('Enter')
     await page.getByRole('option', { name: /consent answers/ }).press('Enter')
-    await page.getByRole('checkbox', { name: 'Safe for spreadsheets' }).press('Space')
+    await page.getByRole('checkbox', { name: 'For a spreadsheet' }).press('Space')
     const all = new Map((await download(page)) as [string, string][])
     expect(all.get('external_id')).toBe('eve')
     expect(all.get('first_name')).toBe('=1+1')

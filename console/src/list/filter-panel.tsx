@@ -10,6 +10,7 @@ import { Button } from '../ui/button.tsx'
 import { Form } from '../ui/form.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading, Section } from '../ui/page.tsx'
+import { useSettled } from '../ui/use-settled.ts'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
 import { countQuery } from './queries.ts'
@@ -111,12 +112,7 @@ const countPauseMs = 300
 function DraftCount({ owner, draft }: { owner: string; draft: Filter | undefined }) {
   const texts = useMessages(messages)
   const { number } = useFormats()
-  const text = JSON.stringify(draft)
-  const [counted, setCounted] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setCounted(text), countPauseMs)
-    return () => clearTimeout(timer)
-  }, [text])
+  const counted = useSettled(JSON.stringify(draft), countPauseMs)
   const filter = counted === undefined ? undefined : (JSON.parse(counted) as ClientFilter)
   const { data, error } = useQuery({ ...countQuery(owner, filter), enabled: filter !== undefined })
   if (filter === undefined) return null

@@ -11,6 +11,7 @@ import { LinkButton } from '../ui/link-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading, Page } from '../ui/page.tsx'
 import { chosenColumns, storeColumns } from './chosen-columns.ts'
+import { useColumnWidths } from './column-widths.ts'
 import { ListTable } from './list-table.tsx'
 import { messages } from './messages.ts'
 import { countQuery, type ListQuery, type ListResult, listOf, listQuery } from './queries.ts'
@@ -58,6 +59,7 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
     [navigate],
   )
   const names = chosenColumns(owner, search.columns, definitions)
+  const { widths, resize, reset } = useColumnWidths(owner)
   const query = listOf(owner, search, names)
   const list = useInfiniteQuery(listQuery(query))
   const close = () => setOpened(undefined)
@@ -118,12 +120,23 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
           <FilterPanel ref={filterPanel} owner={owner} search={search} change={change} onClose={closeFilter} />
         )}
       </Suspense>
-      <ListTable search={search} query={query} list={list} columns={names} change={change} />
+      <ListTable
+        search={search}
+        query={query}
+        list={list}
+        columns={names}
+        widths={widths}
+        onResize={resize}
+        change={change}
+      />
       <Suspense>
         {opened === 'columns' && (
           <ColumnsDialog
             owner={owner}
             names={names}
+            widths={widths}
+            onResize={resize}
+            onReset={reset}
             onClose={close}
             onChange={chosen => {
               storeColumns(owner, chosen)

@@ -1,7 +1,6 @@
 import { KithError } from '@kith/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { messages as shellMessages } from '../app/messages.ts'
@@ -11,6 +10,7 @@ import { entityAddress, nameOf } from '../entity/address.ts'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import { segmentsQuery, useDefinitions } from '../entity/schema.ts'
 import { ownerName } from '../filters/fields.ts'
+import { useSettled } from '../ui/use-settled.ts'
 import { messages } from './messages.ts'
 import { type OwnedEntity, visitedQuery } from './recent.ts'
 
@@ -52,11 +52,7 @@ export function useChoices(typed: string) {
 /** The people and records that the service finds. It looks wherever the session may. */
 function useHits(text: string) {
   const mayRead = useSession().scopes.includes('people:read')
-  const [sent, setSent] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setSent(text), pauseMs)
-    return () => clearTimeout(timer)
-  }, [text])
+  const sent = useSettled(text, pauseMs)
   const isEnabled = mayRead && sent !== '' && text !== ''
   const query = useQuery({
     queryKey: ['entities', 'everywhere', sent],
