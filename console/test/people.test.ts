@@ -48,7 +48,7 @@ it('a marketer builds a filter with a consent and saves it as a segment', async 
     await page.keyboard.press('f')
     await page.getByRole('combobox', { name: 'Field' }).fill('city')
     await page.getByRole('option', { name: 'city' }).click()
-    await page.getByRole('textbox', { name: 'Value' }).fill('London')
+    await page.getByRole('combobox', { name: 'Value', exact: true }).fill('London')
     await page.getByRole('button', { name: 'Add a condition' }).click()
     await page.getByRole('combobox', { name: 'Field' }).last().fill('consent')
     await page.getByRole('option', { name: 'Consent', exact: true }).click()
