@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { beforeAll, expect, it } from 'vitest'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { useConsole } from '../../test/support/console.ts'
@@ -34,6 +34,7 @@ const suggested = async (page: Page) =>
     .locator('datalist option')
     .evaluateAll(options => options.map(option => [option.getAttribute('value'), option.getAttribute('label')]))
 
+const hasFocus = (page: Page, field: Locator) => field.and(page.locator(':focus')).waitFor()
 const newRecord = (page: Page) => page.getByRole('dialog')
 
 it('a relationship is found by the name of its target, and a text by the values that are stored', async () => {
@@ -57,21 +58,21 @@ it('f goes into the filter, the chosen field is replaced by typing, and Escape c
     await page.getByText('3 people').waitFor()
     await page.keyboard.press('f')
     const field = page.getByRole('combobox', { name: 'Field' })
-    await expect.poll(() => field.evaluate(element => element === document.activeElement)).toBe(true)
+    await hasFocus(page, field)
     await page.keyboard.type('city')
     await page.keyboard.press('Enter')
     await page.getByRole('combobox', { name: 'Value', exact: true }).fill('Berl')
     await expect.poll(() => suggested(page)).toEqual([['Berlin', null]])
     await page.keyboard.press('Shift+Tab')
     await page.keyboard.press('Shift+Tab')
-    await expect.poll(() => field.evaluate(element => element === document.activeElement)).toBe(true)
+    await hasFocus(page, field)
     await page.keyboard.type('email')
     await page.keyboard.press('Enter')
     expect(await field.inputValue()).toBe('Email')
     await page.keyboard.press('Escape')
     await field.waitFor({ state: 'detached' })
     const focused = page.getByRole('button', { name: 'Filter', exact: true })
-    await expect.poll(() => focused.evaluate(element => element === document.activeElement)).toBe(true)
+    await hasFocus(page, focused)
   })
 })
 

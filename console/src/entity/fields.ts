@@ -1,6 +1,5 @@
 import { type Attribute, profileFieldNames, profileFields } from '@kith/client'
 import { isRelationship, targetOwner } from './relationship.ts'
-import type { Suggested } from './suggestions.tsx'
 
 export type FieldKind = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'link'
 
@@ -20,6 +19,9 @@ export type EditedAttribute = {
 }
 
 type Values = Record<string, unknown>
+
+/** What a field of a form suggests: the stored values of an indexed field of an owner, or the targets of a relationship, by their names. */
+export type Suggested = { owner: string; field: string } | { target: string }
 
 /** A value of a person or record that a form edits. */
 export type Field = {

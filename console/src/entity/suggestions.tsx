@@ -6,9 +6,7 @@ import { useScope } from '../app/session.tsx'
 import { useSettled } from '../ui/use-settled.ts'
 import { nameOf } from './address.ts'
 import { type Entity, entitiesOf, scopesOf } from './entities.ts'
-
-/** What a field of a form suggests: the stored values of an indexed field of an owner, or the targets of a relationship, by their names. */
-export type Suggested = { owner: string; field: string } | { target: string }
+import type { Suggested } from './fields.ts'
 
 type SuggestionsProps = { id: string; of: Suggested; typed: string }
 

@@ -1,6 +1,7 @@
 import { useId } from 'react'
 import { useMessages } from '../app/language.tsx'
-import { type Suggested, Suggestions } from '../entity/suggestions.tsx'
+import type { Suggested } from '../entity/fields.ts'
+import { Suggestions } from '../entity/suggestions.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import type { Owner } from './field-types.ts'
