@@ -25,7 +25,7 @@ export function erasuresCommand(environment: NodeJS.ProcessEnv): Command {
     .addCommand(applyCommand(environment))
 }
 
-const columns = ['id', 'at', 'completed_at', 'entity_id', 'actor', 'reason', 'records', 'certificate']
+const columns = ['id', 'at', 'completed_at', 'entity_id', 'actor', 'reason', 'records']
 
 const addOrg = (command: Command) => command.option('--org <key>', 'The organization.', 'default')
 
@@ -50,8 +50,9 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       const lines = rows.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
       const unfinished = rows.length - lines.length
       if (unfinished > 0) printStderr(`${unfinished} more are being erased, and have no certificate yet.`)
+      const format = formatOf(options)
       if (options.format === undefined && !process.stdout.isTTY) printResult({}, { value: rows, lines })
-      else await printRows(formatOf(options), columns, rows)
+      else await printRows(format, format === 'table' ? columns : [...columns, 'certificate'], rows)
     }),
   )
 }

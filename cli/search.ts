@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { Client } from '../client/index.ts'
 import { newPlainCommand } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from './print-rows.ts'
@@ -15,28 +14,32 @@ const maxHits = 100
 
 export function searchCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Finds people, and records of stacks, in one list. The best match comes first. Words may be misspelt, and four digits are the last ones of a ' +
-    'phone. Records are found by their external identifier, and by the attributes that are declared searchable.'
-  const examples = ['search "ada lovlace"', 'search order-17 --owner people --owner orders']
+    'Finds people, and records of stacks, in one list, and says where it looked. The best match comes first. Words may be misspelt, and four ' +
+    'digits are the last ones of a phone. Records are found by their external identifier, and by the attributes that are declared searchable.'
+  const examples = ['search "ada lovlace"', 'search order-17 --owner orders']
   const command = newPlainCommand('search', description, examples)
     .argument('<text>', 'The words to find.')
-    .option('--owner <key...>', 'people or the key of a stack (repeatable). Default: people.')
+    .option(
+      '--owner <key...>',
+      'people or the key of a stack (repeatable). Default: all that the token may search, at most 10.',
+    )
   return addConnectionOptions(addFormatOption(addLimitOption(command))).action((text: string, options: Options) =>
     search(environment, text, options),
   )
 }
 
 async function search(environment: NodeJS.ProcessEnv, text: string, options: Options): Promise<void> {
-  const { owner: owners, limit = defaultLimit } = options
+  const { owner: owners = ['*'], limit = defaultLimit } = options
   const format = formatOf(options)
-  const { client } = await connect(environment, options, { scope: 'people:read records:read schema:read' })
-  const others = owners ? null : readOthers(client)
+  const { client } = await connect(environment, options, { scope: 'people:read records:read' })
   const isJson = format === 'json' || format === 'ndjson'
   let count = 0
   let hasMore = false
+  let searched: string[] = []
   async function* readRows() {
-    const listing = client.search(text, { size: Math.min(limit, maxHits), ...(owners && { owners }) })
-    for await (const { items, has_more } of listing.pages()) {
+    const listing = client.search(text, { size: Math.min(limit, maxHits), owners })
+    for await (const { items, has_more, owners } of listing.pages()) {
+      searched = owners
       const hits = items.slice(0, limit - count) as Row[]
       yield* isJson ? hits : hits.map(rowOf)
       count += hits.length
@@ -45,22 +48,10 @@ async function search(environment: NodeJS.ProcessEnv, text: string, options: Opt
     }
   }
   await printRows(format, entityColumns(columns, [], format), readRows())
-  const notSearched = await others
-  if (notSearched !== null) printStderr(notSearched)
+  if (!options.owner || format === 'table') printStderr(`Searched: ${searched.join(', ')}.`)
   const more = hasMore ? '. There are more: use --limit <count>, or --limit all.' : ''
   if (format === 'table' || (hasMore && options.limit === undefined))
     printStderr(`${count} ${count === 1 ? 'hit' : 'hits'}${more}`)
-}
-
-/** Says what a search of people alone leaves out. A token without schema:read cannot name the stacks. */
-async function readOthers(client: Client): Promise<string | null> {
-  const stacks = await client.schema.stacks
-    .list()
-    .all()
-    .catch(() => null)
-  if (stacks === null) return 'Searched people only. Name each owner to search with --owner.'
-  const keys = stacks.map(({ key }) => key).join(', ')
-  return keys === '' ? null : `Not searched: ${keys}. Name each owner to search with --owner.`
 }
 
 const columns = ['owner', 'external_id', 'first_name', 'last_name', 'email', 'attribute_values', 'created_at']

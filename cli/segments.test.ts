@@ -168,7 +168,10 @@ describe('kith search', () => {
     expect([one.code, one.stdout.trimEnd().split('\n').length]).toEqual([0, 1])
     expect((await kith('search', 'lovlace')).stdout.trimEnd().split('\n')).toHaveLength(1)
     expect(await kith('search', '…')).toMatchObject({ code: 0, stdout: '' })
-    expect((await kith('search', 'ada')).stderr).toMatch(/^Not searched: .*tickets/)
+    expect((await kith('search', 'ada')).stderr).toMatch(/^Searched: people, .*tickets.*\.\n/)
+    expect((await kith('search', 'ada', '--owner', 'tickets', '--format', 'table')).stderr).toMatch(
+      /^Searched: tickets\./,
+    )
     expect((await kith('search', 'ada', '--owner', 'none')).stderr).toContain('/owners/0')
   })
 })

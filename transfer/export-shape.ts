@@ -9,9 +9,27 @@ type Column = { name: string; cellOf: (entity: Entity) => Cell }
 const readOnlyPersonFields = [...summaryFields, 'mobile_e164', 'id', 'state', 'version', 'created_at', 'updated_at']
 const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
-/** Lines of CSV. With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe. */
-export const csvText = (rows: readonly (readonly Cell[])[], { escapesFormulas = false } = {}): string =>
-  stringify([...rows] as Cell[][], { cast: { boolean: String }, escape_formulas: escapesFormulas })
+/** How CSV is written. With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe. */
+export type CsvLook = {
+  escapesFormulas?: boolean
+  /** What parts the cells. A comma by default. */
+  delimiter?: string
+  /** What parts the decimals of a number. A point by default. */
+  decimal?: string
+  /** The header of a column. By default its name, which an import knows. */
+  headerOf?: (name: string) => string
+}
+
+/** Lines of CSV. */
+export const csvText = (
+  rows: readonly (readonly Cell[])[],
+  { escapesFormulas = false, delimiter = ',', decimal = '.' }: CsvLook = {},
+): string =>
+  stringify([...rows] as Cell[][], {
+    cast: { boolean: String, number: value => String(value).replace('.', decimal) },
+    escape_formulas: escapesFormulas,
+    delimiter,
+  })
 
 /** Formats entities as lines that an import reads again. `header` and `rowsOf` return text with line ends. */
 export type ExportShape = { header: string; rowsOf: (entities: Entity[]) => string }
@@ -26,14 +44,13 @@ export const ndjsonShape: ExportShape = {
  * column holds answers only, no defaults and no grants that wait for their confirmation, and columns for the time, the
  * method and the text of the answer follow it. The column `attribute_values` holds, as JSON, the values that a cell cannot
  * represent: those of undeclared keys, of another type than declared, and empty ones. The read-only fields come last.
- * With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe, which an import keeps.
- * With `names`, only the columns with these names are there, in this order.
+ * An import keeps the apostrophe of `escapesFormulas`. With `names`, only the columns with these names are there, in this order.
  */
 export function csvShape(
   owner: string,
   definitions: Definitions,
   listSeparator: string,
-  { escapesFormulas = false, names }: { escapesFormulas?: boolean; names?: readonly string[] | undefined } = {},
+  { names, ...look }: CsvLook & { names?: readonly string[] | undefined } = {},
 ): ExportShape {
   const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
   const all = [
@@ -47,13 +64,22 @@ export function csvShape(
   ]
   const columns = names === undefined ? all : names.flatMap(name => all.filter(column => column.name === name))
   return {
-    header: csvText([columns.map(({ name }) => name)]),
+    header: csvText([headersOf(columns, look)], { ...look, escapesFormulas: false }),
     rowsOf: entities =>
       csvText(
         entities.map(entity => columns.map(({ cellOf }) => cellOf(entity))),
-        { escapesFormulas },
+        look,
       ),
   }
+}
+
+/** The headers of columns. Two that would have the same are told apart by their names. */
+function headersOf(columns: readonly Column[], { headerOf = name => name }: CsvLook): string[] {
+  const headers = columns.map(({ name }) => headerOf(name))
+  return headers.map((header, at) => {
+    const isTaken = headers.indexOf(header) !== headers.lastIndexOf(header)
+    return isTaken ? `${header} (${columns[at]!.name})` : header
+  })
 }
 
 const field = (name: string): Column => ({ name, cellOf: entity => (entity as Record<string, unknown>)[name] as Cell })

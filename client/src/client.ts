@@ -36,6 +36,9 @@ export type SearchHitOf<S extends OrganizationSchema, O extends Owner<S>> = {
   [Each in O]: { owner: Each; entity: EntityOf<S, Each> }
 }[O]
 
+/** The owners that a search may find: `*` stands for all. */
+type SearchedOwner<S extends OrganizationSchema, O> = '*' extends O ? Owner<S> : Extract<O, Owner<S>>
+
 type Method = Endpoint extends `${infer M} ${string}` ? M : never
 type PathOf<M extends Method> = Endpoint extends infer E ? (E extends `${M} ${infer P}` ? P : never) : never
 type EndpointAt<M extends Method, P extends string> = Extract<`${M} ${P}`, Endpoint>
@@ -124,19 +127,20 @@ export class Client<S extends OrganizationSchema = AnySchema> {
 
   /**
    * Finds people, and records of the stacks that `owners` names, in one list, best match first. Records are found by their external
-   * identifier, and by words if their stack has an attribute that is declared `searchable`. The default owner is `people`.
+   * identifier, and by words if their stack has an attribute that is declared `searchable`. The default owner is `people`; `["*"]` stands for
+   * all that the token may search. A page says in `owners` which ones were.
    *
    * ```ts
    * const { items } = await client.search('o-1', { owners: ['people', 'orders'] }).page()
    * console.log(items.map(hit => `${hit.owner} ${hit.entity.external_id}`).join()) // orders o-1
    * ```
    */
-  search<O extends Owner<S> = 'people'>(
+  search<O extends Owner<S> | '*' = 'people'>(
     text: string,
     { owners, size, after, ...options }: { owners?: readonly O[] } & SearchOptions = {},
-  ): Listing<SearchHitOf<S, O>> {
+  ): Listing<SearchHitOf<S, SearchedOwner<S, O>>, { owners: string[] }> {
     const read = (cursor?: string) =>
-      this.#transport.sendAs<Page<SearchHitOf<S, O>>>(
+      this.#transport.sendAs<Page<SearchHitOf<S, SearchedOwner<S, O>>> & { owners: string[] }>(
         'POST /v1/search',
         { body: { text, owners, size, cursor } },
         options,

@@ -532,7 +532,7 @@ export type ChangePage = {
   head: number
   /** Names the numbering. It is another one after a restore. */
   log_id: string
-  /** That the token has no scope that reads any subject, so that no change is shown. Absent otherwise. */
+  /** Which subjects the token lacks the scope of, if the request names none, so that their changes are not shown. Absent otherwise. */
   warnings?: Warning[]
 }
 
@@ -2248,7 +2248,7 @@ export type Organization = {
 export type OwnersSearchBody = {
   /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
   text: string
-  /** `people` and keys of stacks, each once. Hits of the same rank are in the order of their owners. The default is `["people"]`. */
+  /** `people` and keys of stacks, each once, or `["*"]` for people and the stacks that the token may search: at most 10, those with searchable attributes first. Hits of the same rank are in the order of their owners. The default is `["people"]`. */
   owners?: string[]
   /** The most items of a page. The default is 20. */
   size?: number
@@ -3003,6 +3003,8 @@ export type SearchPage = {
   next_cursor: string | null
   /** The number of the last change that the search knows. Later ones may be missing. */
   sequence: number
+  /** The owners that were searched. */
+  owners: string[]
 }
 
 /** A segment as reads return it. Response of GET /v1/segments/{segment_key}. */

@@ -25,6 +25,10 @@ it('an operator makes a client by keyboard, its secret is shown once, and a revo
     expect(await page.getByText(secret!).count()).toBe(0)
     expect(await tokenStatus(id!, secret!)).toBe(200)
 
+    await page
+      .getByRole('row', { name: /Website/ })
+      .getByText('Works', { exact: true })
+      .waitFor()
     await page.getByRole('button', { name: 'Revoke: Website' }).press('Enter')
     await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).press('Enter')
     await page.getByText(/^Revoked /).waitFor()

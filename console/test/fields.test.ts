@@ -106,3 +106,19 @@ it('a local time that clocks are put forward over is no moment', () => {
     else process.env.TZ = zone
   }
 })
+
+describe('a key that is not declared', () => {
+  it.each([
+    ['a text', 'blue', 'text', 'blue'],
+    ['a number', 4.5, 'number', '4.5'],
+    ['true or false', true, 'boolean', 'true'],
+    ['a list of texts', ['a', 'b'], 'text', ['a', 'b']],
+    ['an object', { a: 1 }, 'json', '{\n  "a": 1\n}'],
+    ['a mixed list', ['a', 1], 'json', '[\n  "a",\n  1\n]'],
+    ['an empty text', '', 'json', '""'],
+  ])('is edited by the type of its value: %s', (_, value, kind, draft) => {
+    const field = undeclaredField('key', value)
+    expect([field.kind, draftOf(field, value)]).toEqual([kind, draft])
+    expect(parseDraft(field, draftOf(field, value), value)).toEqual({ value })
+  })
+})

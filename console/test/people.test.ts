@@ -25,7 +25,7 @@ it('a support agent finds a misspelt customer, and comes back to the search', as
     await countIs(page, '4 people')
     // The letters typed so far find her too, so the test waits for the answer to all of them.
     const found = page.waitForResponse(response => response.request().postData()?.includes('lovlace') === true)
-    await page.keyboard.press('/')
+    await page.keyboard.press('s')
     await page.keyboard.type('lovlace')
     await found
     await expect.poll(() => namesOn(page)).toEqual(['Ada Lovelace'])
@@ -48,7 +48,7 @@ it('a marketer builds a filter with a consent and saves it as a segment', async 
     await page.keyboard.press('f')
     await page.getByRole('combobox', { name: 'Field' }).fill('city')
     await page.getByRole('option', { name: 'city' }).click()
-    await page.getByRole('textbox', { name: 'Value' }).fill('London')
+    await page.getByRole('combobox', { name: 'Value', exact: true }).fill('London')
     await page.getByRole('button', { name: 'Add a condition' }).click()
     await page.getByRole('combobox', { name: 'Field' }).last().fill('consent')
     await page.getByRole('option', { name: 'Consent', exact: true }).click()
@@ -211,18 +211,18 @@ it('the CSV file runs no value as a formula, has the prefix of a number, and on 
     await countIs(page, '1 person')
     await page.getByRole('button', { name: 'Export as CSV' }).click()
     expect(await download(page)).toEqual([
-      ['\ufeffexternal_id', 'eve'],
-      ['first_name', "'=1+1"],
-      ['last_name', ''],
-      ['mobile_prefix', "'+39"],
-      ['mobile_number', '3331234567'],
+      ['\ufeffIdentifier', 'eve'],
+      ['First name', "'=1+1"],
+      ['Last name', ''],
+      ['Phone prefix', "'+39"],
+      ['Phone number', '3331234567'],
     ])
     await page
       .getByRole('dialog')
       .getByRole('button', { name: /Columns/ })
       .press('Enter')
     await page.getByRole('option', { name: /consent answers/ }).press('Enter')
-    await page.getByRole('checkbox', { name: 'Safe for spreadsheets' }).press('Space')
+    await page.getByRole('checkbox', { name: 'For a spreadsheet' }).press('Space')
     const all = new Map((await download(page)) as [string, string][])
     expect(all.get('external_id')).toBe('eve')
     expect(all.get('first_name')).toBe('=1+1')

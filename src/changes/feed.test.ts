@@ -265,8 +265,19 @@ describe('the scopes of a token', () => {
     ])
     const strict = await blind('GET', '/v1/changes', undefined, { Prefer: 'handling=strict' })
     expect([strict.status, strict.body.error]).toEqual([403, 'forbidden'])
-    const sees = await (await scoped('changes:read people:read'))('GET', '/v1/changes')
-    expect(Object.hasOwn(sees.body.data, 'warnings')).toBe(false)
+  })
+
+  it('are named in a warning if they leave out a subject, unless the request names the subjects it wants', async () => {
+    const sees = await scoped('changes:read people:read records:read')
+    const [{ path, message }] = (await sees('GET', '/v1/changes')).body.data.warnings
+    expect(path).toBe('/subject')
+    expect(message).toMatch(
+      /^The token lacks schema:read, webhooks:read, access:read, so it sees no change of stack, .*role\. /,
+    )
+    for (const query of ['subject=person&subject=record', 'stack=companies'])
+      expect(Object.hasOwn((await sees('GET', `/v1/changes?${query}`)).body.data, 'warnings')).toBe(false)
+    const whole = await shop.send('GET', '/v1/changes')
+    expect(Object.hasOwn(whole.body.data, 'warnings')).toBe(false)
   })
 
   it.each(['application/x-ndjson', 'text/event-stream'])('are named in a header of a stream of %s', async Accept => {
@@ -279,7 +290,10 @@ describe('the scopes of a token', () => {
     }
     const warning = expect.stringMatching(/^\/subject The token has none of the scopes people:read, records:read/)
     expect(await open('changes:read')).toEqual([200, warning])
-    expect(await open('changes:read people:read')).toEqual([200, null])
+    expect(await open('changes:read people:read')).toEqual([
+      200,
+      expect.stringMatching(/^\/subject The token lacks records:read/),
+    ])
     expect(await open('changes:read', { Prefer: 'handling=strict' })).toEqual([403, null])
   })
 

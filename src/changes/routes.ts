@@ -36,7 +36,7 @@ export function changeRoutes(findSegments: FindSegments): Route[] {
       successHeaders: {
         'Kith-Log-Id': 'On streams, the `log_id` of the numbering.',
         'Kith-Log-Head': 'On streams, the number of the newest change when the stream began.',
-        'X-Kith-Warning': 'On streams, that the token sees no subject, where a page has `warnings`.',
+        'X-Kith-Warning': 'On streams, which subjects the token does not see, where a page has `warnings`.',
       },
       refusals: { 409: 'invalid_parameter', 410: 'invalid_parameter' },
       handle: call => feedChanges(call as FeedCall, findSegments),

@@ -121,7 +121,7 @@ export const changePage = Type.Object(
     warnings: Type.Optional(
       Type.Array(warning, {
         description:
-          'That the token has no scope that reads any subject, so that no change is shown. Absent otherwise.',
+          'Which subjects the token lacks the scope of, if the request names none, so that their changes are not shown. Absent otherwise.',
       }),
     ),
   },

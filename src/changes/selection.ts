@@ -123,13 +123,24 @@ async function findStackIds({ db, organization_id }: Context, keys: string[], si
 }
 
 /**
- * What a response must say of a token that sees no subject. Throws `forbidden` instead if the request asks for strict handling.
+ * What a response must say of the subjects that the token lacks the scope of, unless the request names what it wants. Throws `forbidden`
+ * instead if the request asks for strict handling.
  */
-export function warningsOf({ caller, preferences }: Pick<Call, 'caller' | 'preferences'>, { subjects }: Selection) {
-  if (subjects.length > 0) return []
-  const scopes = [...new Set(Object.values(readScopes))]
-  if (preferences.handling === 'strict') requireScope(caller, scopes[0]!, ', or one that reads another subject')
-  return [{ path: '/subject', message: `The token has none of the scopes ${scopes.join(', ')}, so it sees no change.` }]
+export function warningsOf(
+  { caller, preferences, body }: Pick<Call<ChangesQuery>, 'caller' | 'preferences' | 'body'>,
+  { subjects: shown }: Selection,
+) {
+  const isNamed = body.subject || body.stack || body.segment
+  if (isNamed && shown.length > 0) return []
+  const unread = subjects.filter(name => !caller.scopes.has(readScopes[name]))
+  if (unread.length === 0) return []
+  const scopes = [...new Set(unread.map(name => readScopes[name]))]
+  if (preferences.handling === 'strict') requireScope(caller, scopes[0]!, ', or name the subjects you want')
+  const message =
+    shown.length === 0
+      ? `The token has none of the scopes ${scopes.join(', ')}, so it sees no change.`
+      : `The token lacks ${scopes.join(', ')}, so it sees no change of ${unread.join(', ')}. Name the subjects you want in \`subject\`.`
+  return [{ path: '/subject', message }]
 }
 
 /** All changes of an organization. */

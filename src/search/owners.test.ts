@@ -31,7 +31,12 @@ describe('a search of people and records', () => {
     const { items, ...rest } = await shop.ok('POST', '/v1/search', { text: 'o-17', owners: ['people', 'orders'] })
     expect(items[0]).toEqual({ owner: 'orders', entity: found })
     expect([items.length, items[1].owner]).toEqual([2, 'people'])
-    expect(rest).toEqual({ has_more: false, next_cursor: null, sequence: expect.any(Number) })
+    expect(rest).toEqual({
+      has_more: false,
+      next_cursor: null,
+      sequence: expect.any(Number),
+      owners: ['people', 'orders'],
+    })
     expect(await hitsIn({ text: 'o-17' })).toEqual(['people o-17-fan'])
     expect((await shop.ok('POST', '/v1/search', { text: 'ada' })).items).toEqual([{ owner: 'people', entity: ada }])
     expect(await hitsIn({ text: 'o-17', owners: ['orders'] })).toEqual(['orders o-17'])
@@ -88,6 +93,23 @@ describe('a search of people and records', () => {
     await index()
     expect(await hitsIn({ text: 'acme-1', owners: all })).toEqual(['companies acme-1'])
     expect(await hitsIn({ text: 'acme', owners: all })).toEqual(['people acme-2'])
+  })
+
+  it('looks at all that the token may search if it is asked to, and says where it looked', async () => {
+    await person('ada')
+    await order('ada')
+    await shop.ok('POST', '/v1/stacks/companies', { external_id: 'ada' })
+    await index()
+    const everywhere = { text: 'ada', owners: ['*'] }
+    expect(await hitsIn(everywhere)).toEqual(['people ada', 'orders ada', 'companies ada'])
+    const searchedBy = async (scope: string) => {
+      const send = service.sender(await service.tokenFor(shop.key, scope))
+      return (await send('POST', '/v1/search', everywhere)).body.data.owners
+    }
+    expect(await searchedBy('people:read records:read')).toEqual(all)
+    expect(await searchedBy('people:read')).toEqual(['people'])
+    for (let n = 0; n < 9; n += 1) await shop.ok('POST', '/v1/schema/stacks', { key: `stack_${n}`, kind: 'item' })
+    expect(await searchedBy('people:read records:read')).toHaveLength(10)
   })
 
   it('needs the read scope of each owner', async () => {

@@ -17,10 +17,10 @@ import {
   printCursor,
   type SearchedIndexes,
 } from './find-page.ts'
-import { defaultSize, type OwnersSearchBody } from './schema.ts'
+import { defaultSize, maxOwners, type OwnersSearchBody } from './schema.ts'
 import type { Place } from './search.ts'
 import { parseSearchText } from './search-text.ts'
-import { requireSearchable } from './searchable-fields.ts'
+import { isSearchable, requireSearchable } from './searchable-fields.ts'
 
 /** A page ends before its size if its hits have this many bytes of JSON. */
 const maxPageBytes = 1_048_576
@@ -33,9 +33,12 @@ const uncountedCharacters = 64 * 1024
  */
 export async function searchOwners(call: Call<OwnersSearchBody>): Promise<HandlerResult> {
   const { context, caller, signal, body } = call
-  const { owners = [peopleKey], size = defaultSize } = body
-  if (owners.some(owner => owner !== peopleKey)) requireScope(caller, 'records:read', ' that a search of records needs')
+  const { size = defaultSize } = body
+  const isOfAll = body.owners?.join() === everyOwner
+  if (!isOfAll && body.owners?.some(owner => owner !== peopleKey))
+    requireScope(caller, 'records:read', ' that a search of records needs')
   const definitions = await currentDefinitions(context, signal)
+  const owners = isOfAll ? searchableOwners(caller, definitions) : (body.owners ?? [peopleKey])
   const searched = searchedIn(definitions, owners, body.text)
   for (const [index, stack] of searched.stacks.entries())
     requireSearchable(caller, stack, body.owners ? pointer('owners', index) : '')
@@ -69,9 +72,23 @@ export async function searchOwners(call: Call<OwnersSearchBody>): Promise<Handle
   } while (page.has_more && hits.length < size && !isFull)
   const has_more = page.has_more || isFull
   const next_cursor = has_more && last ? printCursor(last, digest) : null
-  const json = `{"items":[${hits.join()}],${JSON.stringify({ has_more, next_cursor, sequence: page.sequence }).slice(1)}`
+  const json = `{"items":[${hits.join()}],${JSON.stringify({ has_more, next_cursor, sequence: page.sequence, owners }).slice(1)}`
   if (json.length <= uncountedCharacters) return { status: 200, json }
   return { status: 200, json, release: await call.memory.take(Buffer.byteLength(json)) }
+}
+
+/** Stands for all owners that the caller may search. */
+const everyOwner = '*'
+
+/** The owners that the caller may search: people, then the stacks with searchable attributes, then the others, as many as a search takes. */
+function searchableOwners(caller: Call['caller'], definitions: Definitions): string[] {
+  const keysByStack = searchedKeys(definitions)
+  const stacks = caller.scopes.has('records:read') ? definitions.stacks : []
+  const byWords = stacks.toSorted((one, other) => Number(keysByStack.has(other.id)) - Number(keysByStack.has(one.id)))
+  return [{ id: peopleStackId, key: peopleKey }, ...byWords]
+    .filter(({ id: stack_id }) => isSearchable(caller, { stack_id, keys: keysByStack.get(stack_id) ?? [] }))
+    .slice(0, maxOwners)
+    .map(({ key }) => key)
 }
 
 /** The stacks of the owners. A stack without a searchable attribute has no index, and is searched for identifiers only. */

@@ -2,7 +2,7 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import type { Call } from '../route/call.ts'
 import type { Route } from '../route/route.ts'
 import { searchOwners } from './owners.ts'
-import { type OwnersSearchBody, ownersSearchBody, searchHitSchema, searchPageSchema } from './schema.ts'
+import { type OwnersSearchBody, ownersSearchBody, ownersSearchPageSchema, searchHitSchema } from './schema.ts'
 
 /** The route table of the search in people and records. `schemas` are the response schemas of both kinds of entity. */
 export function searchRoutes(schemas: Record<'person' | 'record', EntityKind['answer']>): Route[] {
@@ -21,7 +21,7 @@ export function searchRoutes(schemas: Record<'person' | 'record', EntityKind['an
         'A stack without a searchable attribute is searched for the external identifier only. Naming a stack needs the scope `records:read` too. ' +
         'A page ends before `size` if its hits are larger than 1 MiB.',
       body: ownersSearchBody,
-      answer: searchPageSchema(searchHitSchema(schemas), 'SearchPage'),
+      answer: ownersSearchPageSchema(searchHitSchema(schemas)),
       refusals: { 503: 'operation_failed' },
       handle: call => searchOwners(call as Call<OwnersSearchBody>),
     },

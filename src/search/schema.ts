@@ -28,7 +28,7 @@ export const searchBody = Type.Object(
 export type SearchBody = Static<typeof searchBody>
 
 /** The most owners that one search names. Each takes as long as a search of its own. */
-const maxOwners = 10
+export const maxOwners = 10
 
 /** Body of a search of people and records. */
 export const ownersSearchBody = Type.Object(
@@ -39,7 +39,8 @@ export const ownersSearchBody = Type.Object(
         minItems: 1,
         maxItems: maxOwners,
         description:
-          '`people` and keys of stacks, each once. Hits of the same rank are in the order of their owners. The default is `["people"]`.',
+          '`people` and keys of stacks, each once, or `["*"]` for people and the stacks that the token may search: at most 10, ' +
+          'those with searchable attributes first. Hits of the same rank are in the order of their owners. The default is `["people"]`.',
       }),
     ),
     ...position,
@@ -68,8 +69,16 @@ export function searchHitSchema({ person, record }: Record<'person' | 'record', 
   )
 }
 
+/** The response of a search of people and records. It says which owners it looked at. */
+export const ownersSearchPageSchema = (hit: TSchema) =>
+  searchPageSchema(hit, 'SearchPage', {
+    owners: Type.Array(Type.String(), {
+      description: 'The owners that were searched.',
+    }),
+  })
+
 /** The response of a search: a page in order of rank. */
-export function searchPageSchema(element: TSchema, title = titleOf(element)) {
+export function searchPageSchema(element: TSchema, title = titleOf(element), more: Record<string, TSchema> = {}) {
   const { properties } = pageSchema(element) as TObject
   return Type.Object(
     {
@@ -79,10 +88,16 @@ export function searchPageSchema(element: TSchema, title = titleOf(element)) {
         minimum: 0,
         description: 'The number of the last change that the search knows. Later ones may be missing.',
       }),
+      ...more,
     },
     {
       title,
-      examples: [{ items: examplesOf(element), has_more: false, next_cursor: null, sequence: 1 }],
+      examples: [
+        {
+          ...{ items: examplesOf(element), has_more: false, next_cursor: null, sequence: 1 },
+          ...(more.owners && { owners: ['people'] }),
+        },
+      ],
     },
   )
 }

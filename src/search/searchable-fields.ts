@@ -1,18 +1,27 @@
 import { peopleStackId } from '../organizations/definitions.ts'
-import { accessOf, type Rights, requireOpen, requireReadable } from '../route/field-rights.ts'
+import { accessOf, isOpen, mayRead, type Rights, requireOpen, requireReadable } from '../route/field-rights.ts'
 import { phoneColumns, wordColumns } from '../values/profile-fields.ts'
 
+/** A stack, and the keys of its searchable attributes. */
+type SearchedFields = { stack_id: number; keys: readonly string[] }
+
+/** The fields that a search of a stack looks at. Who is found, and in which order, would tell of closed ones. */
+const searchedFields = ({ stack_id, keys }: SearchedFields): string[] => [
+  ...(stack_id === peopleStackId ? [...wordColumns, ...phoneColumns] : []),
+  ...keys.map(key => `attribute_values.${key}`),
+]
+
+/** Whether the role of the caller opens every field that a search of a stack looks at. */
+export const isSearchable = (caller: Rights, searched: SearchedFields): boolean =>
+  isOpen(caller, searched.stack_id) &&
+  searchedFields(searched).every(name => mayRead(accessOf(caller, searched.stack_id), name))
+
 /**
- * Throws a Fault of 403 unless the role of the caller opens every field that a search of a stack looks at. Who is found, and in which
- * order, would otherwise tell of closed fields. `path` is the place of the owner in the request.
+ * Throws a Fault of 403 unless the role of the caller opens every field that a search of a stack looks at. `path` is the place of the owner
+ * in the request.
  */
-export function requireSearchable(
-  caller: Rights,
-  { stack_id, keys }: { stack_id: number; keys: readonly string[] },
-  path: string,
-): void {
-  requireOpen(caller, stack_id, path)
-  const access = accessOf(caller, stack_id)
-  const names = stack_id === peopleStackId ? [...wordColumns, ...phoneColumns] : []
-  for (const name of [...names, ...keys.map(key => `attribute_values.${key}`)]) requireReadable(access, name, path)
+export function requireSearchable(caller: Rights, searched: SearchedFields, path: string): void {
+  requireOpen(caller, searched.stack_id, path)
+  const access = accessOf(caller, searched.stack_id)
+  for (const name of searchedFields(searched)) requireReadable(access, name, path)
 }

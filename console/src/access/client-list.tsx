@@ -76,7 +76,17 @@ function ClientTable({ rows, onRevoke }: { rows: AccessClient[]; onRevoke: ((cli
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <Table label={texts.clients} headers={[texts.name, texts.clientId, texts.scopes, texts.created, texts.state]}>
+    <Table
+      label={texts.clients}
+      headers={[
+        texts.name,
+        texts.clientId,
+        texts.scopes,
+        texts.created,
+        texts.state,
+        ...(onRevoke ? [texts.revoke] : []),
+      ]}
+    >
       {rows.map(row => (
         <tr key={row.client_id}>
           <th scope="row">{row.name}</th>
@@ -90,14 +100,19 @@ function ClientTable({ rows, onRevoke }: { rows: AccessClient[]; onRevoke: ((cli
           <td>
             {row.revoked_at ? (
               <Badge kind="negative">{texts.revoked(formats.date(row.revoked_at))}</Badge>
-            ) : onRevoke ? (
-              <Button look="danger" aria-label={`${texts.revoke}: ${row.name}`} onPress={() => onRevoke(row)}>
-                {texts.revoke}
-              </Button>
             ) : (
               <Badge kind="positive">{texts.works}</Badge>
             )}
           </td>
+          {onRevoke && (
+            <td>
+              {!row.revoked_at && (
+                <Button look="danger" aria-label={`${texts.revoke}: ${row.name}`} onPress={() => onRevoke(row)}>
+                  {texts.revoke}
+                </Button>
+              )}
+            </td>
+          )}
         </tr>
       ))}
     </Table>

@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from 'react'
 
-/** A keyboard shortcut: one key, or two that are pressed one after the other, such as "g p". */
+/** A keyboard shortcut: one key, or two that are pressed one after the other, such as "g p", or one with Ctrl or ⌘, such as "Ctrl+k". */
 export type Shortcut = { keys: string; description: string; action: () => void }
 
 type Registry = { add(shortcut: Shortcut): () => void; list: Shortcut[] }
@@ -10,13 +10,15 @@ const KeysContext = createContext<Registry | undefined>(undefined)
 const sequenceMs = 1_000
 
 /** Whether the key goes into a field, or opens or closes something, so that it is not a shortcut. */
-function isTaken({ target, ctrlKey, metaKey, altKey, defaultPrevented }: KeyboardEvent): boolean {
-  if (ctrlKey || metaKey || altKey || defaultPrevented) return true
+function isTaken(event: KeyboardEvent): boolean {
+  const { target, altKey, defaultPrevented } = event
+  if (altKey || defaultPrevented) return true
   const element = target instanceof Element ? target : null
-  return (
-    element?.closest('input, textarea, select, [contenteditable], [role=listbox], [role=menu], [role=dialog]') != null
-  )
+  const fields = isCommand(event) ? '' : 'input, textarea, select, [contenteditable], [role=listbox], [role=menu], '
+  return element?.closest(`${fields}[role=dialog], [role=alertdialog]`) != null
 }
+
+const isCommand = ({ ctrlKey, metaKey }: KeyboardEvent) => ctrlKey || metaKey
 
 /** Listens for the shortcuts of the pages below it. */
 export function KeysProvider({ children }: { children: ReactNode }) {
@@ -27,11 +29,12 @@ export function KeysProvider({ children }: { children: ReactNode }) {
     let [first, firstAt] = ['', 0]
     const listen = (event: KeyboardEvent) => {
       if (isTaken(event)) return
-      const sequence = event.timeStamp - firstAt < sequenceMs ? `${first} ${event.key}` : event.key
+      const key = isCommand(event) ? `Ctrl+${event.key}` : event.key
+      const sequence = event.timeStamp - firstAt < sequenceMs ? `${first} ${key}` : key
       const found =
         current.current.findLast(({ keys }) => keys === sequence) ??
-        current.current.findLast(({ keys }) => keys === event.key)
-      ;[first, firstAt] = [event.key, event.timeStamp]
+        current.current.findLast(({ keys }) => keys === key)
+      ;[first, firstAt] = [key, event.timeStamp]
       if (!found) return
       event.preventDefault()
       first = ''

@@ -45,7 +45,7 @@ export const serviceSentences = defineSentences(
     'is already the value of #': 'haben schon andere: #',
     'names an entity that does not exist': 'nennt einen Eintrag, den es nicht gibt',
     'names a record that does not exist in the stack of the relationship':
-      'nennt einen Eintrag, den es in der Sammlung der Beziehung nicht gibt',
+      'nennt einen Eintrag, den es in der Sammlung der Verknüpfung nicht gibt',
     'belongs to a person who was erased': 'gehört zu einer Person, die endgültig gelöscht wurde',
     'is already declared for this owner': 'ist hier schon deklariert',
     'is the key of another stack': 'ist der Schlüssel einer anderen Sammlung',

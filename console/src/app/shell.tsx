@@ -1,5 +1,7 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
+import type { EntitySearch } from '../entity/search.ts'
+import { forgetVisits, noteVisit } from '../search/recent.ts'
 import { Button } from '../ui/button.tsx'
 import { NativeSelect } from '../ui/native-select.tsx'
 import { Problem } from '../ui/notice.tsx'
@@ -7,6 +9,7 @@ import { Loading } from '../ui/page.tsx'
 import { KeysProvider, useShortcut } from './keys.tsx'
 import { type Language, useLanguage, useMessages } from './language.tsx'
 import { messages } from './messages.ts'
+import { type NavigationPage, pagesOf } from './navigation.ts'
 import { messages as passwordMessages } from './password-messages.ts'
 import { requestConsole, type Session, SessionProvider, useSession, useSessionQuery } from './session.tsx'
 import styles from './shell.module.css'
@@ -16,6 +19,7 @@ const languageNames: Record<Language, string> = { en: 'English', de: 'Deutsch', 
 
 const PasswordDialog = lazy(() => import('./password-dialog.tsx'))
 const KeysDialog = lazy(() => import('./keys-dialog.tsx'))
+const SearchDialog = lazy(() => import('../search/search-dialog.tsx'))
 
 /** The frame of all pages behind the sign-in: the navigation, and who is signed in. */
 export function Shell() {
@@ -30,37 +34,20 @@ export function Shell() {
   )
 }
 
-/** The pages of the navigation. A page is shown if the session has its scope, or one of them. */
-const pages = [
-  { to: '/people', label: 'people', scope: 'people:read', key: 'p' },
-  { to: '/records', label: 'records', scope: 'records:read', key: 'r' },
-  { to: '/reports', label: 'reports', scope: ['people:read', 'records:read'], key: 't' },
-  { to: '/schema', label: 'schema', scope: 'schema:read', key: 's' },
-  { to: '/import', label: 'import', scope: 'people:write', key: 'i' },
-  { to: '/export', label: 'export', scope: 'people:read', key: 'e' },
-  { to: '/consents', label: 'consents', scope: 'consents:read', key: 'c' },
-  { to: '/ledger', label: 'ledger', scope: 'consents:read', key: 'l' },
-  { to: '/deliverability', label: 'deliverability', scope: ['people:read', 'webhooks:read'], key: 'd' },
-  { to: '/changes', label: 'changes', scope: 'changes:read', key: 'h' },
-  { to: '/webhooks', label: 'webhooks', scope: 'webhooks:read', key: 'w' },
-  { to: '/lifetimes', label: 'lifetimes', scope: 'people:erase', key: 'f' },
-  { to: '/operations', label: 'operations', scope: 'operations:read', key: 'o' },
-  { to: '/access', label: 'access', scope: 'access:read', key: 'a' },
-  { to: '/access-log', label: 'accessLog', scope: 'access:read', key: 'v' },
-] as const
-
-type NavigationPage = (typeof pages)[number]
-
 function Frame() {
   const texts = useMessages(messages)
   const session = useSession()
   const [isMenuOpen, setMenuOpen] = useState(false)
   const [isKeysOpen, setKeysOpen] = useState(false)
+  const [isSearchOpen, setSearchOpen] = useState(false)
   useShortcut('?', texts.listKeys, () => setKeysOpen(true))
+  useShortcut('/', texts.search, () => setSearchOpen(true))
+  useShortcut('Ctrl+k', texts.search, () => setSearchOpen(true))
+  useNotedVisits(session)
   const path = useRouterState({ select: state => state.location.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: every change of the page closes the menu of a narrow window
   useEffect(() => setMenuOpen(false), [path])
-  const allowed = pages.filter(({ scope }) => [scope].flat().some(each => session.scopes.includes(each)))
+  const allowed = pagesOf(session)
   return (
     <div className={styles.frame}>
       <a className={styles.skip} href="#main">
@@ -71,6 +58,10 @@ function Frame() {
           <img src="/console/icon.svg" alt="" width="26" height="26" />
           <strong>kith</strong>
           <span className={styles.organization}>{session.organization.key}</span>
+          <button type="button" className={styles.searchButton} onClick={() => setSearchOpen(true)}>
+            {texts.searchButton}
+            <span aria-hidden="true">/</span>
+          </button>
           <button
             type="button"
             className={styles.menuButton}
@@ -106,9 +97,26 @@ function Frame() {
         <GoTo key={page.to} page={page} />
       ))}
       <Suspense>{isKeysOpen && <KeysDialog onClose={() => setKeysOpen(false)} />}</Suspense>
+      <Suspense>{isSearchOpen && <SearchDialog onClose={() => setSearchOpen(false)} />}</Suspense>
     </div>
   )
 }
+
+/** Notes the people and records that are looked at, for the search. */
+function useNotedVisits(session: Session) {
+  const address = useRouterState({
+    select: ({ matches }) => {
+      const { params = {}, search = {} } = (matches.at(-1) ?? {}) as { params?: EntityParams; search?: EntitySearch }
+      const identifier = params.externalId ?? params.recordId
+      return identifier && JSON.stringify({ owner: params.stackKey ?? 'people', identifier, by: search.by })
+    },
+  })
+  useEffect(() => {
+    if (address) noteVisit(session, JSON.parse(address))
+  }, [address, session])
+}
+
+type EntityParams = { externalId?: string; stackKey?: string; recordId?: string }
 
 function GoTo({ page }: { page: NavigationPage }) {
   const texts = useMessages(messages)
@@ -124,7 +132,10 @@ function Account({ session }: { session: Session }) {
   const [isChanging, setChanging] = useState(false)
   // A new document holds nothing of what the session has read.
   const signOut = useWrite(() => requestConsole('DELETE', 'session'), {
-    onSuccess: () => location.assign('/console/sign-in'),
+    onSuccess: () => {
+      forgetVisits()
+      location.assign('/console/sign-in')
+    },
   })
   return (
     <div className={styles.account}>

@@ -114,7 +114,12 @@ function People({ count, filter, label }: PeopleProps) {
 function AnswerPlots({ statistics, nameOf }: PartProps) {
   const texts = useMessages(messages)
   const { channels } = useMessages(entityMessages)
-  const times = statistics.ends.map(end => Date.parse(end) / 1_000)
+  // The plots begin at the first answer of all.
+  const first = statistics.ends.findIndex((_, at) =>
+    statistics.items.some(({ granted, refused, pending }) => granted[at] || refused[at] || pending[at]),
+  )
+  const sinceFirst = <Each,>(values: readonly Each[]): Each[] => values.slice(Math.max(0, first))
+  const times = sinceFirst(statistics.ends).map(end => Date.parse(end) / 1_000)
   return (
     <Section title={texts.overTime}>
       <div className={styles.plots}>
@@ -124,9 +129,9 @@ function AnswerPlots({ statistics, nameOf }: PartProps) {
             label={texts.plot(nameOf(consent_type_id), channels[channel])}
             times={times}
             series={[
-              { label: texts.granted, color: '--positive', values: granted },
-              { label: texts.refused, color: '--negative', values: refused },
-              { label: texts.pending, color: '--caution', values: pending },
+              { label: texts.granted, color: '--positive', values: sinceFirst(granted) },
+              { label: texts.refused, color: '--negative', values: sinceFirst(refused) },
+              { label: texts.pending, color: '--caution', values: sinceFirst(pending) },
             ]}
           />
         ))}

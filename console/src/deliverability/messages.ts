@@ -70,7 +70,7 @@ export const messages = defineMessages({
     noSuppressions: 'Keine Adresse ist gesperrt.',
     noSuppressionsAdvice:
       'Rückläufer und Beschwerden sperren Adressen. Über eine Quelle berichtet Ihr Versanddienst davon.',
-    more: 'Mehr zeigen',
+    more: 'Mehr anzeigen',
     sources: 'Quellen',
     sourcesAdvice: 'Jede Quelle nimmt die Rückläufer, Beschwerden und Zustellungen eines Versanddienstes an.',
     addSource: 'Neue Quelle',

@@ -1,4 +1,4 @@
-import { type ClipboardEvent, useState } from 'react'
+import { type ClipboardEvent, useId, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
@@ -7,6 +7,7 @@ import type { Draft, Field, FieldKind } from './fields.ts'
 import styles from './form.module.css'
 import { type EntityTexts, messages } from './messages.ts'
 import { PhoneEditor } from './phone-editor.tsx'
+import { Suggestions } from './suggestions.tsx'
 
 type FieldEditorProps = {
   field: Field
@@ -115,6 +116,7 @@ const noValue = 'none'
 
 function TextEditor({ field, label, isLabelHidden, help, text, onChange, name, autoFocus = false }: TextEditorProps) {
   const texts = useMessages(messages)
+  const list = useId()
   // A text that grows stays in its element, because another one would take the focus from it.
   const [isLong] = useState(text.length > 60)
   const naming = isLabelHidden ? { 'aria-label': label } : { label }
@@ -133,17 +135,21 @@ function TextEditor({ field, label, isLabelHidden, help, text, onChange, name, a
   const isJson = kind === 'json'
   const rows = isJson ? Math.min(12, text.split('\n').length + 1) : isLong || text.includes('\n') ? 4 : 0
   return (
-    <TextField
-      {...shared}
-      {...(rows > 0 && { rows })}
-      {...(isJson && { spellCheck: 'false' })}
-      {...(kind === 'date' && { type: 'date' })}
-      {...(kind === 'datetime' && { type: 'datetime-local' })}
-      {...(kind === 'number' && { inputMode: 'decimal' as const })}
-      autoComplete="off"
-      value={text}
-      onChange={onChange}
-    />
+    <>
+      <TextField
+        {...shared}
+        {...(rows > 0 && { rows })}
+        {...(field.suggested && { list })}
+        {...(isJson && { spellCheck: 'false' })}
+        {...(kind === 'date' && { type: 'date' })}
+        {...(kind === 'datetime' && { type: 'datetime-local' })}
+        {...(kind === 'number' && { inputMode: 'decimal' as const })}
+        autoComplete="off"
+        value={text}
+        onChange={onChange}
+      />
+      {field.suggested && <Suggestions id={list} of={field.suggested} typed={text} />}
+    </>
   )
 }
 

@@ -14,9 +14,14 @@ export type EditedAttribute = {
   enum?: readonly (string | number | boolean)[] | null
   required?: boolean
   state?: 'active' | 'archived'
+  owner?: string
+  indexed?: boolean
 }
 
 type Values = Record<string, unknown>
+
+/** What a field of a form suggests: the stored values of an indexed field of an owner, or the targets of a relationship, by their names. */
+export type Suggested = { owner: string; field: string } | { target: string }
 
 /** A value of a person or record that a form edits. */
 export type Field = {
@@ -32,6 +37,8 @@ export type Field = {
   target?: string | undefined
   help?: string | undefined
   isRequired?: boolean | undefined
+  /** What is suggested while somebody types. */
+  suggested?: Suggested | undefined
   /** Whether the key of the value is not declared. */
   isUndeclared?: boolean
 }
@@ -66,20 +73,38 @@ export function attributeField(attribute: EditedAttribute, value: unknown): Fiel
     target: isRelationship(attribute) ? targetOwner(attribute) : undefined,
     help: description ?? undefined,
     isRequired: required,
+    suggested: suggestedFor(attribute),
   }
   // A value that was stored before the declaration may have another type. It is shown as it is.
   return fits(field, value) ? field : { ...field, kind: 'json', isMany: false, allowed: undefined }
 }
 
-/** The field of a key that is not declared. Its value may be anything, so it is edited as JSON. */
-export const undeclaredField = (key: string): Field => ({
-  path: attributePrefix + escapePointer(key),
-  key,
-  label: key,
-  kind: 'json',
-  isMany: false,
-  isUndeclared: true,
-})
+function suggestedFor(attribute: EditedAttribute): Suggested | undefined {
+  if (isRelationship(attribute)) return { target: targetOwner(attribute) }
+  const { owner, key, type, indexed } = attribute
+  return owner !== undefined && type === 'text' && indexed ? { owner, field: `attribute_values.${key}` } : undefined
+}
+
+/** The field of a key that is not declared. It is edited by the type of its value, and as JSON where that may be anything. */
+export function undeclaredField(key: string, value?: unknown): Field {
+  const isMany = Array.isArray(value) && value.length > 0
+  const kinds = new Set((isMany ? value : [value]).map(kindOfValue))
+  const [kind = 'json'] = kinds.size === 1 ? kinds : []
+  return {
+    path: attributePrefix + escapePointer(key),
+    key,
+    label: key,
+    kind,
+    isMany: isMany && kind !== 'json',
+    isUndeclared: true,
+  }
+}
+
+/** An empty text would be cleared by a field for text. */
+function kindOfValue(value: unknown): FieldKind {
+  if (typeof value === 'string') return value.trim() === '' ? 'json' : 'text'
+  return typeof value === 'number' || typeof value === 'boolean' ? (typeof value as 'number' | 'boolean') : 'json'
+}
 
 /** The fields of the attribute values of an entity: those of attributes, and those of keys that are not declared. */
 export function attributeFields(attributes: ReadonlyMap<string, EditedAttribute>, values: Values) {
@@ -88,7 +113,7 @@ export function attributeFields(attributes: ReadonlyMap<string, EditedAttribute>
     declared: used.map(attribute => attributeField(attribute, values[attribute.key])),
     undeclared: Object.keys(values)
       .filter(key => !attributes.has(key))
-      .map(undeclaredField),
+      .map(key => undeclaredField(key, values[key])),
   }
 }
 

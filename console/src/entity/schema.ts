@@ -46,6 +46,12 @@ export const useDefinitionWrite = <Result, Body = void>(
 export const attributesOf = ({ attributes }: Definitions, owner: string): Map<string, Attribute> =>
   new Map(attributes.filter(attribute => attribute.owner === owner).map(attribute => [attribute.key, attribute]))
 
+/** Whether the entities of an owner are found by words: people, and records of a stack with a searchable attribute. */
+export const isSearchable = (owner: string, { attributes }: Definitions): boolean =>
+  owner === 'people' || attributes.some(each => each.owner === owner && each.searchable)
+
+export const useIsSearchable = (owner: string): boolean => isSearchable(owner, useDefinitions().definitions)
+
 /** Keys of owners: people first, then the stacks in the order of their names. */
 export const ownersOf = ({ stacks }: Definitions): string[] => [
   'people',

@@ -4,8 +4,8 @@ import { scopesOf } from '../entity/entities.ts'
 import { ComboBox } from '../ui/combo-box.tsx'
 import { Select } from '../ui/select.tsx'
 import { ConsentFields, ContactableFields } from './consent-fields.tsx'
-import type { Owner } from './field-types.ts'
-import { type FilterField, operatorsOf } from './fields.ts'
+import { attributePrefix, type Owner, targetOfAttribute } from './field-types.ts'
+import { type FilterField, isFollowedBack, operatorsOf } from './fields.ts'
 import { useFields, useFilterChoices, useMayFollow } from './filter-context.ts'
 import {
   type FilterNode,
@@ -43,7 +43,16 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
   const { scopes } = useSession()
   const mayFollow = useMayFollow()
   const isOffered = ({ name, type, target }: FilterField) =>
-    type !== 'incoming' || name === nameOf(node) || (mayFollow && scopes.includes(scopesOf(target!).read))
+    name === nameOf(node) ||
+    (type !== 'incoming' && !followedBack.has(name)) ||
+    (type === 'incoming' && mayFollow && scopes.includes(scopesOf(target!).read))
+  // The other side asks the same and more, where it may be followed.
+  const followedBack = new Set(
+    (mayFollow ? (definitions?.attributes ?? []) : [])
+      .filter(each => each.owner === owner && scopes.includes(scopesOf(targetOfAttribute(each) ?? owner).read))
+      .filter(each => isFollowedBack(each, definitions))
+      .map(({ key }) => attributePrefix + key),
+  )
   const choices = [
     ...fields.filter(isOffered),
     ...(hasConsents
@@ -157,7 +166,7 @@ function FieldControls({ owner, node, onChange }: ControlProps<NodeOf<'field'> |
       />
       {node.kind === 'field' && (
         <OperandField
-          {...{ field, type }}
+          {...{ owner, field, type }}
           operator={node.operator}
           operand={node.operand}
           onChange={operand => onChange({ ...node, operand })}

@@ -24,6 +24,8 @@ export type FilterField = {
   target?: Owner
   /** Whether it holds many values, which no measure takes. */
   isMany?: boolean
+  /** Whether an index leads to its values. */
+  isIndexed?: boolean
 }
 
 /** The fields of an owner's entities: the fixed ones, then the active attributes. */
@@ -44,12 +46,32 @@ export function incomingFieldsOf(
   definitions: Definitions | undefined,
   texts: (typeof messages)['en'],
 ): FilterField[] {
-  return incomingAttributes(owner, definitions).map(attribute => ({
-    name: incomingField(attribute),
-    label: texts.incoming(ownerName(attribute.owner, definitions, texts.people), attribute.name || attribute.key),
-    type: 'incoming',
-    target: attribute.owner,
-  }))
+  const incoming = incomingAttributes(owner, definitions)
+  return incoming.map(attribute => {
+    const name = ownerName(attribute.owner, definitions, texts.people)
+    // One relationship needs no second name, unless somebody could take it for another field.
+    const isOnly = incoming.every(other => other === attribute || other.owner !== attribute.owner)
+    const isTaken = definitions?.attributes.some(
+      other => other.owner === owner && other.name === name && !isFollowedBack(other, definitions),
+    )
+    return {
+      name: incomingField(attribute),
+      label: isOnly && !isTaken ? name : texts.incoming(name, attribute.name || attribute.key),
+      type: 'incoming',
+      target: attribute.owner,
+    }
+  })
+}
+
+/**
+ * Whether a relationship with many is the other side of the only one of its targets, as the orders of a person are of the buyer of an
+ * order. The one with the targets asks more: their number, and measures of their fields.
+ */
+export function isFollowedBack(attribute: Attribute, definitions: Definitions | undefined): boolean {
+  const target = targetOfAttribute(attribute)
+  if (target === undefined || attribute.cardinality !== 'many') return false
+  const back = incomingAttributes(attribute.owner, definitions).filter(({ owner }) => owner === target)
+  return back.length === 1 && back[0]!.cardinality === 'one'
 }
 
 /** The name of a stack, or the given word for people. */
@@ -61,7 +83,7 @@ export const isMeasurable = (measure: Measure, { type, isMany }: FilterField): b
   measurableTypes[measure].includes(type) && !isMany
 
 function fieldOfAttribute(attribute: Attribute): FilterField {
-  const { key, name, enum: choices, cardinality } = attribute
+  const { key, name, enum: choices, cardinality, indexed } = attribute
   const target = targetOfAttribute(attribute)
   return {
     name: attributePrefix + key,
@@ -70,6 +92,7 @@ function fieldOfAttribute(attribute: Attribute): FilterField {
     ...(choices && { choices }),
     ...(target !== undefined && { target }),
     isMany: cardinality === 'many',
+    isIndexed: indexed,
   }
 }
 

@@ -101,7 +101,7 @@ function MeasureControls({ target, node, onChange }: IncomingProps & { node: Nod
             onChange={operator => onChange({ ...node, ...changeOperator(node, operator) })}
           />
           <OperandField
-            {...{ type, field: undefined }}
+            {...{ type, owner: target, field: undefined }}
             operator={node.operator}
             operand={node.operand}
             onChange={operand => onChange({ ...node, operand })}

@@ -137,7 +137,7 @@ export const messages = defineMessages({
     incoming: (owner: string, relationship: string) => `${owner} (${relationship})`,
     onlyWhere: (owner: string) => `Nur ${owner}, für die gilt`,
     limits: (used: Used, most: FilterLimits) =>
-      `${used.conditions} von höchstens ${most.conditions} Bedingungen, ${used.levels} von ${most.depth} Ebenen, ${used.relationships} von ${most.relationDepth} Beziehungen in einer Reihe.`,
+      `${used.conditions} von höchstens ${most.conditions} Bedingungen, ${used.levels} von ${most.depth} Ebenen, ${used.relationships} von ${most.relationDepth} Verknüpfungen in einer Reihe.`,
     modes: { all: 'Alle treffen zu', any: 'Mindestens eine trifft zu', none: 'Keine trifft zu' },
     states: { active: 'aktiv', placeholder: 'Platzhalter' },
     channels: channelLabels.de,
@@ -169,7 +169,7 @@ export const messages = defineMessages({
     consentState: 'Antwort',
     granted: 'erteilt',
     refused: 'nicht erteilt',
-    pending: 'noch nicht bestätigt',
+    pending: 'wartet auf Bestätigung',
     anyState: 'erteilt oder nicht',
     chooseSegment: 'Segment wählen',
     isIn: 'Gehört zum Segment',

@@ -1,6 +1,10 @@
+import { useId } from 'react'
 import { useMessages } from '../app/language.tsx'
+import type { Suggested } from '../entity/fields.ts'
+import { Suggestions } from '../entity/suggestions.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
+import type { Owner } from './field-types.ts'
 import type { FilterField } from './fields.ts'
 import styles from './filter.module.css'
 import type { FieldType, Operator } from './filter-tree.ts'
@@ -9,6 +13,8 @@ import { DurationFields, TimeFields } from './time-fields.tsx'
 import { WholeNumberField } from './whole-number-field.tsx'
 
 type OperandFieldProps = {
+  /** The owner of the tested field. */
+  owner: Owner
   field: FilterField | undefined
   type: FieldType
   operator: Operator
@@ -17,8 +23,9 @@ type OperandFieldProps = {
 }
 
 /** The field for the operand of a condition, by the type of the tested field. */
-export function OperandField({ field, type, operator, operand, onChange }: OperandFieldProps) {
+export function OperandField({ owner, field, type, operator, operand, onChange }: OperandFieldProps) {
   const texts = useMessages(messages)
+  const list = useId()
   if (operator === 'exists' || operator === 'missing' || operator === 'before_today') return null
   const label = texts.value
   if (operator === 'in' || operator === 'nin')
@@ -41,7 +48,26 @@ export function OperandField({ field, type, operator, operand, onChange }: Opera
   if (type === 'date' || type === 'datetime')
     return <TimeFields key={type} type={type} text={operand} onChange={onChange} />
   const inputMode = type === 'number' ? 'decimal' : 'text'
-  return <TextField aria-label={label} placeholder={label} inputMode={inputMode} value={operand} onChange={onChange} />
+  const suggested = isEquality && field && suggestedFor(owner, field)
+  return (
+    <>
+      <TextField
+        aria-label={label}
+        placeholder={label}
+        inputMode={inputMode}
+        value={operand}
+        onChange={onChange}
+        {...(suggested && { list })}
+      />
+      {suggested && <Suggestions id={list} of={suggested} typed={operand} />}
+    </>
+  )
+}
+
+/** A comparison with a whole value suggests those that are stored, or the targets of the relationship. */
+function suggestedFor(owner: Owner, { name, type, target, isIndexed }: FilterField): Suggested | undefined {
+  if (type === 'relation' && target !== undefined) return { target }
+  return type === 'text' && isIndexed ? { owner, field: name } : undefined
 }
 
 function choicesOf(field: FilterField | undefined, type: FieldType, texts: (typeof messages)['en']) {

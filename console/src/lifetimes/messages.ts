@@ -118,7 +118,7 @@ export const messages = defineMessages({
     done: 'Gelöscht',
     today: 'Heute',
     todayFacts: (told, done) => `${told} angekündigt, ${done} gelöscht`,
-    more: 'Mehr zeigen',
+    more: 'Mehr anzeigen',
     holds: 'Löschsperren',
     holdsNone: 'Niemand hat eine Löschsperre.',
     reason: 'Grund',

@@ -5,7 +5,9 @@ import type { FilterField } from '../filters/fields.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Checkbox, FieldGroup } from '../ui/field.tsx'
+import { Icon } from '../ui/icon.tsx'
 import { standardColumns } from './chosen-columns.ts'
+import type { ColumnWidths, Resize } from './column-widths.ts'
 import { useColumnFields } from './columns.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
@@ -13,12 +15,26 @@ import { messages } from './messages.ts'
 type ColumnsDialogProps = {
   owner: string
   names: readonly string[]
+  widths: ColumnWidths
+  onResize: Resize
+  onReset(): void
   onChange(names: string[]): void
   onClose(): void
 }
 
-/** Chooses the columns of the table. The table changes at once. */
-export default function ColumnsDialog({ owner, names, onChange, onClose }: ColumnsDialogProps) {
+/** The width that a button begins from, and the step of one press, in pixels. */
+const [standardWidth, widthStep] = [200, 40]
+
+/** Chooses the columns of the table, their order and widths. The table changes at once. */
+export default function ColumnsDialog({
+  owner,
+  names,
+  widths,
+  onResize,
+  onReset,
+  onChange,
+  onClose,
+}: ColumnsDialogProps) {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
   const fields = useColumnFields(owner)
@@ -29,7 +45,7 @@ export default function ColumnsDialog({ owner, names, onChange, onClose }: Colum
         <Checkbox
           key={name}
           isSelected={names.includes(name)}
-          // Columns stay in the order in which they were chosen.
+          // A new column is the last one.
           onChange={isChosen => onChange(isChosen ? [...names, name] : names.filter(other => other !== name))}
         >
           <span className={styles.columnName}>{label}</span>
@@ -45,8 +61,51 @@ export default function ColumnsDialog({ owner, names, onChange, onClose }: Colum
         fields.filter(({ name }) => !name.startsWith(attributePrefix)),
       )}
       {attributes.length > 0 && group(texts.attributes, attributes)}
+      <FieldGroup legend={texts.columnOrder}>
+        <ol className={styles.columnOrder}>
+          {names.map((name, at) => {
+            const label = fields.find(each => each.name === name)?.label ?? name
+            const move = (by: number) => onChange(names.with(at, names[at + by]!).with(at + by, name))
+            const width = widths[name] ?? standardWidth
+            return (
+              <li key={name}>
+                <span className={styles.columnName}>{label}</span>
+                <Button aria-label={texts.earlier(label)} look="quiet" isDisabled={at === 0} onPress={() => move(-1)}>
+                  <Icon name="ascending" />
+                </Button>
+                <Button
+                  aria-label={texts.later(label)}
+                  look="quiet"
+                  isDisabled={at === names.length - 1}
+                  onPress={() => move(1)}
+                >
+                  <Icon name="descending" />
+                </Button>
+                <Button
+                  aria-label={texts.narrower(label)}
+                  look="quiet"
+                  isDisabled={width <= widthStep}
+                  onPress={() => onResize(name, width - widthStep)}
+                >
+                  −
+                </Button>
+                <Button aria-label={texts.wider(label)} look="quiet" onPress={() => onResize(name, width + widthStep)}>
+                  +
+                </Button>
+              </li>
+            )
+          })}
+        </ol>
+      </FieldGroup>
       <Actions>
-        <Button onPress={() => onChange(standardColumns(owner, definitions))}>{texts.reset}</Button>
+        <Button
+          onPress={() => {
+            onReset()
+            onChange(standardColumns(owner, definitions))
+          }}
+        >
+          {texts.reset}
+        </Button>
         <Button look="primary" onPress={onClose} autoFocus>
           {texts.close}
         </Button>

@@ -69,7 +69,7 @@ export function useColumns(owner: string, names: readonly string[]): Column<Row>
 const minWidths: Record<string, number> = { email: 215, mobile_number: 170, language: 100, attribute_values: 240 }
 
 const minWidthOf = (name: string, field: FilterField | undefined) =>
-  minWidths[name] ?? (field?.type === 'datetime' ? 165 : field?.type === 'relation' ? 200 : 130)
+  minWidths[name] ?? (field?.type === 'datetime' ? 200 : field?.type === 'relation' ? 200 : 130)
 
 /** Which fields have an order. An attribute without an index may get one. */
 function sortableFields(owner: string, definitions: Definitions) {

@@ -4,6 +4,7 @@ import { queryClient } from '../app/query-client.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { ExportPanel, SpreadsheetChoice, useExport } from '../transfer/export-panel.tsx'
 import { createExport, type ExportedList } from '../transfer/export-setup.ts'
+import { useSpreadsheetLook } from '../transfer/spreadsheet.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Loading } from '../ui/page.tsx'
@@ -30,14 +31,15 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
   const [choice, setChoice] = useState<'shown' | 'all'>('shown')
-  const [isSafeForSpreadsheets, setSafe] = useState(true)
+  const [isForSpreadsheets, setSafe] = useState(true)
+  const look = useSpreadsheetLook(query.owner)
   const exporting = useExport(() =>
     createExport(
       {
         owner: query.owner,
         format: 'csv',
         segment: null,
-        isSafeForSpreadsheets,
+        isForSpreadsheets,
         ...(choice === 'shown' && { columns: exportedColumns(query.owner, columns) }),
         list: {
           count: async () => (query.text === '' ? queryClient.fetchQuery(countQuery(query.owner, query.filter)) : null),
@@ -45,6 +47,7 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
         },
       },
       definitions,
+      look,
     ),
   )
   return (
@@ -60,7 +63,7 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
         onChange={setChoice}
         isDisabled={exporting.isActive}
       />
-      <SpreadsheetChoice isSafe={isSafeForSpreadsheets} onChange={setSafe} />
+      <SpreadsheetChoice isSafe={isForSpreadsheets} onChange={setSafe} />
       <ExportPanel {...exporting}>
         <Button onPress={onClose}>{texts.close}</Button>
       </ExportPanel>

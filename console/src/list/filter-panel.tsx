@@ -1,6 +1,6 @@
 import { type Filter as ClientFilter, KithError } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { segmentsQuery, useDefinitions } from '../entity/schema.ts'
@@ -10,15 +10,24 @@ import { Button } from '../ui/button.tsx'
 import { Form } from '../ui/form.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading, Section } from '../ui/page.tsx'
+import { useSettled } from '../ui/use-settled.ts'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
 import { countQuery } from './queries.ts'
 import type { Change, ListSearch } from './search.ts'
 
-type FilterPanelProps = { owner: string; search: ListSearch; change: Change; onClose(): void }
+type FilterPanelProps = {
+  owner: string
+  search: ListSearch
+  change: Change
+  onClose(): void
+  /** The element of the panel. */
+  ref?: RefObject<HTMLDivElement | null>
+}
 
 /** The editor of the filter above the list. It counts what the filter matches before it is applied. */
-export default function FilterPanel({ owner, search, change, onClose }: FilterPanelProps) {
+export default function FilterPanel({ owner, search, change, onClose, ref }: FilterPanelProps) {
+  const own = useRef<HTMLDivElement>(null)
   const texts = useMessages(messages)
   const { definitions, isLoading } = useDefinitions()
   const hasSegments = useScope('schema:read') && owner === 'people'
@@ -35,22 +44,39 @@ export default function FilterPanel({ owner, search, change, onClose }: FilterPa
     })
   }
   return (
-    <Section
-      title={texts.filter}
-      actions={
-        <Button look="quiet" onPress={onClose}>
-          {texts.close}
-        </Button>
-      }
-    >
-      <FilterDraft
-        // The address changed, by back or by another segment: the editor begins anew with its filter.
-        key={JSON.stringify([applied, search.segment])}
-        applied={applied}
-        onApply={apply}
-        editor={{ owner, definitions, segments: segments.filter(({ key }) => key !== segment?.key) }}
-      />
-    </Section>
+    <FocusedPanel ref={ref ?? own} onClose={onClose}>
+      <Section
+        title={texts.filter}
+        actions={
+          <Button look="quiet" onPress={onClose}>
+            {texts.close}
+          </Button>
+        }
+      >
+        <FilterDraft
+          // The address changed, by back or by another segment: the editor begins anew with its filter.
+          key={JSON.stringify([applied, search.segment])}
+          applied={applied}
+          onApply={apply}
+          editor={{ owner, definitions, segments: segments.filter(({ key }) => key !== segment?.key) }}
+        />
+      </Section>
+    </FocusedPanel>
+  )
+}
+
+/** Gives the focus to its first field when it opens, and closes on Escape, unless that closes a list of choices. */
+function FocusedPanel({
+  ref,
+  onClose,
+  children,
+}: Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { children: ReactNode }) {
+  useEffect(() => ref.current?.querySelector('input')?.focus(), [ref])
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the key is that of the fields in it
+    <div ref={ref} onKeyDown={event => event.key === 'Escape' && !event.defaultPrevented && onClose()}>
+      {children}
+    </div>
   )
 }
 
@@ -86,12 +112,7 @@ const countPauseMs = 300
 function DraftCount({ owner, draft }: { owner: string; draft: Filter | undefined }) {
   const texts = useMessages(messages)
   const { number } = useFormats()
-  const text = JSON.stringify(draft)
-  const [counted, setCounted] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setCounted(text), countPauseMs)
-    return () => clearTimeout(timer)
-  }, [text])
+  const counted = useSettled(JSON.stringify(draft), countPauseMs)
   const filter = counted === undefined ? undefined : (JSON.parse(counted) as ClientFilter)
   const { data, error } = useQuery({ ...countQuery(owner, filter), enabled: filter !== undefined })
   if (filter === undefined) return null

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useState } from 'react'
+import { lazy, Suspense, useCallback, useRef, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
@@ -11,6 +11,7 @@ import { LinkButton } from '../ui/link-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading, Page } from '../ui/page.tsx'
 import { chosenColumns, storeColumns } from './chosen-columns.ts'
+import { useColumnWidths } from './column-widths.ts'
 import { ListTable } from './list-table.tsx'
 import { messages } from './messages.ts'
 import { countQuery, type ListQuery, type ListResult, listOf, listQuery } from './queries.ts'
@@ -49,7 +50,7 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
   const navigate = useNavigate()
   const { definitions } = useDefinitions()
   const canWrite = useScope(scopesOf(owner).write)
-  const [opened, setOpened] = useState<'columns' | 'export' | 'create'>()
+  const [opened, setOpened] = useState<'columns' | 'export'>()
   const [isFilterOpen, setFilterOpen] = useState(false)
   // A change of the list shows its beginning. The router would keep the place that was scrolled to.
   const change: Change = useCallback(
@@ -58,11 +59,23 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
     [navigate],
   )
   const names = chosenColumns(owner, search.columns, definitions)
+  const { widths, resize, reset } = useColumnWidths(owner)
   const query = listOf(owner, search, names)
   const list = useInfiniteQuery(listQuery(query))
   const close = () => setOpened(undefined)
-  useShortcut('f', texts.keyFilter, () => setFilterOpen(true))
-  useShortcut('n', kind.create, () => canWrite && setOpened('create'))
+  const create = () => change({ create: 'yes' })
+  const filterButton = useRef<HTMLButtonElement>(null)
+  const closeFilter = () => {
+    setFilterOpen(false)
+    filterButton.current?.focus()
+  }
+  const filterPanel = useRef<HTMLDivElement>(null)
+  useShortcut('f', texts.keyFilter, () => {
+    setFilterOpen(true)
+    // The panel focuses its first field when it opens. It may be open already.
+    filterPanel.current?.querySelector('input')?.focus()
+  })
+  useShortcut('n', kind.create, () => canWrite && create())
   return (
     <Page
       title={stackName ?? kind.title}
@@ -87,7 +100,7 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
           </LinkButton>
           <Button onPress={() => setOpened('export')}>{texts.export}</Button>
           {canWrite && (
-            <Button look="primary" onPress={() => setOpened('create')}>
+            <Button look="primary" onPress={create}>
               {kind.create}
             </Button>
           )}
@@ -100,18 +113,30 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
         change={change}
         isFilterOpen={isFilterOpen}
         onFilter={() => setFilterOpen(!isFilterOpen)}
+        filterButton={filterButton}
       />
       <Suspense fallback={<Loading />}>
         {isFilterOpen && (
-          <FilterPanel owner={owner} search={search} change={change} onClose={() => setFilterOpen(false)} />
+          <FilterPanel ref={filterPanel} owner={owner} search={search} change={change} onClose={closeFilter} />
         )}
       </Suspense>
-      <ListTable search={search} query={query} list={list} columns={names} change={change} />
+      <ListTable
+        search={search}
+        query={query}
+        list={list}
+        columns={names}
+        widths={widths}
+        onResize={resize}
+        change={change}
+      />
       <Suspense>
         {opened === 'columns' && (
           <ColumnsDialog
             owner={owner}
             names={names}
+            widths={widths}
+            onResize={resize}
+            onReset={reset}
             onClose={close}
             onChange={chosen => {
               storeColumns(owner, chosen)
@@ -120,7 +145,9 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
           />
         )}
         {opened === 'export' && <ExportDialog query={query} columns={names} onClose={close} />}
-        {opened === 'create' && <CreateDialog owner={owner} onClose={close} />}
+        {search.create && canWrite && (
+          <CreateDialog owner={owner} onClose={() => change({ create: undefined }, true)} />
+        )}
       </Suspense>
     </Page>
   )

@@ -5,13 +5,14 @@ import { useShortcut } from '../app/keys.tsx'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
-import { attributesOf, useDefinitions } from '../entity/schema.ts'
+import { attributesOf, useDefinitions, useIsSearchable } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { Button } from '../ui/button.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
 import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
+import type { ColumnWidths, Resize } from './column-widths.ts'
 import { useColumns } from './columns.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
@@ -26,11 +27,13 @@ type ListTableProps = {
   list: ListResult
   /** The names of the chosen columns. */
   columns: readonly string[]
+  widths: ColumnWidths
+  onResize: Resize
   change: Change
 }
 
 /** The rows of the list, or why there are none. */
-export function ListTable({ search, query, list, columns: names, change }: ListTableProps) {
+export function ListTable({ search, query, list, columns: names, widths, onResize, change }: ListTableProps) {
   const texts = useMessages(messages)
   const { owner } = query
   const { definitions } = useDefinitions()
@@ -70,6 +73,8 @@ export function ListTable({ search, query, list, columns: names, change }: ListT
             onEndReached={() => !isFetchingNextPage && !isPlaceholderData && fetchNextPage()}
             sort={query.text === '' ? sortOf(search) : undefined}
             onSort={sort}
+            widths={widths}
+            onResize={onResize}
             activeIndex={position.active}
           />
         </div>
@@ -142,10 +147,11 @@ function NothingListed({ query: { owner, text, filter }, change }: { query: List
   const isOfPeople = owner === 'people'
   const kind = texts.kinds[isOfPeople ? 'people' : 'records']
   const mayWrite = useScope(scopesOf(owner).write)
+  const isSearchable = useIsSearchable(owner)
   if (text !== '')
     return (
       <EmptyState title={kind.nothingFound(text)}>
-        <p>{texts.nothingFoundAdvice}</p>
+        <p>{isSearchable ? texts.nothingFoundAdvice : texts.identifierSearchHelp}</p>
         <Button onPress={() => change({ text: undefined })}>{texts.clearSearch}</Button>
       </EmptyState>
     )

@@ -6,8 +6,11 @@ import {
   queryOptions,
   type UseInfiniteQueryResult,
 } from '@tanstack/react-query'
+import { client } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
+import { queryClient } from '../app/query-client.ts'
 import { type Entity, entitiesOf, idFieldOf, idOf, type Values } from '../entity/entities.ts'
+import { isSearchable, noDefinitions, schemaQuery } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { searchWithin } from '../filters/search-within.ts'
 import type { Sort } from '../ui/virtual-table.tsx'
@@ -59,8 +62,11 @@ export async function readList(query: ListQuery, { after, size, signal }: ReadOp
   const entities = entitiesOf(owner)
   if (text !== '') {
     const within = { text, filter, idField: idFieldOf(owner) }
+    const searched = isSearchable(owner, queryClient.getQueryData(schemaQuery.queryKey) ?? noDefinitions)
+      ? entities
+      : foundAmongAll(owner)
     const page = { size, signal, after }
-    return pageOf((await searchWithin(entities as never, within, page)) as unknown as Page<Entity>)
+    return pageOf((await searchWithin(searched as never, within, page)) as unknown as Page<Entity>)
   }
   // The names of records, and those of the targets in the columns of relationships.
   const labels = owner !== 'people' || !fields || fields.some(name => name.startsWith(attributePrefix))
@@ -79,6 +85,17 @@ export async function readList(query: ListQuery, { after, size, signal }: ReadOp
   const page = await (filter ? entities.filter(filter, options) : entities.list(options)).page()
   return pageOf(page as Page<Entity>)
 }
+
+/** Without a searchable attribute, records are found by their identifiers only, in a search that names their stack. */
+const foundAmongAll = (owner: string) => ({
+  filter: entitiesOf(owner).filter.bind(entitiesOf(owner)),
+  search: (text: string, options: object) => ({
+    page: async () => {
+      const { items, ...page } = await client.search(text, { ...options, owners: [owner] }).page()
+      return { ...page, items: items.map(({ entity }) => entity) }
+    },
+  }),
+})
 
 const pageOf = ({ items, next }: Page<Entity>): ListPage => ({
   items: items.map(item => ({ ...item, id: idOf(item) })),

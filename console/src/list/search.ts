@@ -14,6 +14,8 @@ export type ListSearch = {
   sort?: string
   /** The names of the columns, separated by commas. */
   columns?: string
+  /** Whether the dialog for a new person or record is open. */
+  create?: 'yes'
 }
 
 /** Writes members of the address. Undefined removes one. */
@@ -21,7 +23,7 @@ export type Change = (changed: Partial<Record<keyof ListSearch, unknown>>, repla
 
 /** Reads the address. What it does not understand is left out. */
 export function validateListSearch(search: Record<string, unknown>): ListSearch {
-  const { text, segment, sort, columns } = search
+  const { text, segment, sort, columns, create } = search
   const filter = filterOfAddress(search.filter)
   return {
     ...(typeof text === 'string' && text !== '' && { text }),
@@ -29,6 +31,7 @@ export function validateListSearch(search: Record<string, unknown>): ListSearch 
     ...(typeof segment === 'string' && segment !== '' && { segment }),
     ...(typeof sort === 'string' && /^-?[a-z]/.test(sort) && { sort }),
     ...(typeof columns === 'string' && { columns }),
+    ...(create === 'yes' && { create }),
   }
 }
 

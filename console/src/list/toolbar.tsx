@@ -1,9 +1,9 @@
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { lazy, type Ref, Suspense, useEffect, useRef, useState } from 'react'
 import { Button as AriaButton, Input, Label, SearchField } from 'react-aria-components'
 import { useShortcut } from '../app/keys.tsx'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useDefinitions } from '../entity/schema.ts'
+import { useIsSearchable } from '../entity/schema.ts'
 import { countConditions } from '../filters/filter-tree.ts'
 import { Button } from '../ui/button.tsx'
 import fieldStyles from '../ui/field.module.css'
@@ -15,16 +15,23 @@ import type { Change, ListSearch } from './search.ts'
 // The list comes before the segments.
 const SegmentChoice = lazy(() => import('./segment-choice.tsx'))
 
-type ToolbarProps = { owner: string; search: ListSearch; change: Change; isFilterOpen: boolean; onFilter(): void }
+type ToolbarProps = {
+  owner: string
+  search: ListSearch
+  change: Change
+  isFilterOpen: boolean
+  onFilter(): void
+  filterButton: Ref<HTMLButtonElement>
+}
 
 /** The search, the filter and the segments above the list. */
-export function Toolbar({ owner, search, change, isFilterOpen, onFilter }: ToolbarProps) {
+export function Toolbar({ owner, search, change, isFilterOpen, onFilter, filterButton }: ToolbarProps) {
   const texts = useMessages(messages)
   const { number } = useFormats()
   const hasSegments = useScope('schema:read') && owner === 'people'
-  const { definitions } = useDefinitions()
-  const isSearchable =
-    owner === 'people' || definitions.attributes.some(each => each.owner === owner && each.searchable)
+  // Records of a stack without a searchable attribute are found by a search of people and records.
+  const mayReadPeople = useScope('people:read')
+  const isSearchable = useIsSearchable(owner) || mayReadPeople
   const conditions = search.filter ? countConditions(search.filter) : 0
   return (
     <div className={styles.toolbar}>
@@ -36,7 +43,7 @@ export function Toolbar({ owner, search, change, isFilterOpen, onFilter }: Toolb
           <SegmentChoice search={search} change={change} />
         </Suspense>
       )}
-      <Button onPress={onFilter} aria-expanded={isFilterOpen}>
+      <Button ref={filterButton} onPress={onFilter} aria-expanded={isFilterOpen}>
         {conditions > 0 ? texts.filterOf(number(conditions)) : texts.filter}
       </Button>
     </div>
@@ -48,10 +55,12 @@ const pauseMs = 100
 
 /** The field that searches while one types. */
 function ListSearchField({ owner, text, change }: { owner: string; text: string; change: Change }) {
-  const { search, searchHelp } = useMessages(messages).kinds[owner === 'people' ? 'people' : 'records']
+  const texts = useMessages(messages)
+  const { search, searchHelp } = texts.kinds[owner === 'people' ? 'people' : 'records']
+  const help = useIsSearchable(owner) ? searchHelp : texts.identifierSearchHelp
   const input = useRef<HTMLInputElement>(null)
   const [typed, setTyped] = useState(text)
-  useShortcut('/', search, () => input.current?.focus())
+  useShortcut('s', search, () => input.current?.focus())
   const sent = useSentText({ typed, text, change })
   // The address changed without the field: back, forward, or a cleared search.
   useEffect(() => {
@@ -66,8 +75,8 @@ function ListSearchField({ owner, text, change }: { owner: string; text: string;
       <Input
         className={fieldStyles.input}
         ref={input}
-        placeholder={`${search}  ( / )`}
-        aria-description={searchHelp}
+        placeholder={`${search}  ( s )`}
+        aria-description={help}
         spellCheck={false}
         onKeyDown={event => {
           if (event.key !== 'ArrowDown' && event.key !== 'Enter') return

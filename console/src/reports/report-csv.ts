@@ -1,16 +1,17 @@
 import { csvText } from '../../../transfer/export-shape.ts'
 import { internalIdOf } from '../entity/targets.tsx'
 import { byteOrderMark } from '../transfer/export-setup.ts'
+import { spreadsheetLook } from '../transfer/spreadsheet.ts'
 import type { Result } from './report.ts'
 
-type Words = { measure: string; identifier: string }
+type Words = { measure: string; identifier: string; locale: string }
 type Cell = string | number | boolean | null
 
 /**
- * A result as a CSV file for spreadsheets, with the values as the service has them. The target of a relationship has its name, as on the
+ * A result as a CSV file for spreadsheets of the locale. The target of a relationship has its name, as on the
  * page, and its identifier. No text runs as a formula.
  */
-export function csvOf({ report, aggregate, labels }: Result, { measure, identifier }: Words): string {
+export function csvOf({ report, aggregate, labels }: Result, { measure, identifier, locale }: Words): string {
   const header = report.groups.flatMap(({ field: { label, target } }) =>
     target === undefined ? [label] : [label, `${label}: ${identifier}`],
   )
@@ -21,7 +22,7 @@ export function csvOf({ report, aggregate, labels }: Result, { measure, identifi
     return [typeof target === 'string' && Object.hasOwn(names, target) ? names[target]! : target, target]
   }
   const rows = aggregate.groups.map(({ by, measures }) => [...by.flatMap(cellsOf), cellOf(measures[0])])
-  return byteOrderMark + csvText([[...header, measure], ...rows], { escapesFormulas: true })
+  return byteOrderMark + csvText([[...header, measure], ...rows], spreadsheetLook(locale))
 }
 
 const cellOf = (value: unknown): Cell =>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useMemo, useState } from 'react'
-import { useFormats, useMessages } from '../app/language.tsx'
+import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
@@ -111,9 +111,10 @@ function DownloadButton({ result, isDisabled }: { result: Result | undefined; is
   const texts = useMessages(messages)
   const { fields } = useMessages(entityMessages)
   const { measureText } = useReportTexts()
+  const { locale } = useLanguage()
   const save = (result: Result) => {
     const { report } = result
-    const text = csvOf(result, { measure: measureText(report), identifier: fields.external_id })
+    const text = csvOf(result, { measure: measureText(report), identifier: fields.external_id, locale })
     const day = new Date().toISOString().slice(0, 10)
     saveBlob(new Blob([text], { type: 'text/csv' }), `report-${report.owner}-${day}.csv`)
   }

@@ -11,6 +11,7 @@ import { Select } from '../ui/select.tsx'
 import { ExportPanel, SpreadsheetChoice, useExport } from './export-panel.tsx'
 import { createExport, type ExportSetup } from './export-setup.ts'
 import { messages } from './messages.ts'
+import { useSpreadsheetLook } from './spreadsheet.ts'
 import styles from './transfer.module.css'
 
 /** The page that saves people, a segment of them, or the records of a stack as a file. */
@@ -29,7 +30,7 @@ export function ExportPage() {
     owner: '',
     format: mayReadSchema ? 'csv' : 'ndjson',
     segment: null,
-    isSafeForSpreadsheets: true,
+    isForSpreadsheets: true,
   })
   const stacks = mayReadRecords ? (definitions.data?.stacks ?? []) : []
   const owners = [
@@ -37,7 +38,8 @@ export function ExportPage() {
     ...stacks.map(({ key, name }) => ({ value: key, label: name || key })),
   ]
   const setup = { ...chosen, owner: chosen.owner || (owners[0]?.value ?? '') }
-  const exporting = useExport(() => createExport(setup, definitions.data))
+  const look = useSpreadsheetLook(setup.owner)
+  const exporting = useExport(() => createExport(setup, definitions.data, look))
   if (!mayReadPeople && !mayReadRecords)
     return (
       <Page title={texts.exportTitle}>
@@ -77,8 +79,8 @@ export function ExportPage() {
       </div>
       {setup.format === 'csv' && (
         <SpreadsheetChoice
-          isSafe={setup.isSafeForSpreadsheets}
-          onChange={isSafeForSpreadsheets => setSetup({ ...setup, isSafeForSpreadsheets })}
+          isSafe={setup.isForSpreadsheets}
+          onChange={isForSpreadsheets => setSetup({ ...setup, isForSpreadsheets })}
         />
       )}
       <ExportPanel {...exporting} />

@@ -1,5 +1,5 @@
 import { type Definitions, idOf, type Person, type StackRecord } from '@kith/client'
-import { csvShape, ndjsonShape } from '../../../transfer/export-shape.ts'
+import { type CsvLook, csvShape, ndjsonShape } from '../../../transfer/export-shape.ts'
 import type { Format } from '../../../transfer/file.ts'
 import { client } from '../app/client.ts'
 import { ExportRun, type ExportSource } from './export-run.ts'
@@ -11,7 +11,8 @@ export type ExportSetup = {
   format: Format
   /** Only the people of this segment. */
   segment: string | null
-  isSafeForSpreadsheets: boolean
+  /** CSV that a spreadsheet reads, and not an import: names, separators and decimals are those of the reader. */
+  isForSpreadsheets: boolean
   /** Only these columns of CSV, in this order. */
   columns?: readonly string[]
   /** The entities of a list, in its order, in place of all. */
@@ -31,19 +32,23 @@ const pageSize = 500
 /** A spreadsheet reads a file as UTF-8 if it begins with this mark. An import skips it. */
 export const byteOrderMark = '\ufeff'
 
-/** Makes the run of an export. `definitions` names the columns of CSV. */
-export async function createExport(setup: ExportSetup, definitions: Definitions | undefined): Promise<ExportRun> {
-  const { owner, format, segment, isSafeForSpreadsheets, columns, list } = setup
+/** Makes the run of an export. `definitions` names the columns of CSV, which has the look of a spreadsheet if it is for one. */
+export async function createExport(
+  setup: ExportSetup,
+  definitions: Definitions | undefined,
+  spreadsheet: CsvLook,
+): Promise<ExportRun> {
+  const { owner, format, segment, isForSpreadsheets, columns, list } = setup
   const shape =
     format === 'csv' && definitions
-      ? csvShape(owner, definitions, '|', { escapesFormulas: isSafeForSpreadsheets, names: columns })
+      ? csvShape(owner, definitions, '|', { ...(isForSpreadsheets && spreadsheet), names: columns })
       : ndjsonShape
   const name = [owner, ...(segment === null ? [] : [segment]), new Date().toISOString().slice(0, 10)].join('-')
   return new ExportRun({
     fileName: `${name}.${format}`,
     mediaType: format === 'csv' ? 'text/csv' : 'application/x-ndjson',
     total: await (list?.count() ?? countOf(setup)).catch(() => null),
-    header: format === 'csv' && isSafeForSpreadsheets ? byteOrderMark + shape.header : shape.header,
+    header: format === 'csv' && isForSpreadsheets ? byteOrderMark + shape.header : shape.header,
     textOf: entities => shape.rowsOf(entities as Entity[]),
     open: list ? openList(list) : (after, signal) => open(setup, after, signal),
     identify: entity => idOf(entity as { id: string }),

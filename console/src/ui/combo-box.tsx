@@ -113,6 +113,8 @@ function ChoiceInput({ placeholder }: { placeholder: string }) {
       placeholder={placeholder}
       onClick={() => state?.open(null, 'manual')}
       onInput={() => state?.open(null, 'input')}
+      // What is typed takes the place of the chosen text.
+      onFocus={event => event.currentTarget.select()}
     />
   )
 }

@@ -28,10 +28,22 @@ export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'c
     placeholder?: string /** A text of several lines. */
     rows?: number
     inputRef?: React.Ref<HTMLInputElement>
+    /** The id of a list of suggestions. */
+    list?: string
   }
 
 /** A field for text, with its label, help and error. */
-export function TextField({ label, help, error, placeholder, rows, inputRef, onChange, ...props }: TextFieldProps) {
+export function TextField({
+  label,
+  help,
+  error,
+  placeholder,
+  rows,
+  inputRef,
+  list,
+  onChange,
+  ...props
+}: TextFieldProps) {
   const noteChange = useNoteChange()
   return (
     <AriaTextField
@@ -47,7 +59,12 @@ export function TextField({ label, help, error, placeholder, rows, inputRef, onC
       {rows ? (
         <TextArea className={styles.input} rows={rows} placeholder={placeholder ?? ''} />
       ) : (
-        <Input className={styles.input} placeholder={placeholder ?? ''} ref={inputRef ?? null} />
+        <Input
+          className={styles.input}
+          placeholder={placeholder ?? ''}
+          ref={inputRef ?? null}
+          {...(list && { list })}
+        />
       )}
       {help && (
         <Text slot="description" className={styles.help}>

@@ -32,7 +32,9 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
   latestShow.current = show
   const latestTimes = useRef(times)
   latestTimes.current = times
-  const shape = JSON.stringify([label, height, series.map(({ label, color }) => [label, color])])
+  const shape = JSON.stringify([label, height, times.length === 1, series.map(({ label, color }) => [label, color])])
+  // One point makes no line. It is drawn as a dot until the second one comes.
+  const isAlone = times.length === 1
   // The plot is made anew only if its series change. New values are given to the plot that is there.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for the members that the plot is made of
   useEffect(() => {
@@ -56,7 +58,7 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
         cursor: { drag: { x: false, y: false } },
         series: [
           {},
-          ...series.map(({ label, color }) => ({ label, stroke: colorOf(color), width: 2, points: { show: false } })),
+          ...series.map(({ label, color }) => ({ label, stroke: colorOf(color), width: 2, points: { show: isAlone } })),
         ],
         axes: [
           { ...axis, values: (_, splits) => splits.map(timeFormat(latestTimes.current, locale)) },

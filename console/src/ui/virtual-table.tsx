@@ -32,6 +32,9 @@ type VirtualTableProps<Row> = {
   total?: number | undefined
   sort?: Sort | undefined
   onSort?: (sort: Sort) => void
+  /** The widths in pixels of columns that somebody gave one, by their keys, and what happens when a border is dragged. */
+  widths?: Readonly<Record<string, number>> | undefined
+  onResize?: ((key: string, width: number | undefined) => void) | undefined
   /** The row whose first link gets the focus when this changes. */
   activeIndex?: number | undefined
 }
@@ -58,6 +61,8 @@ export function VirtualTable<Row>({
   total,
   sort,
   onSort,
+  widths = {},
+  onResize,
   activeIndex,
 }: VirtualTableProps<Row>) {
   const texts = useMessages(messages)
@@ -77,8 +82,13 @@ export function VirtualTable<Row>({
     const frame = requestAnimationFrame(() => focusRow(scroller.current, activeIndex))
     return () => cancelAnimationFrame(frame)
   }, [activeIndex])
-  const template = columns.map(column => `minmax(${minWidthOf(column)}px, ${column.grow ?? 1}fr)`).join(' ')
-  const minWidth = columns.reduce((sum, column) => sum + minWidthOf(column), 0)
+  const template = columns
+    .map(column => {
+      const width = widths[column.key]
+      return width ? `${width}px` : `minmax(${minWidthOf(column)}px, ${column.grow ?? 1}fr)`
+    })
+    .join(' ')
+  const minWidth = columns.reduce((sum, column) => sum + (widths[column.key] ?? minWidthOf(column)), 0)
   const rowStyle = { gridTemplateColumns: template, height: rowHeight }
   return (
     <section
@@ -94,7 +104,7 @@ export function VirtualTable<Row>({
         <div role="rowgroup" className={styles.head}>
           <div role="row" aria-rowindex={1} className={styles.row} style={rowStyle}>
             {columns.map(column => (
-              <ColumnHeader key={column.key} column={column} sort={sort} onSort={onSort} />
+              <ColumnHeader key={column.key} column={column} sort={sort} onSort={onSort} onResize={onResize} />
             ))}
           </div>
         </div>
@@ -144,14 +154,41 @@ function focusRow(table: Element | null, index: number) {
   table?.querySelector<HTMLElement>(`[aria-rowindex="${index + 2}"] a`)?.focus({ preventScroll: true })
 }
 
+/** The least width that a column is dragged to, in pixels. */
+const minDragged = 60
+
+/** The end of a header, which a pointer drags to another width. A double click takes the width back. */
+function Border({ onDrag, onReset }: { onDrag(width: number): void; onReset(): void }) {
+  const start = useRef<number>(undefined)
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the dialog of the columns has buttons for the keyboard
+    <span
+      className={styles.border}
+      onPointerDown={({ currentTarget, pointerId, clientX }) => {
+        currentTarget.setPointerCapture(pointerId)
+        start.current = clientX - currentTarget.parentElement!.offsetWidth
+      }}
+      onPointerMove={({ clientX }) =>
+        start.current !== undefined && onDrag(Math.max(minDragged, clientX - start.current))
+      }
+      onPointerUp={() => {
+        start.current = undefined
+      }}
+      onDoubleClick={onReset}
+    />
+  )
+}
+
 function ColumnHeader<Row>({
-  column: { header, align, sortField },
+  column: { key, header, align, sortField },
   sort,
   onSort,
+  onResize,
 }: {
   column: Column<Row>
   sort: Sort | undefined
   onSort: ((sort: Sort) => void) | undefined
+  onResize: VirtualTableProps<Row>['onResize']
 }) {
   const isSorted = sortField !== undefined && sort?.field === sortField
   const sorted = isSorted ? (sort.direction === 'asc' ? 'ascending' : 'descending') : undefined
@@ -172,6 +209,7 @@ function ColumnHeader<Row>({
       ) : (
         header
       )}
+      {onResize && <Border onDrag={width => onResize(key, width)} onReset={() => onResize(key, undefined)} />}
     </div>
   )
 }

@@ -1,0 +1,26 @@
+import type { Session } from './session.tsx'
+
+/** The pages of the navigation. A page is shown if the session has its scope, or one of them. */
+const pages = [
+  { to: '/people', label: 'people', scope: 'people:read', key: 'p' },
+  { to: '/records', label: 'records', scope: 'records:read', key: 'r' },
+  { to: '/reports', label: 'reports', scope: ['people:read', 'records:read'], key: 't' },
+  { to: '/schema', label: 'schema', scope: 'schema:read', key: 's' },
+  { to: '/import', label: 'import', scope: 'people:write', key: 'i' },
+  { to: '/export', label: 'export', scope: 'people:read', key: 'e' },
+  { to: '/consents', label: 'consents', scope: 'consents:read', key: 'c' },
+  { to: '/ledger', label: 'ledger', scope: 'consents:read', key: 'l' },
+  { to: '/deliverability', label: 'deliverability', scope: ['people:read', 'webhooks:read'], key: 'd' },
+  { to: '/changes', label: 'changes', scope: 'changes:read', key: 'h' },
+  { to: '/webhooks', label: 'webhooks', scope: 'webhooks:read', key: 'w' },
+  { to: '/lifetimes', label: 'lifetimes', scope: 'people:erase', key: 'f' },
+  { to: '/operations', label: 'operations', scope: 'operations:read', key: 'o' },
+  { to: '/access', label: 'access', scope: 'access:read', key: 'a' },
+  { to: '/access-log', label: 'accessLog', scope: 'access:read', key: 'v' },
+] as const
+
+export type NavigationPage = (typeof pages)[number]
+
+/** The pages that the scopes of a session allow. */
+export const pagesOf = ({ scopes }: Pick<Session, 'scopes'>): NavigationPage[] =>
+  pages.filter(({ scope }) => [scope].flat().some(each => scopes.includes(each)))

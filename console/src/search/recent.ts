@@ -1,0 +1,77 @@
+import { type Filter, isKithError } from '@kith/client'
+import { queryOptions } from '@tanstack/react-query'
+import type { Session } from '../app/session.tsx'
+import { type Entity, entitiesOf, idFieldOf } from '../entity/entities.ts'
+import type { EntitySearch } from '../entity/search.ts'
+
+/** The address of a person or record that was looked at. It has no name: the service gives names only to those who may read them. */
+export type Visited = { owner: string; identifier: string; by?: EntitySearch['by'] | undefined }
+
+type Viewer = Pick<Session, 'name' | 'organization'>
+
+const maxVisited = 8
+const prefix = 'kith.recent.'
+const storageKey = ({ name, organization }: Viewer) => `${prefix}${organization.key}.${name}`
+
+/** Who was looked at last in this browser, in the organization, under the name of the session. */
+export function readVisited(viewer: Viewer): Visited[] {
+  try {
+    return JSON.parse(localStorage.getItem(storageKey(viewer)) ?? '[]')
+  } catch {
+    return []
+  }
+}
+
+export function noteVisit(viewer: Viewer, visited: Visited): void {
+  const isSame = ({ owner, identifier }: Visited) => owner === visited.owner && identifier === visited.identifier
+  const others = readVisited(viewer).filter(each => !isSame(each))
+  localStorage.setItem(storageKey(viewer), JSON.stringify([visited, ...others].slice(0, maxVisited)))
+}
+
+/** Forgets who was looked at in this browser, whoever did. */
+export function forgetVisits(): void {
+  for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) localStorage.removeItem(key)
+}
+
+/** The people and records that were looked at last, as far as the session may still read them. */
+export const visitedQuery = (viewer: Viewer) =>
+  queryOptions({
+    queryKey: ['entities', 'visited', storageKey(viewer)],
+    queryFn: async ({ signal }) => {
+      const visited = readVisited(viewer)
+      const byOwner = [...Map.groupBy(visited, ({ owner }) => owner)]
+      const found = (await Promise.all(byOwner.map(([owner, of]) => readEntities(owner, of, signal)))).flat()
+      return visited.flatMap(each => found.find(one => isAt(each, one)) ?? [])
+    },
+    staleTime: 0,
+  })
+
+export type OwnedEntity = { owner: string; entity: Entity }
+
+const isById = ({ owner, by }: Visited) => (owner === 'people' ? by === 'id' : by !== 'external_id')
+
+const isAt = (visited: Visited, { owner, entity }: OwnedEntity) =>
+  visited.owner === owner && visited.identifier === (isById(visited) ? entity[idFieldOf(owner)] : entity.external_id)
+
+async function readEntities(owner: string, visited: readonly Visited[], signal: AbortSignal): Promise<OwnedEntity[]> {
+  const isOneOf = (field: string, among: readonly Visited[]) =>
+    among.length === 0 ? [] : [{ [field]: { $in: among.map(({ identifier }) => identifier) } }]
+  const filter = {
+    $or: [
+      ...isOneOf(idFieldOf(owner), visited.filter(isById)),
+      ...isOneOf(
+        'external_id',
+        visited.filter(each => !isById(each)),
+      ),
+    ],
+  } as Filter
+  const fields = [idFieldOf(owner), 'external_id'] as unknown as 'external_id'[]
+  try {
+    const { items } = await entitiesOf(owner).filter(filter, { size: 20, labels: true, fields, signal }).page()
+    return (items as unknown as Entity[]).map(entity => ({ owner, entity }))
+  } catch (error) {
+    // The stack is gone, or another session may read it.
+    if (isKithError(error, 'not_found') || isKithError(error, 'forbidden')) return []
+    throw error
+  }
+}

@@ -1,0 +1,55 @@
+import { useState } from 'react'
+import { Autocomplete, Header, Input, ListBox, ListBoxItem, ListBoxSection, SearchField } from 'react-aria-components'
+import { useMessages } from '../app/language.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import fieldStyles from '../ui/field.module.css'
+import { Problem } from '../ui/notice.tsx'
+import { useChoices } from './choices.ts'
+import { messages } from './messages.ts'
+import styles from './search.module.css'
+
+/** One search for people, records, segments, pages and actions. Arrow keys choose, Enter opens. */
+export default function SearchDialog({ onClose }: { onClose(): void }) {
+  const texts = useMessages(messages)
+  const [typed, setTyped] = useState('')
+  const { groups, error, isSearching } = useChoices(typed)
+  const isEmpty = groups.length === 0 && !error
+  return (
+    <Dialog title={texts.title} isOpen onClose={onClose} hasDraft={false}>
+      <Autocomplete inputValue={typed} onInputChange={setTyped}>
+        <SearchField aria-label={texts.title} autoFocus className={styles.field}>
+          <Input className={fieldStyles.input} placeholder={texts.placeholder} spellCheck={false} />
+        </SearchField>
+        <ListBox
+          aria-label={texts.title}
+          className={styles.list}
+          items={groups}
+          selectionMode="none"
+          onAction={id => {
+            onClose()
+            groups
+              .flatMap(({ choices }) => choices)
+              .find(choice => choice.id === id)
+              ?.go()
+          }}
+        >
+          {({ key, title, choices }) => (
+            <ListBoxSection id={key} aria-label={title}>
+              <Header className={styles.head}>{title}</Header>
+              {choices.map(({ id, label, detail }) => (
+                <ListBoxItem key={id} id={id} textValue={label} className={fieldStyles.option}>
+                  <bdi>{label}</bdi>
+                  {detail && <span className={fieldStyles.optionHelp}>{detail}</span>}
+                </ListBoxItem>
+              ))}
+            </ListBoxSection>
+          )}
+        </ListBox>
+      </Autocomplete>
+      {error && <Problem error={error} />}
+      <p role="status" className={isEmpty || isSearching ? styles.status : 'visually-hidden'}>
+        {isSearching ? `${texts.searching}…` : isEmpty && (typed.trim() === '' ? texts.begin : texts.nothing)}
+      </p>
+    </Dialog>
+  )
+}

@@ -1,0 +1,11 @@
+import { useEffect, useState } from 'react'
+
+/** A value once it has not changed for a while, so that no request is sent for each key. */
+export function useSettled<Value>(value: Value, pauseMs: number): Value {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), pauseMs)
+    return () => clearTimeout(timer)
+  }, [value, pauseMs])
+  return settled
+}
