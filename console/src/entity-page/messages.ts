@@ -104,7 +104,7 @@ export const messages = defineMessages({
       didNotExist: 'Den Datensatz gab es damals nicht, oder das Protokoll hat seine Werte nicht mehr.',
       delete: 'Löschen',
       deleteAdvice:
-        'Verweise auf den Datensatz werden nicht mehr gezeigt. Er lässt sich auf dieser Seite mit ihnen wiederherstellen.',
+        'Verknüpfungen auf den Datensatz werden nicht mehr gezeigt. Er lässt sich auf dieser Seite mit ihnen wiederherstellen.',
       deleteNow: 'Löschen',
       deletedBy: (actor: string, time: string) => `${actor} hat diesen Datensatz am ${time} gelöscht.`,
       erasedTitle: 'Dieser Datensatz wurde endgültig gelöscht',
@@ -132,7 +132,7 @@ export const messages = defineMessages({
     noLinks: 'Keine Verknüpfungen.',
     linkedBy: 'Verknüpft durch',
     linksOfNow: 'Das sind die Namen von damals. Verknüpfungen von anderen gibt es für die Vergangenheit nicht.',
-    showMore: 'Mehr zeigen',
+    showMore: 'Mehr anzeigen',
     ofOwner: (attribute: string, owner: string) => `${owner} (${attribute})`,
     deleteTitle: (name: string) => `${name} löschen?`,
     deleting: 'Wird gelöscht',
