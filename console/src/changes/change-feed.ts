@@ -14,20 +14,30 @@ export type Feed = {
   showOlder(): Promise<void>
 }
 
-/** The page begins with the changes among this many of the newest numbers, and keeps at most `maxChanges`. */
-const windowSize = 500
+/** The page begins with at least so many changes if there are as many, and keeps at most `maxChanges`. */
+const firstChanges = 100
 const maxChanges = 2_000
+/** The first numbers that are read back. The changes of one person or record are read at once. */
+const windowSize = 500
 const pageSize = 1_000
 
-type Filter = Pick<ChangesSearch, 'subject' | 'operation' | 'stack'>
+type Filter = Pick<ChangesSearch, 'subject' | 'operation' | 'stack' | 'entity'>
+
+const filterOf = ({ subject, operation, stack, entity }: ChangesSearch): Filter => ({
+  ...(subject && { subject }),
+  ...(operation && { operation }),
+  ...(stack && { stack }),
+  ...(entity && { entity }),
+})
 
 /**
- * Reads the newest matching changes up to the number `until`, in order. Where none matches, it looks further back, each time over twice as many
+ * Reads the newest matching changes up to the number `until`, in order. Where few match, it looks further back, each time over twice as many
  * numbers. Returns the number `from` after which all are read.
  */
 async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
   let warnings: string[] = []
-  for (let [end, size] = [until, windowSize]; ; size *= 2) {
+  const found: Change[] = []
+  for (let [end, size] = [until, filter.entity ? until : windowSize]; ; size *= 2) {
     const from = Math.max(0, end - size)
     const items: Change[] = []
     for (let after = from; after < end; ) {
@@ -38,13 +48,15 @@ async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
       warnings = page.warnings?.map(({ message }) => message) ?? []
       after = Math.max(page.last, after + 1)
     }
-    if (items.length > 0 || from === 0 || warnings.length > 0) return { items, from, warnings }
+    found.unshift(...items)
+    if (found.length >= firstChanges || from === 0 || warnings.length > 0) return { items: found, from, warnings }
     end = from
   }
 }
 
 /** Follows the change log. A pause ends the stream, and it goes on after the last change that arrived. */
-export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPaused: boolean): Feed {
+export function useChangeFeed(search: ChangesSearch, isPaused: boolean): Feed {
+  const { subject, operation, stack, entity } = search
   const [changes, setChanges] = useState<Change[]>([])
   const [status, setStatus] = useState<Feed['status']>('connecting')
   const [error, setError] = useState<unknown>()
@@ -54,13 +66,13 @@ export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPa
   useEffect(() => {
     setChanges([])
     setRange(null)
-  }, [subject, operation, stack])
+  }, [subject, operation, stack, entity])
   // biome-ignore lint/correctness/useExhaustiveDependencies: the range is where the feed begins, and every change moves it
   useEffect(() => {
     if (isPaused) return setStatus('paused')
     const abort = new AbortController()
     const { signal } = abort
-    const filter = { ...(subject && { subject }), ...(operation && { operation }), ...(stack && { stack }) }
+    const filter = filterOf(search)
     const add = (added: Change[]) => setChanges(before => [...added.toReversed(), ...before].slice(0, maxChanges))
     const follow = async () => {
       let after = range?.until
@@ -87,13 +99,12 @@ export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPa
       setStatus('failed')
     })
     return () => abort.abort()
-  }, [subject, operation, stack, isPaused])
+  }, [subject, operation, stack, entity, isPaused])
   const showOlder = useCallback(async () => {
     if (!range) return
-    const filter = { ...(subject && { subject }), ...(operation && { operation }), ...(stack && { stack }) }
-    const { items, from } = await readBack(filter, range.from)
+    const { items, from } = await readBack(filterOf(search), range.from)
     setChanges(before => [...before, ...items.toReversed()])
     setRange({ ...range, from })
-  }, [range, subject, operation, stack])
+  }, [range, search])
   return { changes, status, error, warnings, hasOlder: (range?.from ?? 0) > 0, showOlder }
 }
