@@ -73,6 +73,9 @@ it('an officer reads all changes of one person behind hundreds of others, by the
     expect(await page.getByRole('button', { name: 'Show older changes' }).count()).toBe(0)
     await client.people.patch('second', { first_name: 'Ada' })
     await expect.poll(() => rows.count()).toBe(3)
+    await page.getByRole('button', { name: 'Operation' }).click()
+    await page.getByRole('option', { name: 'created' }).click()
+    await expect.poll(() => rows.count()).toBe(1)
   })
 })
 

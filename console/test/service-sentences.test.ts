@@ -2,11 +2,13 @@ import { globSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { meaningOf, serviceSentences, translated } from '../src/app/service-sentences.ts'
 import { receiptSentences, translatedReceipt } from '../src/consents/receipt-sentences.ts'
+import { placeSentences } from '../src/erasures/place-sentences.ts'
 import { doctorSentences, translatedFinding } from '../src/operations/doctor-sentences.ts'
 import { fileSentences } from '../src/transfer/file-sentences.ts'
 
 it.each([
   ['service', serviceSentences, 'src/**/*.ts'],
+  ['erasure', placeSentences, 'src/rights/erasure/*.ts'],
   ['doctor', doctorSentences, 'src/{operations,db}/**/*.ts'],
   ['client of a receipt', receiptSentences, 'client/src/*.ts'],
   ['reader of a file', fileSentences, 'transfer/*.ts'],

@@ -31,7 +31,7 @@ async function closeDialog(page: Page) {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
-async function openDialog(page: Page, name: string) {
+async function openDialog(page: Page, name: string | RegExp) {
   await button(page, name).click()
   await page.getByRole('dialog').waitFor()
 }
@@ -315,6 +315,13 @@ const places: Place[] = [
     },
   },
   {
+    path: '/erasures',
+    states: {
+      erasures: page => page.getByRole('row', { name: /Request of 12 May/ }).waitFor(),
+      'what was erased': page => openDialog(page, /Details of erasure/),
+    },
+  },
+  {
     path: '/webhooks',
     states: {
       webhooks: page => page.getByRole('row', { name: /Failing/ }).waitFor(),
@@ -409,6 +416,8 @@ async function createSample(service: Service): Promise<Organization> {
   const topic_arn = 'arn:aws:sns:eu-central-1:123456789012:mail'
   await client.deliverability.addSource({ key: 'news', provider: 'ses', topic_arn })
   await client.holds.set('ada', { reason: 'Case 2026-17' })
+  await people.create({ external_id: 'gone', first_name: 'Gone' })
+  await people.erase('gone', { reason: 'Request of 12 May' })
   await followSegments(service)
   return organization
 }

@@ -54,35 +54,35 @@ async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
   }
 }
 
+/** The numbers whose changes the page has read, and of which filter. */
+type Range = { filterKey: string; from: number; until: number }
+
 /** Follows the change log. A pause ends the stream, and it goes on after the last change that arrived. */
 export function useChangeFeed(search: ChangesSearch, isPaused: boolean): Feed {
-  const { subject, operation, stack, entity } = search
   const [changes, setChanges] = useState<Change[]>([])
   const [status, setStatus] = useState<Feed['status']>('connecting')
   const [error, setError] = useState<unknown>()
   const [warnings, setWarnings] = useState<string[]>([])
-  const [range, setRange] = useState<{ from: number; until: number } | null>(null)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter begins anew
-  useEffect(() => {
-    setChanges([])
-    setRange(null)
-  }, [subject, operation, stack, entity])
+  const [range, setRange] = useState<Range | null>(null)
+  const filterKey = JSON.stringify(filterOf(search))
+  const reached = range?.filterKey === filterKey ? range : null
   // biome-ignore lint/correctness/useExhaustiveDependencies: the range is where the feed begins, and every change moves it
   useEffect(() => {
     if (isPaused) return setStatus('paused')
     const abort = new AbortController()
     const { signal } = abort
-    const filter = filterOf(search)
+    const filter = JSON.parse(filterKey) as Filter
     const add = (added: Change[]) => setChanges(before => [...added.toReversed(), ...before].slice(0, maxChanges))
     const follow = async () => {
-      let after = range?.until
+      let after = reached?.until
       if (after === undefined) {
+        setChanges([])
         const { head } = await client.changes.list({ size: 1, signal }).page()
         const read = await readBack(filter, head, signal)
         after = head
         add(read.items)
         setWarnings(read.warnings)
-        setRange({ from: read.from, until: head })
+        setRange({ filterKey, from: read.from, until: head })
       }
       setStatus('live')
       const onRetry = () => setStatus('lost')
@@ -99,12 +99,12 @@ export function useChangeFeed(search: ChangesSearch, isPaused: boolean): Feed {
       setStatus('failed')
     })
     return () => abort.abort()
-  }, [subject, operation, stack, entity, isPaused])
+  }, [filterKey, isPaused])
   const showOlder = useCallback(async () => {
-    if (!range) return
-    const { items, from } = await readBack(filterOf(search), range.from)
+    if (!reached) return
+    const { items, from } = await readBack(JSON.parse(reached.filterKey), reached.from)
     setChanges(before => [...before, ...items.toReversed()])
-    setRange({ ...range, from })
-  }, [range, search])
-  return { changes, status, error, warnings, hasOlder: (range?.from ?? 0) > 0, showOlder }
+    setRange({ ...reached, from })
+  }, [reached])
+  return { changes, status, error, warnings, hasOlder: (reached?.from ?? 0) > 0, showOlder }
 }
