@@ -190,10 +190,15 @@ it('a new organization learns how to begin', async () => {
   const empty = await service.organization()
   await open(empty, '/people', async page => {
     await page.getByText('No people yet: import a file, or fill in a sample shop').waitFor()
-    await page.getByText('npx kith seed').waitFor()
     await page.getByRole('link', { name: 'Import a file' }).click()
     await page.waitForURL('**/console/import')
+    await page.goBack()
+    await page.getByRole('button', { name: 'Fill in a sample shop' }).click()
+    await countIs(page, '1,000 people')
   })
+  expect((await empty.client.schema.stacks.list().all()).map(({ key }) => key).sort()).toEqual([
+    ...['companies', 'orders', 'products', 'visits'],
+  ])
 })
 
 it('the CSV file runs no value as a formula, has the prefix of a number, and on request the answers', async () => {

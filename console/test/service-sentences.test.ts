@@ -26,7 +26,7 @@ it.each([
 })
 
 it('the doctor says nothing that has no translation', () => {
-  const files = globSync('src/operations/doctor/{checks,database,machine,master-key}.ts', {
+  const files = globSync('src/operations/doctor/{checks,database,indexes,machine,master-key}.ts', {
     cwd: `${import.meta.dirname}/../..`,
   })
   const source = files.map(file => readFileSync(`${import.meta.dirname}/../../${file}`, 'utf8')).join('\n')
