@@ -306,7 +306,15 @@ const places: Place[] = [
     path: '/lifetimes',
     states: {
       lifetimes: page => page.getByRole('link', { name: 'gone' }).waitFor(),
-      'new rule': page => openDialog(page, 'New rule'),
+      'people out of use': async page => {
+        await openDialog(page, 'People out of use…')
+        await page.getByRole('checkbox', { name: 'gone' }).press('Space')
+        await page.getByText(/in none of them now/).waitFor()
+      },
+      'new rule': async page => {
+        await closeDialog(page)
+        await openDialog(page, 'New rule')
+      },
       rule: async page => {
         await closeDialog(page)
         await page.getByRole('link', { name: 'gone' }).click()
