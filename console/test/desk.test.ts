@@ -34,7 +34,7 @@ it('an officer previews the people who are in no segment of use, and the rule fo
     await page.getByRole('checkbox', { name: 'buyers' }).press('Space')
     await page.getByText('1 person is in none of them now.').waitFor()
     await page.getByRole('textbox', { name: 'Days out of use' }).fill('1')
-    await button(page, 'Make the rule, turned off, and preview').click()
+    await button(page, 'Make it and preview').click()
     await page.waitForURL('**/console/lifetimes/*')
     await followSegments(service)
     await page.getByRole('heading', { name: 'People of today' }).waitFor()

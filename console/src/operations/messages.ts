@@ -54,6 +54,7 @@ export const messages = defineMessages({
     checks: {
       configuration: 'Settings',
       disk: 'Disk space',
+      'data folder': 'Data folder',
       permissions: 'Closed files',
       tls: 'Certificate',
       issuer: 'Identity provider',
@@ -129,6 +130,7 @@ export const messages = defineMessages({
     checks: {
       configuration: 'Einstellungen',
       disk: 'Speicherplatz',
+      'data folder': 'Datenordner',
       permissions: 'Geschlossene Dateien',
       tls: 'Zertifikat',
       issuer: 'Identitätsanbieter',
@@ -204,6 +206,7 @@ export const messages = defineMessages({
     checks: {
       configuration: 'Impostazioni',
       disk: 'Spazio su disco',
+      'data folder': 'Cartella dei dati',
       permissions: 'File chiusi agli altri',
       tls: 'Certificato',
       issuer: 'Provider di identità',
