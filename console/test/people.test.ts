@@ -186,7 +186,7 @@ it('is used by the keyboard alone: j and k move, Enter opens, n begins a new per
   expect(await garage.client.people.get('mary')).toMatchObject({ first_name: 'Mary', last_name: 'Shelley' })
 })
 
-it('a new organization learns how to begin', async () => {
+it('a new organization learns how to begin', { timeout: 120_000 }, async () => {
   const empty = await service.organization()
   await open(empty, '/people', async page => {
     await page.getByText('No people yet: import a file, or fill in a sample shop').waitFor()
@@ -194,7 +194,7 @@ it('a new organization learns how to begin', async () => {
     await page.waitForURL('**/console/import')
     await page.goBack()
     await page.getByRole('button', { name: 'Fill in a sample shop' }).click()
-    await page.getByText(/^1,0\d\d people$/).waitFor({ timeout: 30_000 })
+    await page.getByText(/^1,0\d\d people$/).waitFor({ timeout: 90_000 })
   })
   expect((await empty.client.schema.stacks.list().all()).map(({ key }) => key).sort()).toEqual([
     ...['companies', 'orders', 'products', 'visits'],

@@ -38,7 +38,10 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <Table label={texts.title} headers={[texts.when, texts.reason, texts.who, texts.person, texts.certificate, '']}>
+    <Table
+      label={texts.title}
+      headers={[texts.when, texts.reason, texts.who, texts.person, texts.certificate, texts.details]}
+    >
       {rows.map(erasure => {
         const { id, at, reason, actor, person_id, certificate } = erasure
         return (
