@@ -16,6 +16,7 @@ type FollowOptions = ConnectionOptions & {
   stack?: string[]
   operation?: Change['operation'][]
   segment?: string[]
+  entity?: string
   links?: 'id'
   state?: string
 }
@@ -32,6 +33,7 @@ export function followCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--stack <key...>', 'Only records of these stacks (repeatable).')
     .addOption(new Option('--operation <operation...>', 'Only these operations (repeatable).').choices(operations))
     .option('--segment <key...>', 'Only changes by which a person entered or left these segments (repeatable).')
+    .option('--entity <identifier>', 'Only changes of the people and records with this identifier, or that had it.')
     .addOption(linksOption())
     .option(
       '--state <file>',
@@ -62,7 +64,7 @@ async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
 async function followUntil(
   stopping: AbortController,
   environment: NodeJS.ProcessEnv,
-  { state: file, after, subject, stack, operation, segment, links, ...options }: FollowOptions,
+  { state: file, after, subject, stack, operation, segment, entity, links, ...options }: FollowOptions,
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
@@ -73,6 +75,7 @@ async function followUntil(
     ...(stack && { stack }),
     ...(operation && { operation }),
     ...(segment && { segment }),
+    ...(entity && { entity }),
     ...(links && { links }),
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>

@@ -5,8 +5,9 @@ import { addConnectionOptions, type ConnectionOptions, connect } from './connect
 import { writeAll } from './files.ts'
 import { startProgress } from './progress.ts'
 import type { Dataset } from './seed/dataset.ts'
+import { declareShop } from './seed/declare.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
-import { declareShop, sendEarlierVersions, sendFile } from './seed/send.ts'
+import { sendEarlierVersions, sendFile } from './seed/send-lines.ts'
 
 type SeedOptions = ConnectionOptions & { people: number; seed: number; print?: FileName; json?: true }
 

@@ -11,14 +11,16 @@ import type { Change, ChangePage } from './wire.ts'
 type OneOrMore<T> = T | readonly T[]
 
 /**
- * Selects changes: of these kinds, of the records of these stacks, of these operations, or those by which a person entered or left one of
- * these segments.
+ * Selects changes: of these kinds, of the records of these stacks, of these operations, of one person or record, or those by which a person
+ * entered or left one of these segments.
  */
 export type ChangeFilter<S extends OrganizationSchema> = {
   subject?: OneOrMore<Change['subject']>
   stack?: OneOrMore<StackKey<S>>
   operation?: OneOrMore<Change['operation']>
   segment?: OneOrMore<string>
+  /** An internal or external identifier of people or records, also one that they had. */
+  entity?: string
 }
 
 /**
@@ -69,10 +71,10 @@ export class ChangeEndpoints<S extends OrganizationSchema> {
    * ```
    */
   list({ logId, ...rest }: ChangeListOptions<S> = {}): Listing<Change, Omit<ChangePage, 'items'>> {
-    const { after, subject, stack, operation, segment, links, size, wait, ...options } = rest
+    const { after, subject, stack, operation, segment, entity, links, size, wait, ...options } = rest
     const read = async (position: string | undefined, isFirst: boolean) => {
       const at = { after: numberOf(position), log_id: logId, limit: size, wait: isFirst ? wait : undefined }
-      const query = { ...at, subject, stack, operation, segment, links }
+      const query = { ...at, subject, stack, operation, segment, entity, links }
       const page = await this.#transport.send('GET /v1/changes', { query }, options)
       const has_more = page.last < page.head
       return { ...page, has_more, next: has_more ? String(page.last) : null }
@@ -167,9 +169,9 @@ export class ChangeStream implements AsyncIterable<Change> {
   }
 
   #connect(onResponse: (headers: Headers) => void) {
-    const { subject, stack, operation, segment, links, ...rest } = this.#options
+    const { subject, stack, operation, segment, entity, links, ...rest } = this.#options
     const { onRetry: _, onWarning: __, after: ___, logId: ____, ...options } = rest
-    const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation, segment, links })
+    const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation, segment, entity, links })
     return this.#transport.stream({
       method: 'GET',
       path: `/v1/changes${query}`,

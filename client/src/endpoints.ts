@@ -1121,6 +1121,8 @@ export type Endpoints = {
       operation?: ('create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase' | 'retention_due')[]
       /** Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable. */
       segment?: string[]
+      /** Only changes of the people and records with this internal or external identifier, in every stack, or that had it when the request began. Not together with `segment`. */
+      entity?: string
       /** Shows the targets of relationships in `before` and `after` by their internal identifiers, as they were written: also targets that were deleted or merged since. */
       links?: 'id'
       /** The `log_id` that `after` belongs to. If the log has another one by now, the response is 410. */

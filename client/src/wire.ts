@@ -1178,6 +1178,8 @@ export type DoctorReport = {
   checked_at: string
   /** False if a finding is `wrong`. */
   healthy: boolean
+  /** When `kith backup` last made a backup. Null: never. */
+  last_backup_at: string | null
   findings: DoctorFinding[]
 }
 

@@ -58,6 +58,27 @@ it('an operator watches changes as they happen, and misses none of a pause', asy
   })
 })
 
+it('an officer reads all changes of one person behind hundreds of others, by the name that she had', async () => {
+  const organization = await service.organization()
+  const { client } = organization
+  await client.people.create({ external_id: 'first' })
+  await client.people.patch('first', { external_id: 'second' })
+  for (let n = 0; n < 6; n += 1)
+    await client.people.batch(
+      Array.from({ length: 100 }, (_, k) => ({ op: 'create' as const, body: { external_id: `p${n}-${k}` } })),
+    )
+  await open(organization, '/changes?entity=first', async page => {
+    const rows = page.getByRole('row').filter({ has: page.getByRole('button') })
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await page.getByRole('button', { name: 'Show older changes' }).count()).toBe(0)
+    await client.people.patch('second', { first_name: 'Ada' })
+    await expect.poll(() => rows.count()).toBe(3)
+    await page.getByRole('button', { name: 'Operation' }).click()
+    await page.getByRole('option', { name: 'created' }).click()
+    await expect.poll(() => rows.count()).toBe(1)
+  })
+})
+
 it('an operator finds a change of a filter behind hundreds of others, and reads why nothing is shown', async () => {
   const organization = await service.organization()
   const { client } = organization

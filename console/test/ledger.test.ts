@@ -116,6 +116,14 @@ it('an operator reads what the doctor says in the language of the page', async (
     await service.organization(),
     '/operations',
     async page => {
+      await page
+        .getByText(/Befunde? (muss|müssen) jetzt behoben werden|Befunde? sollten? bald|Alles ist in Ordnung/)
+        .first()
+        .waitFor()
+      await page.getByText('kith backup hat diese Datenbank noch nie gesichert.').waitFor()
+      expect(await page.getByRole('textbox', { name: 'Jetzt sichern' }).inputValue()).toMatch(
+        /^kith backup kith-\d{4}-\d\d-\d\d\.backup$/,
+      )
       await page.getByText(/Prüfungen sind in Ordnung/).click()
       await page.getByText(/^PostgreSQL \S+ antwortet/).waitFor()
       await page.getByText(/^Die Datenbank hat alle Migrationen, bis /).waitFor()

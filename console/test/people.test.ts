@@ -186,14 +186,19 @@ it('is used by the keyboard alone: j and k move, Enter opens, n begins a new per
   expect(await garage.client.people.get('mary')).toMatchObject({ first_name: 'Mary', last_name: 'Shelley' })
 })
 
-it('a new organization learns how to begin', async () => {
+it('a new organization learns how to begin', { timeout: 120_000 }, async () => {
   const empty = await service.organization()
   await open(empty, '/people', async page => {
     await page.getByText('No people yet: import a file, or fill in a sample shop').waitFor()
-    await page.getByText('npx kith seed').waitFor()
     await page.getByRole('link', { name: 'Import a file' }).click()
     await page.waitForURL('**/console/import')
+    await page.goBack()
+    await page.getByRole('button', { name: 'Fill in a sample shop' }).click()
+    await page.getByText(/^1,0\d\d people$/).waitFor({ timeout: 90_000 })
   })
+  expect((await empty.client.schema.stacks.list().all()).map(({ key }) => key).sort()).toEqual([
+    ...['companies', 'orders', 'products', 'visits'],
+  ])
 })
 
 it('the CSV file runs no value as a formula, has the prefix of a number, and on request the answers', async () => {

@@ -105,6 +105,12 @@ it('a data protection officer exports the dossier and erases the person, and get
       expect(await page.locator('main').innerText()).not.toContain('ada@example.com')
       const again = await downloaded(page, () => button(page, 'Download the certificate').click())
       expect(again).toBe(certificate)
+      await page.goto(`${service.address}/console/erasures`)
+      const row = page.getByRole('row', { name: /Request of 12 May/ })
+      const listed = await downloaded(page, () => row.getByRole('button', { name: /Download the certificate/ }).click())
+      expect(listed).toBe(certificate)
+      await row.getByRole('button', { name: /Details of erasure/ }).click()
+      await dialog(page).getByText('backups, dumps, archives and replicas of the database').waitFor()
     },
     { expectedErrors: /404/ },
   )

@@ -2,11 +2,13 @@ import { globSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { meaningOf, serviceSentences, translated } from '../src/app/service-sentences.ts'
 import { receiptSentences, translatedReceipt } from '../src/consents/receipt-sentences.ts'
+import { placeSentences } from '../src/erasures/place-sentences.ts'
 import { doctorSentences, translatedFinding } from '../src/operations/doctor-sentences.ts'
 import { fileSentences } from '../src/transfer/file-sentences.ts'
 
 it.each([
   ['service', serviceSentences, 'src/**/*.ts'],
+  ['erasure', placeSentences, 'src/rights/erasure/*.ts'],
   ['doctor', doctorSentences, 'src/{operations,db}/**/*.ts'],
   ['client of a receipt', receiptSentences, 'client/src/*.ts'],
   ['reader of a file', fileSentences, 'transfer/*.ts'],
@@ -24,7 +26,7 @@ it.each([
 })
 
 it('the doctor says nothing that has no translation', () => {
-  const files = globSync('src/operations/doctor/{checks,database,machine,master-key}.ts', {
+  const files = globSync('src/operations/doctor/{checks,database,indexes,machine,master-key}.ts', {
     cwd: `${import.meta.dirname}/../..`,
   })
   const source = files.map(file => readFileSync(`${import.meta.dirname}/../../${file}`, 'utf8')).join('\n')

@@ -33,6 +33,20 @@ async function writeOfEach() {
   return { person, record }
 }
 
+it('has the changes of one person or record by any identifier that it has or had', async () => {
+  const { person, record } = await writeOfEach()
+  const query = async (entity: string, more = '') => sequences((await read(`entity=${entity}${more}`)).items)
+  expect(await query('ada')).toEqual([start + 1, start + 2, start + 5])
+  expect(await query(person.id, '&operation=delete')).toEqual([start + 5])
+  expect(await query('acme')).toEqual([start + 3])
+  expect(await query(record.record_id.toUpperCase())).toEqual([start + 3])
+  expect(await query('acme', '&subject=person')).toEqual([])
+  await send('PATCH', '/v1/stacks/companies/acme', { external_id: 'acme-2' })
+  expect(await query('acme')).toEqual([start + 3, start + 6])
+  expect(await query('nobody')).toEqual([])
+  expect(await refusalOf('/v1/changes?entity=ada&segment=vips')).toEqual([400, 'invalid_parameter', ['/entity']])
+})
+
 describe('a page of changes', () => {
   it('has each change with its fields, in order, with the head and the log_id', async () => {
     const { person, record } = await writeOfEach()

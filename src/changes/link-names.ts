@@ -63,6 +63,10 @@ type NamedRow = Omit<Relationship, 'targets'> & { id: number; targets: string | 
 /** The stored uuid of a record begins with the 24 digits of its `record_id`. */
 export const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
 
+/** The stored uuid of a record with this `record_id`. */
+export const uuidOfRecord = (record_id: string) =>
+  `${record_id}00000000`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+
 const peopleStackId = 0
 
 const identifierOf = (id: string, { target_stack_id }: Relationship) =>

@@ -12,6 +12,7 @@ import {
   readChangesOfSql,
   readChangesSql,
   readDefinitionChangesSql,
+  readEntityChangesSql,
   readHeadSql,
   readRareOperationsSql,
   readSegmentChangesSql,
@@ -75,7 +76,9 @@ export async function readLines(
         ? readDefinitionChangesSql
         : index === 'rare operations'
           ? readRareOperationsSql
-          : readChangesSql
+          : index === 'entities'
+            ? readEntityChangesSql
+            : readChangesSql
   const end = index ? until : Math.min(until, after + maxScanned)
   const filterValues = selection.segments ? segmentValuesOf(selection) : filterValuesOf(selection)
   const values = [organization_id, after, end, limit, maxBytes, ...filterValues]
@@ -103,8 +106,9 @@ export async function readLines(
 }
 
 /** The index that has all changes of a selection, and few others. */
-function indexOf({ subjects, operations, segments }: Selection) {
+function indexOf({ subjects, operations, segments, entity_ids }: Selection) {
   if (segments) return 'segments'
+  if (entity_ids) return 'entities'
   if (!subjects.includes('person') && !subjects.includes('record')) return 'definitions'
   return operations?.every(isRare) ? 'rare operations' : undefined
 }

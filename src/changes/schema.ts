@@ -188,6 +188,14 @@ export const changesQuery = Type.Object(
           'Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable.',
       }),
     ),
+    entity: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description:
+          'Only changes of the people and records with this internal or external identifier, in every stack, or that had it when the request began. Not together with `segment`.',
+      }),
+    ),
     links: Type.Optional(
       Type.Literal('id', {
         description:

@@ -7,9 +7,9 @@ import { accessOf, type FieldRights, isOpen, throwForbidden } from '../route/fie
 import { requireScope, type Scope } from '../route/scopes.ts'
 import { pointer, refuse } from '../values/errors.ts'
 import type { LoggedChange } from './change-json.ts'
-import type { LinksForm } from './link-names.ts'
+import { type LinksForm, uuidOfRecord } from './link-names.ts'
 import type { ChangesQuery } from './schema.ts'
-import { findStacksSql } from './sql.ts'
+import { findEntitiesSql, findStacksSql } from './sql.ts'
 
 /** The scope that reads each subject. */
 export const readScopes = {
@@ -34,6 +34,8 @@ export type Selection = {
   operations: readonly Operation[] | null
   /** Only changes by which somebody entered or left one of these; null for all changes. */
   segments: SelectedSegments | null
+  /** Only changes of these people and records; null for all changes. */
+  entity_ids: readonly string[] | null
   /** How the changes show the targets of relationships. */
   links?: LinksForm
   /** The scopes that the token needs for as long as the request runs. */
@@ -63,7 +65,8 @@ export async function selectionOf(
   { context, caller, signal, body }: Pick<Call<ChangesQuery>, 'context' | 'caller' | 'signal' | 'body'>,
   findSegments: FindSegments,
 ): Promise<Selection> {
-  const { subject, stack, operation, segment, links } = body
+  const { subject, stack, operation, segment, entity, links } = body
+  if (segment && entity) throwInvalid('/entity', 'does not apply together with segment')
   const named = subject ?? (stack ? (['record'] as const) : undefined)
   for (const name of named ?? []) requireScope(caller, readScopes[name])
   const closed = closedSubjects(caller)
@@ -82,6 +85,7 @@ export async function selectionOf(
     stack_ids: stack ? await findStackIds(context, stack, signal) : openStacks(caller),
     operations: operation ?? null,
     segments: found ? { ids: found.ids, since: found.since } : null,
+    entity_ids: entity === undefined ? null : await findEntityIds(context, entity, signal),
     links,
   }
   requireStacksOpen(caller, stack ?? [])
@@ -115,11 +119,29 @@ async function findStackIds({ db, organization_id }: Context, keys: string[], si
   const found = await db.query<{ id: number; key: string }>(findStacksSql, [organization_id, keys], signal)
   const known = new Set(found.map(({ key }) => key))
   const unknown = keys.findIndex(key => !known.has(key))
-  if (unknown !== -1)
-    refuse('invalid_parameter', 'The query has invalid values. See details.', {
-      details: [{ path: pointer('stack', unknown), message: 'is not the key of a stack' }],
-    })
+  if (unknown !== -1) throwInvalid(pointer('stack', unknown), 'is not the key of a stack')
   return found.map(({ id }) => id).sort((a, b) => a - b)
+}
+
+const throwInvalid = (path: string, message: string): never =>
+  refuse('invalid_parameter', 'The query has invalid values. See details.', { details: [{ path, message }] })
+
+const uuidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+const recordIdForm = /^[\da-f]{24}$/i
+
+/** The people and records that an identifier names or named. There may be none. */
+async function findEntityIds(
+  { db, organization_id }: Context,
+  identifier: string,
+  signal: Signal,
+): Promise<readonly string[]> {
+  const ids = uuidForm.test(identifier)
+    ? [identifier]
+    : recordIdForm.test(identifier)
+      ? [uuidOfRecord(identifier.toLowerCase())]
+      : []
+  const [found] = await db.query<{ ids: string[] }>(findEntitiesSql, [organization_id, identifier, ids], signal)
+  return found!.ids.sort()
 }
 
 /**
@@ -149,6 +171,7 @@ export const everything: Selection = {
   stack_ids: null,
   operations: null,
   segments: null,
+  entity_ids: null,
   scopes: [],
   key: '',
 }
@@ -162,9 +185,10 @@ export const logKeyOf = ({ segments, links }: Pick<Selection, 'segments' | 'link
   `${links ?? ''}${segments ? JSON.stringify(segments) : ''}`
 
 /** The values of {@link readChangesSql} from $6 on. */
-export function filterValuesOf({ subjects, stack_ids, operations }: Selection): unknown[] {
+export function filterValuesOf({ subjects, stack_ids, operations, entity_ids }: Selection): unknown[] {
   const others = subjects.filter(name => name !== 'person' && name !== 'record')
-  return [subjects.includes('person'), subjects.includes('record'), stack_ids, others, operations]
+  const values = [subjects.includes('person'), subjects.includes('record'), stack_ids, others, operations]
+  return entity_ids ? [...values, entity_ids] : values
 }
 
 /** The values of {@link readSegmentChangesSql} from $6 on. */
@@ -175,12 +199,13 @@ export function segmentValuesOf({ subjects, stack_ids, operations, segments }: S
 
 /** Whether a change is in a selection, as {@link readChangesSql} decides it. */
 export const isSelected = (
-  { subjects, stack_ids, operations }: Selection,
-  change: Pick<LoggedChange, 'subject' | 'stack_id' | 'operation'>,
+  { subjects, stack_ids, operations, entity_ids }: Selection,
+  change: Pick<LoggedChange, 'subject' | 'stack_id' | 'operation' | 'entity_id'>,
 ): boolean =>
   subjects.includes(change.subject) &&
   (stack_ids === null || change.subject !== 'record' || stack_ids.includes(change.stack_id!)) &&
-  (operations === null || operations.includes(change.operation))
+  (operations === null || operations.includes(change.operation)) &&
+  (entity_ids === null || (change.entity_id !== undefined && entity_ids.includes(change.entity_id)))
 
 /** Whether a token still has the scopes of a selection, and its role the same fields. */
 export const maySee = (caller: Caller, { scopes, rights }: Selection): boolean =>

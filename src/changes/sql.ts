@@ -172,6 +172,23 @@ export const readDefinitionChangesSql = readIndexedSql('read_definition_feed', '
 /** {@link readIndexedSql} of all operations other than create and update. */
 export const readRareOperationsSql = readIndexedSql('read_rare_feed', `c.operation not in ('create', 'update')`)
 
+/** As {@link readChangesSql}, of the people and records $11, of which it reads all changes. */
+export const readEntityChangesSql = statement(
+  'read_entity_feed',
+  `select h.sequence as head, h.log_id, page.*
+   from change_heads h left join lateral (${pageOf(
+     'sequence',
+     '$5',
+     `select ${columns}, ${bytesBefore('c.sequence')}
+     from unnest($11::uuid[]) as v(id) cross join lateral (
+       select ${columns} from changes c where ${inRange} and c.entity_id = v.id order by c.version offset 0
+     ) c
+     where ${isSelected}
+     order by c.sequence limit $4`,
+   )}) page on true
+   where h.organization_id = $1`,
+)
+
 /** The name of the follower that keeps who is in a segment. */
 export const segmentsFollowerName = 'segments'
 
@@ -281,6 +298,34 @@ export const findEntitySql = statement(
    ), (
      select s.person_id from aliases s where $2 = 0 and s.organization_id = $1 and s.external_id = $3
    )) as id`,
+)
+
+/**
+ * $2: an identifier, $3: the internal identifiers that it may be. Returns the people and records that have it in any stack, also as an
+ * alias, or that had it before a deletion, a merge or a change of the name.
+ */
+export const findEntitiesSql = statement(
+  'find_entities_by_any_name',
+  `select array(
+     select v.id from unnest($3::uuid[]) as v(id)
+     union
+     select e.id from stacks_of_all s cross join lateral (
+       select e.id from entities e where e.organization_id = $1 and e.stack_id = s.id and e.external_id = $2 offset 0
+     ) e
+     union
+     select a.person_id from aliases a where a.organization_id = $1 and a.external_id = $2
+     union
+     select c.entity_id from stacks_of_all s cross join lateral (
+       select c.entity_id from changes c
+       where c.organization_id = $1 and c.stack_id = s.id and (c.before->>'external_id') collate "C" = $2
+         and c.before->>'external_id' is not null offset 0
+     ) c
+   ) as ids`.replaceAll(
+    'stacks_of_all s',
+    `(
+       select 0 as id union all select s.id from stacks s where s.organization_id = $1
+     ) s`,
+  ),
 )
 
 /**

@@ -1,6 +1,7 @@
 import type { Database } from '../db/db.ts'
 import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
+import { readLastBackup } from './backups.ts'
 import { checkMachine, checkStorage, withoutOrganization } from './doctor/checks.ts'
 import { type Finding, type OrganizationFinding, ok, warning, wrong } from './doctor/finding.ts'
 import type { DoctorReportShape } from './schema.ts'
@@ -8,7 +9,7 @@ import type { DoctorReportShape } from './schema.ts'
 /** Requests within this time after a run share its findings. A run asks PostgreSQL, the disk and the external issuer. */
 const cacheMs = 5_000
 
-type Run = { checked_at: string; findings: OrganizationFinding[] }
+type Run = Pick<DoctorReportShape, 'checked_at' | 'last_backup_at'> & { findings: OrganizationFinding[] }
 
 /** Returns the report for an organization, see {@link createDoctor}. Rejects with the reason of the signal if it aborts first. */
 export type Doctor = (organizationKey: string, signal: Signal) => Promise<DoctorReportShape>
@@ -27,7 +28,10 @@ export function createDoctor(db: Database, config: Config): Doctor {
       ...(await checkMachine(config)),
       ...(await checkStorage(db, config)),
     ]
-    const run = { checked_at: new Date().toISOString(), findings }
+    // The findings say it where the database does not respond.
+    const seconds = await readLastBackup(db).catch(() => null)
+    const last_backup_at = seconds === null ? null : new Date(seconds * 1_000).toISOString()
+    const run = { checked_at: new Date().toISOString(), last_backup_at, findings }
     last = { run, endedAtMs: performance.now() }
     return run
   }
@@ -41,7 +45,7 @@ export function createDoctor(db: Database, config: Config): Doctor {
   }
 
   return async (organizationKey, signal) => {
-    const { checked_at, findings } = await untilAborted(Promise.resolve(latest()), signal)
+    const { checked_at, last_backup_at, findings } = await untilAborted(Promise.resolve(latest()), signal)
     const shown = [
       ...findings.filter(({ organization = organizationKey }) => organization === organizationKey),
       ...countOthers(findings.filter(({ organization = organizationKey }) => organization !== organizationKey)),
@@ -49,6 +53,7 @@ export function createDoctor(db: Database, config: Config): Doctor {
     return {
       checked_at,
       healthy: findings.every(({ verdict }) => verdict !== 'wrong'),
+      last_backup_at,
       findings: shown.map(withoutOrganization).map(({ advice = null, ...finding }) => ({ ...finding, advice })),
     }
   }

@@ -3,6 +3,7 @@ import { runInProcess } from '../../test/support/command.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import type { Finding } from './doctor/finding.ts'
+import { recordBackupSql } from './sql.ts'
 import { reportOf } from './metrics-report.ts'
 import { parseSamples } from './samples.ts'
 
@@ -55,8 +56,9 @@ describe('the report of the doctor', () => {
        values ($1, 'segments', 0, 41, 3, 'error 23514', '2027-01-15T08:00:00Z')`,
       [other.id],
     )
-    const { healthy, findings } = await one.client.operations.doctor()
-    expect(healthy).toBe(true)
+    await service.sql(recordBackupSql.text, ['2027-01-15T08:00:00Z'])
+    const { healthy, last_backup_at, findings } = await one.client.operations.doctor()
+    expect([healthy, last_backup_at]).toEqual([true, '2027-01-15T08:00:00.000Z'])
     const messagesOf = (check: string) =>
       findings.filter(finding => finding.check === check).map(({ message }) => message)
     expect(messagesOf('webhooks')).toEqual([

@@ -12,6 +12,9 @@ export const doctorReport = Type.Object(
   {
     checked_at: Type.String({ format: 'date-time', description: 'When the checks ended.' }),
     healthy: Type.Boolean({ description: 'False if a finding is `wrong`.' }),
+    last_backup_at: nullable(
+      Type.String({ format: 'date-time', description: 'When `kith backup` last made a backup. Null: never.' }),
+    ),
     findings: Type.Array(
       Type.Object(
         {
@@ -33,6 +36,7 @@ export const doctorReport = Type.Object(
       {
         checked_at: at,
         healthy: true,
+        last_backup_at: at,
         findings: [{ check: 'database', verdict: 'ok', message: 'PostgreSQL 18.4 responds', advice: null }],
       },
     ],

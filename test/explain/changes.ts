@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest'
 import { everything, filterValuesOf } from '../../src/changes/selection.ts'
 import {
+  findEntitiesSql,
   readChangesOfSql,
   readChangesSql,
   readDefinitionChangesSql,
+  readEntityChangesSql,
   readHeadsSql,
   readHistorySql,
   readRareOperationsSql,
@@ -118,6 +120,18 @@ export function testChanges(world: World): void {
     expect(indexes).not.toContain('changes_pkey')
     for (const generic of [false, true])
       await expectReads(world.service.db, sent, [world.shop.id, ...values], 5_000, { generic })
+  })
+
+  it('the changes of one entity are read by its index, and its identifier is found by those of the names', async () => {
+    const id = personId(busyPeople)
+    const values = [0, Number.MAX_SAFE_INTEGER, 100, 1_048_576, ...filterValuesOf({ ...everything, entity_ids: [id] })]
+    const { indexes } = await read(readEntityChangesSql, values)
+    expect(indexes).toContain('changes_entity')
+    expect(indexes).not.toContain('changes_pkey')
+    for (const generic of [false, true]) {
+      await expectReads(world.service.db, readEntityChangesSql, [world.shop.id, ...values], 1_000, { generic })
+      await expectReads(world.service.db, findEntitiesSql, [world.shop.id, 'nobody', [id]], 20, { generic })
+    }
   })
 
   it('a history reads no more changes than its page has', async () => {

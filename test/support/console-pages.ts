@@ -31,7 +31,7 @@ async function closeDialog(page: Page) {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
-async function openDialog(page: Page, name: string) {
+async function openDialog(page: Page, name: string | RegExp) {
   await button(page, name).click()
   await page.getByRole('dialog').waitFor()
 }
@@ -306,12 +306,27 @@ const places: Place[] = [
     path: '/lifetimes',
     states: {
       lifetimes: page => page.getByRole('link', { name: 'gone' }).waitFor(),
-      'new rule': page => openDialog(page, 'New rule'),
+      'people out of use': async page => {
+        await openDialog(page, 'People out of use…')
+        await page.getByRole('checkbox', { name: 'gone' }).press('Space')
+        await page.getByText(/in none of them now/).waitFor()
+      },
+      'new rule': async page => {
+        await closeDialog(page)
+        await openDialog(page, 'New rule')
+      },
       rule: async page => {
         await closeDialog(page)
         await page.getByRole('link', { name: 'gone' }).click()
         await page.getByText('The rule has done nothing yet.').waitFor()
       },
+    },
+  },
+  {
+    path: '/erasures',
+    states: {
+      erasures: page => page.getByRole('row', { name: /Request of 12 May/ }).waitFor(),
+      'what was erased': page => openDialog(page, /Details of erasure/),
     },
   },
   {
@@ -409,6 +424,8 @@ async function createSample(service: Service): Promise<Organization> {
   const topic_arn = 'arn:aws:sns:eu-central-1:123456789012:mail'
   await client.deliverability.addSource({ key: 'news', provider: 'ses', topic_arn })
   await client.holds.set('ada', { reason: 'Case 2026-17' })
+  await people.create({ external_id: 'gone', first_name: 'Gone' })
+  await people.erase('gone', { reason: 'Request of 12 May' })
   await followSegments(service)
   return organization
 }

@@ -203,6 +203,7 @@ describe('an identifier of another organization', { timeout: 240_000 }, () => {
       ],
       ['external_id', 'POST /v1/people/filter', name => `filter[external_id]=${name}`],
       ['segment_key', 'GET /v1/changes', key => `segment=${key}`],
+      ['external_id', 'GET /v1/changes', name => `entity=${name}`],
     ]
     const probes = await createProbes()
     for (const [kind, where, queryOf] of queries) {

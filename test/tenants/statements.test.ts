@@ -406,7 +406,7 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('GET', `/v1/people/internal/${ada.id}`)
   for (const count of [true, false])
     await ok('POST', `/v1/people/internal/${ada.id}/related`, { target: 'people', count })
-  for (const query of ['subject=stack', 'operation=delete']) await ok('GET', `/v1/changes?${query}`)
+  for (const query of ['subject=stack', 'operation=delete', 'entity=gone']) await ok('GET', `/v1/changes?${query}`)
   // Those that wait are one set, in which the person is changed again and again, to a version of which the log has a basis.
   const shown = { Prefer: 'return=representation' }
   const patches = Array.from({ length: 4 }, (_, n) =>

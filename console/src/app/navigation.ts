@@ -14,6 +14,7 @@ const pages = [
   { to: '/changes', label: 'changes', scope: 'changes:read', key: 'h' },
   { to: '/webhooks', label: 'webhooks', scope: 'webhooks:read', key: 'w' },
   { to: '/lifetimes', label: 'lifetimes', scope: 'people:erase', key: 'f' },
+  { to: '/erasures', label: 'erasures', scope: 'people:erase', key: 'u' },
   { to: '/operations', label: 'operations', scope: 'operations:read', key: 'o' },
   { to: '/access', label: 'access', scope: 'access:read', key: 'a' },
   { to: '/access-log', label: 'accessLog', scope: 'access:read', key: 'v' },

@@ -9,6 +9,7 @@ import { validateDeliverabilitySearch } from '../deliverability/search.ts'
 import { noDefinitions, schemaQuery } from '../entity/schema.ts'
 import { validateEntitySearch } from '../entity/search.ts'
 import { foundQuery } from '../entity-page/queries.ts'
+import { erasuresQuery } from '../erasures/queries.ts'
 import { ruleQuery, rulesQuery } from '../lifetimes/queries.ts'
 import { chosenColumns } from '../list/chosen-columns.ts'
 import { listOf, listQuery } from '../list/queries.ts'
@@ -247,6 +248,13 @@ const rule = createRoute({
   component: lazyRouteComponent(() => import('../lifetimes/rule-page.tsx'), 'RulePage'),
 })
 
+const erasures = createRoute({
+  getParentRoute: () => shell,
+  path: '/erasures',
+  loader: () => void queryClient.prefetchInfiniteQuery(erasuresQuery),
+  component: lazyRouteComponent(() => import('../erasures/erasures-page.tsx'), 'ErasuresPage'),
+})
+
 const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
@@ -294,6 +302,7 @@ const pages = [
   webhook,
   lifetimes,
   rule,
+  erasures,
   operations,
   access,
   accessLog,

@@ -96,6 +96,27 @@ export const serviceSentences = defineSentences(
     'There were too many failed attempts. Retry after # s.':
       'Zu viele Versuche sind gescheitert. Warten Sie # Sekunden.',
     'The token lacks the scope #.': 'Der Sitzung fehlt das Recht #.',
+    'The person is under a legal hold, so it is not erased. End the hold first, or send override_hold: true.':
+      'Die Person hat eine Löschsperre und wird deshalb nicht gelöscht. Heben Sie zuerst die Sperre auf, oder wählen Sie, dass trotzdem gelöscht wird.',
+    'must be true to erase in spite of hold #': 'muss bestätigt sein, um trotz der Sperre # zu löschen',
+    'The person is not under a hold.': 'Die Person hat keine Löschsperre.',
+    'There is no such person.': 'Diese Person gibt es nicht.',
+    'There is no such retention rule.': 'Diese Regel gibt es nicht mehr.',
+    'There is no such segment.': 'Dieses Segment gibt es nicht mehr.',
+    'is not the key of a segment': 'ist nicht der Schlüssel eines Segments',
+    'exceeds the limit of # rules per organization': 'es sind höchstens # Regeln möglich',
+    'must be another one: it was deleted': 'muss ein anderes sein: Es wurde gelöscht',
+    'must be in the future': 'muss in der Zukunft liegen',
+    'is given twice': 'steht zweimal da',
+    'The attribute is archived, so nothing stands against its rules.':
+      'Das Attribut ist archiviert, also verstößt nichts gegen seine Regeln.',
+    'The index of the attribute is not ready yet. Retry when its `index_state` is `ready`.':
+      'Der Index des Attributs ist noch nicht fertig. Versuchen Sie es gleich noch einmal.',
+    'makes the segment # invalid: #': 'macht das Segment # ungültig: #',
+    'The organization has reached its limit of segments. Delete one first.':
+      'Mehr Segmente sind nicht möglich. Löschen Sie zuerst eines.',
+    'The people of the segment are being computed. Retry after 1 second.':
+      'Die Personen des Segments werden gerade ermittelt.',
   },
   {
     'is required': 'manca',
@@ -187,6 +208,27 @@ export const serviceSentences = defineSentences(
     'The service is overloaded. Retry after #.': 'Il servizio è sovraccarico.',
     'There were too many failed attempts. Retry after # s.': 'Troppi tentativi non riusciti. Aspetta # secondi.',
     'The token lacks the scope #.': 'Alla sessione manca il permesso #.',
+    'The person is under a legal hold, so it is not erased. End the hold first, or send override_hold: true.':
+      'La persona ha un blocco legale e quindi non viene cancellata. Togli prima il blocco, oppure scegli di cancellarla comunque.',
+    'must be true to erase in spite of hold #': 'va confermato per cancellare nonostante il blocco #',
+    'The person is not under a hold.': 'La persona non ha un blocco legale.',
+    'There is no such person.': 'Questa persona non esiste.',
+    'There is no such retention rule.': 'Questa regola non esiste più.',
+    'There is no such segment.': 'Questo segmento non esiste più.',
+    'is not the key of a segment': 'non è la chiave di un segmento',
+    'exceeds the limit of # rules per organization': 'sono possibili al massimo # regole',
+    'must be another one: it was deleted': 'deve essere un altro: è stato eliminato',
+    'must be in the future': 'deve essere nel futuro',
+    'is given twice': 'è ripetuto',
+    'The attribute is archived, so nothing stands against its rules.':
+      'L’attributo è archiviato, quindi nulla viola le sue regole.',
+    'The index of the attribute is not ready yet. Retry when its `index_state` is `ready`.':
+      'L’indice dell’attributo non è ancora pronto. Riprova tra poco.',
+    'makes the segment # invalid: #': 'rende non valido il segmento #: #',
+    'The organization has reached its limit of segments. Delete one first.':
+      'Non sono possibili altri segmenti. Eliminane prima uno.',
+    'The people of the segment are being computed. Retry after 1 second.':
+      'Le persone del segmento si stanno calcolando.',
   },
 )
 

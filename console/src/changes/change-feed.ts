@@ -14,20 +14,30 @@ export type Feed = {
   showOlder(): Promise<void>
 }
 
-/** The page begins with the changes among this many of the newest numbers, and keeps at most `maxChanges`. */
-const windowSize = 500
+/** The page begins with at least so many changes if there are as many, and keeps at most `maxChanges`. */
+const firstChanges = 100
 const maxChanges = 2_000
+/** The first numbers that are read back. The changes of one person or record are read at once. */
+const windowSize = 500
 const pageSize = 1_000
 
-type Filter = Pick<ChangesSearch, 'subject' | 'operation' | 'stack'>
+type Filter = Pick<ChangesSearch, 'subject' | 'operation' | 'stack' | 'entity'>
+
+const filterOf = ({ subject, operation, stack, entity }: ChangesSearch): Filter => ({
+  ...(subject && { subject }),
+  ...(operation && { operation }),
+  ...(stack && { stack }),
+  ...(entity && { entity }),
+})
 
 /**
- * Reads the newest matching changes up to the number `until`, in order. Where none matches, it looks further back, each time over twice as many
+ * Reads the newest matching changes up to the number `until`, in order. Where few match, it looks further back, each time over twice as many
  * numbers. Returns the number `from` after which all are read.
  */
 async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
   let warnings: string[] = []
-  for (let [end, size] = [until, windowSize]; ; size *= 2) {
+  const found: Change[] = []
+  for (let [end, size] = [until, filter.entity ? until : windowSize]; ; size *= 2) {
     const from = Math.max(0, end - size)
     const items: Change[] = []
     for (let after = from; after < end; ) {
@@ -38,39 +48,41 @@ async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
       warnings = page.warnings?.map(({ message }) => message) ?? []
       after = Math.max(page.last, after + 1)
     }
-    if (items.length > 0 || from === 0 || warnings.length > 0) return { items, from, warnings }
+    found.unshift(...items)
+    if (found.length >= firstChanges || from === 0 || warnings.length > 0) return { items: found, from, warnings }
     end = from
   }
 }
 
+/** The numbers whose changes the page has read, and of which filter. */
+type Range = { filterKey: string; from: number; until: number }
+
 /** Follows the change log. A pause ends the stream, and it goes on after the last change that arrived. */
-export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPaused: boolean): Feed {
+export function useChangeFeed(search: ChangesSearch, isPaused: boolean): Feed {
   const [changes, setChanges] = useState<Change[]>([])
   const [status, setStatus] = useState<Feed['status']>('connecting')
   const [error, setError] = useState<unknown>()
   const [warnings, setWarnings] = useState<string[]>([])
-  const [range, setRange] = useState<{ from: number; until: number } | null>(null)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter begins anew
-  useEffect(() => {
-    setChanges([])
-    setRange(null)
-  }, [subject, operation, stack])
+  const [range, setRange] = useState<Range | null>(null)
+  const filterKey = JSON.stringify(filterOf(search))
+  const reached = range?.filterKey === filterKey ? range : null
   // biome-ignore lint/correctness/useExhaustiveDependencies: the range is where the feed begins, and every change moves it
   useEffect(() => {
     if (isPaused) return setStatus('paused')
     const abort = new AbortController()
     const { signal } = abort
-    const filter = { ...(subject && { subject }), ...(operation && { operation }), ...(stack && { stack }) }
+    const filter = JSON.parse(filterKey) as Filter
     const add = (added: Change[]) => setChanges(before => [...added.toReversed(), ...before].slice(0, maxChanges))
     const follow = async () => {
-      let after = range?.until
+      let after = reached?.until
       if (after === undefined) {
+        setChanges([])
         const { head } = await client.changes.list({ size: 1, signal }).page()
         const read = await readBack(filter, head, signal)
         after = head
         add(read.items)
         setWarnings(read.warnings)
-        setRange({ from: read.from, until: head })
+        setRange({ filterKey, from: read.from, until: head })
       }
       setStatus('live')
       const onRetry = () => setStatus('lost')
@@ -87,13 +99,12 @@ export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPa
       setStatus('failed')
     })
     return () => abort.abort()
-  }, [subject, operation, stack, isPaused])
+  }, [filterKey, isPaused])
   const showOlder = useCallback(async () => {
-    if (!range) return
-    const filter = { ...(subject && { subject }), ...(operation && { operation }), ...(stack && { stack }) }
-    const { items, from } = await readBack(filter, range.from)
+    if (!reached) return
+    const { items, from } = await readBack(JSON.parse(reached.filterKey), reached.from)
     setChanges(before => [...before, ...items.toReversed()])
-    setRange({ ...range, from })
-  }, [range, subject, operation, stack])
-  return { changes, status, error, warnings, hasOlder: (range?.from ?? 0) > 0, showOlder }
+    setRange({ ...reached, from })
+  }, [reached])
+  return { changes, status, error, warnings, hasOlder: (reached?.from ?? 0) > 0, showOlder }
 }

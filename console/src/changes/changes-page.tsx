@@ -1,6 +1,6 @@
 import { type Change, changeOperations, changeSubjects } from '@kith/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -23,11 +23,7 @@ export function ChangesPage() {
   const [shown, setShown] = useState<Change | null>(null)
   const feed = useChangeFeed(search, isPaused)
   const change = (changed: ChangesSearch) => navigate({ to: '/changes', search: changed, replace: true })
-  const { entity } = search
   const isFiltered = Object.values(search).some(Boolean)
-  const rows = entity
-    ? feed.changes.filter(({ id, external_id }) => external_id === entity || String(id) === entity)
-    : feed.changes
   return (
     <Page
       title={texts.title}
@@ -49,12 +45,12 @@ export function ChangesPage() {
           {message}
         </Notice>
       ))}
-      {rows.length === 0 && feed.status !== 'connecting' ? (
+      {feed.changes.length === 0 && feed.status !== 'connecting' ? (
         <EmptyState title={feed.hasOlder || isFiltered ? texts.noneMatch : texts.none}>
           {feed.hasOlder ? texts.noneMatchAdvice : texts.noneAdvice}
         </EmptyState>
       ) : (
-        <ChangeTable rows={rows} onShow={setShown} />
+        <ChangeTable rows={feed.changes} onShow={setShown} />
       )}
       {feed.hasOlder && (
         <div>
@@ -100,9 +96,8 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
           onChange({ ...rest, ...(subject && { subject }), ...(value && { operation: value as Change['operation'] }) })
         }
       />
-      <TextField
-        label={texts.entity}
-        value={search.entity ?? ''}
+      <EntityField
+        entity={search.entity ?? ''}
         onChange={entity => {
           const { entity: _, ...others } = search
           onChange({ ...others, ...(entity && { entity }) })
@@ -110,6 +105,21 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
       />
     </div>
   )
+}
+
+/** The feed is asked once somebody has stopped typing for this time. */
+const typingPauseMs = 250
+
+function EntityField({ entity, onChange }: { entity: string; onChange: (entity: string) => void }) {
+  const texts = useMessages(messages)
+  const [text, setText] = useState(entity)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the time anew
+  useEffect(() => {
+    if (text.trim() === entity) return
+    const timer = setTimeout(() => onChange(text.trim()), typingPauseMs)
+    return () => clearTimeout(timer)
+  }, [text])
+  return <TextField label={texts.entity} help={texts.entityHelp} maxLength={255} value={text} onChange={setText} />
 }
 
 const kinds: Partial<Record<Change['operation'], 'positive' | 'negative'>> = {

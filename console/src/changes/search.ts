@@ -5,7 +5,7 @@ export type ChangesSearch = {
   subject?: Change['subject']
   operation?: Change['operation']
   stack?: string
-  /** The identifier of one entity. */
+  /** An identifier of one person or record. */
   entity?: string
 }
 

@@ -2,6 +2,8 @@ import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
   en: {
+    confirmationLink: 'Link that confirms the answer',
+    confirmationAdvice: 'Send it to the person, who confirms the answer with it. Give it to nobody else.',
     title: 'Consents',
     subtitle: 'Who may be written to, by purpose and channel.',
     interval: 'Interval',
@@ -54,6 +56,8 @@ export const messages = defineMessages({
     notProvedLater: 'That the person has not answered again since.',
   },
   de: {
+    confirmationLink: 'Link, der die Antwort bestätigt',
+    confirmationAdvice: 'Senden Sie ihn der Person, die damit ihre Antwort bestätigt. Geben Sie ihn niemandem sonst.',
     title: 'Einwilligungen',
     subtitle: 'Wer angeschrieben werden darf, nach Zweck und Kanal.',
     interval: 'Zeitraum',
@@ -108,6 +112,8 @@ export const messages = defineMessages({
     notProvedLater: 'Dass die Person seither nicht anders geantwortet hat.',
   },
   it: {
+    confirmationLink: 'Link che conferma la risposta',
+    confirmationAdvice: 'Invialo alla persona, che con esso conferma la risposta. Non darlo a nessun altro.',
     title: 'Consensi',
     subtitle: 'A chi si può scrivere, per finalità e canale.',
     interval: 'Periodo',

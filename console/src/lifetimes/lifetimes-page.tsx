@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
@@ -14,11 +15,14 @@ import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { holdsQuery, lifetimesKey, rulesQuery } from './queries.ts'
 import { RuleForm } from './rule-form.tsx'
+import { UnusedForm } from './unused-form.tsx'
 
 /** The page of the retention rules and the legal holds. */
 export function LifetimesPage() {
   const texts = useMessages(messages)
   const [isCreating, setCreating] = useState(false)
+  const [isUnused, setUnused] = useState(false)
+  const mayDeclare = useScope('schema:write')
   const rules = useQuery(rulesQuery)
   const create = useWrite((body: RetentionRuleBody) => client.retentionRules.create(body), {
     refresh: [lifetimesKey],
@@ -29,9 +33,12 @@ export function LifetimesPage() {
       title={texts.title}
       subtitle={texts.subtitle}
       actions={
-        <Button look="primary" onPress={() => setCreating(true)}>
-          {texts.create}
-        </Button>
+        <>
+          {mayDeclare && <Button onPress={() => setUnused(true)}>{texts.unused}</Button>}
+          <Button look="primary" onPress={() => setCreating(true)}>
+            {texts.create}
+          </Button>
+        </>
       }
     >
       <Section title={texts.rules}>
@@ -41,6 +48,7 @@ export function LifetimesPage() {
         {rules.data && rules.data.length > 0 && <RuleTable rules={rules.data} />}
       </Section>
       <Holds />
+      {isUnused && <UnusedForm onClose={() => setUnused(false)} />}
       {isCreating && (
         <RuleForm
           title={texts.create}

@@ -5,6 +5,16 @@ type PauseReasons = Record<NonNullable<RetentionRule['paused']>['reason'], strin
 
 export const messages = defineMessages({
   en: {
+    unused: 'People out of use…',
+    unusedTitle: 'People in no segment of use',
+    unusedAdvice:
+      'Choose the segments whose people you still use. kith makes a segment of all others, and a rule that is turned off. Its page shows who has been out of use for long enough; the time counts from when kith saw a person leave.',
+    usedSegments: 'Segments of use',
+    unusedCount: (count: number, shown: string) =>
+      `${shown} ${plural('en', count, { one: 'person is', other: 'people are' })} in none of them now.`,
+    unusedDays: 'Days out of use',
+    unusedKey: 'Key of the segment to make',
+    unusedAction: 'Make it and preview',
     title: 'Lifetimes',
     subtitle: 'Rules that erase or delete people who have been in a segment for long, and legal holds.',
     rules: 'Rules',
@@ -65,6 +75,16 @@ export const messages = defineMessages({
     heldBy: 'Held by',
   },
   de: {
+    unused: 'Nicht genutzte Personen …',
+    unusedTitle: 'Personen in keinem genutzten Segment',
+    unusedAdvice:
+      'Wählen Sie die Segmente, deren Personen Sie noch nutzen. kith legt ein Segment aus allen anderen an und eine ausgeschaltete Regel. Deren Seite zeigt, wer lange genug nicht genutzt wurde; die Zeit zählt ab dem Austritt, den kith gesehen hat.',
+    usedSegments: 'Genutzte Segmente',
+    unusedCount: (count, shown) =>
+      `${shown} ${plural('de', count, { one: 'Person ist', other: 'Personen sind' })} jetzt in keinem davon.`,
+    unusedDays: 'Tage ohne Nutzung',
+    unusedKey: 'Schlüssel des neuen Segments',
+    unusedAction: 'Anlegen und Vorschau',
     title: 'Aufbewahrung',
     subtitle: 'Regeln, die Personen nach langer Zeit in einem Segment löschen, und Löschsperren.',
     rules: 'Regeln',
@@ -127,6 +147,16 @@ export const messages = defineMessages({
     heldBy: 'Gesperrt von',
   },
   it: {
+    unused: 'Persone non più usate…',
+    unusedTitle: 'Persone in nessun segmento in uso',
+    unusedAdvice:
+      'Scegli i segmenti le cui persone usi ancora. kith crea un segmento con tutte le altre e una regola disattivata. La sua pagina mostra chi non è più in uso da abbastanza tempo; il tempo conta da quando kith ha visto uscire la persona.',
+    usedSegments: 'Segmenti in uso',
+    unusedCount: (count, shown) =>
+      `${shown} ${plural('it', count, { one: 'persona non è', other: 'persone non sono' })} ora in nessuno di essi.`,
+    unusedDays: 'Giorni senza uso',
+    unusedKey: 'Chiave del nuovo segmento',
+    unusedAction: 'Crea e mostra l’anteprima',
     title: 'Conservazione',
     subtitle: 'Regole che cancellano le persone da molto tempo in un segmento, e blocchi legali.',
     rules: 'Regole',

@@ -14,6 +14,7 @@ import { EmptyState, Loading } from '../ui/page.tsx'
 import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
 import type { ColumnWidths, Resize } from './column-widths.ts'
 import { useColumns } from './columns.tsx'
+import { EmptyStart } from './empty-start.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
 import type { ListQuery, ListResult, Row } from './queries.ts'
@@ -162,17 +163,12 @@ function NothingListed({ query: { owner, text, filter }, change }: { query: List
       </EmptyState>
     )
   if (!mayWrite) return <EmptyState title={kind.empty} />
+  if (isOfPeople) return <EmptyStart title={kind.empty} />
   return (
     <EmptyState title={kind.empty}>
       <LinkButton to="/import" look="primary">
         {texts.importFile}
       </LinkButton>
-      {isOfPeople && (
-        <>
-          <p>{texts.emptySeed}</p>
-          <code>npx kith seed</code>
-        </>
-      )}
     </EmptyState>
   )
 }

@@ -2,12 +2,18 @@ import { useQuery } from '@tanstack/react-query'
 import type { client } from '../app/client.ts'
 import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
+import { CopyField } from '../ui/copy-field.tsx'
+import { LinkButton } from '../ui/link-button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, Loading, Section } from '../ui/page.tsx'
 import { translatedFinding } from './doctor-sentences.ts'
 import { messages } from './messages.ts'
 import styles from './operations.module.css'
 import { doctorQuery } from './queries.ts'
+import { backupCommand, commandOf, pageOf } from './remedies.ts'
+
+type Report = Awaited<ReturnType<typeof client.operations.doctor>>
+type Finding = Report['findings'][number]
 
 const kinds = { ok: 'positive', warning: 'caution', wrong: 'negative' } as const
 const order = { wrong: 0, warning: 1, ok: 2 } as const
@@ -15,11 +21,7 @@ const order = { wrong: 0, warning: 1, ok: 2 } as const
 /** The findings of `kith doctor`, the worst first, each with what to do. */
 export function DoctorSection() {
   const texts = useMessages(messages)
-  const formats = useFormats()
   const doctor = useQuery(doctorQuery)
-  const findings = (doctor.data?.findings ?? []).toSorted((a, b) => order[a.verdict] - order[b.verdict])
-  const bad = findings.filter(({ verdict }) => verdict !== 'ok')
-  const ok = findings.filter(({ verdict }) => verdict === 'ok')
   return (
     <Section
       title={texts.doctor}
@@ -31,45 +33,91 @@ export function DoctorSection() {
     >
       {doctor.isPending && <Loading />}
       {doctor.error && <Problem error={doctor.error} onRetry={() => doctor.refetch()} />}
-      {doctor.data && (
-        <>
-          <Notice
-            kind={doctor.data.healthy ? 'success' : 'error'}
-            title={doctor.data.healthy ? texts.healthy : texts.unhealthy}
-          >
-            <p>{texts.checked(formats.relative(doctor.data.checked_at))}</p>
-          </Notice>
-          <Findings findings={bad} />
-          {ok.length > 0 && (
-            <details className={styles.details}>
-              <summary>{texts.okCount(ok.length)}</summary>
-              <Findings findings={ok} />
-            </details>
-          )}
-        </>
-      )}
+      {doctor.data && <ReportParts report={doctor.data} />}
     </Section>
   )
 }
 
-type Finding = Awaited<ReturnType<typeof client.operations.doctor>>['findings'][number]
+function ReportParts({ report: { checked_at, findings, last_backup_at } }: { report: Report }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const sorted = findings.toSorted((a, b) => order[a.verdict] - order[b.verdict])
+  const bad = sorted.filter(({ verdict }) => verdict !== 'ok')
+  const ok = sorted.filter(({ verdict }) => verdict === 'ok')
+  const wrong = bad.filter(({ verdict }) => verdict === 'wrong').length
+  const counts = [
+    ...(wrong > 0 ? [texts.wrongCount(wrong)] : []),
+    ...(bad.length > wrong ? [texts.warningCount(bad.length - wrong)] : []),
+  ]
+  return (
+    <>
+      <Notice
+        kind={wrong > 0 ? 'error' : bad.length > 0 ? 'caution' : 'success'}
+        title={counts.length > 0 ? counts.join(' ') : texts.healthy}
+      >
+        <p>{texts.checked(formats.relative(checked_at))}</p>
+      </Notice>
+      <Findings findings={bad} />
+      <Backup at={last_backup_at} />
+      {ok.length > 0 && (
+        <details className={styles.details}>
+          <summary>{texts.okCount(ok.length)}</summary>
+          <Findings findings={ok} />
+        </details>
+      )}
+    </>
+  )
+}
+
+/** The age of the last backup, and the command that makes one. The service writes no files for a backup, so the page cannot start it. */
+function Backup({ at }: { at: string | null }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  return (
+    <div className={styles.backup}>
+      <h3>{texts.backup}</h3>
+      <p>{at === null ? texts.noBackup : texts.lastBackup(formats.relative(at), formats.dateTime(at))}</p>
+      <p>{texts.backupAdvice}</p>
+      <CopyField label={texts.backupNow} text={backupCommand(new Date())} />
+    </div>
+  )
+}
 
 function Findings({ findings }: { findings: Finding[] }) {
-  const texts = useMessages(messages)
-  const { language } = useLanguage()
-  const said = (sentence: string) => translatedFinding(language, sentence) ?? sentence
   if (findings.length === 0) return null
   return (
     <ul className={styles.findings}>
-      {findings.map(({ check, verdict, message, advice }) => (
-        <li key={`${check} ${message}`}>
-          <p>
-            <Badge kind={kinds[verdict]}>{texts.verdicts[verdict]}</Badge> <strong>{check}</strong>
-          </p>
-          <p>{said(message)}</p>
-          {advice && <p className={styles.advice}>→ {said(advice)}</p>}
-        </li>
+      {findings.map(finding => (
+        <FindingItem key={`${finding.check} ${finding.message}`} finding={finding} />
       ))}
     </ul>
+  )
+}
+
+const timeForm = /\d{4}-\d\d-\d\dT[\d:.]+Z/g
+
+function FindingItem({ finding: { check, verdict, message, advice } }: { finding: Finding }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { language } = useLanguage()
+  const said = (sentence: string) =>
+    (translatedFinding(language, sentence) ?? sentence).replaceAll(timeForm, at => formats.dateTime(at))
+  const names: Record<string, string> = texts.checks
+  const page = advice === null ? undefined : pageOf(check)
+  const command = advice === null || check === 'backup' ? undefined : commandOf(advice)
+  return (
+    <li>
+      <p>
+        <Badge kind={kinds[verdict]}>{texts.verdicts[verdict]}</Badge> <strong>{names[check] ?? check}</strong>
+      </p>
+      <p>{said(message)}</p>
+      {advice && <p className={styles.advice}>→ {said(advice)}</p>}
+      {page && (
+        <div>
+          <LinkButton {...page.link}>{texts.pages[page.name]}</LinkButton>
+        </div>
+      )}
+      {command && <CopyField label={texts.command} text={command} />}
+    </li>
   )
 }

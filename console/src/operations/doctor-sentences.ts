@@ -100,6 +100,11 @@ export const doctorSentences = defineSentences(
       'Die Datenbank hat Citus, und diese Einstellungen davon fehlen: #',
     'Stop the service, and run kith distribute. It does what is left to do.':
       'Halten Sie den Dienst an, und führen Sie kith distribute aus. Der Befehl erledigt den Rest.',
+    'the index of the attribute # of # differs from the values of #: filters are wrong':
+      'Der Index des Attributs # von # weicht von den Werten von # ab: Filter finden das Falsche',
+    'PATCH the attribute with {"indexed": false}, and then with {"indexed": true}: that fills its index anew.':
+      'Schalten Sie auf der Seite des Attributs den Index aus und wieder ein: Das füllt ihn neu.',
+    '# values of # indexes are those of their rows': '# Werte von # Indizes sind die ihrer Zeilen',
     'no webhook fails': 'Kein Webhook scheitert',
     '# has delivered nothing since #': '# hat nichts zugestellt seit #',
     'webhook # of # (#)': 'Webhook # von # (#)',
@@ -232,6 +237,11 @@ export const doctorSentences = defineSentences(
       'Il database ha Citus, e mancano queste sue impostazioni: #',
     'Stop the service, and run kith distribute. It does what is left to do.':
       'Ferma il servizio, ed esegui kith distribute. Il comando fa ciò che resta da fare.',
+    'the index of the attribute # of # differs from the values of #: filters are wrong':
+      'L’indice dell’attributo # di # differisce dai valori di #: i filtri trovano dati sbagliati',
+    'PATCH the attribute with {"indexed": false}, and then with {"indexed": true}: that fills its index anew.':
+      'Nella pagina dell’attributo disattiva l’indice e riattivalo: così viene riempito di nuovo.',
+    '# values of # indexes are those of their rows': '# valori di # indici sono quelli delle loro righe',
     'no webhook fails': 'Tutti i webhook funzionano',
     '# has delivered nothing since #': '# non ha consegnato nulla da #',
     'webhook # of # (#)': 'Il webhook # di # (#)',

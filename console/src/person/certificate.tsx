@@ -15,12 +15,8 @@ const pageSize = 500
 
 /** The erasure of a person, from the list of all. */
 async function findErasure(id: string): Promise<Erasure | undefined> {
-  for (let before: number | undefined; ; ) {
-    const page = await client.erasures.list({ size: pageSize, ...(before !== undefined && { before }) }).page()
-    const found = page.items.find(({ person_id }) => person_id === id)
-    if (found || !page.has_more) return found
-    before = page.items.at(-1)!.id
-  }
+  for await (const erasure of client.erasures.list({ size: pageSize })) if (erasure.person_id === id) return erasure
+  return undefined
 }
 
 /** Downloads the certificate of a person who was erased. */

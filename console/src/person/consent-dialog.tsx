@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { ConfirmationLink } from '../consents/confirmation-link.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
@@ -47,6 +48,9 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
       ) : (
         mayRead &&
         (decision.error ? <Problem error={decision.error} onRetry={() => decision.refetch()} /> : <Loading />)
+      )}
+      {decision.data?.reasons.some(reason => reason.rule === 'answer' && reason.pending) && at === undefined && (
+        <ConfirmationLink personId={person.id} consent_type_id={consent_type_id} channel={channel} />
       )}
       {isRecording && onShow && (
         <AnswerForm person={person} purpose={purpose} onShow={onShow} onClose={() => setRecording(false)} />

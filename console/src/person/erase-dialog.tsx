@@ -6,6 +6,7 @@ import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useWrite, type Write } from '../app/write.ts'
 import { nameOf } from '../entity/address.ts'
+import { PlacesLeft } from '../erasures/places-left.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
@@ -173,11 +174,7 @@ function Preview({ erasure: { removed, record_ids, merged_ids, not_removed } }: 
       {not_removed.length > 0 && (
         <div>
           <p>{texts.notRemoved}</p>
-          <ul>
-            {not_removed.map(place => (
-              <li key={place}>{place}</li>
-            ))}
-          </ul>
+          <PlacesLeft places={not_removed} />
         </div>
       )}
     </>

@@ -1,0 +1,122 @@
+import type { Erasure } from '@kith/client'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { EntityLink } from '../entity/entity-link.tsx'
+import { downloadCertificate } from '../person/certificate.tsx'
+import { rightsMessages } from '../person/rights-messages.ts'
+import { Button } from '../ui/button.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Badge, EmptyState, Facts, Loading, Page } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
+import { factsOf } from './certificate-facts.ts'
+import { messages } from './messages.ts'
+import { PlacesLeft } from './places-left.tsx'
+import { erasuresQuery } from './queries.ts'
+
+/** The page of the erasures: why, by whom and when, with the certificate and what kith did not reach. */
+export function ErasuresPage() {
+  const texts = useMessages(messages)
+  const erasures = useInfiniteQuery(erasuresQuery)
+  const [shown, setShown] = useState<Erasure>()
+  const rows = erasures.data?.pages.flatMap(({ items }) => items) ?? []
+  return (
+    <Page title={texts.title} subtitle={texts.subtitle}>
+      {erasures.isPending && <Loading />}
+      {erasures.error && <Problem error={erasures.error} onRetry={() => erasures.refetch()} />}
+      {erasures.data && rows.length === 0 && <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
+      {rows.length > 0 && <ErasureTable rows={rows} onShow={setShown} />}
+      <MoreButton query={erasures}>{texts.more}</MoreButton>
+      {shown && <ErasureDialog erasure={shown} onClose={() => setShown(undefined)} />}
+    </Page>
+  )
+}
+
+function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Erasure) => void }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  return (
+    <Table
+      label={texts.title}
+      headers={[texts.when, texts.reason, texts.who, texts.person, texts.certificate, texts.details]}
+    >
+      {rows.map(erasure => {
+        const { id, at, reason, actor, person_id, certificate } = erasure
+        return (
+          <tr key={id}>
+            <td>{formats.exactTime(at)}</td>
+            <th scope="row">{reason}</th>
+            <td>{actor}</td>
+            <td>
+              <EntityLink owner="people" id={person_id} externalId={null} />
+            </td>
+            <td>
+              {certificate === null ? (
+                <Badge kind="caution">{texts.underWay}</Badge>
+              ) : (
+                <Button
+                  aria-label={texts.downloadOf(formats.number(id))}
+                  onPress={() => downloadCertificate(person_id, certificate)}
+                >
+                  {texts.download}
+                </Button>
+              )}
+            </td>
+            <td>
+              <Button aria-label={texts.detailsOf(formats.number(id))} onPress={() => onShow(erasure)}>
+                {texts.details}
+              </Button>
+            </td>
+          </tr>
+        )
+      })}
+    </Table>
+  )
+}
+
+/** What an erasure removed, and what it did not reach. The certificate says it. */
+function ErasureDialog({ erasure, onClose }: { erasure: Erasure; onClose: () => void }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { id, at, reason, actor, records, certificate } = erasure
+  return (
+    <Dialog title={texts.erasure(formats.number(id))} isOpen onClose={onClose} size="wide" hasDraft={false}>
+      <Facts
+        facts={[
+          [texts.reason, reason],
+          [texts.who, actor],
+          [texts.when, formats.exactTime(at)],
+          [texts.records, texts.recordsOf[records]],
+        ]}
+      />
+      {certificate === null ? <p>{texts.underWayAdvice}</p> : <CertificateFacts certificate={certificate} />}
+      <CloseAction onClose={onClose} />
+    </Dialog>
+  )
+}
+
+function CertificateFacts({ certificate }: { certificate: string }) {
+  const texts = useMessages(messages)
+  const { tables, rows } = useMessages(rightsMessages)
+  const formats = useFormats()
+  const { removed, record_ids, merged_ids, not_removed } = factsOf(certificate)
+  const names: Record<string, string> = tables
+  return (
+    <>
+      <h3>{texts.removed}</h3>
+      <Facts
+        facts={[
+          [texts.people, formats.number(1 + merged_ids.length)],
+          [texts.erasedRecords, formats.number(record_ids.length)],
+          ...Object.entries(removed)
+            .filter(([table, count]) => count > 0 && table in names)
+            .map(([table, count]) => [names[table], rows(count, formats.number(count))] as [string, string]),
+        ]}
+      />
+      <h3>{texts.notReached}</h3>
+      <PlacesLeft places={not_removed} />
+    </>
+  )
+}

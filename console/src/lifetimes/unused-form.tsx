@@ -1,0 +1,93 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useRef, useState } from 'react'
+import { client } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { segmentsQuery } from '../entity/schema.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { Checkbox, TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { messages } from './messages.ts'
+import { lifetimesKey } from './queries.ts'
+import { unusedFilter } from './unused-filter.ts'
+
+type Draft = { key: string; used: readonly string[]; days: string }
+
+/**
+ * A dialog for the people who are in none of some segments: it makes a segment of them, and a rule that is turned off, whose page previews
+ * those who have been in it for long enough.
+ */
+export function UnusedForm({ onClose }: { onClose: () => void }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const navigate = useNavigate()
+  const { data: segments = [] } = useQuery(segmentsQuery)
+  const [draft, setDraft] = useState<Draft>({ key: 'unused', used: [], days: '1095' })
+  const change = (changed: Partial<Draft>) => setDraft({ ...draft, ...changed })
+  const filter = unusedFilter(draft.used)
+  const made = useRef('')
+  const count = useQuery({
+    queryKey: [...lifetimesKey, 'unused', draft.used],
+    queryFn: async ({ signal }) => (await client.people.count(filter, { signal })).count,
+    enabled: draft.used.length > 0,
+  })
+  const make = useWrite(
+    async () => {
+      const segment = { key: draft.key, filter }
+      // A rule that was refused leaves its segment, which the next attempt takes.
+      if (made.current !== JSON.stringify(segment)) await client.segments.create(segment)
+      made.current = JSON.stringify(segment)
+      return client.retentionRules.create({ segment: draft.key, after_days: Number(draft.days), action: 'erase' })
+    },
+    {
+      refresh: [lifetimesKey, segmentsQuery.queryKey],
+      onSuccess: ({ id }) => navigate({ to: '/lifetimes/$ruleId', params: { ruleId: String(id) } }),
+    },
+  )
+  return (
+    <Dialog title={texts.unusedTitle} isOpen onClose={onClose}>
+      <Form
+        onSubmit={() => make.mutate()}
+        write={make}
+        submit={texts.unusedAction}
+        isDisabled={draft.used.length === 0}
+        onCancel={onClose}
+      >
+        <p>{texts.unusedAdvice}</p>
+        <fieldset>
+          <legend>{texts.usedSegments}</legend>
+          {segments.length === 0 && <p>{texts.noneAdvice}</p>}
+          {segments.map(({ key, name }) => (
+            <Checkbox
+              key={key}
+              isSelected={draft.used.includes(key)}
+              onChange={isUsed =>
+                change({ used: isUsed ? [...draft.used, key] : draft.used.filter(each => each !== key) })
+              }
+            >
+              {name || key}
+            </Checkbox>
+          ))}
+        </fieldset>
+        {count.data !== undefined && <p role="status">{texts.unusedCount(count.data, formats.number(count.data))}</p>}
+        <TextField
+          label={texts.unusedDays}
+          help={texts.afterDaysHelp}
+          name="/after_days"
+          inputMode="numeric"
+          isRequired
+          value={draft.days}
+          onChange={days => change({ days })}
+        />
+        <TextField
+          label={texts.unusedKey}
+          name="/key"
+          isRequired
+          value={draft.key}
+          onChange={key => change({ key: key.trim() })}
+        />
+      </Form>
+    </Dialog>
+  )
+}
