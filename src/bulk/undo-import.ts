@@ -1,3 +1,4 @@
+import type { Statement } from '../db/db.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
 import { writeArray } from '../entities/write/request-coalescing.ts'
 import { dryRun } from '../entities/write/run.ts'
@@ -32,43 +33,53 @@ type FoundImport = {
 /** A change with the external identifier that its entity has now. */
 type Changed = LoggedChange & { external_id: string | null }
 type Imported = { stack_id: number; id: string }
-type Undo = { deleted: number; updated: number; left: Left[] }
+type Undo = { deleted: number; restored: number; updated: number; left: Left[] }
+
+/** Where that is stored which an undo takes back: the statement that finds it by id, and the one that stores how far the undo is. */
+export type UndoSource = { find: Statement; advance: Statement; missing: string }
+
+const ofImports: UndoSource = { find: findImportSql, advance: advanceUndoSql, missing: 'There is no such import.' }
+
+export const undoImport = (call: Call<UndoRequest>): Promise<HandlerResult> =>
+  undo(call, call.params.import_id!, ofImports)
 
 /**
- * Takes back what an import did, from its newest change on, in sets of ordinary writes. A write has the version that its plan rests on as its
+ * Takes back what an import or a job did, from its newest change on, in sets of ordinary writes. A write has the version that its plan rests on as its
  * condition, so that it changes nothing that anything else has written meanwhile. The position is stored after each set: a repeated request
  * goes on where the last one ended.
  */
-export async function undoImport(call: Call<UndoRequest>): Promise<HandlerResult> {
+export async function undo(
+  call: Call<UndoRequest>,
+  source_id: string,
+  { find, advance, missing }: UndoSource,
+): Promise<HandlerResult> {
   const {
     context: { db },
     caller,
-    params,
     body,
     signal,
     memory,
   } = call
   const organization_id = caller.organization.id
-  const import_id = params.import_id!
-  const [found] = await db.query<FoundImport>(findImportSql, [organization_id, import_id], signal)
-  if (!found) refuse('not_found', 'There is no such import.')
+  const [found] = await db.query<FoundImport>(find, [organization_id, source_id], signal)
+  if (!found) refuse('not_found', missing)
   if (found.stack_id !== peopleStackId) requireScope(caller, 'records:write')
   const { dry_run = false } = body
   const start = (dry_run ? body.position : undefined) ?? found.undo_sequence ?? found.last_sequence
   const startedMs = performance.now()
-  const undo: Undo = { deleted: 0, updated: 0, left: [] }
+  const done: Undo = { deleted: 0, restored: 0, updated: 0, left: [] }
   let position = start
   const release = await memory.take(reservedBytes)
   try {
-    while (position > found.after_sequence && performance.now() - startedMs < maxMs && undo.left.length < maxLeft) {
-      position = await undoSet(call, [organization_id, import_id, found.actor, found.after_sequence], position, undo)
+    while (position > found.after_sequence && performance.now() - startedMs < maxMs && done.left.length < maxLeft) {
+      position = await undoSet(call, [organization_id, source_id, found.actor, found.after_sequence], position, done)
       const undone_at = position > found.after_sequence ? null : new Date().toISOString()
-      if (!dry_run) await db.query(advanceUndoSql, [organization_id, import_id, position, undone_at], signal)
+      if (!dry_run) await db.query(advance, [organization_id, source_id, position, undone_at], signal)
     }
   } finally {
     release()
   }
-  return { status: 200, data: { dry_run, ...undo, has_more: position > found.after_sequence, position } }
+  return { status: 200, data: { dry_run, ...done, has_more: position > found.after_sequence, position } }
 }
 
 type ImportKey = [organization_id: number, id: string, actor: string, after_sequence: number]
@@ -114,6 +125,7 @@ async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number
         leave(entity, changes, { path: null, reason, ...(reason === 'refused' && { message: text }) })
       } else {
         undo.deleted += Number(outcome.done.result === 'deleted')
+        undo.restored += Number(outcome.done.result === 'restored')
         undo.updated += Number(outcome.done.result === 'updated')
         if (!body.dry_run) call.written.sequence = outcome.done.sequence
       }
@@ -179,6 +191,8 @@ function writeOf(call: Call, { entity: { stack_id, id }, changes, plan }: Planne
     references: 'strict' as const,
   }
   if ('deletes' in plan) return newWrite({ ...given, operation: 'delete', body: {} })
+  // A deleted entity has no version. One that exists again stays as it is.
+  if ('restores' in plan) return newWrite({ ...given, operation: 'restore', if_match: null, body: {} })
   if (!('body' in plan)) return undefined
   const { body, released } = plan
   if (Object.keys(body).length === 0 && released.length === 0) return undefined

@@ -35,7 +35,7 @@ export const organizationTables = [
   ...['address_answers', 'deliverability', 'deliverability_sources', 'deliverability_tokens'],
   ...['name_versions', 'aliases', 'links', 'consent_history', 'consent_texts', 'consent_types', 'entities'],
   ...['attributes', 'stacks', 'ledger_tiles', 'ledger_entries', 'ledgers', 'erased_answers', 'changes'],
-  ...['imports', 'tombstones', 'tombstone_keys', 'access_index', 'access_batches'],
+  ...['imports', 'job_refusals', 'jobs', 'tombstones', 'tombstone_keys', 'access_index', 'access_batches'],
 ] as const
 
 export type OrganizationTable = (typeof organizationTables)[number]
