@@ -62,13 +62,7 @@ export const bulkBody = (format: 'uuid' | 'object-id') =>
     {
       additionalProperties: false,
       title: format === 'uuid' ? 'PeopleBulkBody' : 'RecordsBulkBody',
-      examples: [
-        {
-          filter: { state: 'active' },
-          change: { op: 'patch', body: { attribute_values: { checked: true } } },
-          dry_run: true,
-        },
-      ],
+      examples: [{ filter: {}, change: { op: 'patch', body: { attribute_values: {} } }, dry_run: true }],
     },
   )
 export type BulkBody = Static<ReturnType<typeof bulkBody>>

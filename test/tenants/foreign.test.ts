@@ -83,6 +83,8 @@ beforeAll(async () => {
   await create('/v1/retention-rules', { segment: 'secret9', after_days: 30, action: 'erase' })
   const headers = { ...ndjsonHeaders, 'X-Request-Id': 'secret-import-9' }
   await owner.send('POST', '/v1/people/import', '{"external_id":"imported"}\n', headers)
+  const job = { filter: { external_id: 'imported' }, change: { op: 'delete' } }
+  await owner.send('POST', '/v1/people/bulk', job, { 'X-Request-Id': 'secret-job-9' })
   const session = await signIn(service, owner)
   pairs = {
     external_id: pair('secret-9'),
@@ -99,6 +101,7 @@ beforeAll(async () => {
     session_id: pair(session.reply.body.data.id),
     client_id: pair(apiClient.client_id),
     import_id: pair('secret-import-9'),
+    job_id: pair('secret-job-9'),
     jti: pair(apiToken.jti),
     account_id: pair(account.id),
     source_key: pair('secret9'),

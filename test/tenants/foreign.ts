@@ -22,6 +22,7 @@ export type Pairs = {
   session_id: Pair
   client_id: Pair
   import_id: Pair
+  job_id: Pair
   jti: Pair
   account_id: Pair
   source_key: Pair
@@ -62,6 +63,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (/\/(un)?merge$/.test(path)) return { from: 'nobody' }
   if (path.endsWith('/contactable')) return bodies.contactable
   if (path.endsWith('/batch')) return { operations: [] }
+  if (path.endsWith('/bulk')) return { filter: {}, change: { op: 'delete' }, dry_run: true }
   if (path.endsWith('/consent-links')) return {}
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
   if (path.endsWith('/texts')) return { language: 'en', text: 'x' }

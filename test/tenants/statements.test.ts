@@ -19,6 +19,7 @@ import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
 import { completeMerges } from '../../src/identity/lead-links.ts'
+import { jobsFollower } from '../../src/jobs/run-jobs.ts'
 import { rewrapAll } from '../../src/keys-at-rest/keys-at-rest.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
@@ -500,6 +501,7 @@ async function useEveryEndpoint(shop: Shop) {
   await useRetention(shop)
   await useSegments(shop)
   await useLifetimes(shop)
+  await runJobs(shop)
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)

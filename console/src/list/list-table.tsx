@@ -4,6 +4,9 @@ import { type FocusEvent, lazy, Suspense, useEffect, useMemo, useRef, useState }
 import { useShortcut } from '../app/keys.tsx'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { messages as bulkMessages } from '../bulk/messages.ts'
+import { useSelection } from '../bulk/selection.ts'
+import { SelectionBar } from '../bulk/selection-bar.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
@@ -12,7 +15,7 @@ import { LinkButton } from '../ui/link-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
 import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
-import { useColumns } from './columns.tsx'
+import { nameOf, useColumns } from './columns.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
 import type { ListQuery, ListResult, Row } from './queries.ts'
@@ -40,6 +43,10 @@ export function ListTable({ search, query, list, columns: names, change }: ListT
   const rows = useMemo(() => data?.pages.flatMap(({ items }) => items) ?? [], [data])
   const position = usePosition(query, rows)
   const focus = useKeptFocus(position.listKey, isPlaceholderData)
+  const canWrite = useScope(scopesOf(owner).write)
+  const bulkTexts = useMessages(bulkMessages)
+  const chosen = useSelection(position.listKey, rows)
+  useShortcut('x', bulkTexts.keyChoose, () => canWrite && chosen.toggle(position.active ?? 0, false))
   useRetryWhileBuilding(error, refetch)
   const sort = (next: Sort) => {
     const isAttribute = next.field.startsWith(attributePrefix)
@@ -53,6 +60,7 @@ export function ListTable({ search, query, list, columns: names, change }: ListT
       {error && <Problem error={error} onRetry={() => (data ? fetchNextPage() : refetch())} />}
       {isEmpty && <NothingListed query={query} change={change} />}
       {!data && !error && <Loading />}
+      {rows.length > 0 && canWrite && <SelectionBar query={query} chosen={chosen} />}
       {rows.length > 0 && (
         <div
           className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list}
@@ -70,6 +78,17 @@ export function ListTable({ search, query, list, columns: names, change }: ListT
             onEndReached={() => !isFetchingNextPage && !isPlaceholderData && fetchNextPage()}
             sort={query.text === '' ? sortOf(search) : undefined}
             onSort={sort}
+            choice={
+              canWrite
+                ? {
+                    isChosen: row => chosen.isChosen(row.id),
+                    toggle: chosen.toggle,
+                    state: chosen.count === 0 ? 'none' : chosen.count < rows.length ? 'some' : 'all',
+                    toggleAll: chosen.toggleLoaded,
+                    labels: { row: row => bulkTexts.chooseRow(nameOf(row) ?? row.id), all: bulkTexts.chooseLoaded },
+                  }
+                : undefined
+            }
             activeIndex={position.active}
           />
         </div>
