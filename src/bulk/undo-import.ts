@@ -1,4 +1,3 @@
-import type { Statement } from '../db/db.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
 import { writeArray } from '../entities/write/request-coalescing.ts'
 import { dryRun } from '../entities/write/run.ts'
@@ -22,7 +21,7 @@ const maxLeft = 1_000
 /** Memory reserved for the changes of a set. */
 const reservedBytes = 8_388_608
 
-type FoundImport = {
+export type FoundImport = {
   stack_id: number
   actor: string
   after_sequence: number
@@ -35,34 +34,31 @@ type Changed = LoggedChange & { external_id: string | null }
 type Imported = { stack_id: number; id: string }
 type Undo = { deleted: number; restored: number; updated: number; left: Left[] }
 
-/** Where that is stored which an undo takes back: the statement that finds it by id, and the one that stores how far the undo is. */
-export type UndoSource = { find: Statement; advance: Statement; missing: string }
+/** What an undo takes back: by whom it was done and when, and how its place stores how far the undo is. */
+export type Undoable = FoundImport & { advance(position: number, undone_at: string | null): Promise<unknown> }
 
-const ofImports: UndoSource = { find: findImportSql, advance: advanceUndoSql, missing: 'There is no such import.' }
-
-export const undoImport = (call: Call<UndoRequest>): Promise<HandlerResult> =>
-  undo(call, call.params.import_id!, ofImports)
+export async function undoImport(call: Call<UndoRequest>): Promise<HandlerResult> {
+  const {
+    context: { db, organization_id },
+    params,
+    signal,
+  } = call
+  const id = params.import_id!
+  const [found] = await db.query<FoundImport>(findImportSql, [organization_id, id], signal)
+  if (!found) refuse('not_found', 'There is no such import.')
+  const advance: Undoable['advance'] = (position, undone_at) =>
+    db.query(advanceUndoSql, [organization_id, id, position, undone_at], signal)
+  return undo(call, id, { ...found, advance })
+}
 
 /**
  * Takes back what an import or a job did, from its newest change on, in sets of ordinary writes. A write has the version that its plan rests on as its
  * condition, so that it changes nothing that anything else has written meanwhile. The position is stored after each set: a repeated request
  * goes on where the last one ended.
  */
-export async function undo(
-  call: Call<UndoRequest>,
-  source_id: string,
-  { find, advance, missing }: UndoSource,
-): Promise<HandlerResult> {
-  const {
-    context: { db },
-    caller,
-    body,
-    signal,
-    memory,
-  } = call
+export async function undo(call: Call<UndoRequest>, source_id: string, found: Undoable): Promise<HandlerResult> {
+  const { caller, body, memory } = call
   const organization_id = caller.organization.id
-  const [found] = await db.query<FoundImport>(find, [organization_id, source_id], signal)
-  if (!found) refuse('not_found', missing)
   if (found.stack_id !== peopleStackId) requireScope(caller, 'records:write')
   const { dry_run = false } = body
   const start = (dry_run ? body.position : undefined) ?? found.undo_sequence ?? found.last_sequence
@@ -74,7 +70,7 @@ export async function undo(
     while (position > found.after_sequence && performance.now() - startedMs < maxMs && done.left.length < maxLeft) {
       position = await undoSet(call, [organization_id, source_id, found.actor, found.after_sequence], position, done)
       const undone_at = position > found.after_sequence ? null : new Date().toISOString()
-      if (!dry_run) await db.query(advance, [organization_id, source_id, position, undone_at], signal)
+      if (!dry_run) await found.advance(position, undone_at)
     }
   } finally {
     release()

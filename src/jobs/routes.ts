@@ -1,5 +1,5 @@
 import { type UndoRequest, undoBody, undone } from '../bulk/imports-schema.ts'
-import { type UndoSource, undo } from '../bulk/undo-import.ts'
+import { type FoundImport, type Undoable, undo } from '../bulk/undo-import.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { type Route, route } from '../route/route.ts'
@@ -79,12 +79,17 @@ export const jobRoutes = (): Route[] => [
   }),
 ]
 
-const source: UndoSource = { find: findJobToUndoSql, advance: advanceJobUndoSql, missing: 'There is no such job.' }
-
 async function undoJob(call: Call<UndoRequest>): Promise<HandlerResult> {
+  const {
+    context: { db, organization_id },
+    signal,
+  } = call
   const { id, state } = await requireJob(call)
   if (state === 'running') throw new Fault(createRefusal('invalid_parameter', runningMessage, { status: 409 }))
-  return undo(call, id, source)
+  const [found] = await db.query<FoundImport>(findJobToUndoSql, [organization_id, id], signal)
+  const advance: Undoable['advance'] = (position, undone_at) =>
+    db.query(advanceJobUndoSql, [organization_id, id, position, undone_at], signal)
+  return undo(call, id, { ...found!, advance })
 }
 
 const runningMessage = 'The job is running. Cancel it, or wait until it has ended.'

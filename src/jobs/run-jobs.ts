@@ -45,6 +45,8 @@ type RunningJob = {
   position: string | null
 }
 
+type StoredJob = Omit<RunningJob, 'change'> & { change: JobChange | null }
+
 /** A job at work. Its position follows each transaction that was committed. */
 type Run = { task: Task; job: RunningJob; author: Author; options: JobOptions }
 
@@ -74,9 +76,11 @@ async function runJobs(task: Task, options: JobOptions): Promise<Progress> {
   const { db, organization_id, signal } = task
   const { pausePerWork = defaultPausePerWork } = options
   while (!signal.aborted) {
-    const jobs = await db.query<RunningJob>(readRunningJobsSql, [organization_id])
+    const jobs = await db.query<StoredJob>(readRunningJobsSql, [organization_id])
     if (jobs.length === 0) return { sequence: task.head }
-    for (const job of jobs) {
+    for (const { change, ...rest } of jobs) {
+      // A job that runs has its change.
+      const job: RunningJob = { ...rest, change: change! }
       if (signal.aborted) break
       const startedMs = performance.now()
       await runSet({ task, job, author: { actor: job.actor, request_id: job.id }, options })

@@ -131,8 +131,9 @@ async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<n
   await runSets(task, options, async () => {
     const set = await db.transaction(async tx => {
       const [row] = await tx.query<EmptiedSet>(emptyChangesSql, [organization_id, sequence, before, changesPerSet])
-      for (const forget of [forgetImportsSql, forgetRefusalsSql, forgetJobsSql])
-        await tx.query(forget, [organization_id, row!.last])
+      await tx.query(forgetImportsSql, [organization_id, row!.last])
+      await tx.query(forgetRefusalsSql, [organization_id, row!.last])
+      await tx.query(forgetJobsSql, [organization_id, row!.last])
       await task.advance(tx, row!.last)
       return row!
     })

@@ -51,4 +51,4 @@ it('goes on with a job after it was killed in the middle, loses no change and ma
   expect(log).toEqual({ n: total, people: total })
   const left = await sendAgain('POST', '/v1/people/filter', { filter: { last_name: 'Rossi' }, count: true })
   expect(left.body.data.count).toBe(0)
-}, 180_000)
+}, 240_000)

@@ -1,4 +1,4 @@
-import type { BulkRequest, Client, JobPreview } from '@kith/client'
+import type { Client, JobPreview } from '@kith/client'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
@@ -9,13 +9,11 @@ import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
+import type { BulkAction, BulkChange, BulkTarget } from './change.ts'
 import { ChangeForm } from './change-form.tsx'
 import { JobView } from './job-view.tsx'
 import { messages } from './messages.ts'
 import { RefusalList } from './refusal-list.tsx'
-import type { BulkAction, BulkTarget } from './selection-bar.tsx'
-
-export type BulkChange = BulkRequest['change']
 
 type BulkDialogProps = { action: BulkAction; target: BulkTarget; onClose(hasBegun: boolean): void }
 

@@ -22,9 +22,8 @@ import { rightsMessages } from '../person/rights-messages.ts'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
-import type { BulkChange } from './bulk-dialog.tsx'
+import type { BulkAction, BulkChange } from './change.ts'
 import { messages } from './messages.ts'
-import type { BulkAction } from './selection-bar.tsx'
 
 type FormProps = { owner: string; write: Write<BulkChange>; onCancel(): void }
 

@@ -7,16 +7,11 @@ import { useDefinitions } from '../entity/schema.ts'
 import { countQuery, type ListQuery } from '../list/queries.ts'
 import { Button } from '../ui/button.tsx'
 import styles from './bulk.module.css'
+import type { BulkAction, BulkTarget } from './change.ts'
 import { messages } from './messages.ts'
 import type { useSelection } from './selection.ts'
 
 const BulkDialog = lazy(() => import('./bulk-dialog.tsx'))
-
-/** What can be done with the chosen rows. */
-export type BulkAction = 'set' | 'consent' | 'delete' | 'erase'
-
-/** Whom an action is for. */
-export type BulkTarget = { owner: string; filter: Record<string, unknown> } | { owner: string; ids: string[] }
 
 type SelectionBarProps = { query: ListQuery; chosen: ReturnType<typeof useSelection> }
 
