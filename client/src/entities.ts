@@ -185,7 +185,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
 
   /** Returns how many entities {@link bulk} would change, and which it would be refused to change. */
   previewBulk(request: BulkRequest, options?: CallOptions): Call<JobPreview> {
-    return this.send('POST /bulk', { body: { ...request, dry_run: true } }, options)
+    return this.send('POST /bulk', { body: { ...request } }, { ...options, dryRun: true })
   }
 
   /**
