@@ -95,7 +95,7 @@ function Confirm({ action, preview, write, onBack }: ConfirmProps) {
         {unchanged > 0 && <p>{texts.alreadySo(unchanged, formats.number(unchanged))}</p>}
         {refused > 0 && <p>{texts.wouldRefuse(refused, formats.number(refused))}</p>}
         {tested < total && <p>{texts.triedOf(formats.number(tested), formats.number(total))}</p>}
-        <p>{isErasure ? texts.forGood : texts.canBeUndone}</p>
+        <p>{isErasure ? texts.forGood : action === 'consent' ? texts.consentAdvice : texts.canBeUndone}</p>
       </Notice>
       {refusals.length > 0 && <RefusalList refusals={refusals} />}
       {isErasure && (
