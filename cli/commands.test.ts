@@ -65,6 +65,8 @@ async function restoreElsewhere(): Promise<string[]> {
 }
 
 /** Every command with wrong arguments, correct arguments, and the result of the correct ones. */
+const firstJob = async (): Promise<string[]> => [(await json('bulk', 'list', '--limit', '1'))[0].id]
+
 const commands: Row[] = [
   { args: ['migrate'], wrongArgs: ['now'], correctArgs: () => [], result: { ran: [] } },
   { args: ['org', 'create'], wrongArgs: [], correctArgs: () => ['acme'], result: { key: 'acme' } },
@@ -308,6 +310,33 @@ const commands: Row[] = [
     result: { dry_run: true, has_more: false },
   },
   {
+    args: ['bulk', 'patch'],
+    wrongArgs: ['people', '--body', '{}'],
+    correctArgs: () => ['people', '--where', 'language=xx', '--body', '{"first_name":"X"}', '--yes', '--no-wait'],
+    result: { owner: 'people', op: 'patch', total: 0 },
+  },
+  {
+    args: ['bulk', 'delete'],
+    wrongArgs: ['people'],
+    correctArgs: () => ['people', '--where', 'language=xx', '--dry-run'],
+    result: { dry_run: true, total: 0 },
+  },
+  {
+    args: ['bulk', 'erase'],
+    wrongArgs: ['--all'],
+    correctArgs: () => ['--where', 'language=xx', '--reason', 'asked', '--dry-run'],
+    result: { dry_run: true, total: 0 },
+  },
+  { args: ['bulk', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ owner: 'people', op: 'patch' }] },
+  { args: ['bulk', 'refused'], wrongArgs: [], correctArgs: firstJob, result: [] },
+  { args: ['bulk', 'cancel'], wrongArgs: [], correctArgs: firstJob, result: { owner: 'people' } },
+  {
+    args: ['bulk', 'undo'],
+    wrongArgs: [],
+    correctArgs: async () => [...(await firstJob()), '--dry-run'],
+    result: { dry_run: true, has_more: false },
+  },
+  {
     args: ['export'],
     wrongArgs: [],
     correctArgs: () => ['people', '--output', 'out.csv'],
@@ -374,6 +403,7 @@ const groups = [
   ['ledger'],
   ['erasures'],
   ['imports'],
+  ['bulk'],
   ['deliverability'],
   ['people'],
   ['records'],

@@ -53,14 +53,21 @@ function undoCommand(environment: NodeJS.ProcessEnv): Command {
     const { client } = await connect(environment, options, { scope })
     if (!options.dryRun) await confirm(options, `Take back the import ${id}?`)
     const value = await client.imports.undo(id, { dryRun: options.dryRun ?? false })
-    printResult(options, { value, lines: value.left.map(lineOf), messages: [summaryOf(value)] })
+    printResult(options, { value, ...linesOfUndone(value) })
   })
 }
+
+/** What an undo has left, a line each, and its counts. */
+export const linesOfUndone = (value: Undone): { lines: string[]; messages: string[] } => ({
+  lines: value.left.map(lineOf),
+  messages: [summaryOf(value)],
+})
 
 const lineOf = ({ owner, id, external_id, path, reason, message }: Undone['left'][number]) =>
   [owner, external_id ?? id, path ?? '', reason, message ?? ''].join('\t').trimEnd()
 
-function summaryOf({ dry_run, deleted, updated, left }: Undone): string {
-  const counts = `${formatCount(deleted)} deleted, ${formatCount(updated)} restored, ${formatCount(left.length)} left`
+function summaryOf({ dry_run, deleted, restored, updated, left }: Undone): string {
+  const brought = restored > 0 ? `${formatCount(restored)} brought back, ` : ''
+  const counts = `${formatCount(deleted)} deleted, ${brought}${formatCount(updated)} restored, ${formatCount(left.length)} left`
   return dry_run ? `${counts}, checked and not stored` : counts
 }

@@ -13,6 +13,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   import: async () => (await import('./import.ts')).importCommand,
   deliverability: async () => (await import('./deliverability.ts')).deliverabilityCommand,
   imports: async () => (await import('./imports.ts')).importsCommand,
+  bulk: async () => (await import('./bulk.ts')).bulkCommand,
   export: async () => (await import('./export.ts')).exportCommand,
   dossier: async () => (await import('./dossier.ts')).dossierCommand,
   duplicates: async () => (await import('./duplicates.ts')).duplicatesCommand,

@@ -35,7 +35,7 @@ export type {
 } from './src/definitions.ts'
 export type { DeliverabilityEndpoints, SuppressionListOptions } from './src/deliverability.ts'
 export type { Endpoints } from './src/endpoints.ts'
-export type { BatchOptions, Entities } from './src/entities.ts'
+export type { BatchOptions, BulkRequest, Entities } from './src/entities.ts'
 export type {
   AggregateQuery,
   CountOptions,
@@ -61,6 +61,7 @@ export {
   KithImportError,
 } from './src/import.ts'
 export type { ImportEndpoints, ImportListOptions } from './src/imports.ts'
+export type { FollowJobOptions, JobEndpoints, JobListOptions } from './src/jobs.ts'
 export type { LedgerCheckpoint, LedgerEndpoints, LedgerKey } from './src/ledger.ts'
 export type {
   HoldEndpoints,

@@ -493,6 +493,58 @@ comment on column imports.after_sequence is 'The number of the log when it began
 comment on column imports.last_sequence is 'The number of a change up to which the log has all of its changes. Null until it ends.';
 comment on column imports.undo_sequence is 'Its changes above this number are taken back, or were left. Null if nothing was.';
 
+create table job_refusals (
+  organization_id integer not null,
+  job_id text collate "C" not null,
+  entity_id uuid not null,
+  error text not null,
+  message text not null,
+  details jsonb not null,
+  constraint job_refusals_pkey PRIMARY KEY (organization_id, job_id, entity_id)
+);
+CREATE INDEX job_refusals_entity ON public.job_refusals USING btree (organization_id, entity_id);
+alter table job_refusals alter column organization_id set (n_distinct=1);
+comment on table job_refusals is 'An entity that a job was refused to change, and why.';
+
+create table jobs (
+  organization_id integer not null,
+  id text collate "C" not null,
+  stack_id integer not null,
+  actor text not null,
+  op text not null,
+  change jsonb,
+  filter jsonb,
+  ids uuid[],
+  started_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  state text default 'running'::text not null,
+  failure text,
+  total integer not null,
+  "position" uuid,
+  done integer default 0 not null,
+  unchanged integer default 0 not null,
+  refused integer default 0 not null,
+  after_sequence bigint not null,
+  last_sequence bigint,
+  undo_sequence bigint,
+  undone_at timestamp with time zone,
+  constraint jobs_pkey PRIMARY KEY (organization_id, id),
+  constraint jobs_op_check CHECK ((op = ANY (ARRAY['patch'::text, 'delete'::text, 'erase'::text]))),
+  constraint jobs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'cancelled'::text, 'failed'::text])))
+);
+CREATE INDEX jobs_running ON public.jobs USING btree (organization_id, started_at, id) WHERE (ended_at IS NULL);
+alter table jobs alter column organization_id set (n_distinct=1);
+comment on table jobs is 'One change of many people or of the records of a stack, until the log has lost the values of its changes.';
+comment on column jobs.id is 'The request_id of its changes.';
+comment on column jobs.change is 'What each entity gets, and how. Null when the job has ended, as filter and ids are: they may name a person.';
+comment on column jobs.ids is 'The entities that were named, in order, if no filter was given.';
+comment on column jobs.failure is 'Why the job failed, such as a filter that names an attribute which is archived now.';
+comment on column jobs.total is 'How many entities it was for when it began.';
+comment on column jobs."position" is 'The last entity that was reached, in order of identifiers. Stored in the transaction that changes it.';
+comment on column jobs.after_sequence is 'The number of the log when it began. Its changes have higher numbers.';
+comment on column jobs.last_sequence is 'The number of its newest change, or of a later one.';
+comment on column jobs.undo_sequence is 'Its changes above this number are taken back, or were left. Null if nothing was.';
+
 create table ledger_entries (
   organization_id integer not null,
   index bigint not null,

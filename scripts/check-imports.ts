@@ -4,6 +4,7 @@ import { lineOf, type Node, readSources, report, type Source, type Violation, vi
 /** The modules that own a noun, in columns. A module imports from the columns to its right, never from its own or the left. */
 const columns = [
   ['people', 'records', 'schema', 'consent-pages'],
+  ['jobs'],
   ['deliverability', 'identity', 'rights', 'segments'],
   ['queries', 'search', 'bulk'],
   ['entities'],

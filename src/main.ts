@@ -30,6 +30,7 @@ import { reloadTlsOnHangup } from './http/server/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { completeMerges } from './identity/lead-links.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
+import { jobsFollower } from './jobs/run-jobs.ts'
 import { keyFilePath, openMasterKeys } from './keys-at-rest/key-file.ts'
 import { ensureMasterKey, rewrapAll, totalOf } from './keys-at-rest/keys-at-rest.ts'
 import { ensureLedgerKey } from './ledger/keys.ts'
@@ -412,7 +413,7 @@ function startHousekeeping(
 
 /** The followers of the change log. */
 function followersOf(
-  { ledgerOrigin, logRetentionDays, segmentClockMs, accessLogRetentionDays }: Config,
+  { ledgerOrigin, logRetentionDays, segmentClockMs, accessLogRetentionDays, limits }: Config,
   sending: Pick<DeliveryOptions, 'sender' | 'linkBase'>,
   logger: Logger,
 ): Follower[] {
@@ -424,6 +425,7 @@ function followersOf(
     retentionFollower({ logRetentionDays }),
     accessFollower({ retentionDays: accessLogRetentionDays }),
     retentionRulesFollower({ originName: ledgerOrigin }),
+    jobsFollower({ originName: ledgerOrigin, limits }),
     segmentFollower({ clockMs: segmentClockMs }),
     searchFollower(),
     addressAnswersFollower(),

@@ -8,6 +8,7 @@ import { Entities } from './entities.ts'
 import type { SearchOptions } from './entity-reads.ts'
 import { ErasureEndpoints } from './erasures.ts'
 import { ImportEndpoints } from './imports.ts'
+import { JobEndpoints } from './jobs.ts'
 import { LedgerEndpoints } from './ledger.ts'
 import { HoldEndpoints, RetentionRuleEndpoints } from './lifetimes.ts'
 import { Listing, type Page, pageOf } from './listing.ts'
@@ -62,6 +63,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly retentionRules: RetentionRuleEndpoints
   readonly holds: HoldEndpoints
   readonly imports: ImportEndpoints
+  readonly jobs: JobEndpoints
   readonly segments: SegmentEndpoints<S>
   readonly sessions: SessionEndpoints
   readonly access: AccessEndpoints
@@ -80,6 +82,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.retentionRules = new RetentionRuleEndpoints(this.#transport.send)
     this.holds = new HoldEndpoints(this.#transport.send)
     this.imports = new ImportEndpoints(this.#transport.send)
+    this.jobs = new JobEndpoints(this.#transport)
     this.segments = new SegmentEndpoints<S>(this.#transport)
     this.sessions = new SessionEndpoints(this.#transport.send)
     this.access = new AccessEndpoints(this.#transport.send)

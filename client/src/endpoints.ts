@@ -71,6 +71,10 @@ import type {
   ImportPage,
   InclusionProof,
   InvitedAccount,
+  Job,
+  JobPage,
+  JobPreview,
+  JobRefusalPage,
   LedgerKeys,
   ListedTokenPage,
   ListSort,
@@ -83,6 +87,7 @@ import type {
   Organization,
   OwnersSearchBody,
   PeopleBatchBody,
+  PeopleBulkBody,
   PeopleNamed,
   Person,
   PersonBody,
@@ -103,6 +108,7 @@ import type {
   RecordBody,
   RecordCursor,
   RecordIdentifiers,
+  RecordsBulkBody,
   RecordsNamed,
   RecordUpsertBody,
   RelatedBody,
@@ -364,6 +370,12 @@ export type Endpoints = {
     params: { uuid: string }
     body: MergeBody
     data: UnmergeResult | UnmergeIdentifiers
+    repeatable: 'keyed'
+    scope: 'people:write'
+  }
+  'POST /v1/people/bulk': {
+    body: PeopleBulkBody
+    data: Job | JobPreview
     repeatable: 'keyed'
     scope: 'people:write'
   }
@@ -774,6 +786,13 @@ export type Endpoints = {
     repeatable: 'read'
     scope: 'records:read'
   }
+  'POST /v1/stacks/{stack_key}/bulk': {
+    params: { stack_key: string }
+    body: RecordsBulkBody
+    data: Job | JobPreview
+    repeatable: 'keyed'
+    scope: 'records:write'
+  }
   'GET /v1/stacks/{stack_key}/{external_id}/history': {
     params: { stack_key: string; external_id: string }
     query?: Endpoints['GET /v1/people/{external_id}/history']['query']
@@ -1167,6 +1186,48 @@ export type Endpoints = {
     repeatable: 'safe'
     scope: 'people:write'
   }
+  'GET /v1/jobs': {
+    query?: {
+      /** Only jobs before the one with this id. */
+      before?: string
+      /** The default is 50. */
+      limit?: number
+    }
+    data: JobPage
+    repeatable: 'read'
+    scope: 'people:write'
+  }
+  'GET /v1/jobs/{job_id}': {
+    params: { job_id: string }
+    data: Job
+    repeatable: 'read'
+    scope: 'people:write'
+  }
+  'GET /v1/jobs/{job_id}/refused': {
+    params: { job_id: string }
+    query?: {
+      /** Only refusals after the one with this `id`. */
+      after?: string
+      /** The default is 50. */
+      limit?: number
+    }
+    data: JobRefusalPage
+    repeatable: 'read'
+    scope: 'people:write'
+  }
+  'POST /v1/jobs/{job_id}/cancel': {
+    params: { job_id: string }
+    data: Job
+    repeatable: 'safe'
+    scope: 'people:write'
+  }
+  'POST /v1/jobs/{job_id}/undo': {
+    params: { job_id: string }
+    body: UndoBody
+    data: Undone
+    repeatable: 'safe'
+    scope: 'people:write'
+  }
   'POST /v1/webhooks': {
     body: WebhookBody
     data: WebhookWithSecret | DefinitionDryRun
@@ -1447,6 +1508,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/people/{external_id}/unmerge': 'keyed',
   'POST /v1/people/internal/{uuid}/merge': 'keyed',
   'POST /v1/people/internal/{uuid}/unmerge': 'keyed',
+  'POST /v1/people/bulk': 'keyed',
   'POST /v1/people/contactable': 'read',
   'POST /v1/people/{external_id}/contactable': 'read',
   'POST /v1/people/internal/{uuid}/contactable': 'read',
@@ -1479,6 +1541,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/stacks/{stack_key}/{external_id}/related': 'read',
   'POST /v1/stacks/{stack_key}/internal/{record_id}/related': 'read',
   'POST /v1/stacks/{stack_key}/search': 'read',
+  'POST /v1/stacks/{stack_key}/bulk': 'keyed',
   'POST /v1/search': 'read',
   'POST /v1/schema/stacks': 'keyed',
   'PATCH /v1/schema/stacks/{stack_key}': 'safe',
@@ -1502,6 +1565,8 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/imports/{import_id}/undo': 'safe',
   'PUT /v1/import-mappings': 'safe',
   'DELETE /v1/import-mappings/{mapping_id}': 'safe',
+  'POST /v1/jobs/{job_id}/cancel': 'safe',
+  'POST /v1/jobs/{job_id}/undo': 'safe',
   'POST /v1/webhooks': 'once',
   'PATCH /v1/webhooks/{id}': 'safe',
   'DELETE /v1/webhooks/{id}': 'safe',

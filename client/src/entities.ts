@@ -6,11 +6,14 @@ import type { Call, CallOptions, Updated, UpdateOptions, WriteOptions, Written }
 import type { BodyOf, EntityOf, NewBodyOf, OrganizationSchema, Owner, PatchOf } from './organization.ts'
 import { queryOf } from './query.ts'
 import { ndjson } from './stream.ts'
-import type { BatchDryRun } from './wire.ts'
+import type { BatchDryRun, Job, JobPreview, PeopleBulkBody } from './wire.ts'
 
 /** The options of a batch. With `atomic`, all of its writes succeed or none does. */
 export type BatchOptions = CallOptions &
   Pick<WriteOptions, 'references' | 'erased' | 'idempotencyKey' | 'dryRun'> & { atomic?: boolean }
+
+/** One change of those whom a filter selects, or of those with these internal identifiers. */
+export type BulkRequest = Omit<PeopleBulkBody, 'dry_run'>
 
 /**
  * The endpoints of people, or of the records of one stack. Methods address an entity by its external identifier, or
@@ -164,6 +167,25 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   ): Call<Written<U, BatchResult, BatchDryRun>> {
     const { atomic, match, ...rest }: BatchOptions & { match?: readonly string[] } = options ?? {}
     return this.send('POST /batch', { body: batchBody(operations, { atomic, match }) }, rest)
+  }
+
+  /**
+   * Begins a job that makes one change of many entities, in small sets. `client.jobs` tells how far it is, and undoes it.
+   *
+   * ```ts
+   * const change = { op: 'delete' } as const
+   * const { total } = await client.people.previewBulk({ filter: { language: 'xx' }, change })
+   * const job = await client.people.bulk({ filter: { language: 'xx' }, change })
+   * console.log(total, job.total) // 0 0
+   * ```
+   */
+  bulk(request: BulkRequest, options?: CallOptions & Pick<WriteOptions, 'idempotencyKey'>): Call<Job> {
+    return this.send('POST /bulk', { body: { ...request } }, options)
+  }
+
+  /** Returns how many entities {@link bulk} would change, and which it would be refused to change. */
+  previewBulk(request: BulkRequest, options?: CallOptions): Call<JobPreview> {
+    return this.send('POST /bulk', { body: { ...request } }, { ...options, dryRun: true })
   }
 
   /**

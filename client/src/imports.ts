@@ -1,7 +1,7 @@
 import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
-import type { Import, ImportMapping, ImportMappingBody, Undone } from './wire.ts'
+import type { Import, ImportMapping, ImportMappingBody, UndoBody, Undone } from './wire.ts'
 
 /** The page of a list of imports: 50 by default, at most 500. */
 export type ImportListOptions = PageOptions & CallOptions
@@ -39,24 +39,10 @@ export class ImportEndpoints {
    * console.log(deleted, left.length) // 1 0
    * ```
    */
-  async undo(
-    import_id: string,
-    { dryRun = false, ...options }: CallOptions & { dryRun?: boolean } = {},
-  ): Promise<Undone> {
-    const all: Undone = { dry_run: dryRun, deleted: 0, updated: 0, left: [], has_more: true, position: 0 }
-    while (all.has_more) {
-      const body = { dry_run: dryRun, ...(dryRun && all.position > 0 && { position: all.position }) }
-      const { deleted, updated, left, has_more, position } = await this.#send(
-        'POST /v1/imports/{import_id}/undo',
-        { params: { import_id }, body },
-        options,
-      )
-      all.deleted += deleted
-      all.updated += updated
-      all.left.push(...left)
-      Object.assign(all, { has_more, position })
-    }
-    return all
+  undo(import_id: string, { dryRun = false, ...options }: CallOptions & { dryRun?: boolean } = {}): Promise<Undone> {
+    return undoAll(dryRun, body =>
+      this.#send('POST /v1/imports/{import_id}/undo', { params: { import_id }, body }, options),
+    )
   }
 
   /**
@@ -81,4 +67,19 @@ export class ImportEndpoints {
   async forgetMapping(mapping_id: string, options?: CallOptions): Promise<void> {
     await this.#send('DELETE /v1/import-mappings/{mapping_id}', { params: { mapping_id } }, options)
   }
+}
+
+/** Sends the requests of an undo until all is done, and returns what they did together. */
+export async function undoAll(dryRun: boolean, send: (body: UndoBody) => Promise<Undone>): Promise<Undone> {
+  const all: Undone = { dry_run: dryRun, deleted: 0, restored: 0, updated: 0, left: [], has_more: true, position: 0 }
+  while (all.has_more) {
+    const body = { dry_run: dryRun, ...(dryRun && all.position > 0 && { position: all.position }) }
+    const { deleted, restored, updated, left, has_more, position } = await send(body)
+    all.deleted += deleted
+    all.restored += restored
+    all.updated += updated
+    all.left.push(...left)
+    Object.assign(all, { has_more, position })
+  }
+  return all
 }

@@ -480,6 +480,19 @@ export type BatchRefused = {
   outcome?: 'unknown'
 }
 
+export type BulkChange = {
+  /** `patch`: what `body` has. `erase`: people for good, with a certificate each; the token needs `people:erase`. */
+  op: 'patch' | 'delete' | 'erase'
+  /** The body of a PATCH, without `external_id`: null empties a field, and `consents` adds an answer with its evidence. */
+  body?: Record<string, unknown>
+  /** Why people are erased. It stays, and must name nobody. */
+  reason?: string
+  /** Of an erasure: whether records that only the person has go with it. */
+  records?: 'keep' | 'linked'
+  /** Of an erasure: erase people although they are under a legal hold. */
+  override_hold?: boolean
+}
+
 /** A change of the change log. */
 export type Change = {
   /** The number of the change. The numbers of an organization have no gaps. */
@@ -1892,6 +1905,79 @@ export type InvitedAccount = {
   invitation_path: string
 }
 
+/** One change of many people or records, which the service makes in small sets. Response of GET /v1/jobs/{job_id} and POST /v1/jobs/{job_id}/cancel. */
+export type Job = {
+  /** The `request_id` of its changes. */
+  id: string
+  /** `people`, or the key of a stack. */
+  owner: string
+  op: 'patch' | 'delete' | 'erase'
+  /** The subject of the token that began it. */
+  actor: string
+  /** `failed`: see `failure`. What was changed before stays changed. */
+  state: 'running' | 'done' | 'cancelled' | 'failed'
+  /** How many it is for: those who matched when it began, or were named. */
+  total: number
+  /** Entities that were changed. */
+  done: number
+  /** Entities that were already so. */
+  unchanged: number
+  /** Entities that were refused. */
+  refused: number
+  /** Entities that it has not reached. */
+  remaining: number
+  /** Why it ended before all were reached. */
+  failure: string | null
+  started_at: string
+  ended_at: string | null
+  /** When an undo of it ended. */
+  undone_at: string | null
+}
+
+/** A page of jobs, newest first. Response of GET /v1/jobs. */
+export type JobPage = {
+  items: Job[]
+  /** Whether another page follows. */
+  has_more: boolean
+}
+
+/** What a job would do. */
+export type JobPreview = {
+  dry_run: true
+  /** How many it is for: those who matched when it began, or were named. */
+  total: number
+  /** How many of them were tried within some seconds, the first ones in order. The counts are of these. */
+  tested: number
+  /** Entities that would be changed. */
+  done: number
+  /** Entities that were already so. */
+  unchanged: number
+  /** Entities that would be refused. */
+  refused: number
+  /** The first refusals, at most 100. */
+  refusals: JobRefusal[]
+}
+
+/** An entity that a job was refused to change, and why. */
+export type JobRefusal = {
+  /** The internal identifier. */
+  id: string
+  external_id: string | null
+  error: string
+  message: string
+  details: {
+    path: string
+    message: string
+  }[]
+}
+
+/** A page of the refusals of a job, in order of the identifiers. Response of GET /v1/jobs/{job_id}/refused. */
+export type JobRefusalPage = {
+  items: JobRefusal[]
+  /** Whether another page follows. */
+  has_more: boolean
+}
+
 export type KeptValue = {
   /** A JSON Pointer into the person. */
   path: string
@@ -2274,6 +2360,17 @@ export type PeopleBatchBody = {
   atomic?: boolean
   /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
   match?: ('external_id' | 'email' | 'mobile')[]
+}
+
+/** Body of POST /v1/people/bulk. */
+export type PeopleBulkBody = {
+  /** Everybody whom it selects, each when the job reaches it. */
+  filter?: Record<string, unknown>
+  /** Internal identifiers, instead of a filter. */
+  ids?: string[]
+  change: BulkChange
+  /** Change nothing, and return how many would change and who would be refused. */
+  dry_run?: boolean
 }
 
 /** One of `external_ids` and `ids`. Body of POST /v1/people/get. */
@@ -2690,6 +2787,17 @@ export type RecordedAnswer = {
   undated?: true
   /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
   merged_person_id?: string
+}
+
+/** Body of POST /v1/stacks/{stack_key}/bulk. */
+export type RecordsBulkBody = {
+  /** Everybody whom it selects, each when the job reaches it. */
+  filter?: Record<string, unknown>
+  /** Internal identifiers, instead of a filter. */
+  ids?: string[]
+  change: BulkChange
+  /** Change nothing, and return how many would change and who would be refused. */
+  dry_run?: boolean
 }
 
 /** One of `external_ids` and `ids`. Body of POST /v1/stacks/{stack_key}/get. */
@@ -3419,7 +3527,7 @@ export type SuppressionPage = {
   next_cursor: string | null
 }
 
-/** Body of POST /v1/imports/{import_id}/undo. */
+/** Body of POST /v1/imports/{import_id}/undo and POST /v1/jobs/{job_id}/undo. */
 export type UndoBody = {
   /** Change nothing, and return what the undo would do. */
   dry_run?: boolean
@@ -3448,14 +3556,16 @@ export type UndoLeft = {
   message?: string
 }
 
-/** What a request of an undo did. Response of POST /v1/imports/{import_id}/undo. */
+/** What a request of an undo did. Response of POST /v1/imports/{import_id}/undo and POST /v1/jobs/{job_id}/undo. */
 export type Undone = {
   dry_run: boolean
   /** Entities that the import created, deleted again. */
   deleted: number
+  /** Entities that the job deleted, which exist again. */
+  restored: number
   /** Entities with fields that have their earlier values again. */
   updated: number
-  /** What the import wrote and the undo left. */
+  /** What was written and the undo left. */
   left: UndoLeft[]
   /** Whether the undo goes on with the next request. */
   has_more: boolean

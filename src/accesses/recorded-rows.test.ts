@@ -6,6 +6,7 @@ import { followSegments } from '../../test/support/segments.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { type Shop, useSharedShop } from '../../test/support/shop.ts'
 import { searchFollower } from '../entities/indexes/search-index.ts'
+import { jobsFollower } from '../jobs/run-jobs.ts'
 import { routeTable } from '../process/app.ts'
 import { loadConfig } from '../process/config.ts'
 import type { AccessEntry } from './schema.ts'
@@ -32,6 +33,7 @@ const showsNone = new Set([
   ...['createRetentionRule', 'listRetentionRules', 'getRetentionRule', 'patchRetentionRule', 'deleteRetentionRule'],
   ...['createDeliverabilitySource', 'listDeliverabilitySources', 'deleteDeliverabilitySource', 'listImports'],
   ...['listImportMappings', 'saveImportMapping', 'forgetImportMapping'],
+  ...['listJobs', 'getJob', 'cancelJob'],
   // Webhooks and their deliveries, which name changes by their numbers.
   ...['createWebhook', 'listWebhooks', 'getWebhook', 'patchWebhook', 'deleteWebhook', 'rotateWebhookSecret'],
   ...['testWebhook', 'replayWebhook', 'listWebhookDeliveries'],
@@ -52,7 +54,7 @@ type Prepared = { shop: Shop; name: string; id: string; other: string; record: s
 const grant = { consent_type_id: 1, channel: 'email' }
 const email = (name: string) => `${name}@example.com`
 
-/** A request that shows or writes what was prepared for it, or several, of which the last is the one. By operation, without `ById`. */
+/** A request that shows or writes what was prepared for it, or several, of which the last is the one. By operation, without `ById`. `JOBS` lets jobs run. */
 const requests: Record<string, (prepared: Prepared & { person: string; ofRecord: string }) => Request[]> = {
   createPerson: ({ name }) => [['POST', '/v1/people', { external_id: `${name}-new` }]],
   upsertPerson: ({ name }) => [['POST', '/v1/people/upsert', { external_id: name, first_name: 'Ada' }]],
@@ -137,6 +139,24 @@ const requests: Record<string, (prepared: Prepared & { person: string; ofRecord:
   listAttributeViolations: () => [['GET', '/v1/schema/attributes/2/violations?minimum=10']],
   listSegmentPeople: () => [['GET', '/v1/segments/everybody/people']],
   listChanges: () => [['GET', '/v1/changes']],
+  changePeopleInBulk: ({ id }) => [['POST', '/v1/people/bulk', { ids: [id], change: { op: 'delete' } }]],
+  changeRecordsInBulk: ({ record_id }) => [
+    ['POST', '/v1/stacks/orders/bulk', { ids: [record_id], change: { op: 'delete' } }],
+  ],
+  listRefusedOfJob: ({ id, name }) => [
+    ['POST', `/v1/people/internal/${id}/hold`, { reason: 'court' }],
+    [
+      ...(['POST', '/v1/people/bulk', { ids: [id], change: { op: 'erase', reason: 'asked' } }] as const),
+      { 'X-Request-Id': `${name}-job` },
+    ],
+    ['JOBS', ''],
+    ['GET', `/v1/jobs/${name}-job/refused`],
+  ],
+  undoJob: ({ id, name }) => [
+    ['POST', '/v1/people/bulk', { ids: [id], change: { op: 'delete' } }, { 'X-Request-Id': `${name}-job` }],
+    ['JOBS', ''],
+    ['POST', `/v1/jobs/${name}-job/undo`, {}],
+  ],
   undoImport: ({ name }) => [
     ['POST', '/v1/people/import', `{"external_id":"${name}-imported"}\n`, { ...ndjsonHeaders, 'X-Request-Id': name }],
     ['POST', `/v1/imports/${name}/undo`, {}],
@@ -175,6 +195,9 @@ async function work(shop: Shop) {
   await service.sql(`update segment_members set entered_at = ${past} where organization_id = $1`, [shop.id])
 }
 
+const runJobs = () =>
+  follow(service.db, [jobsFollower({ originName: 'kith.test', limits: service.config.limits, pausePerWork: 0 })])
+
 const rows = routeTable({ config: loadConfig({}) })
 
 it('knows of each row whether it shows or writes people or records', () => {
@@ -209,6 +232,10 @@ describe('each row that shows or writes a person or a record', () => {
     const sent = requests[row.operationId.replace(/ById$/, '')]!({ ...made, person, ofRecord })
     let request_id = ''
     for (const [index, [method, path, body, headers]] of sent.entries()) {
+      if (method === 'JOBS') {
+        await runJobs()
+        continue
+      }
       request_id = headers?.['X-Request-Id'] ?? `${made.name}-${index}`
       const { status, body: reply } = await shop.send(method, path, body, { ...headers, 'X-Request-Id': request_id })
       expect([status, reply]).toEqual([expect.toSatisfy(given => given < 300), reply])

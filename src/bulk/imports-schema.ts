@@ -95,8 +95,9 @@ export const undone = Type.Object(
   {
     dry_run: Type.Boolean(),
     deleted: count('Entities that the import created, deleted again.'),
+    restored: count('Entities that the job deleted, which exist again.'),
     updated: count('Entities with fields that have their earlier values again.'),
-    left: Type.Array(left, { description: 'What the import wrote and the undo left.' }),
+    left: Type.Array(left, { description: 'What was written and the undo left.' }),
     has_more: Type.Boolean({ description: 'Whether the undo goes on with the next request.' }),
     position: Type.Integer({ minimum: 0, description: 'The changes above this number are done.' }),
   },
@@ -105,7 +106,7 @@ export const undone = Type.Object(
     description: 'What a request of an undo did.',
     examples: [
       {
-        ...{ dry_run: false, deleted: 1_990, updated: 8, has_more: false, position: 10_400 },
+        ...{ dry_run: false, deleted: 1_990, restored: 0, updated: 8, has_more: false, position: 10_400 },
         left: [
           {
             ...{ id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', external_id: 'customer-1', owner: 'people' },

@@ -21,7 +21,7 @@ const maxLeft = 1_000
 /** Memory reserved for the changes of a set. */
 const reservedBytes = 8_388_608
 
-type FoundImport = {
+export type FoundImport = {
   stack_id: number
   actor: string
   after_sequence: number
@@ -32,43 +32,50 @@ type FoundImport = {
 /** A change with the external identifier that its entity has now. */
 type Changed = LoggedChange & { external_id: string | null }
 type Imported = { stack_id: number; id: string }
-type Undo = { deleted: number; updated: number; left: Left[] }
+type Undo = { deleted: number; restored: number; updated: number; left: Left[] }
+
+/** What an undo takes back: by whom it was done and when, and how its place stores how far the undo is. */
+export type Undoable = FoundImport & { advance(position: number, undone_at: string | null): Promise<unknown> }
+
+export async function undoImport(call: Call<UndoRequest>): Promise<HandlerResult> {
+  const {
+    context: { db, organization_id },
+    params,
+    signal,
+  } = call
+  const id = params.import_id!
+  const [found] = await db.query<FoundImport>(findImportSql, [organization_id, id], signal)
+  if (!found) refuse('not_found', 'There is no such import.')
+  const advance: Undoable['advance'] = (position, undone_at) =>
+    db.query(advanceUndoSql, [organization_id, id, position, undone_at], signal)
+  return undo(call, id, { ...found, advance })
+}
 
 /**
- * Takes back what an import did, from its newest change on, in sets of ordinary writes. A write has the version that its plan rests on as its
+ * Takes back what an import or a job did, from its newest change on, in sets of ordinary writes. A write has the version that its plan rests on as its
  * condition, so that it changes nothing that anything else has written meanwhile. The position is stored after each set: a repeated request
  * goes on where the last one ended.
  */
-export async function undoImport(call: Call<UndoRequest>): Promise<HandlerResult> {
-  const {
-    context: { db },
-    caller,
-    params,
-    body,
-    signal,
-    memory,
-  } = call
+export async function undo(call: Call<UndoRequest>, source_id: string, found: Undoable): Promise<HandlerResult> {
+  const { caller, body, memory } = call
   const organization_id = caller.organization.id
-  const import_id = params.import_id!
-  const [found] = await db.query<FoundImport>(findImportSql, [organization_id, import_id], signal)
-  if (!found) refuse('not_found', 'There is no such import.')
   if (found.stack_id !== peopleStackId) requireScope(caller, 'records:write')
   const { dry_run = false } = body
   const start = (dry_run ? body.position : undefined) ?? found.undo_sequence ?? found.last_sequence
   const startedMs = performance.now()
-  const undo: Undo = { deleted: 0, updated: 0, left: [] }
+  const done: Undo = { deleted: 0, restored: 0, updated: 0, left: [] }
   let position = start
   const release = await memory.take(reservedBytes)
   try {
-    while (position > found.after_sequence && performance.now() - startedMs < maxMs && undo.left.length < maxLeft) {
-      position = await undoSet(call, [organization_id, import_id, found.actor, found.after_sequence], position, undo)
+    while (position > found.after_sequence && performance.now() - startedMs < maxMs && done.left.length < maxLeft) {
+      position = await undoSet(call, [organization_id, source_id, found.actor, found.after_sequence], position, done)
       const undone_at = position > found.after_sequence ? null : new Date().toISOString()
-      if (!dry_run) await db.query(advanceUndoSql, [organization_id, import_id, position, undone_at], signal)
+      if (!dry_run) await found.advance(position, undone_at)
     }
   } finally {
     release()
   }
-  return { status: 200, data: { dry_run, ...undo, has_more: position > found.after_sequence, position } }
+  return { status: 200, data: { dry_run, ...done, has_more: position > found.after_sequence, position } }
 }
 
 type ImportKey = [organization_id: number, id: string, actor: string, after_sequence: number]
@@ -114,6 +121,7 @@ async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number
         leave(entity, changes, { path: null, reason, ...(reason === 'refused' && { message: text }) })
       } else {
         undo.deleted += Number(outcome.done.result === 'deleted')
+        undo.restored += Number(outcome.done.result === 'restored')
         undo.updated += Number(outcome.done.result === 'updated')
         if (!body.dry_run) call.written.sequence = outcome.done.sequence
       }
@@ -179,6 +187,8 @@ function writeOf(call: Call, { entity: { stack_id, id }, changes, plan }: Planne
     references: 'strict' as const,
   }
   if ('deletes' in plan) return newWrite({ ...given, operation: 'delete', body: {} })
+  // A deleted entity has no version. One that exists again stays as it is.
+  if ('restores' in plan) return newWrite({ ...given, operation: 'restore', if_match: null, body: {} })
   if (!('body' in plan)) return undefined
   const { body, released } = plan
   if (Object.keys(body).length === 0 && released.length === 0) return undefined

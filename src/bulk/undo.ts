@@ -31,9 +31,10 @@ export type LeftReason = (typeof leftReasons)[number]
 /** A field that stays as the import left it, as a JSON Pointer in a read. */
 export type LeftField = { path: string; reason: LeftReason }
 
-/** What takes back the changes of an import to one entity: its deletion, or a body and the aliases that end. */
+/** What takes back the changes of an import to one entity: its deletion or restoration, or a body and the aliases that end. */
 export type UndoPlan = { left: LeftField[] } & (
   | { deletes: true }
+  | { restores: true }
   | { reason: LeftReason }
   | { body: UndoBody; released: readonly string[] }
 )
@@ -59,8 +60,10 @@ const answerFields: readonly string[] = ['consents', ...channels.map(channel => 
 export function planUndo(changes: readonly LoggedChange[], definitions: UndoDefinitions): UndoPlan {
   const first = changes.findIndex(({ is_import }) => is_import)
   const own = changes.slice(first)
-  if (['delete', 'merge', 'erase'].includes(own.at(-1)!.operation)) return { reason: 'gone', left: [] }
   const isForeign = own.some(({ is_import }) => !is_import)
+  if (own[0]!.operation === 'delete')
+    return isForeign ? { reason: 'changed_since', left: [] } : { restores: true, left: [] }
+  if (['delete', 'merge', 'erase'].includes(own.at(-1)!.operation)) return { reason: 'gone', left: [] }
   if (own[0]!.operation === 'create')
     return isForeign ? { reason: 'changed_since', left: [] } : { deletes: true, left: [] }
   if (own.some(isEmptied)) return { reason: 'log_emptied', left: [] }

@@ -74,6 +74,17 @@ export const beginFollowerSql = statement(
    on conflict (organization_id, name, id) do update set paused = false where followers.paused`,
 )
 
+/**
+ * $2: name, $3: the time. Lets a follower work by the clock now, that organizations have on demand. It begins at the end of the log, because
+ * no change before concerns it.
+ */
+export const wakeFollowerSql = statement(
+  'wake_follower',
+  `insert into followers (organization_id, name, sequence, wake_at)
+   select h.organization_id, $2, h.sequence, $3::timestamptz from change_heads h where h.organization_id = $1
+   on conflict (organization_id, name, id) do update set wake_at = excluded.wake_at`,
+)
+
 /** $2: name. How far a follower is. `is_begun` is false for one that the organization has not asked for. */
 export const readPositionSql = statement(
   'read_follower_position',

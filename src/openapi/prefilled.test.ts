@@ -108,6 +108,8 @@ describe('a prefilled write to existing entities', () => {
       await send('POST', '/v1/segments', { key, filter: { language: 'it' } })
     const account = await send('POST', '/v1/accounts', { name: 'Ada', role: null })
     await send('POST', '/v1/roles', { key: 'reader', scopes: ['people:read'] })
+    const cancelled = await send('POST', '/v1/people/bulk', { filter: {}, change: { op: 'patch', body: {} } })
+    await send('POST', `/v1/jobs/${cancelled.body.data.id}/cancel`)
     existing = {
       external_id: 'mary',
       uuid: person.body.data.id,
@@ -119,6 +121,7 @@ describe('a prefilled write to existing entities', () => {
       attribute_id: String(attribute.body.data.id),
       consent_type_id: '1',
       import_id: imported.headers.get('X-Request-Id')!,
+      job_id: cancelled.headers.get('X-Request-Id')!,
     }
   })
 

@@ -35,7 +35,16 @@ export const organizationTables = [
   ...['address_answers', 'deliverability', 'deliverability_sources', 'deliverability_tokens'],
   ...['name_versions', 'aliases', 'links', 'consent_history', 'consent_texts', 'consent_types', 'entities'],
   ...['attributes', 'stacks', 'ledger_tiles', 'ledger_entries', 'ledgers', 'erased_answers', 'changes'],
-  ...['imports', 'import_mappings', 'tombstones', 'tombstone_keys', 'access_index', 'access_batches'],
+  ...[
+    'imports',
+    'import_mappings',
+    'job_refusals',
+    'jobs',
+    'tombstones',
+    'tombstone_keys',
+    'access_index',
+    'access_batches',
+  ],
 ] as const
 
 export type OrganizationTable = (typeof organizationTables)[number]

@@ -4,6 +4,7 @@ import { consentEndpoints } from '../consents/endpoints.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { duplicatesEndpoints, lookupEndpoints, mergeEndpoints } from '../identity/endpoints.ts'
+import { bulkEndpoints } from '../jobs/endpoints.ts'
 import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Config } from '../process/config.ts'
@@ -44,6 +45,7 @@ export function peopleRoutes(config: Config, schemas: EntitySchemas): Route[] {
     ...searchEndpoints(people),
     ...mergeEndpoints({ limits }, person),
     ...transferEndpoints(people),
+    ...bulkEndpoints(people),
     ...historyEndpoints(people),
     ...consentEndpoints(config),
     ...receiptEndpoints({ ledgerOrigin }),

@@ -19,6 +19,7 @@ import { createRouter, registerRoutes } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import { type App, createServer } from '../http/server/server.ts'
 import { metricsRow, serveMetrics } from '../instruments/serve.ts'
+import { jobRoutes } from '../jobs/routes.ts'
 import { ledgerRoutes } from '../ledger/routes.ts'
 import { observedRoutes } from '../observed/routes.ts'
 import { documentOf, type OpenApiDocument } from '../openapi/document.ts'
@@ -71,6 +72,7 @@ export function routeTable(services: TableServices): Route[] {
     ...segmentRoutes(config, responses),
     ...changeRoutes(findSegments),
     ...importRoutes(),
+    ...jobRoutes(),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
     ...accessRoutes(),
@@ -107,6 +109,7 @@ const tags = [
   { name: 'Lifetimes', description: 'Rules that erase or delete people after a time, and legal holds.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
+  { name: 'Jobs', description: 'Changes of many people or records at once, which the service makes in small sets.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
   {

@@ -3,6 +3,7 @@ import { historyEndpoints } from '../changes/endpoints.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
+import { bulkEndpoints } from '../jobs/endpoints.ts'
 import { cachedDefinitions, currentDefinitions } from '../organizations/definitions.ts'
 import type { Config } from '../process/config.ts'
 import { type EntitySchemas, readingEndpoints } from '../queries/pages/endpoints.ts'
@@ -39,6 +40,7 @@ export function recordRoutes({ limits }: Config, schemas: EntitySchemas): Route[
     ...readingEndpoints(records, schemas, limits),
     ...searchEndpoints(records),
     ...transferEndpoints(records),
+    ...bulkEndpoints(records),
     ...historyEndpoints(records),
   ]
 }

@@ -21,6 +21,19 @@ export const findRetentionSql = statement(
    where c.at < $3`,
 )
 
+const forgottenJobs = (job: string) =>
+  `${job}.organization_id = $1 and ${job}.ended_at is not null and greatest(${job}.last_sequence, ${job}.after_sequence) <= $2`
+
+/** $2: a change whose values the log has lost. Forgets the refusals of the jobs whose changes it has lost. */
+export const forgetRefusalsSql = statement(
+  'forget_job_refusals',
+  `delete from job_refusals r
+   where r.organization_id = $1 and r.job_id in (select j.id from jobs j where ${forgottenJobs('j')})`,
+)
+
+/** As {@link forgetRefusalsSql}, the jobs themselves. */
+export const forgetJobsSql = statement('forget_jobs', `delete from jobs j where ${forgottenJobs('j')}`)
+
 /** $2: a change whose values the log has lost. Forgets the imports whose changes it has lost: they cannot be undone any more. */
 export const forgetImportsSql = statement(
   'forget_imports',

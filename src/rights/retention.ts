@@ -6,7 +6,14 @@ import type { Follower, News, Progress, Task } from '../followers/follower.ts'
 import { changeOrganization } from '../organizations/change-organization.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
-import { emptyChangesSql, findExpiredSql, findRetentionSql, forgetImportsSql } from './retention-sql.ts'
+import {
+  emptyChangesSql,
+  findExpiredSql,
+  findRetentionSql,
+  forgetImportsSql,
+  forgetJobsSql,
+  forgetRefusalsSql,
+} from './retention-sql.ts'
 
 const recordsPerSet = 1_000
 const changesPerSet = 1_000
@@ -125,6 +132,8 @@ async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<n
     const set = await db.transaction(async tx => {
       const [row] = await tx.query<EmptiedSet>(emptyChangesSql, [organization_id, sequence, before, changesPerSet])
       await tx.query(forgetImportsSql, [organization_id, row!.last])
+      await tx.query(forgetRefusalsSql, [organization_id, row!.last])
+      await tx.query(forgetJobsSql, [organization_id, row!.last])
       await task.advance(tx, row!.last)
       return row!
     })

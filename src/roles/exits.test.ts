@@ -298,6 +298,8 @@ const changes: Extra[] = [
   { query: '?subject=hold' },
 ]
 
+const dryRun = { dry_run: true }
+
 const extras: Record<string, Extra[]> = {
   ...Object.fromEntries(['listPeople', 'listRecords'].map(name => [name, everyPage])),
   ...Object.fromEntries(['filterPeople', 'filterRecords'].map(name => [name, filters])),
@@ -320,6 +322,17 @@ const extras: Record<string, Extra[]> = {
   createRecord: [
     { body: { external_id: 'new', attribute_values: { total: 1 } } },
     { body: { attribute_values: { remark: 'x' } } },
+  ],
+  changePeopleInBulk: [
+    { body: { ...dryRun, filter: { first_name: 'Ada' }, change: { op: 'patch', body: { first_name: 'New' } } } },
+    { body: { ...dryRun, filter: { 'attribute_values.city': 'Pisa' }, change: { op: 'patch', body: {} } } },
+    { body: { ...dryRun, filter: {}, change: { op: 'patch', body: { date_of_birth: '1971-01-01' } } } },
+    { body: { ...dryRun, filter: {}, change: { op: 'delete' } } },
+    { body: { ...dryRun, filter: {}, change: { op: 'erase', reason: 'x' } } },
+  ],
+  changeRecordsInBulk: [
+    { body: { ...dryRun, filter: {}, change: { op: 'patch', body: { attribute_values: { total: 2 } } } } },
+    { body: { ...dryRun, filter: { 'attribute_values.remark': 'x' }, change: { op: 'patch', body: {} } } },
   ],
   lookUpPeople: [
     { body: { email: 'bob@example.com' } },

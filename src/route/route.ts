@@ -133,8 +133,8 @@ type RouteDescription = {
   query?: TSchema
   /** The limit of the body in bytes, if it is not the usual one. */
   bodyBytes?: number
-  /** The security event that a success is, in the access log. */
-  securityEvent?: SecurityEvent
+  /** The security event that a success is, in the access log, or which one it is by the body. */
+  securityEvent?: SecurityEvent | ((body: Record<string, unknown>) => SecurityEvent | undefined)
   statuses?: Partial<Record<ErrorCode, number>>
 }
 

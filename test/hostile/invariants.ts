@@ -111,6 +111,9 @@ function findUnexpectedRefusal(
   if (status !== 400 || responseBody.error !== 'invalid_parameter')
     return 'a request that the document allows was refused'
   if (request.body === undefined && !request.path.includes('?') && operation.isBodyRequired) return undefined
+  // Each change has what belongs to it, and is of those whom either a filter or a list names.
+  const ofBulk = /^\/(filter$|change(\/|$))/
+  if (template.endsWith('/bulk') && paths.every(path => ofBulk.test(path))) return undefined
   // A source has what its provider needs, and there are 20 at most.
   const ofSource = ['', '/key', '/secret', '/public_key', '/topic_arn']
   if (template.endsWith('/sources') && paths.every(path => ofSource.includes(path))) return undefined

@@ -96,6 +96,7 @@ const wrongParams: Record<string, string[]> = {
   old_size: ['-1', '1.0', '00', '1e3', 'x', '9'.repeat(20)],
   import_id: ['%00', '%C0%80', '%FF', '%'],
   mapping_id: ['%00', '%C0%80', '%FF', '%'],
+  job_id: ['%00', '%C0%80', '%FF', '%'],
   client_id: ['x', 'x.', '.Zm9v', 'X.Zm9v', 'x.Zm9v%20', 'x.%31%00'],
   version: ['0', '-1', '1.0', '1000000000', 'x'],
   id: ['0', '-1', '1.0', '01', '1e3', '1000000000', 'x', '%31%00', '٣'.replace('٣', '%D9%A3')],

@@ -127,6 +127,7 @@ function paramsOf({ params, template, method }: Operation, stack_key: string): f
     tile: fc.constantFrom('0/000.p/2', '0/000.p/1', 'entries/000.p/2', '0/000', '1/000.p/1', 'entries/x001/000'),
     import_id: fc.constantFrom(ownImport, ownImport, 'unknown'),
     mapping_id: fc.constant('unknown'),
+    job_id: fc.constant('unknown'),
     index: fc.constantFrom('0', '1', '2', '999999999999999'),
     jti: fc.uuid(),
     account_id: fc.oneof(fc.constant(ownAccount), fc.uuid()),

@@ -253,6 +253,11 @@ export async function plantCanaries(service: Service, organization: Organization
       `insert into retention_notices (organization_id, rule_id, person_id, entered_at, due_at) values ($1, $2, $3, now(), now())`,
       [organization.id, rule.id, id],
     )
+    await service.sql(
+      `insert into job_refusals (organization_id, job_id, entity_id, error, message, details)
+       values ($1, 'job', $2, 'invalid_parameter', $3, '[]')`,
+      [organization.id, id, canary('the refusal of a job')],
+    )
     const company = (await ok('GET', '/v1/stacks/companies/acme')).body.data
     return { id, external_id, merged_id, order_id: bought.record_id, company_id: company.record_id, canaries }
   } finally {

@@ -85,6 +85,8 @@ beforeAll(async () => {
   await owner.send('POST', '/v1/people/import', '{"external_id":"imported"}\n', headers)
   const mapped = { owner: 'people', header: ['secret 9'], fields: ['external_id'] }
   const mapping = (await owner.send('PUT', '/v1/import-mappings', mapped)).body.data
+  const job = { filter: { external_id: 'imported' }, change: { op: 'delete' } }
+  await owner.send('POST', '/v1/people/bulk', job, { 'X-Request-Id': 'secret-job-9' })
   const session = await signIn(service, owner)
   pairs = {
     external_id: pair('secret-9'),
@@ -102,6 +104,7 @@ beforeAll(async () => {
     client_id: pair(apiClient.client_id),
     import_id: pair('secret-import-9'),
     mapping_id: pair(mapping.id),
+    job_id: pair('secret-job-9'),
     jti: pair(apiToken.jti),
     account_id: pair(account.id),
     source_key: pair('secret9'),

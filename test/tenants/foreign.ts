@@ -23,6 +23,7 @@ export type Pairs = {
   client_id: Pair
   import_id: Pair
   mapping_id: Pair
+  job_id: Pair
   jti: Pair
   account_id: Pair
   source_key: Pair
@@ -64,6 +65,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (/\/(un)?merge$/.test(path)) return { from: 'nobody' }
   if (path.endsWith('/contactable')) return bodies.contactable
   if (path.endsWith('/batch')) return { operations: [] }
+  if (path.endsWith('/bulk')) return { filter: {}, change: { op: 'delete' }, dry_run: true }
   if (path.endsWith('/consent-links')) return {}
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
   if (path.endsWith('/texts')) return { language: 'en', text: 'x' }

@@ -19,6 +19,7 @@ import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
 import { completeMerges } from '../../src/identity/lead-links.ts'
+import { jobsFollower } from '../../src/jobs/run-jobs.ts'
 import { rewrapAll } from '../../src/keys-at-rest/keys-at-rest.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
@@ -503,6 +504,7 @@ async function useEveryEndpoint(shop: Shop) {
   await useRetention(shop)
   await useSegments(shop)
   await useLifetimes(shop)
+  await runJobs(shop)
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)
@@ -643,6 +645,33 @@ async function useLifetimes({ id, send }: Shop) {
   await ok('PATCH', `${rules}/1`, { after_days: 2 })
   await ok('DELETE', '/v1/segments/old')
   await ok('DELETE', `${rules}/1`)
+}
+
+/** Changes, deletes and erases people by jobs, lists what they were refused, and undoes them. */
+async function runJobs({ id, send }: Shop) {
+  const ok = async (method: string, path: string, body?: unknown) =>
+    (await expectSuccess(send(method, path, body))).body.data
+  const language = 'ji'
+  for (const external_id of ['job1', 'job2']) await ok('POST', '/v1/people', { external_id, language })
+  const ids = [(await ok('GET', '/v1/people/job1')).id, '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f']
+  const run = async (change: object, rest: object = { filter: { language } }) => {
+    await ok('POST', '/v1/people/bulk', { ...rest, change, dry_run: true })
+    const job = await ok('POST', '/v1/people/bulk', { ...rest, change })
+    const options = { originName: service.config.ledgerOrigin, limits: service.config.limits, pausePerWork: 0 }
+    const follower = jobsFollower(options)
+    const work: Follower['work'] = async task =>
+      task.organization_id === id ? follower.work(task) : { sequence: task.head }
+    await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }])
+    return job.id
+  }
+  const patched = await run({ op: 'patch', body: { last_name: 'Job' } })
+  const named = await run({ op: 'patch', body: { first_name: 'Job' } }, { ids })
+  for (const path of ['', `?before=${named}`, `/${named}`, `/${named}/refused`, `/${named}/refused?after=${ids[0]}`])
+    await ok('GET', `/v1/jobs${path}`)
+  await ok('POST', `/v1/jobs/${patched}/cancel`)
+  await ok('POST', `/v1/jobs/${patched}/undo`, {})
+  await ok('POST', `/v1/jobs/${await run({ op: 'delete' })}/undo`, {})
+  await run({ op: 'erase', reason: 'asked' })
 }
 
 /** Looks people up and matches them by email and phone. */

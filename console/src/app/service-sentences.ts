@@ -107,7 +107,6 @@ export const serviceSentences = defineSentences(
     'exceeds the limit of # rules per organization': 'es sind höchstens # Regeln möglich',
     'must be another one: it was deleted': 'muss ein anderes sein: Es wurde gelöscht',
     'must be in the future': 'muss in der Zukunft liegen',
-    'is given twice': 'steht zweimal da',
     'The attribute is archived, so nothing stands against its rules.':
       'Das Attribut ist archiviert, also verstößt nichts gegen seine Regeln.',
     'The index of the attribute is not ready yet. Retry when its `index_state` is `ready`.':
@@ -219,7 +218,6 @@ export const serviceSentences = defineSentences(
     'exceeds the limit of # rules per organization': 'sono possibili al massimo # regole',
     'must be another one: it was deleted': 'deve essere un altro: è stato eliminato',
     'must be in the future': 'deve essere nel futuro',
-    'is given twice': 'è ripetuto',
     'The attribute is archived, so nothing stands against its rules.':
       'L’attributo è archiviato, quindi nulla viola le sue regole.',
     'The index of the attribute is not ready yet. Retry when its `index_state` is `ready`.':

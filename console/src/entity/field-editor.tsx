@@ -17,7 +17,7 @@ type FieldEditorProps = {
 }
 
 /** The editor of a field, by its type. */
-function FieldEditor({ draft, ...props }: FieldEditorProps) {
+export function FieldEditor({ draft, ...props }: FieldEditorProps) {
   const texts = useMessages(messages)
   if (Array.isArray(draft))
     return (

@@ -92,7 +92,7 @@ const labelsOf = (row: Row, name: string) => row.relationship_labels?.[name.slic
 const phoneOf = ({ mobile_prefix, mobile_number }: Row) => cut([mobile_prefix, mobile_number].filter(Boolean).join(' '))
 
 /** A name for an entity that may have none. */
-const nameOf = ({ label, first_name, last_name, email, external_id }: Row): string | null =>
+export const nameOf = ({ label, first_name, last_name, email, external_id }: Row): string | null =>
   label || [first_name, last_name].filter(Boolean).join(' ') || (email as string | null | undefined) || external_id
 
 function NameCell({ owner, row }: { owner: string; row: Row }) {

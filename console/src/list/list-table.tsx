@@ -4,6 +4,9 @@ import { type FocusEvent, lazy, Suspense, useEffect, useMemo, useRef, useState }
 import { useShortcut } from '../app/keys.tsx'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { messages as bulkMessages } from '../bulk/messages.ts'
+import { useSelection } from '../bulk/selection.ts'
+import { SelectionBar } from '../bulk/selection-bar.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { attributesOf, useDefinitions, useIsSearchable } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
@@ -13,7 +16,7 @@ import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
 import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
 import type { ColumnWidths, Resize } from './column-widths.ts'
-import { useColumns } from './columns.tsx'
+import { nameOf, useColumns } from './columns.tsx'
 import { EmptyStart } from './empty-start.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
@@ -44,6 +47,10 @@ export function ListTable({ search, query, list, columns: names, widths, onResiz
   const rows = useMemo(() => data?.pages.flatMap(({ items }) => items) ?? [], [data])
   const position = usePosition(query, rows)
   const focus = useKeptFocus(position.listKey, isPlaceholderData)
+  const canWrite = useScope(scopesOf(owner).write)
+  const bulkTexts = useMessages(bulkMessages)
+  const chosen = useSelection(position.listKey, rows)
+  useShortcut('x', bulkTexts.keyChoose, () => canWrite && chosen.toggle(position.active ?? 0, false))
   useRetryWhileBuilding(error, refetch)
   const sort = (next: Sort) => {
     const isAttribute = next.field.startsWith(attributePrefix)
@@ -57,6 +64,7 @@ export function ListTable({ search, query, list, columns: names, widths, onResiz
       {error && <Problem error={error} onRetry={() => (data ? fetchNextPage() : refetch())} />}
       {isEmpty && <NothingListed query={query} change={change} />}
       {!data && !error && <Loading />}
+      {rows.length > 0 && canWrite && <SelectionBar query={query} chosen={chosen} />}
       {rows.length > 0 && (
         <div
           className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list}
@@ -76,6 +84,17 @@ export function ListTable({ search, query, list, columns: names, widths, onResiz
             onSort={sort}
             widths={widths}
             onResize={onResize}
+            choice={
+              canWrite
+                ? {
+                    isChosen: row => chosen.isChosen(row.id),
+                    toggle: chosen.toggle,
+                    state: chosen.count === 0 ? 'none' : chosen.count < rows.length ? 'some' : 'all',
+                    toggleAll: chosen.toggleLoaded,
+                    labels: { row: row => bulkTexts.chooseRow(nameOf(row) ?? row.id), all: bulkTexts.chooseLoaded },
+                  }
+                : undefined
+            }
             activeIndex={position.active}
           />
         </div>

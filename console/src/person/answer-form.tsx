@@ -19,7 +19,7 @@ import type { Purpose } from './purpose.ts'
 type AnswerFormProps = { person: Person; purpose: Purpose; onShow(person: Person): void; onClose: () => void }
 
 type Method = NonNullable<ConsentAssignment['method']>
-type Draft = {
+export type AnswerDraft = {
   state: '' | 'true' | 'false'
   method: Method
   source: string
@@ -38,7 +38,11 @@ const place = '/consents/0'
 const effectiveOf = ({ consents }: Person, { consent_type_id, channel }: Purpose) =>
   consents.find(one => one.consent_type_id === consent_type_id && one.channel === channel)
 
-const assignmentOf = (draft: Draft, { consent_type_id, channel }: Purpose): ConsentAssignment => ({
+export const emptyAnswer: AnswerDraft = {
+  ...{ state: '', method: 'phone', source: '', text: noText, reference: '', consentString: '', at: '' },
+}
+
+export const assignmentOf = (draft: AnswerDraft, { consent_type_id, channel }: Purpose): ConsentAssignment => ({
   consent_type_id,
   channel,
   state: draft.state === 'true',
@@ -56,7 +60,7 @@ const maxRepeats = 3
  * Records an answer of a person who was read as `base`. A change of other values since then does not concern the answer. Another
  * answer does: then nothing is recorded, and the person of now is returned.
  */
-async function recordAnswer(base: Person, draft: Draft, purpose: Purpose) {
+async function recordAnswer(base: Person, draft: AnswerDraft, purpose: Purpose) {
   const body = { consents: [assignmentOf(draft, purpose)] }
   for (let [read, repeats] = [base, 0]; ; repeats++) {
     try {
@@ -75,19 +79,11 @@ async function recordAnswer(base: Person, draft: Draft, purpose: Purpose) {
 export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
-  const [draft, setDraft] = useState<Draft>({
-    state: '',
-    method: 'phone',
-    source: '',
-    text: noText,
-    reference: '',
-    consentString: '',
-    at: '',
-  })
+  const [draft, setDraft] = useState(emptyAnswer)
   const [base, setBase] = useState(person)
   const [hasConflict, setConflict] = useState(false)
   const [faults, setFaults] = useState<Faults>({})
-  const save = useWrite((draft: Draft) => recordAnswer(base, draft, purpose), {
+  const save = useWrite((draft: AnswerDraft) => recordAnswer(base, draft, purpose), {
     onSuccess: ({ person, isRecorded }) => {
       onShow(person)
       setBase(person)
@@ -125,13 +121,14 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
   )
 }
 
-type AnswerFieldsProps = { draft: Draft; onChange(draft: Draft): void; purpose: Purpose }
+type AnswerFieldsProps = { draft: AnswerDraft; onChange(draft: AnswerDraft): void; purpose: Purpose }
 
-function AnswerFields({ draft, onChange, purpose: { type, channel } }: AnswerFieldsProps) {
+/** The fields of an answer with its evidence. */
+export function AnswerFields({ draft, onChange, purpose: { type, channel } }: AnswerFieldsProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
   const versions = useTextVersions(type?.text_versions ?? 0, type?.id)
-  const set = (more: Partial<Draft>) => onChange({ ...draft, ...more })
+  const set = (more: Partial<AnswerDraft>) => onChange({ ...draft, ...more })
   const asksTwice = type?.channels.some(one => one.channel === channel && one.double_opt_in)
   return (
     <FieldGroup look="grid">
@@ -142,7 +139,7 @@ function AnswerFields({ draft, onChange, purpose: { type, channel } }: AnswerFie
           { value: 'false', label: texts.refuse },
         ]}
         value={draft.state === '' ? null : draft.state}
-        onChange={state => set({ state: state as Draft['state'] })}
+        onChange={state => set({ state: state as AnswerDraft['state'] })}
         name={`${place}/state`}
         {...(asksTwice && { help: texts.doubleOptIn })}
       />

@@ -31,7 +31,7 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   const entityTexts = useMessages(entityMessages)
   const [mayRead, mayWrite] = [useScope('consents:read'), useScope('people:write')]
   const [isRecording, setRecording] = useState(false)
-  const { channel, name, type } = purpose
+  const { consent_type_id, channel, name, type } = purpose
   const decision = useQuery({ ...decisionQuery(person, purpose, at), enabled: mayRead })
   const mayRecord = mayWrite && onShow !== undefined && type?.mandatory !== true
   return (

@@ -1,4 +1,4 @@
-import { memo, type ReactNode, useEffect, useRef } from 'react'
+import { type KeyboardEvent, memo, type ReactNode, useEffect, useRef } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Icon } from './icon.tsx'
 import { messages } from './messages.ts'
@@ -15,6 +15,17 @@ export type Column<Row> = {
   /** The column is sorted by this field of the API. Without it, its header sorts nothing. */
   sortField?: string
   render(row: Row): ReactNode
+}
+
+/** The choice of rows, by a column of checkboxes. */
+export type RowChoice<Row> = {
+  isChosen(row: Row): boolean
+  /** Chooses a row or not, or with `isRange` all from the last one on. The same function as long as the table is drawn. */
+  toggle(index: number, isRange: boolean): void
+  /** The checkbox of the header: of all rows, of some, or of none. */
+  state: 'none' | 'some' | 'all'
+  toggleAll(): void
+  labels: { row(row: Row): string; all: string }
 }
 
 export type Sort = { field: string; direction: 'asc' | 'desc' }
@@ -35,11 +46,15 @@ type VirtualTableProps<Row> = {
   /** The widths in pixels of columns that somebody gave one, by their keys, and what happens when a border is dragged. */
   widths?: Readonly<Record<string, number>> | undefined
   onResize?: ((key: string, width: number | undefined) => void) | undefined
+  /** With it, rows can be chosen. */
+  choice?: RowChoice<Row> | undefined
   /** The row whose first link gets the focus when this changes. */
   activeIndex?: number | undefined
 }
 
 const rowHeight = 40
+/** The width of the column of checkboxes. */
+const choiceWidth = 44
 /** The width of a character of a header, of its padding with the icon, and the most that a header takes, in pixels. */
 const [characterWidth, headerSpace, maxHeaderWidth] = [7.2, 46, 260]
 
@@ -63,6 +78,7 @@ export function VirtualTable<Row>({
   onSort,
   widths = {},
   onResize,
+  choice,
   activeIndex,
 }: VirtualTableProps<Row>) {
   const texts = useMessages(messages)
@@ -82,13 +98,13 @@ export function VirtualTable<Row>({
     const frame = requestAnimationFrame(() => focusRow(scroller.current, activeIndex))
     return () => cancelAnimationFrame(frame)
   }, [activeIndex])
-  const template = columns
-    .map(column => {
-      const width = widths[column.key]
-      return width ? `${width}px` : `minmax(${minWidthOf(column)}px, ${column.grow ?? 1}fr)`
-    })
-    .join(' ')
-  const minWidth = columns.reduce((sum, column) => sum + (widths[column.key] ?? minWidthOf(column)), 0)
+  const tracks = columns.map(column => {
+    const width = widths[column.key]
+    return width ? `${width}px` : `minmax(${minWidthOf(column)}px, ${column.grow ?? 1}fr)`
+  })
+  const template = [...(choice ? [`${choiceWidth}px`] : []), ...tracks].join(' ')
+  const widthOf = (column: Column<Row>) => widths[column.key] ?? minWidthOf(column)
+  const minWidth = columns.reduce((sum, column) => sum + widthOf(column), choice ? choiceWidth : 0)
   const rowStyle = { gridTemplateColumns: template, height: rowHeight }
   return (
     <section
@@ -103,6 +119,19 @@ export function VirtualTable<Row>({
       <div role="table" aria-label={label} aria-rowcount={total === undefined ? -1 : total + 1} style={{ minWidth }}>
         <div role="rowgroup" className={styles.head}>
           <div role="row" aria-rowindex={1} className={styles.row} style={rowStyle}>
+            {choice && (
+              <div role="columnheader" className={styles.choice}>
+                <input
+                  type="checkbox"
+                  aria-label={choice.labels.all}
+                  checked={choice.state === 'all'}
+                  ref={box => {
+                    if (box) box.indeterminate = choice.state === 'some'
+                  }}
+                  onChange={choice.toggleAll}
+                />
+              </div>
+            )}
             {columns.map(column => (
               <ColumnHeader key={column.key} column={column} sort={sort} onSort={onSort} onResize={onResize} />
             ))}
@@ -110,7 +139,16 @@ export function VirtualTable<Row>({
         </div>
         <div role="rowgroup" className={styles.body} style={{ height: rows.length * rowHeight }}>
           {rows.slice(first, last + 1).map((row, offset) => (
-            <TableRow key={rowKey(row)} row={row} index={first + offset} template={template} columns={columns} />
+            <TableRow
+              key={rowKey(row)}
+              row={row}
+              index={first + offset}
+              template={template}
+              columns={columns}
+              isChosen={choice?.isChosen(row)}
+              onChoose={choice?.toggle}
+              choiceLabel={choice?.labels.row(row)}
+            />
           ))}
         </div>
       </div>
@@ -128,19 +166,34 @@ type TableRowProps<Row> = {
   index: number
   template: string
   columns: readonly Column<Row>[]
+  isChosen: boolean | undefined
+  onChoose: RowChoice<Row>['toggle'] | undefined
+  choiceLabel: string | undefined
 }
 
 /** A row is drawn when it comes into sight, and not with every step of the scrolling. */
 const TableRow = memo(DataRow) as typeof DataRow
 
-function DataRow<Row>({ row, index, template, columns }: TableRowProps<Row>) {
+function DataRow<Row>({ row, index, template, columns, isChosen, onChoose, choiceLabel }: TableRowProps<Row>) {
   return (
     <div
       role="row"
       aria-rowindex={index + 2}
       className={`${styles.row} ${styles.data}`}
+      data-chosen={isChosen || undefined}
       style={{ gridTemplateColumns: template, height: rowHeight, transform: `translateY(${index * rowHeight}px)` }}
     >
+      {onChoose && (
+        <div role="cell" className={styles.choice}>
+          <input
+            type="checkbox"
+            aria-label={choiceLabel}
+            checked={isChosen ?? false}
+            onChange={({ nativeEvent }) => onChoose(index, (nativeEvent as MouseEvent).shiftKey)}
+            onKeyDown={event => moveChoice(event, index, onChoose)}
+          />
+        </div>
+      )}
       {columns.map(({ key, align, render }) => (
         <div key={key} role="cell" className={align ? `${styles.cell} ${styles.end}` : styles.cell}>
           {render(row)}
@@ -148,6 +201,21 @@ function DataRow<Row>({ row, index, template, columns }: TableRowProps<Row>) {
       ))}
     </div>
   )
+}
+
+/** The arrows move to the checkbox of the next row, and with Shift they choose it too. */
+function moveChoice(
+  event: KeyboardEvent<HTMLInputElement>,
+  index: number,
+  onChoose: (index: number, isRange: boolean) => void,
+) {
+  const by = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+  const table = event.currentTarget.closest('[role=table]')
+  const next = table?.querySelector<HTMLElement>(`[aria-rowindex="${index + by + 2}"] [role=cell] input`)
+  if (by === 0 || !next) return
+  event.preventDefault()
+  next.focus()
+  if (event.shiftKey) onChoose(index + by, true)
 }
 
 function focusRow(table: Element | null, index: number) {

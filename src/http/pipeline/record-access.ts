@@ -67,8 +67,10 @@ const callerOf = ({ request, id }: Exchange, { organization, subject, role }: Ca
 
 /** The security event of a row that has done what it is for. A dry run has not. */
 function storedEvent({ row, call }: Recording): SecurityEvent | undefined {
-  const { dry_run } = (call.body ?? {}) as { dry_run?: unknown }
-  return call.isDryRun || dry_run === true ? undefined : row.securityEvent
+  const body = (call.body ?? {}) as Record<string, unknown>
+  if (call.isDryRun || body.dry_run === true) return undefined
+  const { securityEvent } = row
+  return typeof securityEvent === 'function' ? securityEvent(body) : securityEvent
 }
 
 /** Records what was shown since the last time, or a security event. */

@@ -9,17 +9,18 @@ import { planWithValuesSql } from './reading.ts'
 /** One statement tests at most so many conditions, so that its text stays small. */
 const conditionsPerStatement = 20
 
-/** A person, and whether it satisfies each of the conditions. */
+/** An entity, and whether it satisfies each of the conditions. */
 export type Matches = { id: string; matches: boolean[] }
 
-/** Tests the people with these ids. Those that do not exist are left out. */
+/** Tests the people, or the records of a stack, with these ids. Those that do not exist are left out. */
 export function readMatchesOf(
   tx: Transaction,
   definitions: Definitions,
   conditions: readonly Condition[],
   ids: readonly string[],
+  stack_id = peopleStackId,
 ): Promise<Matches[]> {
-  return readMatches(tx, definitions, conditions, sql`e.id = any(${ids}::uuid[]) order by e.id`)
+  return readMatches(tx, definitions, conditions, sql`e.id = any(${ids}::uuid[]) order by e.id`, stack_id)
 }
 
 /** Tests the next people after an id, in order of id. */
@@ -37,12 +38,13 @@ async function readMatches(
   definitions: Definitions,
   conditions: readonly Condition[],
   selection: Fragment,
+  stack_id = peopleStackId,
 ): Promise<Matches[]> {
   const found = new Map<string, boolean[]>()
   await tx.query(planWithValuesSql, [])
   for (let first = 0; first < conditions.length; first += conditionsPerStatement) {
     const part = conditions.slice(first, first + conditionsPerStatement)
-    const { text, values } = testing(part, definitions, selection)
+    const { text, values } = testing(part, definitions, selection, stack_id)
     for (const { id, matched } of await tx.query<{ id: string; matched: string }>(statement('', text), values)) {
       const matches = found.get(id) ?? conditions.map(() => false)
       found.set(id, matches)
@@ -53,15 +55,15 @@ async function readMatches(
 }
 
 /** The statement returns a digit for each condition. */
-function testing(conditions: readonly Condition[], definitions: Definitions, selection: Fragment) {
+function testing(conditions: readonly Condition[], definitions: Definitions, selection: Fragment, stack_id: number) {
   const organization = new Parameter(definitions.organization_id)
   const digits = conditions
-    .map(condition => compileCondition(condition, definitions, peopleStackId, organization).check)
+    .map(condition => compileCondition(condition, definitions, stack_id, organization).check)
     .map(check => sql`case when ${check} then '1' else '0' end`)
     .reduce((before, digit) => sql`${before} || ${digit}`)
   return render(
     sql`select e.id, ${digits} as matched from entities e
-      where e.organization_id = ${organization} and e.stack_id = ${peopleStackId}::integer and ${selection}`,
+      where e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer and ${selection}`,
     [organization],
   )
 }

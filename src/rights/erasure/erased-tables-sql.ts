@@ -15,6 +15,7 @@ const deleteBy = (name: string, table: string, column: string): Statement =>
 export const deleteOwnLinksSql = deleteBy('delete_own_links', 'links', 'source_id')
 export const deleteAliasesSql = deleteBy('delete_aliases_of', 'aliases', 'person_id')
 export const deleteAnswersSql = deleteBy('delete_answers', 'consent_history', 'person_id')
+export const deleteRefusalsSql = deleteBy('delete_job_refusals', 'job_refusals', 'entity_id')
 export const deleteMembershipsSql = deleteBy('delete_memberships', 'segment_members', 'person_id')
 
 export const deleteRetentionNoticesSql = deleteBy('delete_notices_about', 'retention_notices', 'person_id')

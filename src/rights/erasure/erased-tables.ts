@@ -9,6 +9,7 @@ import {
   deleteLinksToSql,
   deleteMembershipsSql,
   deleteOwnLinksSql,
+  deleteRefusalsSql,
   deleteResponsesSql,
   deleteRetentionNoticesSql,
   deleteToldSql,
@@ -117,6 +118,12 @@ export const erasedTables: readonly ErasedTable[] = [
     of: 'values',
     why: 'It has when messages reached the address. A suppressed one stays suppressed by its keyed hash.',
   },
+  {
+    table: 'job_refusals',
+    statement: deleteRefusalsSql,
+    of: 'entities',
+    why: 'They say what the entity was refused for.',
+  },
   { table: 'segment_changes', statement: deleteToldSql, of: 'members', why: 'They say what the person once was.' },
   {
     table: 'retention_notices',
@@ -157,6 +164,7 @@ export const keptTables: Readonly<Record<string, string>> = {
   followers: 'positions in the change log',
   import_mappings: 'the names of columns, and the fields that they became',
   imports: 'the counts and authors of imports',
+  jobs: 'what a job is to do, until it ends, and then its counts and author',
   ledger_keys: 'keys',
   ledger_tiles: 'hashes of salted answers',
   ledgers: 'hashes of salted answers',

@@ -33,14 +33,6 @@ export const storeRuleSql = statement(
      paused_at = excluded.paused_at, updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`,
 )
 
-/** $2: the name of the follower, $3: the time. Lets it look at the rules now. Before the first rule, no change concerns it. */
-export const wakeRulesSql = statement(
-  'wake_retention_rules',
-  `insert into followers (organization_id, name, sequence, wake_at)
-   select h.organization_id, $2, h.sequence, $3::timestamptz from change_heads h where h.organization_id = $1
-   on conflict (organization_id, name, id) do update set wake_at = excluded.wake_at`,
-)
-
 /** $2: rule, $3: people, or null for all. They are told of again. */
 export const deleteNoticesSql = statement(
   'delete_retention_notices',

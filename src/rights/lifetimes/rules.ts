@@ -1,4 +1,5 @@
 import type { Context, Reading } from '../../db/context.ts'
+import { wakeFollowerSql } from '../../followers/sql.ts'
 import {
   type DefinitionCall,
   differences,
@@ -20,7 +21,6 @@ import {
   readRulesSql,
   rulesFollowerName,
   storeRuleSql,
-  wakeRulesSql,
 } from './rules-sql.ts'
 import type { PreviewItem, RuleBody, RulePatch, RuleShape } from './schema.ts'
 
@@ -133,7 +133,7 @@ export function changeRules(
     return {
       statements: [
         tx.query(storeRuleSql, [organization_id, ...settings, paused_at, created_at, at, after ? null : at]),
-        tx.query(wakeRulesSql, [organization_id, rulesFollowerName, at]),
+        tx.query(wakeFollowerSql, [organization_id, rulesFollowerName, at]),
         ...(isToldAnew ? [tx.query(deleteNoticesSql, [organization_id, id, null])] : []),
       ],
       changes: [

@@ -1,0 +1,120 @@
+import type { Job, Undone } from '@kith/client'
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { client } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { Button } from '../ui/button.tsx'
+import { CloseAction } from '../ui/dialog.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Loading } from '../ui/page.tsx'
+import styles from './bulk.module.css'
+import { messages } from './messages.ts'
+import { RefusalList } from './refusal-list.tsx'
+
+const pollMs = 500
+
+type JobViewProps = { owner: string; id: string; onClose: () => void }
+
+/** A job at work or at its end: how far it is, what it was refused, and its undo. The service goes on without the page. */
+export function JobView({ owner, id, onClose }: JobViewProps) {
+  const texts = useMessages(messages)
+  const queryClient = useQueryClient()
+  const queryKey = ['jobs', id]
+  const { data: job, error } = useQuery({
+    queryKey,
+    queryFn: ({ signal }) => client.jobs.get(id, { signal }),
+    refetchInterval: ({ state }) => (state.data && state.data.state !== 'running' ? false : pollMs),
+  })
+  const refreshList = () => queryClient.invalidateQueries({ queryKey: ['entities', owner] })
+  const isOver = job !== undefined && job.state !== 'running'
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list is read again once, at the end
+  useEffect(() => {
+    if (isOver) void refreshList()
+  }, [isOver])
+  const cancel = useWrite(() => client.jobs.cancel(id), { refresh: [queryKey] })
+  const undo = useWrite(() => client.jobs.undo(id), { refresh: [queryKey, ['entities', owner]] })
+  if (!job) return error ? <Problem error={error} /> : <Loading />
+  const canUndo = isOver && job.op !== 'erase' && job.done > 0 && job.undone_at === null
+  return (
+    <>
+      <Progress job={job} />
+      {cancel.error && <Problem error={cancel.error} />}
+      {undo.error && <Problem error={undo.error} />}
+      {undo.data && <UndoNotice undone={undo.data} />}
+      {job.refused > 0 && isOver && <Refused id={id} />}
+      <CloseAction onClose={onClose}>
+        {!isOver && (
+          <Button onPress={() => cancel.mutate()} isPending={cancel.isPending}>
+            {texts.cancel}
+          </Button>
+        )}
+        {canUndo && (
+          <Button onPress={() => undo.mutate()} isPending={undo.isPending}>
+            {undo.isPending ? `${texts.undoing}…` : texts.undo}
+          </Button>
+        )}
+      </CloseAction>
+    </>
+  )
+}
+
+function Progress({ job: { state, total, done, unchanged, refused, remaining, failure } }: { job: Job }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const counts = [
+    texts.changed(done, formats.number(done)),
+    ...(unchanged > 0 ? [texts.alreadySo(unchanged, formats.number(unchanged))] : []),
+    ...(refused > 0 ? [texts.refused(refused, formats.number(refused))] : []),
+    ...(remaining > 0 ? [texts.remaining(formats.number(remaining))] : []),
+  ]
+  const kind = state === 'done' ? 'success' : state === 'running' ? 'info' : state === 'failed' ? 'error' : 'caution'
+  return (
+    <>
+      {state === 'running' && (
+        <progress
+          className={styles.progress}
+          aria-label={texts.progress}
+          max={Math.max(1, total)}
+          value={total - remaining}
+        />
+      )}
+      <Notice kind={kind} title={texts.states[state]}>
+        {failure && <p>{failure}</p>}
+        {counts.map(text => (
+          <p key={text}>{text}</p>
+        ))}
+        {state === 'running' && <p>{texts.goesOn}</p>}
+      </Notice>
+    </>
+  )
+}
+
+function UndoNotice({ undone: { deleted, restored, updated, left } }: { undone: Undone }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const back = deleted + restored + updated
+  return (
+    <Notice kind="success" title={texts.undone(back, formats.number(back))}>
+      {left.length > 0 && <p>{texts.undoLeft(left.length, formats.number(left.length))}</p>}
+    </Notice>
+  )
+}
+
+function Refused({ id }: { id: string }) {
+  const texts = useMessages(messages)
+  const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: ['jobs', id, 'refused'],
+    queryFn: ({ pageParam, signal }) =>
+      client.jobs.refused(id, { size: 50, signal, ...(pageParam && { after: pageParam }) }).page(),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
+  })
+  if (!data) return error ? <Problem error={error} /> : <Loading />
+  return (
+    <>
+      <RefusalList refusals={data.pages.flatMap(({ items }) => items)} />
+      {hasNextPage && <Button onPress={() => fetchNextPage()}>{texts.more}</Button>}
+    </>
+  )
+}

@@ -1,0 +1,72 @@
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { isWhole } from '../app/field-rights.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { useDefinitions } from '../entity/schema.ts'
+import { countQuery, type ListQuery } from '../list/queries.ts'
+import { Button } from '../ui/button.tsx'
+import styles from './bulk.module.css'
+import type { BulkAction, BulkTarget } from './change.ts'
+import { messages } from './messages.ts'
+import type { useSelection } from './selection.ts'
+
+const BulkDialog = lazy(() => import('./bulk-dialog.tsx'))
+
+type SelectionBarProps = { query: ListQuery; chosen: ReturnType<typeof useSelection> }
+
+/** Says how many rows are chosen, and has the actions on them. */
+export function SelectionBar({ query, chosen }: SelectionBarProps) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const mayErase = useScope('people:erase')
+  const { definitions } = useDefinitions()
+  const { owner, text, filter } = query
+  const [action, setAction] = useState<BulkAction>()
+  const { data: matching } = useQuery({ ...countQuery(owner, filter), enabled: chosen.count > 0 && text === '' })
+  if (chosen.count === 0 && !action) return null
+  const { ids, isAll } = chosen.selection
+  const count = isAll ? (matching ?? chosen.count) : ids.size
+  const isOfPeople = owner === 'people'
+  const isEvent = definitions.stacks.some(({ key, kind }) => key === owner && kind === 'event')
+  const mayDelete = isWhole(owner)
+  const actions: BulkAction[] = [
+    ...(isEvent ? [] : ['set' as const]),
+    ...(isOfPeople && definitions.consent_types.length > 0 ? ['consent' as const] : []),
+    ...(mayDelete ? ['delete' as const] : []),
+    ...(isOfPeople && mayErase && mayDelete ? ['erase' as const] : []),
+  ]
+  const target: BulkTarget = isAll ? { owner, filter: { ...filter } } : { owner, ids: [...ids] }
+  return (
+    <section className={styles.bar} aria-label={texts.actions}>
+      <span role="status">{texts.chosen(count, formats.number(count))}</span>
+      {!isAll && matching !== undefined && matching > ids.size && (
+        <Button look="quiet" onPress={chosen.chooseAll}>
+          {texts.chooseAll(formats.number(matching))}
+        </Button>
+      )}
+      <Button look="quiet" onPress={chosen.clear}>
+        {texts.clear}
+      </Button>
+      <span className={styles.actions}>
+        {actions.map(each => (
+          <Button key={each} onPress={() => setAction(each)}>
+            {texts.action[each]}…
+          </Button>
+        ))}
+      </span>
+      <Suspense>
+        {action && (
+          <BulkDialog
+            action={action}
+            target={target}
+            onClose={hasBegun => {
+              setAction(undefined)
+              if (hasBegun) chosen.clear()
+            }}
+          />
+        )}
+      </Suspense>
+    </section>
+  )
+}

@@ -1,0 +1,260 @@
+import { announceCommit } from '../db/commit-events.ts'
+import type { EntityKind } from '../entities/entity-kind.ts'
+import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
+import { dryRun } from '../entities/write/run.ts'
+import { type EntityBody, newWrite, type Outcome, requestOf, type Write } from '../entities/write-request.ts'
+import { wakeFollowerSql } from '../followers/sql.ts'
+import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { filterOptionsOf } from '../queries/pages/handlers.ts'
+import { readHeld } from '../rights/holds/holds.ts'
+import type { BatchCall, Call } from '../route/call.ts'
+import { accessOf, requireWritable } from '../route/field-rights.ts'
+import type { HandlerResult } from '../route/result.ts'
+import { requireScope } from '../route/scopes.ts'
+import { createRefusal, createValueRefusal, Fault, type Refusal, refuse } from '../values/errors.ts'
+import { isObjectId, isUuid } from '../values/formats.ts'
+import type { BulkBody, Job, JobOp, JobPreview, JobRefusal, JobState, JobsQuery, RefusalsQuery } from './schema.ts'
+import { countSelected, readSelected } from './selection.ts'
+import { endJobSql, insertJobSql, jobsFollowerName, listJobsSql, listRefusalsSql, readJobSql } from './sql.ts'
+
+/** What a job does with each entity, as it is stored: the request as it was checked, with what its caller may do. */
+export type JobChange = Pick<Write, 'references' | 'erased' | 'handling' | 'mayRead' | 'bytes' | 'boundFrom'> & {
+  body: EntityBody
+  /** Of an erasure. */
+  reason?: string | undefined
+  records?: 'keep' | 'linked' | undefined
+  override_hold?: boolean | undefined
+}
+
+/** Whom a job changes: those of `ids`, in order, or those whom the filter selects. */
+type Target = { stack_id: number; filter: object | null; ids: string[] | null; started_at: string }
+
+/** A job as it begins. */
+type NewJob = Target & { op: JobOp; change: JobChange; total: number }
+
+/** Begins a job, or tells what it would do. Throws a Fault of 400, 403 or 409. */
+export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): Promise<HandlerResult> {
+  const stack_id = await kind.stackOf(call)
+  const { op } = call.body.change
+  const change = changeOf(kind, call, stack_id)
+  const { filter = null, ids: named } = call.body
+  if ((filter === null) === (named === undefined)) throwValue('/filter', 'give either `filter` or `ids`')
+  const ids = named ? [...new Set(named.map(kind.identifier.toUuid))].toSorted() : null
+  if (filter) requireScope(call.caller, kind.reads)
+  const target: Target = { stack_id, filter, ids, started_at: new Date().toISOString() }
+  const total =
+    ids?.length ?? (await countSelected(call.context, { stack_id, filter: filter! }, optionsOf(call, target)))
+  const job = { ...target, op, change, total }
+  if (call.body.dry_run) return { status: 200, data: await preview(call, job) }
+  await begin(call, job)
+  if (ids) call.shown.addAll(stack_id, ids)
+  else call.shown.addUnlisted(stack_id)
+  const begun = await readJob(call, call.request_id)
+  return { status: 202, data: begun, headers: { Location: `/v1/jobs/${encodeURIComponent(begun.id)}` } }
+}
+
+/** Relative times of the filter count from the beginning of the job. */
+const optionsOf = (call: Call<unknown>, { stack_id, started_at }: Target) => ({
+  ...filterOptionsOf(call, stack_id),
+  nowMs: Date.parse(started_at),
+})
+
+function throwValue(path: string, message: string): never {
+  throw new Fault(createValueRefusal(path, message))
+}
+
+/** Checks what a change may have, and whether the caller may make it. */
+function changeOf(kind: EntityKind, call: BatchCall<BulkBody>, stack_id: number): JobChange {
+  const { op, body: given, reason, records, override_hold } = call.body.change
+  const { caller, bytes, boundFrom } = call
+  if ((op === 'patch') !== (given !== undefined))
+    throwValue('/change/body', op === 'patch' ? 'is required' : 'belongs to a patch')
+  if ((op === 'erase') !== (reason !== undefined))
+    throwValue('/change/reason', op === 'erase' ? 'is required' : 'belongs to an erasure')
+  if (op !== 'erase' && (records !== undefined || override_hold !== undefined))
+    throwValue(records === undefined ? '/change/override_hold' : '/change/records', 'belongs to an erasure')
+  if (op === 'erase' && kind.noun === 'record') throwValue('/change/op', 'erases people only: delete records')
+  if (op === 'erase') requireScope(caller, 'people:erase')
+  const body = checkedBody(call, given ?? {})
+  if (body.external_id !== undefined) throwValue('/change/body/external_id', 'cannot be the same for several')
+  try {
+    requireWritable(accessOf(caller, stack_id), body, { clearsRest: op !== 'patch' })
+  } catch (error) {
+    throw beneathBody(error)
+  }
+  const { references, erased, handling } = requestOf(call)
+  const mayRead = caller.scopes.has(kind.reads)
+  return { body, references, erased, handling, mayRead, bytes, boundFrom, reason, records, override_hold }
+}
+
+function checkedBody(call: BatchCall<BulkBody>, given: object): EntityBody {
+  try {
+    return call.checkItem(given) as EntityBody
+  } catch (error) {
+    throw beneathBody(error)
+  }
+}
+
+/** The refusal of a body, with paths that start at the root of the request. */
+function beneathBody(error: unknown): unknown {
+  if (!(error instanceof Fault)) return error
+  const { details } = error.refusal
+  return new Fault({
+    ...error.refusal,
+    details: details.map(({ path, message }) => ({ path: `/change/body${path}`, message })),
+  })
+}
+
+async function begin({ context, caller, request_id, signal }: Call<unknown>, job: NewJob): Promise<void> {
+  const { stack_id, op, change, filter, ids, started_at, total } = job
+  const { organization_id } = context
+  const json = (value: object | null) => (value === null ? null : JSON.stringify(value))
+  const values = [request_id, stack_id, caller.subject, op, json(change), json(filter), ids, started_at, total]
+  await context.db.transaction(
+    async tx => {
+      const begun = await tx.query(insertJobSql, [organization_id, ...values])
+      if (begun.length === 0) throw new Fault(createRefusal('invalid_parameter', takenMessage, { status: 409 }))
+      await tx.query(wakeFollowerSql, [organization_id, jobsFollowerName, started_at])
+    },
+    { signal },
+  )
+  announceCommit(context)
+}
+
+const takenMessage = 'Another job or import has this request id. Send another X-Request-Id.'
+
+/** The write of an entity by a job. An erasure is tried as the deletion that it begins with. */
+export const writeOf = (
+  { stack_id, op, change }: Pick<NewJob, 'stack_id' | 'op' | 'change'>,
+  id: string,
+  author: Pick<Write, 'actor' | 'request_id'>,
+): Write => {
+  const { body, references, erased, handling, mayRead, bytes, boundFrom } = change
+  const given = { references, erased, handling, mayRead, bytes, boundFrom, ...author }
+  return newWrite({ ...given, operation: op === 'patch' ? 'patch' : 'delete', stack_id, address: { id }, body })
+}
+
+/** A dry run tries sets for so long, and returns so many refusals. */
+const maxPreviewMs = 3_000
+const maxPreviewed = 100
+const idsPerPreview = 256
+
+/** Tells what a job would do with the first entities. Each set is tried on what is stored, so two sets do not see each other. */
+async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPreview> {
+  const { context, caller, request_id, signal, limits } = call
+  const { stack_id, ids, total } = job
+  const result: JobPreview = { dry_run: true, total, tested: 0, done: 0, unchanged: 0, refused: 0, refusals: [] }
+  const startedMs = performance.now()
+  const author = { actor: caller.subject, request_id }
+  let after: string | null = null
+  do {
+    const next: string[] = ids
+      ? ids.slice(result.tested, result.tested + idsPerPreview)
+      : await readSelected(
+          context,
+          { ...job, filter: job.filter! },
+          { after, size: idsPerPreview },
+          optionsOf(call, job),
+        )
+    if (next.length === 0) break
+    after = next.at(-1)!
+    const writes = next.map(id => writeOf(job, id, author))
+    const { outcomes } = await dryRun(context, writes, { limits, signal })
+    const held = await readHeldOf(call, job, next)
+    for (const [index, id] of next.entries()) {
+      const outcome: Outcome = held.has(id) ? { refusal: heldRefusal } : outcomes[index]!
+      if ('error' in outcome) throw outcome.error
+      result.tested += 1
+      if ('done' in outcome) result[outcome.done.result === 'unchanged' ? 'unchanged' : 'done'] += 1
+      else {
+        result.refused += 1
+        call.shown.add(stack_id, id)
+        const { code: error, message, details } = outcome.refusal
+        if (result.refusals.length < maxPreviewed)
+          result.refusals.push({ id: wireId(stack_id, id), external_id: null, error, message, details })
+      }
+    }
+  } while (performance.now() - startedMs < maxPreviewMs)
+  return result
+}
+
+const heldRefusal: Refusal = createRefusal('invalid_parameter', 'The person is under a legal hold.', { status: 409 })
+
+async function readHeldOf({ context, signal }: Call<unknown>, { op, change }: NewJob, ids: string[]) {
+  if (op !== 'erase' || change.override_hold) return new Set<string>()
+  const { db, organization_id } = context
+  return db.transaction(tx => readHeld({ tx, organization_id }, ids, new Date().toISOString()), { signal })
+}
+
+const wireId = (stack_id: number, id: string) => (stack_id === peopleStackId ? id : recordIdOf(id))
+
+type JobRow = Omit<Job, 'owner' | 'remaining'> & { stack_id: number }
+
+function toJson({ stack_id, ...row }: JobRow, { stacks }: Definitions): Job {
+  const { total, done, unchanged, refused } = row
+  const remaining = row.state === 'done' ? 0 : Math.max(0, total - done - unchanged - refused)
+  const owner = stack_id === peopleStackId ? 'people' : stacks.find(({ id }) => id === stack_id)!.key
+  return { ...row, owner, remaining }
+}
+
+async function findRow({ context, signal }: Call<unknown>, id: string): Promise<JobRow> {
+  const { db, organization_id } = context
+  const [row] = await db.query<JobRow>(readJobSql, [organization_id, id], signal)
+  return row ?? refuse('not_found', 'There is no such job.')
+}
+
+const readJob = async (call: Call<unknown>, id: string): Promise<Job> =>
+  toJson(await findRow(call, id), await cachedDefinitions(call.context, call.signal))
+
+/** The job of the path, if the caller may write what it writes. */
+export async function requireJob(call: Call<unknown>): Promise<JobRow> {
+  const row = await findRow(call, call.params.job_id!)
+  if (row.stack_id !== peopleStackId) requireScope(call.caller, 'records:write')
+  return row
+}
+
+export async function answerJob(call: Call<unknown>): Promise<HandlerResult> {
+  const { id } = await requireJob(call)
+  return { status: 200, data: await readJob(call, id) }
+}
+
+const defaultLimit = 50
+
+export async function answerJobs({ context, body, caller, signal }: Call<JobsQuery>): Promise<HandlerResult> {
+  const { before = null, limit = defaultLimit } = body
+  const { db, organization_id } = context
+  const rows = await db.query<JobRow>(listJobsSql, [organization_id, before, limit + 1], signal)
+  const definitions = await cachedDefinitions(context, signal)
+  if (rows.some(({ stack_id }) => stack_id !== peopleStackId)) requireScope(caller, 'records:write')
+  return {
+    status: 200,
+    data: { items: rows.slice(0, limit).map(row => toJson(row, definitions)), has_more: rows.length > limit },
+  }
+}
+
+type RefusalRow = Omit<JobRefusal, 'id'> & { entity_id: string }
+
+export async function answerRefusals(call: Call<RefusalsQuery>): Promise<HandlerResult> {
+  const { context, body, signal, shown } = call
+  const { after, limit = defaultLimit } = body
+  const { id, stack_id } = await requireJob(call)
+  const isId = stack_id === peopleStackId ? isUuid : isObjectId
+  if (after !== undefined && !isId(after)) throwValue('/after', 'is no identifier of what the job changes')
+  const from = after === undefined ? null : stack_id === peopleStackId ? after : uuidOfRecord(after)
+  const values = [context.organization_id, id, stack_id, from, limit + 1]
+  const rows = await context.db.query<RefusalRow>(listRefusalsSql, values, signal)
+  const items = rows.slice(0, limit).map(({ entity_id, ...refusal }) => {
+    shown.add(stack_id, entity_id)
+    return { id: wireId(stack_id, entity_id), ...refusal }
+  })
+  return { status: 200, data: { items, has_more: rows.length > limit } }
+}
+
+/** Ends a job after the set that is being stored. One that has ended stays as it is. */
+export async function cancelJob(call: Call<unknown>): Promise<HandlerResult> {
+  const { id } = await requireJob(call)
+  const { db, organization_id } = call.context
+  const state: JobState = 'cancelled'
+  await db.query(endJobSql, [organization_id, id, new Date().toISOString(), state, null], call.signal)
+  return { status: 200, data: await readJob(call, id) }
+}

@@ -1,0 +1,256 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Transaction } from '../db/db.ts'
+import { isUnavailable } from '../db/pg-errors.ts'
+import { writeWithin } from '../entities/write/run.ts'
+import type { Outcome } from '../entities/write-request.ts'
+import type { Follower, Progress, Task } from '../followers/follower.ts'
+import { LeaseLost } from '../followers/lease.ts'
+import { type Author, changeOrganization, type Locked } from '../organizations/change-organization.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import type { Config } from '../process/config.ts'
+import { parseFilter } from '../queries/grammar/parse.ts'
+import { readMatchesOf } from '../queries/plan/membership.ts'
+import { erasePerson, readOrganizationKey } from '../rights/erasure/erase-person.ts'
+import { createRefusal, Fault, type Refusal } from '../values/errors.ts'
+import { type JobChange, writeOf } from './jobs.ts'
+import type { JobOp, JobState } from './schema.ts'
+import { readSelected } from './selection.ts'
+import {
+  advanceJobSql,
+  endJobSql,
+  insertRefusalsSql,
+  jobsFollowerName,
+  lockJobSql,
+  readNextIdsSql,
+  readRunningJobsSql,
+} from './sql.ts'
+
+/** A set holds the head for some 20 ms. */
+const entitiesPerSet = 100
+/** An erasure is a transaction of its own, so a set of them only lets the other jobs of the organization have their turns. */
+const erasuresPerSet = 20
+/** After each set the follower pauses for this many times as long as the set took, so that writes keep the database. */
+const defaultPausePerWork = 1
+
+export type JobOptions = { originName: string; limits: Config['limits']; pausePerWork?: number }
+
+type RunningJob = {
+  id: string
+  stack_id: number
+  actor: string
+  op: JobOp
+  change: JobChange
+  filter: object | null
+  started_at: string
+  position: string | null
+}
+
+type StoredJob = Omit<RunningJob, 'change'> & { change: JobChange | null }
+
+/** A job at work. Its position follows each transaction that was committed. */
+type Run = { task: Task; job: RunningJob; author: Author; options: JobOptions }
+
+/** The job was cancelled, or another process has gone on with it. */
+class Stopped extends Error {}
+
+/**
+ * Runs the jobs of an organization, a small set of each in turn. The position of a job is stored in the transaction that changes the
+ * entities up to it, and no transaction of a job commits that does not find the position where it began. So a crash loses no entity and
+ * doubles none.
+ */
+export function jobsFollower(options: JobOptions): Follower {
+  return {
+    name: jobsFollowerName,
+    isForEveryOrganization: false,
+    isScheduled: true,
+    maxConcurrent: 2,
+    work: task => runJobs(task, options),
+    passOver: async (_, news) => {
+      const idle = news.filter(({ is_due }) => !is_due)
+      return new Map(idle.map(each => [each, { sequence: each.head }]))
+    },
+  }
+}
+
+async function runJobs(task: Task, options: JobOptions): Promise<Progress> {
+  const { db, organization_id, signal } = task
+  const { pausePerWork = defaultPausePerWork } = options
+  while (!signal.aborted) {
+    const jobs = await db.query<StoredJob>(readRunningJobsSql, [organization_id])
+    if (jobs.length === 0) return { sequence: task.head }
+    for (const { change, ...rest } of jobs) {
+      // A job that runs has its change.
+      const job: RunningJob = { ...rest, change: change! }
+      if (signal.aborted) break
+      const startedMs = performance.now()
+      await runSet({ task, job, author: { actor: job.actor, request_id: job.id }, options })
+      if (pausePerWork > 0) await pause((performance.now() - startedMs) * pausePerWork)
+    }
+  }
+  return { sequence: task.head, wakeAtMs: Date.now() }
+}
+
+/** Changes the next entities of a job, or ends it. */
+async function runSet(run: Run): Promise<void> {
+  try {
+    const ids = await readNext(run)
+    if (ids.length === 0) await end(run, 'done', null)
+    else if (run.job.op === 'erase') await eraseEach(run, ids)
+    else await writeSet(run, ids)
+  } catch (error) {
+    if (error instanceof Stopped) return
+    // What the job asks for is not valid any more, such as a filter by an attribute that was archived.
+    if (!(error instanceof Fault)) throw error
+    const { message, details } = error.refusal
+    await end(run, 'failed', [message, ...details.map(detail => `${detail.path} ${detail.message}`)].join(' '))
+  }
+}
+
+const end = ({ task: { db, organization_id }, job }: Run, state: JobState, failure: string | null) =>
+  db.query(endJobSql, [organization_id, job.id, new Date().toISOString(), state, failure])
+
+async function readNext({ task, job }: Run): Promise<string[]> {
+  const { id, filter, position, op } = job
+  const size = op === 'erase' ? erasuresPerSet : entitiesPerSet
+  if (filter) {
+    const options = { signal: task.signal, nowMs: Date.parse(job.started_at), boundFrom: job.change.boundFrom }
+    return readSelected(task, { ...job, filter }, { after: position, size }, options)
+  }
+  const rows = await task.db.query<{ id: string }>(readNextIdsSql, [task.organization_id, id, position, size])
+  return rows.map(row => row.id)
+}
+
+/** Those of the entities that the job is for, asked under the lock of the head. */
+async function readTaken({ job }: Run, tx: Transaction, definitions: Definitions, ids: string[]): Promise<string[]> {
+  const { filter, stack_id, started_at, change } = job
+  if (!filter) return ids
+  const options = { nowMs: Date.parse(started_at), boundFrom: change.boundFrom }
+  const { condition } = parseFilter(filter, definitions, stack_id, options)
+  const found = await readMatchesOf(tx, definitions, [condition], ids, stack_id)
+  return found.flatMap(({ id, matches }) => (matches[0] ? [id] : []))
+}
+
+/**
+ * Changes a set in one transaction. If it fails for a reason that nobody foresaw, each entity has one of its own, so that an odd one does
+ * not hold up the job.
+ */
+async function writeSet(run: Run, ids: string[]): Promise<void> {
+  try {
+    await writeTogether(run, ids)
+  } catch (error) {
+    if (error instanceof Fault || !isOfWork(run, error)) throw error
+    if (ids.length > 1) for (const id of ids) await writeSet(run, [id])
+    else await advance(run, ids[0]!, [{ refusal: failedRefusal }])
+  }
+}
+
+/** Whether an error comes from what was written, and not from the connection, the lease or the end of the process. */
+const isOfWork = ({ task }: Run, error: unknown) =>
+  !(error instanceof Stopped || error instanceof LeaseLost || task.signal.aborted || isUnavailable(error))
+
+const failedRefusal: Refusal = createRefusal('operation_failed', 'The operation failed.')
+
+async function writeTogether(run: Run, ids: string[]): Promise<void> {
+  const { task, job, author, options } = run
+  const until = ids.at(-1)!
+  await changeOrganization(task, author, async locked => {
+    const { tx, definitions } = locked
+    await lockJob(run, locked)
+    const taken = await readTaken(run, tx, definitions, ids)
+    const writes = taken.map(id => writeOf(job, id, author))
+    const outcomes = await writeWithin(tx, definitions, writes, options.limits)
+    await store(
+      run,
+      tx,
+      until,
+      taken.map((id, index) => ({ id, outcome: outcomes[index]! })),
+    )
+    return { result: undefined }
+  })
+  job.position = until
+}
+
+/** Throws {@link Stopped} if the job was cancelled, or is elsewhere by now. */
+async function lockJob({ job }: Run, { tx, organization_id }: Pick<Locked, 'tx' | 'organization_id'>): Promise<void> {
+  const found = await tx.query(lockJobSql, [organization_id, job.id, job.position])
+  if (found.length === 0) throw new Stopped()
+}
+
+/** What became of an entity. `id` is that of one that may have been refused. */
+type Reached = { id: string; outcome: Outcome }
+
+/** Stores how far the job is, with what became of the entities up to there. */
+async function store({ task, job }: Run, tx: Transaction, until: string, reached: readonly Reached[]): Promise<void> {
+  const { organization_id } = task
+  const refusals = reached.flatMap(({ id: entity_id, outcome }) => {
+    if ('error' in outcome) throw outcome.error
+    if (!('refusal' in outcome)) return []
+    const { code: error, message, details } = outcome.refusal
+    return [{ entity_id, error, message, details }]
+  })
+  const done = reached.flatMap(({ outcome }) => ('done' in outcome ? [outcome.done] : []))
+  const changed = done.filter(({ result }) => result !== 'unchanged')
+  const counts = [changed.length, done.length - changed.length, refusals.length]
+  const sequence = changed.length > 0 ? Math.max(...changed.map(each => each.sequence)) : null
+  const values = [organization_id, job.id, job.position, until, ...counts, sequence]
+  if ((await tx.query(advanceJobSql, values)).length === 0) throw new Stopped()
+  if (refusals.length > 0) await tx.query(insertRefusalsSql, [organization_id, job.id, JSON.stringify(refusals)])
+}
+
+/** Goes on to an entity that the job has not changed. */
+async function advance(run: Run, id: string, outcomes: readonly Outcome[]): Promise<void> {
+  const reached = outcomes.map(outcome => ({ id, outcome }))
+  await run.task.db.transaction(tx => store(run, tx, id, reached))
+  run.job.position = id
+}
+
+/** Erases people one after the other, as requests do, with a certificate each. */
+async function eraseEach(run: Run, ids: string[]): Promise<void> {
+  const { task, options } = run
+  const organization_key = await readOrganizationKey(task, options.originName)
+  for (const id of ids) {
+    if (task.signal.aborted) return
+    await erase(run, id, organization_key)
+  }
+}
+
+async function erase(run: Run, person_id: string, organization_key: string): Promise<void> {
+  const { task, job, author, options } = run
+  const { reason, records = 'keep', override_hold = false } = job.change
+  let [isTaken, isErased] = [true, false]
+  const request = {
+    ...{ ...author, person_id, reason: reason!, records, override_hold },
+    mayErase: async (locked: Locked) => {
+      await lockJob(run, locked)
+      const { tx, definitions } = locked
+      isTaken = (await readTaken(run, tx, definitions, [person_id])).length > 0
+      return isTaken
+    },
+    onErased: async ({ tx, head }: Locked) => {
+      const done = {
+        result: 'deleted',
+        id: person_id,
+        external_id: null,
+        version: 0,
+        sequence: head.sequence + 1,
+      } as const
+      await store(run, tx, person_id, [{ id: person_id, outcome: { done } }])
+      isErased = true
+    },
+  }
+  try {
+    const erased = await erasePerson({ ...task, organization_key, originName: options.originName }, request)
+    if (isErased) job.position = person_id
+    else if (!isTaken) await advance(run, person_id, [])
+    else if (erased) await advance(run, person_id, [{ done: unchangedAt(person_id) }])
+    else await advance(run, person_id, [{ refusal: noPersonRefusal }])
+  } catch (error) {
+    if (error instanceof Fault) await advance(run, person_id, [{ refusal: error.refusal }])
+    else if (isOfWork(run, error)) await advance(run, person_id, [{ refusal: failedRefusal }])
+    else throw error
+  }
+}
+
+const unchangedAt = (id: string) => ({ result: 'unchanged' as const, id, external_id: null, version: 0, sequence: 0 })
+
+const noPersonRefusal: Refusal = createRefusal('not_found', 'There is no such person.')

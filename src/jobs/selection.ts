@@ -1,0 +1,54 @@
+import type { Context } from '../db/context.ts'
+import { projectionOf } from '../entities/read/projection.ts'
+import type { Condition } from '../queries/grammar/grammar.ts'
+import { readIdPage } from '../queries/pages/id-page.ts'
+import { type FilterOptions, underDefinitions } from '../queries/plan/reading.ts'
+
+/** The entities of a stack that a filter selects, of those that existed at a time. Relative times count from it too. */
+export type Selection = { stack_id: number; filter: object; started_at: string }
+
+type Place = { after: string | null; size: number }
+
+/** Reads the internal identifiers of the next entities of a selection. */
+export async function readSelected(
+  context: Context,
+  { stack_id, filter, started_at }: Selection,
+  { after, size }: Place,
+  options: FilterOptions,
+): Promise<string[]> {
+  const existed: Condition = {
+    kind: 'field',
+    field: { kind: 'time', column: 'created_at' },
+    tests: [{ operator: '$lte', operand: started_at }],
+  }
+  const rows = await readIds(context, { stack_id, filter, existed, after, size }, options)
+  return rows.ids.slice(0, size)
+}
+
+/** Counts the entities that a filter selects. Throws the Faults of the filter, and those of `options.authorize`. */
+export async function countSelected(
+  context: Context,
+  selection: Pick<Selection, 'stack_id' | 'filter'>,
+  options: FilterOptions,
+): Promise<number> {
+  const { count } = await readIds(context, { ...selection, after: null, size: 1, isCounted: true }, options)
+  return count!
+}
+
+type Request = Pick<Selection, 'stack_id' | 'filter'> & Place & { existed?: Condition; isCounted?: true }
+
+function readIds(
+  context: Context,
+  { stack_id, filter, existed, after, size, isCounted }: Request,
+  options: FilterOptions,
+): Promise<{ ids: string[]; count: number | undefined }> {
+  // A row of more than 0 bytes is shown as its identifier alone.
+  const projection = projectionOf(['external_id'], stack_id)
+  const position = { direction: 'asc' as const, after_id: after ?? undefined, size, maxRowBytes: 0, projection }
+  return underDefinitions(context, { stack_id, filter, ...options }, async reading => {
+    const { parsed } = await reading.parseFilter()
+    const condition: Condition = existed ? { kind: 'all', conditions: [parsed.condition, existed] } : parsed.condition
+    const { rows, counted } = await readIdPage(reading, { condition, stack_id, position, isCounted })
+    return { ids: rows === '' ? [] : rows.split('\n'), count: counted?.count }
+  })
+}
