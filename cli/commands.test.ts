@@ -311,13 +311,13 @@ const commands: Row[] = [
   },
   {
     args: ['bulk', 'patch'],
-    wrongArgs: ['people', '--body', '{}'],
+    wrongArgs: ['people'],
     correctArgs: () => ['people', '--where', 'language=xx', '--body', '{"first_name":"X"}', '--yes', '--no-wait'],
     result: { owner: 'people', op: 'patch', total: 0 },
   },
   {
     args: ['bulk', 'delete'],
-    wrongArgs: ['people'],
+    wrongArgs: [],
     correctArgs: () => ['people', '--where', 'language=xx', '--dry-run'],
     result: { dry_run: true, total: 0 },
   },

@@ -117,7 +117,7 @@ export const listMappingsSql = statement(
 /** $2: id, $3: stack, $4: header, $5: fields, $6: actor, $7: time. */
 export const saveMappingSql = statement(
   'save_import_mapping',
-  `insert into import_mappings as m (organization_id, id, stack_id, header, fields, actor, saved_at)
+  `insert into import_mappings (organization_id, id, stack_id, header, fields, actor, saved_at)
    values ($1, $2, $3, $4, $5, $6, $7)
    on conflict (organization_id, id) do update set fields = excluded.fields, actor = excluded.actor, saved_at = excluded.saved_at`,
 )
