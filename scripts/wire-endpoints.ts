@@ -5,6 +5,22 @@ import { loadConfig } from '../src/process/config.ts'
 import { type ParameterKind, type Repetition, type Route, repetitionOf } from '../src/route/route.ts'
 import { Type } from '../src/values/json-schema.ts'
 
+/** What the generators read of a JSON Schema. */
+export type JsonSchema = {
+  title?: string
+  type?: string
+  format?: string
+  description?: string
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  items?: JsonSchema
+  patternProperties?: Record<string, JsonSchema>
+  additionalProperties?: boolean | JsonSchema
+  anyOf?: JsonSchema[]
+  enum?: unknown[]
+  const?: unknown
+}
+
 type TypeOf = (schema: TSchema, indent: string) => string
 type Members = Record<string, string | false | undefined>
 

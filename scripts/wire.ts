@@ -1,10 +1,10 @@
 // Writes what the client knows of the service: client/src/wire.ts, the wire types in TypeScript, from the schemas that the service validates
 // with, client/src/endpoints.ts from its route table, and client/src/vocabulary.ts from its lists. Each has one definition, and the
-// published client imports no file or package outside of it. Also writes the tables of such lists in the documents.
+// published client imports no file or package outside of it. Writes the same for the client in Python, and its synchronous modules. Also writes the tables of such lists in the documents.
 //   npm run wire
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { observedLine } from '../src/observed/schema.ts'
 import { aggregateLine } from '../src/queries/aggregates/schema.ts'
@@ -13,22 +13,9 @@ import { errorStatuses } from '../src/values/errors.ts'
 import { allEvents, eventSubjects } from '../src/webhooks/events.ts'
 import { root } from './source.ts'
 import { documents, documentText } from './wire-documents.ts'
-import { endpointsText, rows, usesOf } from './wire-endpoints.ts'
+import { endpointsText, type JsonSchema, rows, usesOf } from './wire-endpoints.ts'
+import { pythonTexts, synchronous } from './wire-python.ts'
 import { vocabularyText } from './wire-vocabulary.ts'
-
-type JsonSchema = {
-  title?: string
-  type?: string
-  description?: string
-  properties?: Record<string, JsonSchema>
-  required?: string[]
-  items?: JsonSchema
-  patternProperties?: Record<string, JsonSchema>
-  additionalProperties?: boolean | JsonSchema
-  anyOf?: JsonSchema[]
-  enum?: unknown[]
-  const?: unknown
-}
 
 const plain: Record<string, string> = {
   string: 'string',
@@ -120,11 +107,28 @@ function wireText(): string {
   ].join('\n')
 }
 
+const pythonClient = 'clients/python/src/kith_client'
+const python = pythonTexts(shapes, rows, Object.keys(errorStatuses))
+/** The modules of the asynchronous client in Python that people write. `io.py` is what differs between the two clients. */
+const pythonModules = globSync('*.py', { cwd: join(root, pythonClient, '_async') })
+  .filter(name => !['io.py', 'endpoints.py'].includes(name))
+  .sort()
+
 /** The generated files, by path, each as a function of its present text. */
 export const generated: Record<string, (present: string) => string> = {
   'client/src/wire.ts': () => formatted(wireText()),
   'client/src/endpoints.ts': () => formatted(endpointsText(typeOf, names)),
   'client/src/vocabulary.ts': () => formatted(vocabularyText()),
+  [`${pythonClient}/models.py`]: () => python.models,
+  [`${pythonClient}/repetitions.py`]: () => python.repetitions,
+  [`${pythonClient}/_async/endpoints.py`]: () => python.endpoints,
+  [`${pythonClient}/_sync/endpoints.py`]: () => synchronous(python.endpoints),
+  ...Object.fromEntries(
+    pythonModules.map(name => [
+      `${pythonClient}/_sync/${name}`,
+      () => synchronous(readFileSync(join(root, pythonClient, '_async', name), 'utf8')),
+    ]),
+  ),
   ...Object.fromEntries(documents.map(path => [path, documentText])),
 }
 

@@ -1,6 +1,6 @@
 // Runs a command with a temporary service: an embedded PostgreSQL in a temporary folder, a free port and a token.
 //   node scripts/with-service.ts node examples/people.ts
-// The command gets KITH_URL and KITH_TOKEN in its environment. Its exit code is passed on.
+// The command gets KITH_URL and KITH_TOKEN in its environment, and KITH_DATA_DIR for the command line of kith. Its exit code is passed on.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ try {
   })
   const child = spawn(command, parameters, {
     stdio: 'inherit',
-    env: { ...process.env, KITH_URL: address, KITH_TOKEN: String(token).trim() },
+    env: { ...process.env, KITH_URL: address, KITH_TOKEN: String(token).trim(), KITH_DATA_DIR: dataDir },
   })
   const [code] = await once(child, 'exit')
   process.exitCode = code ?? 1

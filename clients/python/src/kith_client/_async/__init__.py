@@ -1,0 +1,1 @@
+"""The asynchronous client. The modules of the synchronous one are generated from these."""
