@@ -26,13 +26,14 @@ async function readHelp(command: readonly string[]): Promise<Help> {
   }
 }
 
-/** The lines of the code blocks of a page, with the lines that a backslash continues. */
+/** The lines of the code blocks of a page, with the lines that a backslash continues. Python has a variable named kith. */
 function codeLines(page: string): string[] {
-  let isFenced = false
+  let fence: string | undefined
   const lines = readFileSync(join(root, page), 'utf8').replaceAll('\\\n', ' ').split('\n')
   return lines.filter(line => {
-    if (/^\s*```/.test(line)) isFenced = !isFenced
-    return isFenced || line.startsWith('    ')
+    const [, language] = /^\s*```(.*)/.exec(line) ?? []
+    if (language !== undefined) fence = fence === undefined ? language : undefined
+    return fence === undefined ? line.startsWith('    ') : fence !== 'python'
   })
 }
 

@@ -14,10 +14,7 @@ import pytest
 from kith_client import Kith
 
 ROOT = Path(__file__).parents[3]
-SCOPES = (
-    "people:read people:write people:erase records:read records:write consents:read schema:read schema:write "
-    "changes:read webhooks:read webhooks:write access:read access:write operations:read"
-)
+ORGANIZATIONS = ("tests", "readme", "guide", "quick_start", "log", "warehouse")
 
 _results: dict[str, str] = {}
 
@@ -43,24 +40,17 @@ def url() -> str:
 
 
 @pytest.fixture(scope="session")
-def new_token() -> Callable[[str], str]:
-    """Creates an organization, and returns a token of it."""
-
-    def kith(*words: str) -> str:
-        done = subprocess.run(["node", "cli/main.ts", *words], cwd=ROOT, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
-
-    def create(key: str) -> str:
-        kith("org", "create", key)
-        return kith("token", "--org", key, "--scope", SCOPES)
-
-    return create
+def tokens() -> dict[str, str]:
+    """A token of each organization."""
+    command = ["node", "scripts/new-organizations.ts", *ORGANIZATIONS]
+    made = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return dict(zip(ORGANIZATIONS, made.stdout.split(), strict=True))
 
 
 @pytest.fixture(scope="session")
-def token(new_token: Callable[[str], str]) -> str:
-    """The token of an organization in which each test has names of its own."""
-    return new_token("python_tests")
+def token(tokens: dict[str, str]) -> str:
+    """The token of the organization in which each test has names of its own."""
+    return tokens["tests"]
 
 
 @pytest.fixture

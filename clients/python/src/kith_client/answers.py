@@ -68,7 +68,9 @@ class Page(Generic[Item]):
     count: int | None = None
     """The number of all matches, with `count=True`, on the first page."""
     sequence: int | None = None
-    """The number of the change that `count` holds at."""
+    """The number of the change that `count` holds at, or that a page of the change log was read up to."""
+    log_id: str | None = None
+    """Names the numbering of the change log that `sequence` belongs to. Only in pages of the log."""
     warnings: list[Detail] = field(default_factory=list["Detail"])
     """The keys of a filter that are not declared and that no entity has."""
 

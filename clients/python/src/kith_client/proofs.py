@@ -69,8 +69,7 @@ def _canonical(value: Any) -> str:
         members = sorted(cast("dict[str, Any]", value).items(), key=lambda member: member[0].encode("utf-16-be"))
         return "{" + ",".join(f"{_canonical(name)}:{_canonical(each)}" for name, each in members) + "}"
     if isinstance(value, list):
-        elements: list[Any] = value
-        return f"[{','.join(map(_canonical, elements))}]"
+        return f"[{','.join(map(_canonical, value))}]"  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return _canonical_number(value)
     return json.dumps(value, ensure_ascii=False)

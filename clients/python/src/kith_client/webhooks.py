@@ -8,12 +8,12 @@ import hashlib
 import hmac
 import json
 import time
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from .errors import WebhookVerificationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from typing_extensions import NotRequired
 
@@ -38,7 +38,13 @@ class WebhookEvent(TypedDict):
     confirmations: NotRequired[list[Confirmation]]
 
 
-def verify_webhook(body: bytes | str, headers: Mapping[str, str], secrets: str | Sequence[str]) -> WebhookEvent:
+class Headers(Protocol):
+    """The headers of a request, as most web frameworks have them."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
+
+
+def verify_webhook(body: bytes | str, headers: Headers, secrets: str | Sequence[str]) -> WebhookEvent:
     """Verifies a request and returns its event. `body` is what arrived, before any parser. `secrets` are those that the receiver accepts:
     during a rotation the old and the new one. Raises WebhookVerificationError if no signature matches or `webhook-timestamp` is more
     than five minutes off, and ValueError for a text that is no secret."""

@@ -53,7 +53,8 @@ class AsyncChanges:
             sent = {**query, "links": links, "limit": size, "wait": wait if is_first else None, "after": position}
             page: ChangePage = await self._transport.send("GET /v1/changes", {}, sent, None, options)
             has_more = page["last"] < page["head"]
-            return Page(page["items"], has_more, str(page["last"]) if has_more else None, sequence=page["last"])
+            following = str(page["last"]) if has_more else None
+            return Page(page["items"], has_more, following, sequence=page["last"], log_id=page["log_id"])
 
         return AsyncListing(read, str(after))
 

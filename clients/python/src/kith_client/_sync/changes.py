@@ -54,7 +54,8 @@ class Changes:
             sent = {**query, "links": links, "limit": size, "wait": wait if is_first else None, "after": position}
             page: ChangePage = self._transport.send("GET /v1/changes", {}, sent, None, options)
             has_more = page["last"] < page["head"]
-            return Page(page["items"], has_more, str(page["last"]) if has_more else None, sequence=page["last"])
+            following = str(page["last"]) if has_more else None
+            return Page(page["items"], has_more, following, sequence=page["last"], log_id=page["log_id"])
 
         return Listing(read, str(after))
 
