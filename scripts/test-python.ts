@@ -17,7 +17,16 @@ if (python === undefined) {
   )
   if (process.env.TEST_SUMMARY_FILE) writeFileSync(process.env.TEST_SUMMARY_FILE, '0 passed, 0 failed, 1 skipped\n')
 } else {
-  const command = ['scripts/with-service.ts', python, '-m', 'pytest', 'clients/python', '-q', ...process.argv.slice(2)]
+  const command = [
+    'scripts/with-service.ts',
+    python,
+    '-m',
+    'pytest',
+    'clients/python',
+    '-q',
+    '-rs',
+    ...process.argv.slice(2),
+  ]
   const env = { ...process.env, KITH_WEBHOOK_ALLOW: '127.0.0.0/8', PYTHONDONTWRITEBYTECODE: '1' }
   process.exitCode = spawnSync(process.execPath, command, { cwd: root, env, stdio: 'inherit' }).status ?? 1
 }

@@ -24,6 +24,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _results[report.nodeid] = report.outcome
 
 
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """A file that is skipped as a whole."""
+    if report.outcome == "skipped":
+        _results[report.nodeid] = report.outcome
+
+
 def pytest_sessionfinish(exitstatus: int) -> None:
     """The gate counts the tests of all its steps."""
     file = os.environ.get("TEST_SUMMARY_FILE")
