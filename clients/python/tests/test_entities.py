@@ -30,6 +30,8 @@ def test_a_person_is_created_read_changed_and_deleted(kith: Kith) -> None:
     patched = kith.people.patch(name, {"language": "en"}, representation=True)
     assert (patched["first_name"], patched["last_name"], patched["version"]) == ("Ada", "Lovelace", 3)
     assert kith.people.get(id_of(created))["external_id"] == name
+    assert [each and each["id"] for each in kith.people.get_many([name, unique("nobody")])] == [created["id"], None]
+    assert [each and each["version"] for each in kith.people.get_many([id_of(created)], fields=["version"])] == [3]
     assert kith.people.get(name, version=1)["last_name"] is None
     assert kith.people.get(name, at=datetime.now(timezone.utc))["version"] == 3
     assert kith.people.delete(name) is True

@@ -450,7 +450,7 @@ class ChangePage(TypedDict):
     log_id: str
     """Names the numbering. It is another one after a restore."""
     warnings: NotRequired[list[Warning]]
-    """That the token has no scope that reads any subject, so that no change is shown. Absent otherwise."""
+    """Which subjects the token lacks the scope of, if the request names none, so that their changes are not shown. Absent otherwise."""
 
 class ConsentAssignment(TypedDict):
     """An answer to one consent type on one channel."""
@@ -966,6 +966,8 @@ class DoctorReport(TypedDict):
     """When the checks ended."""
     healthy: bool
     """False if a finding is `wrong`."""
+    last_backup_at: str | None
+    """When `kith backup` last made a backup. Null: never."""
     findings: list[DoctorFinding]
 
 class DossierLineAboutPerson(TypedDict):
@@ -1008,6 +1010,7 @@ class DossierLineProfile(TypedDict):
     email: str | None
     mobile_prefix: str | None
     mobile_number: str | None
+    mobile_e164: str | None
     date_of_birth: str | None
     language: str | None
     email_consent: bool | None
@@ -1537,6 +1540,31 @@ class Import(TypedDict):
     undone_at: str | None
     """When an undo of it ended."""
 
+class ImportMapping(TypedDict):
+    """The fields that the columns of a file became."""
+    id: str
+    """It follows from the owner and the header."""
+    owner: str
+    """`people`, or the key of a stack."""
+    header: list[str]
+    """The names of the columns, in order."""
+    fields: list[str | None]
+    """The field of each column, as a header of CSV names it. Null leaves the column out."""
+    actor: str
+    """The subject of the token that saved it."""
+    saved_at: str
+
+class ImportMappingBody(TypedDict):
+    owner: str
+    """`people`, or the key of a stack."""
+    header: list[str]
+    """The names of the columns, in order."""
+    fields: list[str | None]
+    """The field of each column, as a header of CSV names it. Null leaves the column out."""
+
+class ImportMappingList(TypedDict):
+    items: list[ImportMapping]
+
 class ImportPage(TypedDict):
     """A page of imports, newest first."""
     items: list[Import]
@@ -1938,7 +1966,7 @@ class OwnersSearchBody(TypedDict):
     text: str
     """At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers."""
     owners: NotRequired[list[str]]
-    """`people` and keys of stacks, each once. Hits of the same rank are in the order of their owners. The default is `["people"]`."""
+    """`people` and keys of stacks, each once, or `["*"]` for people and the stacks that the token may search: at most 10, those with searchable attributes first. Hits of the same rank are in the order of their owners. The default is `["people"]`."""
     size: NotRequired[int]
     """The most items of a page. The default is 20."""
     cursor: NotRequired[str]
@@ -1959,6 +1987,21 @@ class PeopleBatchBody(TypedDict):
     match: NotRequired[list[Literal["external_id", "email", "mobile"]]]
     """What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country."""
 
+class PeopleNamed(TypedDict):
+    """One of `external_ids` and `ids`."""
+    external_ids: NotRequired[list[str]]
+    """External identifiers, of people also further ones."""
+    ids: NotRequired[list[str]]
+    """Internal identifiers."""
+    fields: NotRequired[list[str]]
+    """The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`."""
+    include: NotRequired[list[str]]
+    """Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too."""
+    labels: NotRequired[bool]
+    """Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships."""
+    links: NotRequired[Literal["id"]]
+    """Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record."""
+
 class Person(TypedDict):
     """A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC."""
     id: str
@@ -1969,6 +2012,8 @@ class Person(TypedDict):
     email: str | None
     mobile_prefix: str | None
     mobile_number: str | None
+    mobile_e164: str | None
+    """The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it."""
     date_of_birth: str | None
     language: str | None
     email_consent: bool | None
@@ -2082,6 +2127,8 @@ class PersonItem(TypedDict):
     email: str | None
     mobile_prefix: str | None
     mobile_number: str | None
+    mobile_e164: str | None
+    """The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it."""
     date_of_birth: str | None
     language: str | None
     email_consent: bool | None
@@ -2136,6 +2183,14 @@ class PersonListSelectionPage(TypedDict):
     warnings: NotRequired[list[Warning]]
     """Keys of the request that are not declared and that no entity carries. Absent if there are none."""
 
+class PersonNamed(TypedDict):
+    items: list[PersonItem | None]
+    """In the order of the identifiers. Null for one that leads to no entity."""
+
+class PersonNamedSelection(TypedDict):
+    items: list[PersonSelection | None]
+    """In the order of the identifiers. Null for one that leads to no entity."""
+
 class PersonPage(TypedDict):
     items: list[Person]
     has_more: bool
@@ -2182,6 +2237,8 @@ class PersonSelection(TypedDict):
     email: NotRequired[str | None]
     mobile_prefix: NotRequired[str | None]
     mobile_number: NotRequired[str | None]
+    mobile_e164: NotRequired[str | None]
+    """The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it."""
     date_of_birth: NotRequired[str | None]
     language: NotRequired[str | None]
     email_consent: NotRequired[bool | None]
@@ -2304,6 +2361,21 @@ class RecordedAnswer(TypedDict):
     """An import gave the answer without its time, so nobody knows when it was collected."""
     merged_person_id: NotRequired[str]
     """The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person."""
+
+class RecordsNamed(TypedDict):
+    """One of `external_ids` and `ids`."""
+    external_ids: NotRequired[list[str]]
+    """External identifiers, of people also further ones."""
+    ids: NotRequired[list[str]]
+    """Internal identifiers."""
+    fields: NotRequired[list[str]]
+    """The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`."""
+    include: NotRequired[list[str]]
+    """Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too."""
+    labels: NotRequired[bool]
+    """Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships."""
+    links: NotRequired[Literal["id"]]
+    """Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record."""
 
 class RelatedBody(TypedDict):
     fields: NotRequired[list[str]]
@@ -2509,6 +2581,8 @@ class SearchPage(TypedDict):
     """The `cursor` of the next page. Null on the last page."""
     sequence: int
     """The number of the last change that the search knows. Later ones may be missing."""
+    owners: list[str]
+    """The owners that were searched."""
 
 class Segment(TypedDict):
     """A segment as reads return it."""
@@ -2631,6 +2705,10 @@ class Stack(TypedDict):
     """Only for an event stack: kith erases each record this many days after its creation. Null, the default: never."""
     label: str | None
     """The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier."""
+    summary: StackSummary | None
+    """What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing."""
+    erased_with: str | None
+    """A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them."""
     created_at: str
     updated_at: str
 
@@ -2643,9 +2721,18 @@ class StackBody(TypedDict):
     """Only for an event stack: kith erases each record this many days after its creation. Null, the default: never."""
     label: NotRequired[str | None]
     """The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier."""
+    summary: NotRequired[StackSummary | None]
+    """What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing."""
+    erased_with: NotRequired[str | None]
+    """A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them."""
 
 class StackList(TypedDict):
     items: list[Stack]
+
+class StackMeasure(TypedDict):
+    op: Literal["count", "sum", "avg", "min", "max"]
+    key: NotRequired[str]
+    """A number of the stack. Only `count` needs none."""
 
 class StackPatch(TypedDict):
     name: NotRequired[str]
@@ -2653,6 +2740,10 @@ class StackPatch(TypedDict):
     """Only for an event stack: kith erases each record this many days after its creation. Null, the default: never."""
     label: NotRequired[str | None]
     """The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier."""
+    summary: NotRequired[StackSummary | None]
+    """What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing."""
+    erased_with: NotRequired[str | None]
+    """A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them."""
 
 class StackRecord(TypedDict):
     """A record of a stack as reads return it."""
@@ -2757,6 +2848,14 @@ class StackRecordListSelectionPage(TypedDict):
     warnings: NotRequired[list[Warning]]
     """Keys of the request that are not declared and that no entity carries. Absent if there are none."""
 
+class StackRecordNamed(TypedDict):
+    items: list[StackRecordItem | None]
+    """In the order of the identifiers. Null for one that leads to no entity."""
+
+class StackRecordNamedSelection(TypedDict):
+    items: list[StackRecordSelection | None]
+    """In the order of the identifiers. Null for one that leads to no entity."""
+
 class StackRecordRelatedPage(TypedDict):
     items: list[StackRecordItem]
     has_more: bool
@@ -2810,6 +2909,14 @@ class StackRecordSelection(TypedDict):
     """Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity."""
     included: NotRequired[Included]
     """Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`."""
+
+class StackSummary(TypedDict):
+    """What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing."""
+    person: str
+    """The relationship that leads to the person whom a record is about."""
+    time: NotRequired[str | None]
+    """The date or time at which a record happened. Null, the default: its creation."""
+    measures: list[StackMeasure]
 
 class StandingAnswer(TypedDict):
     state: bool

@@ -77,6 +77,8 @@ if TYPE_CHECKING:
         Hold,
         HoldBody,
         Import,
+        ImportMapping,
+        ImportMappingBody,
         InclusionProof,
         InvitedAccount,
         LedgerKeys,
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
         Organization,
         OwnersSearchBody,
         PeopleBatchBody,
+        PeopleNamed,
         Person,
         PersonBody,
         PersonFilterPage,
@@ -99,6 +102,8 @@ if TYPE_CHECKING:
         PersonIdentifiers,
         PersonListPage,
         PersonListSelectionPage,
+        PersonNamed,
+        PersonNamedSelection,
         PersonPage,
         PersonRelatedPage,
         PersonRelatedSelectionPage,
@@ -109,6 +114,7 @@ if TYPE_CHECKING:
         RecordIdentifiers,
         RecordUpsertBody,
         RecordedAnswer,
+        RecordsNamed,
         RelatedBody,
         RetentionRule,
         RetentionRuleBody,
@@ -133,6 +139,8 @@ if TYPE_CHECKING:
         StackRecordFilterSelectionPage,
         StackRecordListPage,
         StackRecordListSelectionPage,
+        StackRecordNamed,
+        StackRecordNamedSelection,
         StackRecordRelatedPage,
         StackRecordRelatedSelectionPage,
         StackRecordSearchPage,
@@ -266,6 +274,11 @@ class AsyncEndpoints:
     async def filter_people(self, body: FilterPeopleBody | None = None, **options: Unpack[CallOptions]) -> PersonFilterPage | PersonFilterSelectionPage:
         """Filter people. `POST /v1/people/filter` takes the scope `people:read`."""
         result: PersonFilterPage | PersonFilterSelectionPage = await self._transport.send("POST /v1/people/filter", {}, {}, body, options)
+        return result
+
+    async def get_people(self, body: PeopleNamed | None = None, **options: Unpack[CallOptions]) -> PersonNamed | PersonNamedSelection:
+        """Read up to 1,000 people by their identifiers. `POST /v1/people/get` takes the scope `people:read`."""
+        result: PersonNamed | PersonNamedSelection = await self._transport.send("POST /v1/people/get", {}, {}, body, options)
         return result
 
     async def aggregate_people(self, body: AggregateBody | None = None, **options: Unpack[CallOptions]) -> Aggregate:
@@ -593,6 +606,11 @@ class AsyncEndpoints:
         result: StackRecordFilterPage | StackRecordFilterSelectionPage = await self._transport.send("POST /v1/stacks/{stack_key}/filter", {"stack_key": stack_key}, {}, body, options)
         return result
 
+    async def get_records(self, stack_key: str, body: RecordsNamed | None = None, **options: Unpack[CallOptions]) -> StackRecordNamed | StackRecordNamedSelection:
+        """Read up to 1,000 records by their identifiers. `POST /v1/stacks/{stack_key}/get` takes the scope `records:read`."""
+        result: StackRecordNamed | StackRecordNamedSelection = await self._transport.send("POST /v1/stacks/{stack_key}/get", {"stack_key": stack_key}, {}, body, options)
+        return result
+
     async def aggregate_records(self, stack_key: str, body: AggregateBody | None = None, **options: Unpack[CallOptions]) -> Aggregate:
         """Count, sum and group records. `POST /v1/stacks/{stack_key}/aggregate` takes the scope `records:read`."""
         result: Aggregate = await self._transport.send("POST /v1/stacks/{stack_key}/aggregate", {"stack_key": stack_key}, {}, body, options)
@@ -649,7 +667,7 @@ class AsyncEndpoints:
     @overload
     async def patch_stack(self, stack_key: str, body: StackPatch | None = None, *, dry_run: Literal[True], **options: Unpack[WriteOptions]) -> DefinitionDryRun: ...
     async def patch_stack(self, stack_key: str, body: StackPatch | None = None, *, dry_run: bool = False, **options: Unpack[WriteOptions]) -> Any:
-        """Change the name, the retention or the label of a stack. `PATCH /v1/schema/stacks/{stack_key}` takes the scope `schema:write`."""
+        """Change the name of a stack, or what holds for its records. `PATCH /v1/schema/stacks/{stack_key}` takes the scope `schema:write`."""
         result: Any = await self._transport.send("PATCH /v1/schema/stacks/{stack_key}", {"stack_key": stack_key}, {"dry_run": dry_run or None}, body, options)
         return result
 
@@ -793,6 +811,15 @@ class AsyncEndpoints:
         result: Definitions = await self._transport.send("GET /v1/schema", {}, {}, None, options)
         return result
 
+    @overload
+    async def ensure_notes(self, *, dry_run: Literal[False] = False, **options: Unpack[WriteOptions]) -> Stack: ...
+    @overload
+    async def ensure_notes(self, *, dry_run: Literal[True], **options: Unpack[WriteOptions]) -> DefinitionDryRun: ...
+    async def ensure_notes(self, *, dry_run: bool = False, **options: Unpack[WriteOptions]) -> Any:
+        """Get the stack of notes about people, and create it if there is none. `POST /v1/schema/notes` takes the scope `records:write`."""
+        result: Any = await self._transport.send("POST /v1/schema/notes", {}, {"dry_run": dry_run or None}, None, options)
+        return result
+
     def list_attribute_violations(self, id: int, *, rule: str | None = None, required: bool | None = None, enum: list[str] | None = None, pattern: str | None = None, minimum: str | None = None, maximum: str | None = None, size: int | None = None, after: str | None = None, **options: Unpack[CallOptions]) -> AsyncListing[Violation]:
         """List the entities whose stored values stand against the rules of an attribute. `GET /v1/schema/attributes/{id}/violations` takes the scope `schema:read`."""
         return self._transport.listing("GET /v1/schema/attributes/{id}/violations", {"id": id}, {"rule": rule, "required": required, "enum": enum, "pattern": pattern, "minimum": minimum, "maximum": maximum}, options, size, after, by="after_id", limit="size", position="next_after_id")
@@ -857,9 +884,9 @@ class AsyncEndpoints:
         result: PersonFilterPage | PersonFilterSelectionPage = await self._transport.send("GET /v1/segments/{segment_key}/people", {"segment_key": segment_key}, {"size": size, "after_id": after_id, "cursor": cursor, "sort": sort, "sort_direction": sort_direction, "fields": fields, "include": include, "labels": labels, "links": links, "count": count}, None, options)
         return result
 
-    async def list_changes(self, *, after: int | None = None, limit: int | None = None, wait: float | None = None, subject: list[Literal["person", "record", "stack", "attribute", "consent_type", "webhook", "settings", "segment", "retention_rule", "hold", "role"]] | None = None, stack: list[str] | None = None, operation: list[Literal["create", "update", "delete", "restore", "merge", "unmerge", "erase", "retention_due"]] | None = None, segment: list[str] | None = None, links: Literal["id"] | None = None, log_id: str | None = None, **options: Unpack[CallOptions]) -> ChangePage:
+    async def list_changes(self, *, after: int | None = None, limit: int | None = None, wait: float | None = None, subject: list[Literal["person", "record", "stack", "attribute", "consent_type", "webhook", "settings", "segment", "retention_rule", "hold", "role"]] | None = None, stack: list[str] | None = None, operation: list[Literal["create", "update", "delete", "restore", "merge", "unmerge", "erase", "retention_due"]] | None = None, segment: list[str] | None = None, entity: str | None = None, links: Literal["id"] | None = None, log_id: str | None = None, **options: Unpack[CallOptions]) -> ChangePage:
         """Read or follow the change log. `GET /v1/changes` takes the scope `changes:read`."""
-        result: ChangePage = await self._transport.send("GET /v1/changes", {}, {"after": after, "limit": limit, "wait": wait, "subject": subject, "stack": stack, "operation": operation, "segment": segment, "links": links, "log_id": log_id}, None, options)
+        result: ChangePage = await self._transport.send("GET /v1/changes", {}, {"after": after, "limit": limit, "wait": wait, "subject": subject, "stack": stack, "operation": operation, "segment": segment, "entity": entity, "links": links, "log_id": log_id}, None, options)
         return result
 
     def list_imports(self, *, size: int | None = None, after: str | None = None, **options: Unpack[CallOptions]) -> AsyncListing[Import]:
@@ -869,6 +896,20 @@ class AsyncEndpoints:
     async def undo_import(self, import_id: str, body: UndoBody | None = None, **options: Unpack[WriteOptions]) -> Undone:
         """Undo an import. `POST /v1/imports/{import_id}/undo` takes the scope `people:write`."""
         result: Undone = await self._transport.send("POST /v1/imports/{import_id}/undo", {"import_id": import_id}, {}, body, options)
+        return result
+
+    def list_import_mappings(self, *, size: int | None = None, after: str | None = None, **options: Unpack[CallOptions]) -> AsyncListing[ImportMapping]:
+        """List what the columns of earlier files became. `GET /v1/import-mappings` takes the scope `schema:read`."""
+        return self._transport.listing("GET /v1/import-mappings", {}, {}, options, size, after, by="", limit="", position=None)
+
+    async def save_import_mapping(self, body: ImportMappingBody, **options: Unpack[WriteOptions]) -> ImportMapping:
+        """Remember what the columns of a file became. `PUT /v1/import-mappings` takes the scope `people:write`."""
+        result: ImportMapping = await self._transport.send("PUT /v1/import-mappings", {}, {}, body, options)
+        return result
+
+    async def forget_import_mapping(self, mapping_id: str, **options: Unpack[WriteOptions]) -> Literal[True]:
+        """Forget what the columns of a file became. `DELETE /v1/import-mappings/{mapping_id}` takes the scope `people:write`."""
+        result: Literal[True] = await self._transport.send("DELETE /v1/import-mappings/{mapping_id}", {"mapping_id": mapping_id}, {}, None, options)
         return result
 
     @overload

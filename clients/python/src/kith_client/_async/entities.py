@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
-from ..addresses import below
+from ..addresses import Id, below
 from ..answers import page_of
 from ..encoding import encode, path_of, query_of
 from ..errors import KithException
@@ -127,6 +127,23 @@ class AsyncEntities(Generic[Entity, Item, Body]):
         """Reads an entity. Its `version` can be passed as `if_match`. With `at` or `version`, the entity is read as it was."""
         query = {"at": at, "version": version, "labels": labels, "links": links}
         return await self._send("GET", "", address, query, None, options)
+
+    async def get_many(
+        self,
+        addresses: Sequence[str],
+        *,
+        fields: Sequence[str] | None = None,
+        include: Sequence[str] | None = None,
+        labels: bool | None = None,
+        links: Literal["id"] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Sequence[Item | None]:
+        """Reads up to 1,000 entities, by external identifiers or by `Id`s, in one request. The items have the order of the addresses, with
+        None where there is no entity."""
+        named = "ids" if addresses and isinstance(addresses[0], Id) else "external_ids"
+        body = {named: addresses, "fields": fields, "include": include, "labels": labels, "links": links}
+        found = await self._send("POST", "/get", None, {}, _present(body), options)
+        return found["items"]
 
     def list(
         self,
