@@ -409,6 +409,18 @@ class BatchRefused(TypedDict):
     outcome: NotRequired[Literal["unknown"]]
     """The outcome of the write is unknown."""
 
+class BulkChange(TypedDict):
+    op: Literal["patch", "delete", "erase"]
+    """`patch`: what `body` has. `erase`: people for good, with a certificate each; the token needs `people:erase`."""
+    body: NotRequired[dict[str, Any]]
+    """The body of a PATCH, without `external_id`: null empties a field, and `consents` adds an answer with its evidence."""
+    reason: NotRequired[str]
+    """Why people are erased. It stays, and must name nobody."""
+    records: NotRequired[Literal["keep", "linked"]]
+    """Of an erasure: whether records that only the person has go with it."""
+    override_hold: NotRequired[bool]
+    """Of an erasure: erase people although they are under a legal hold."""
+
 class Change(TypedDict):
     """A change of the change log."""
     sequence: int
@@ -1609,6 +1621,75 @@ class InvitedAccount(TypedDict):
     invitation_path: str
     """The link to accept the invitation: put the address of the service before it. It works once, for three days, and is shown only this once."""
 
+class Job(TypedDict):
+    """One change of many people or records, which the service makes in small sets."""
+    id: str
+    """The `request_id` of its changes."""
+    owner: str
+    """`people`, or the key of a stack."""
+    op: Literal["patch", "delete", "erase"]
+    actor: str
+    """The subject of the token that began it."""
+    state: Literal["running", "done", "cancelled", "failed"]
+    """`failed`: see `failure`. What was changed before stays changed."""
+    total: int
+    """How many it is for: those who matched when it began, or were named."""
+    done: int
+    """Entities that were changed."""
+    unchanged: int
+    """Entities that were already so."""
+    refused: int
+    """Entities that were refused."""
+    remaining: int
+    """Entities that it has not reached."""
+    failure: str | None
+    """Why it ended before all were reached."""
+    started_at: str
+    ended_at: str | None
+    undone_at: str | None
+    """When an undo of it ended."""
+
+class JobPage(TypedDict):
+    """A page of jobs, newest first."""
+    items: list[Job]
+    has_more: bool
+    """Whether another page follows."""
+
+class JobPreview(TypedDict):
+    """What a job would do."""
+    dry_run: Literal[True]
+    total: int
+    """How many it is for: those who matched when it began, or were named."""
+    tested: int
+    """How many of them were tried within some seconds, the first ones in order. The counts are of these."""
+    done: int
+    """Entities that would be changed."""
+    unchanged: int
+    """Entities that were already so."""
+    refused: int
+    """Entities that would be refused."""
+    refusals: list[JobRefusal]
+    """The first refusals, at most 100."""
+
+class JobRefusalDetails(TypedDict):
+    path: str
+    message: str
+
+class JobRefusal(TypedDict):
+    """An entity that a job was refused to change, and why."""
+    id: str
+    """The internal identifier."""
+    external_id: str | None
+    error: str
+    message: str
+    details: list[JobRefusalDetails]
+
+class JobRefusalPage(TypedDict):
+    """A page of the refusals of a job, in order of the identifiers."""
+    items: list[JobRefusal]
+    has_more: bool
+    """Whether another page follows."""
+
 class KeptValue(TypedDict):
     path: str
     """A JSON Pointer into the person."""
@@ -1987,6 +2068,15 @@ class PeopleBatchBody(TypedDict):
     match: NotRequired[list[Literal["external_id", "email", "mobile"]]]
     """What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country."""
 
+class PeopleBulkBody(TypedDict):
+    filter: NotRequired[dict[str, Any]]
+    """Everybody whom it selects, each when the job reaches it."""
+    ids: NotRequired[list[str]]
+    """Internal identifiers, instead of a filter."""
+    change: BulkChange
+    dry_run: NotRequired[bool]
+    """Change nothing, and return how many would change and who would be refused."""
+
 class PeopleNamed(TypedDict):
     """One of `external_ids` and `ids`."""
     external_ids: NotRequired[list[str]]
@@ -2361,6 +2451,15 @@ class RecordedAnswer(TypedDict):
     """An import gave the answer without its time, so nobody knows when it was collected."""
     merged_person_id: NotRequired[str]
     """The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person."""
+
+class RecordsBulkBody(TypedDict):
+    filter: NotRequired[dict[str, Any]]
+    """Everybody whom it selects, each when the job reaches it."""
+    ids: NotRequired[list[str]]
+    """Internal identifiers, instead of a filter."""
+    change: BulkChange
+    dry_run: NotRequired[bool]
+    """Change nothing, and return how many would change and who would be refused."""
 
 class RecordsNamed(TypedDict):
     """One of `external_ids` and `ids`."""
@@ -2976,10 +3075,12 @@ class Undone(TypedDict):
     dry_run: bool
     deleted: int
     """Entities that the import created, deleted again."""
+    restored: int
+    """Entities that the job deleted, which exist again."""
     updated: int
     """Entities with fields that have their earlier values again."""
     left: list[UndoLeft]
-    """What the import wrote and the undo left."""
+    """What was written and the undo left."""
     has_more: bool
     """Whether the undo goes on with the next request."""
     position: int

@@ -21,7 +21,7 @@ from .transport import Transport
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from ..models import RecordBody, SearchHit, StackRecord, StackRecordItem, Undone
+    from ..models import RecordBody, SearchHit, StackRecord, StackRecordItem, UndoBody, Undone
     from ..options import CallOptions
 
 
@@ -91,15 +91,14 @@ class Kith:
 
     def undo_import(self, import_id: str, *, dry_run: bool = False, **options: Unpack[CallOptions]) -> Undone:
         """Takes back what an import changed and nothing has written since, and returns what it left. `import_id` is its request id."""
-        total: Undone = {"dry_run": dry_run, "deleted": 0, "updated": 0, "left": [], "has_more": True, "position": 0}
+        total: Undone = self.api.undo_import(import_id, {"dry_run": dry_run}, **options)
         while total["has_more"]:
-            more = {"position": total["position"]} if dry_run and total["position"] > 0 else {}
-            endpoint, params = "POST /v1/imports/{import_id}/undo", {"import_id": import_id}
-            part: Undone = self._transport.send(endpoint, params, {}, {"dry_run": dry_run, **more}, options)
-            total["deleted"] += part["deleted"]
-            total["updated"] += part["updated"]
-            total["left"] += part["left"]
-            total["has_more"], total["position"] = part["has_more"], part["position"]
+            more: UndoBody = {"dry_run": True, "position": total["position"]} if dry_run else {"dry_run": False}
+            part = self.api.undo_import(import_id, more, **options)
+            for count in ("deleted", "updated", "restored"):
+                part[count] += total[count]
+            part["left"] = total["left"] + part["left"]
+            total = part
         return total
 
     def is_ready(self, **options: Unpack[CallOptions]) -> bool:

@@ -81,6 +81,10 @@ if TYPE_CHECKING:
         ImportMappingBody,
         InclusionProof,
         InvitedAccount,
+        Job,
+        JobPage,
+        JobPreview,
+        JobRefusalPage,
         LedgerKeys,
         ListPeopleBody,
         ListRecordsBody,
@@ -94,6 +98,7 @@ if TYPE_CHECKING:
         Organization,
         OwnersSearchBody,
         PeopleBatchBody,
+        PeopleBulkBody,
         PeopleNamed,
         Person,
         PersonBody,
@@ -114,6 +119,7 @@ if TYPE_CHECKING:
         RecordIdentifiers,
         RecordUpsertBody,
         RecordedAnswer,
+        RecordsBulkBody,
         RecordsNamed,
         RelatedBody,
         RetentionRule,
@@ -324,6 +330,11 @@ class Endpoints:
     def unmerge_people_by_id(self, uuid: str, body: MergeBody | None = None, **options: Unpack[WriteOptions]) -> UnmergeResult | UnmergeIdentifiers:
         """Undo a merge into a person by internal identifier. `POST /v1/people/internal/{uuid}/unmerge` takes the scope `people:write`."""
         result: UnmergeResult | UnmergeIdentifiers = self._transport.send("POST /v1/people/internal/{uuid}/unmerge", {"uuid": uuid}, {}, body, options)
+        return result
+
+    def change_people_in_bulk(self, body: PeopleBulkBody, **options: Unpack[WriteOptions]) -> Job | JobPreview:
+        """Change many people at once. `POST /v1/people/bulk` takes the scope `people:write`."""
+        result: Job | JobPreview = self._transport.send("POST /v1/people/bulk", {}, {}, body, options)
         return result
 
     def list_person_history(self, external_id: str, *, size: int | None = None, after: str | None = None, **options: Unpack[CallOptions]) -> Listing[Change]:
@@ -631,6 +642,11 @@ class Endpoints:
         result: StackRecordSearchPage = self._transport.send("POST /v1/stacks/{stack_key}/search", {"stack_key": stack_key}, {}, body, options)
         return result
 
+    def change_records_in_bulk(self, stack_key: str, body: RecordsBulkBody, **options: Unpack[WriteOptions]) -> Job | JobPreview:
+        """Change many records at once. `POST /v1/stacks/{stack_key}/bulk` takes the scope `records:write`."""
+        result: Job | JobPreview = self._transport.send("POST /v1/stacks/{stack_key}/bulk", {"stack_key": stack_key}, {}, body, options)
+        return result
+
     def list_record_history(self, stack_key: str, external_id: str, *, size: int | None = None, after: str | None = None, **options: Unpack[CallOptions]) -> Listing[Change]:
         """List the changes of a record. `GET /v1/stacks/{stack_key}/{external_id}/history` takes the scope `records:read`."""
         return self._transport.listing("GET /v1/stacks/{stack_key}/{external_id}/history", {"stack_key": stack_key, "external_id": external_id}, {}, options, size, after, by="before_version", limit="limit", position="version")
@@ -910,6 +926,31 @@ class Endpoints:
     def forget_import_mapping(self, mapping_id: str, **options: Unpack[WriteOptions]) -> Literal[True]:
         """Forget what the columns of a file became. `DELETE /v1/import-mappings/{mapping_id}` takes the scope `people:write`."""
         result: Literal[True] = self._transport.send("DELETE /v1/import-mappings/{mapping_id}", {"mapping_id": mapping_id}, {}, None, options)
+        return result
+
+    def list_jobs(self, *, before: str | None = None, limit: int | None = None, **options: Unpack[CallOptions]) -> JobPage:
+        """List jobs, newest first. `GET /v1/jobs` takes the scope `people:write`."""
+        result: JobPage = self._transport.send("GET /v1/jobs", {}, {"before": before, "limit": limit}, None, options)
+        return result
+
+    def get_job(self, job_id: str, **options: Unpack[CallOptions]) -> Job:
+        """Read how far a job is. `GET /v1/jobs/{job_id}` takes the scope `people:write`."""
+        result: Job = self._transport.send("GET /v1/jobs/{job_id}", {"job_id": job_id}, {}, None, options)
+        return result
+
+    def list_refused_of_job(self, job_id: str, *, after: str | None = None, limit: int | None = None, **options: Unpack[CallOptions]) -> JobRefusalPage:
+        """List what a job was refused to change, and why. `GET /v1/jobs/{job_id}/refused` takes the scope `people:write`."""
+        result: JobRefusalPage = self._transport.send("GET /v1/jobs/{job_id}/refused", {"job_id": job_id}, {"after": after, "limit": limit}, None, options)
+        return result
+
+    def cancel_job(self, job_id: str, **options: Unpack[WriteOptions]) -> Job:
+        """Cancel a job. `POST /v1/jobs/{job_id}/cancel` takes the scope `people:write`."""
+        result: Job = self._transport.send("POST /v1/jobs/{job_id}/cancel", {"job_id": job_id}, {}, None, options)
+        return result
+
+    def undo_job(self, job_id: str, body: UndoBody | None = None, **options: Unpack[WriteOptions]) -> Undone:
+        """Undo a job. `POST /v1/jobs/{job_id}/undo` takes the scope `people:write`."""
+        result: Undone = self._transport.send("POST /v1/jobs/{job_id}/undo", {"job_id": job_id}, {}, body, options)
         return result
 
     @overload
