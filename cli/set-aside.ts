@@ -15,7 +15,9 @@ export function setAsideCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function addCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('add', 'Says that no two of these people are the same.', ['set-aside add ada newsletter-17'])
+  const command = newCommand('add', 'Says that no two of these people are the same.', [
+    'set-aside add ada newsletter-17',
+  ])
     .argument('<person...>', 'The external identifiers.')
     .option('--ids', 'They are internal identifiers.')
   return addConnectionOptions(command).action(async (people: string[], options: Options & { ids?: true }) => {

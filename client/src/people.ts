@@ -201,7 +201,10 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(items.map(({ person, score }) => `${person.external_id} ${score}`).join()) // rosa-2 0.95
    * ```
    */
-  duplicatesOf(address: EntityAddress, { limit, ...options }: { limit?: number } & CallOptions = {}): Call<DuplicatesOf> {
+  duplicatesOf(
+    address: EntityAddress,
+    { limit, ...options }: { limit?: number } & CallOptions = {},
+  ): Call<DuplicatesOf> {
     const { at, params } = addressOf(address)
     return this.transport.send(`GET /v1/people${at}/duplicates`, { params, query: { limit } }, options)
   }

@@ -3,6 +3,7 @@ import type { Session } from './session.tsx'
 /** The pages of the navigation. A page is shown if the session has its scope, or one of them. */
 const pages = [
   { to: '/people', label: 'people', scope: 'people:read', key: 'p' },
+  { to: '/duplicates', label: 'duplicates', scope: 'people:read', key: 'u' },
   { to: '/records', label: 'records', scope: 'records:read', key: 'r' },
   { to: '/reports', label: 'reports', scope: ['people:read', 'records:read'], key: 't' },
   { to: '/schema', label: 'schema', scope: 'schema:read', key: 's' },
