@@ -70,7 +70,11 @@ export type DuplicatesOfQuery = Static<typeof duplicatesOfQuery>
 const duplicateOf = Type.Object(
   {
     person: duplicate,
-    score: Type.Number({ minimum: 0, maximum: 1, description: 'How likely it is that they are one person, as in a group.' }),
+    score: Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'How likely it is that they are one person, as in a group.',
+    }),
     why: reasons('The keys that the two share.'),
   },
   { title: 'DuplicateOf', description: 'A person who may be the same as another one.' },

@@ -68,7 +68,11 @@ export async function answerDuplicatesOf(call: Call<DuplicatesOfQuery>, address:
   const values = [organization_id, person.id, maxPeoplePerGroup]
   const rows = await db.query<Omit<DuplicateOf, 'score'>>(readDuplicatesOfSql, values, signal)
   const items = rows
-    .map(({ person, why }) => ({ person, score: scoreOf([...new Set(why.map(({ by }) => by))]), why: shownReasons(why) }))
+    .map(({ person, why }) => ({
+      person,
+      score: scoreOf([...new Set(why.map(({ by }) => by))]),
+      why: shownReasons(why),
+    }))
     .toSorted((one, other) => other.score - one.score || (one.person.id < other.person.id ? -1 : 1))
     .slice(0, body.limit ?? defaultSize)
   call.shown.add(peopleStackId, person.id)

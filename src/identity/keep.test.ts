@@ -206,7 +206,9 @@ describe('a merge that keeps the name of the other', () => {
       expect((await merge('ada', 'eve', { keep })).status).toBe(200)
       expect((await get('ada')).external_id).toBe('eve')
       for (const name of undone)
-        expect((await shop.send('POST', `/v1/people/internal/${people[0].id}/unmerge`, { from: name })).status).toBe(200)
+        expect((await shop.send('POST', `/v1/people/internal/${people[0].id}/unmerge`, { from: name })).status).toBe(
+          200,
+        )
       expect(await ids()).toEqual(people.map(({ id }) => id))
       expect((await get('ada')).external_id).toBe('ada')
     }
@@ -248,7 +250,9 @@ describe('a merge that keeps the name of the other', () => {
   })
 })
 
-it('merges with any choices are undone in any order, and everybody has what they had', { timeout: 400_000 }, async () => {
+it('merges with any choices are undone in any order, and everybody has what they had', {
+  timeout: 400_000,
+}, async () => {
   const text = (prefix: string) => fc.constantFrom(null, `${prefix}1`, `${prefix}2`, `${prefix}3`)
   const person = fc.record({
     first_name: text('n'),

@@ -11,9 +11,14 @@ export const setAsideBody = ({ profileCharacters }: Limits) => {
   const name = Type.String({ format: 'external-id', maxLength: profileCharacters })
   return Type.Object(
     {
-      external_ids: Type.Optional(Type.Array(name, { ...people, description: 'The external identifiers of the people.' })),
+      external_ids: Type.Optional(
+        Type.Array(name, { ...people, description: 'The external identifiers of the people.' }),
+      ),
       ids: Type.Optional(
-        Type.Array(uuid(), { ...people, description: 'Instead of `external_ids`: the internal identifiers of the people.' }),
+        Type.Array(uuid(), {
+          ...people,
+          description: 'Instead of `external_ids`: the internal identifiers of the people.',
+        }),
       ),
     },
     {
@@ -49,7 +54,9 @@ export const setAside = Type.Object(
 
 export const setAsidesQuery = Type.Object(
   {
-    before: Type.Optional(Type.String({ format: 'uuid', description: 'Only set-asides older than the one with this id.' })),
+    before: Type.Optional(
+      Type.String({ format: 'uuid', description: 'Only set-asides older than the one with this id.' }),
+    ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'The default is 20.' })),
   },
   { additionalProperties: false },
@@ -79,7 +86,12 @@ export const setAsidePage = Type.Object(
         items: [
           {
             ...example,
-            people: example.people.map(person => ({ ...person, first_name: 'Ada', last_name: null, email: 'ada@example.com' })),
+            people: example.people.map(person => ({
+              ...person,
+              first_name: 'Ada',
+              last_name: null,
+              email: 'ada@example.com',
+            })),
           },
         ],
         has_more: false,

@@ -25,8 +25,7 @@ async function duplicatesOf(name: string) {
   return namesOf(items.map(({ person }: { person: Named }) => person))
 }
 
-const listed = async () =>
-  (await shop.ok('GET', path)).items.map(({ people }: { people: Named[] }) => namesOf(people))
+const listed = async () => (await shop.ok('GET', path)).items.map(({ people }: { people: Named[] }) => namesOf(people))
 
 describe('people who were set aside', () => {
   it('are no duplicates, until the set-aside is taken back', async () => {

@@ -90,7 +90,8 @@ async function readPeople(within: Locked, addresses: readonly { address: Address
   for (const [index, person] of found.entries()) {
     const { path } = addresses[index]!
     if (!person) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
-    if (ids.has(person.id)) throw new Fault(createValueRefusal(path, 'leads to the same person as another one. Name each once.'))
+    if (ids.has(person.id))
+      throw new Fault(createValueRefusal(path, 'leads to the same person as another one. Name each once.'))
     ids.add(person.id)
   }
   return [...ids]

@@ -23,9 +23,9 @@ import {
   readMergedAddressesSql,
   readMergesSql,
   readNoticesSql,
-  readSetAsidesSql,
   readOwnSql,
   readSegmentsSql,
+  readSetAsidesSql,
   readTextsSql,
 } from './dossier-sql.ts'
 import { readOtherHolders } from './other-holders.ts'
