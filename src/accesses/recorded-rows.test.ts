@@ -41,6 +41,8 @@ const showsNone = new Set([
   ...['getCheckpoint', 'getTile', 'listLedgerKeys', 'proveInclusion', 'proveConsistency'],
   // The internal identifiers of erased people.
   'listErasures',
+  // Ends what setPeopleAside showed. Its request needs an id of that response.
+  'takeBackSetAside',
   // Callers, and the log itself.
   ...['listAccounts', 'createAccount', 'updateAccount', 'removeAccount', 'inviteAccount'],
   ...['listClients', 'createClient', 'getClient', 'revokeClient', 'createToken', 'listTokens', 'revokeToken'],

@@ -38,7 +38,7 @@ export const mergeBody = (limits: Limits) =>
       title: 'MergeBody',
       description: 'The other person of a merge, and the values that the survivor gets.',
       examples: [
-        { from: 'ada-newsletter', keep: { email: 'other', 'attribute_values.city': 'survivor' }, dry_run: true },
+        { from: 'ada-newsletter', keep: { 'attribute_values.city': 'other' }, dry_run: true },
       ],
     },
   )

@@ -33,7 +33,7 @@ const isChoosable = ({ field, values: [survivor, other] }: Row) =>
   !unchosen.has(field) && other !== null && !isEqual(survivor, other) && (survivor !== null || field === 'external_id')
 
 /** A phone is chosen by its number, and consents follow from the answers. */
-const unchosen = new Set<string>(profileFieldNames.filter(name => 'isSummary' in profileFields[name]))
+const unchosen = new Set<string>(profileFieldNames.filter(name => profileFields[name].isSummary))
   .add('mobile_prefix')
   .add('push_notification_consent')
 
