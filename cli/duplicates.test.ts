@@ -15,8 +15,8 @@ beforeAll(async () => {
     await organization.ok('POST', '/v1/people', person)
 })
 
-const run = (...args: string[]) =>
-  runInProcess(['duplicates', ...args], { KITH_URL: service.address, KITH_TOKEN: organization.token })
+const kith = (...args: string[]) => runInProcess(args, { KITH_URL: service.address, KITH_TOKEN: organization.token })
+const run = (...args: string[]) => kith('duplicates', ...args)
 
 describe('kith duplicates', () => {
   it('lists the people of the groups as a table, with characters that change the direction made visible', async () => {
@@ -45,4 +45,15 @@ describe('kith duplicates', () => {
     expect(parse((await run('--format', 'ndjson', '--limit', '1')).stdout)).toEqual(all.slice(0, 1))
     expect((await run('--by', 'phone')).code).toBe(2)
   })
+})
+
+it('kith set-aside takes people out of the duplicates, and back', async () => {
+  const added = await kith('set-aside', 'add', 'shop-1', 'news-1', '--json')
+  expect([added.code, added.stderr]).toEqual([0, expect.stringContaining('are set aside')])
+  const { id } = JSON.parse(added.stdout)
+  expect((await run('--format', 'csv')).stdout).not.toContain('shop-1')
+  expect((await kith('set-aside', 'list', '--format', 'csv')).stdout).toContain(`${id},shop-1 news-1,tests,`)
+  expect((await kith('set-aside', 'end', id)).code).toBe(0)
+  expect((await run('--format', 'csv')).stdout).toContain('shop-1')
+  expect((await kith('set-aside', 'end', id)).code).toBe(1)
 })

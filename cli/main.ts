@@ -17,6 +17,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   export: async () => (await import('./export.ts')).exportCommand,
   dossier: async () => (await import('./dossier.ts')).dossierCommand,
   duplicates: async () => (await import('./duplicates.ts')).duplicatesCommand,
+  'set-aside': async () => (await import('./set-aside.ts')).setAsideCommand,
   people: async () => (await import('./entities.ts')).peopleCommand,
   records: async () => (await import('./entities.ts')).recordsCommand,
   search: async () => (await import('./search.ts')).searchCommand,

@@ -53,6 +53,20 @@ describe('kith merge and kith unmerge', () => {
     expect((await organization.client.people.get('news')).id).toBe(news.id)
   })
 
+  it('takes the values that --keep names, and refuses another word than survivor or other', async () => {
+    const keep = ['--keep', 'external_id=other,attribute_values.city=survivor', '--keep', 'first_name=other']
+    const { code, stdout } = await run('merge', 'ada', 'news', '--yes', ...keep)
+    expect(code).toBe(0)
+    expect(stdout).toContain('  /external_id: "ada" → "news"')
+    expect(stdout).toContain('  /first_name: "Ada" → null')
+    expect(stdout).toContain('  identifiers that lead to news: ada')
+    expect(stdout).not.toContain('city')
+    expect((await run('unmerge', 'ada', 'news', '--yes')).code).toBe(0)
+    expect((await run('merge', 'ada', 'news', '--yes', '--keep', 'email=both')).code).toBe(2)
+    const refused = await run('merge', 'ada', 'news', '--yes', '--keep', 'emial=other')
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('/keep/emial')])
+  })
+
   it('take internal identifiers with --ids, print JSON, and exit with 1 when refused', async () => {
     const { people } = organization.client
     const [ada, news] = [await people.get('ada'), await people.get('news')]

@@ -1,10 +1,10 @@
-import type { Command } from 'commander'
-import type { Client, EntityAddress, MergeResult, UnmergeResult } from '../client/index.ts'
-import { newCommand, printResult } from './command.ts'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Client, EntityAddress, MergeKeep, MergeResult, UnmergeResult } from '../client/index.ts'
+import { givenOf, newCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 
-type Options = ConnectionOptions & YesOption & { ids?: true; dryRun?: true; json?: true }
+type Options = ConnectionOptions & YesOption & { ids?: true; dryRun?: true; json?: true; keep?: MergeKeep }
 
 /** The part of a result that both commands print. */
 type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'completed' | 'merged'> & {
@@ -18,8 +18,13 @@ export function mergeCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Merges a person into another one, who survives: unset fields are filled, links move, and the identifiers of the merged person ' +
     'lead to the survivor. Prints what changed. unmerge undoes it.'
-  return joinCommand('merge', description, environment, (client, { survivor, from }, options) =>
-    client.people.merge(survivor, { from }, options),
+  return joinCommand('merge', description, environment, (client, { survivor, from, keep }, options) =>
+    client.people.merge(survivor, { from, ...(keep && { keep }) }, options),
+  ).option(
+    '--keep <field=person>',
+    'The person whose value the survivor gets, survivor or other: email=other, attribute_values.city=survivor, external_id=other. ' +
+      'Repeatable, or separated by commas.',
+    parseKeep,
   )
 }
 
@@ -32,7 +37,17 @@ export function unmergeCommand(environment: NodeJS.ProcessEnv): Command {
   )
 }
 
-type Pair = { survivor: EntityAddress; from: EntityAddress }
+type Pair = { survivor: EntityAddress; from: EntityAddress; keep?: MergeKeep }
+
+/** An attribute key may contain a comma and an equals sign, so the last of these in each part decides. */
+function parseKeep(text: string, before: MergeKeep = {}): MergeKeep {
+  const keep = { ...before }
+  const parts = text.matchAll(/(.+?)=(survivor|other)(?:,|$)/gs).toArray()
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text)
+    throw new InvalidArgumentError('Give a field and survivor or other, such as email=other.')
+  for (const [, field, side] of parts) keep[field!.trim()] = side as MergeKeep[string]
+  return keep
+}
 
 function joinCommand(
   name: 'merge' | 'unmerge',
@@ -43,6 +58,7 @@ function joinCommand(
   const command = newCommand(name, description, [
     `${name} ada ada-newsletter --dry-run`,
     `${name} ada ada-newsletter --yes`,
+    ...(name === 'merge' ? ['merge ada ada-newsletter --keep email=other,attribute_values.city=other'] : []),
   ])
     .argument('<survivor>', 'The external identifier of the person who survives the merge.')
     .argument('<merged>', 'The external identifier of the person who is merged.')
@@ -52,7 +68,7 @@ function joinCommand(
     async (survivor: string, from: string, options: Options) => {
       const { client } = await connect(environment, options, { scope: 'people:read people:write' })
       const addressOf = (name: string) => (options.ids ? { id: name } : name)
-      const pair = { survivor: addressOf(survivor), from: addressOf(from) }
+      const pair = { survivor: addressOf(survivor), from: addressOf(from), ...givenOf(options, 'keep') }
       const { dryRun = false } = options
       const question = name === 'merge' ? `Merge ${from} into ${survivor}?` : `Unmerge ${from} from ${survivor}?`
       if (!dryRun)

@@ -105,9 +105,12 @@ export type {
   MatchKind,
   Merged,
   MergeFrom,
+  MergeKeep,
   MergeOptions,
+  MergeWith,
   People,
   PeopleOperation,
+  PeopleSetAside,
   Unmerged,
 } from './src/people.ts'
 export { isTemporary } from './src/retry.ts'

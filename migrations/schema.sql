@@ -948,6 +948,21 @@ comment on column sessions.client_id is 'The client that began the session. Its 
 comment on column sessions.role is 'The key of its role. Null: no role, so its scopes alone decide.';
 comment on column sessions.account_id is 'The account that signed in.';
 
+create table set_aside_people (
+  organization_id integer not null,
+  set_aside_id uuid not null,
+  person_id uuid not null,
+  actor text not null,
+  at timestamp with time zone not null,
+  constraint set_aside_people_pkey PRIMARY KEY (organization_id, set_aside_id, person_id)
+);
+CREATE INDEX set_aside_people_person ON public.set_aside_people USING btree (organization_id, person_id, set_aside_id);
+alter table set_aside_people alter column organization_id set (n_distinct=1);
+comment on table set_aside_people is 'One of several people of whom somebody said that no two are the same.';
+comment on column set_aside_people.set_aside_id is 'What was said at once, and is taken back at once.';
+comment on column set_aside_people.person_id is 'The person as it was then. A merge leads to the survivor, and an unmerge back, without a change here.';
+comment on column set_aside_people.actor is 'Who said it.';
+
 create table sign_in_codes (
   organization_id integer not null,
   code_sha256 bytea not null,

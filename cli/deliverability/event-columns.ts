@@ -1,6 +1,6 @@
 import { type Columns, columnsOf } from '../../transfer/columns.ts'
-import type { Target } from '../../transfer/target.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
+import type { Target } from '../../transfer/target.ts'
 import type { FileCommandOptions } from '../import/file-options.ts'
 
 /** The fields of an event, and the names that lists of suppressed addresses give to them, the first ones first. */

@@ -211,6 +211,14 @@ export const sections: readonly Section[] = [
     print: ({ created_at, reason, until, actor, released_at }) =>
       html`<article><h3>${timeOf(created_at)}</h3><dl>${rowsOf({ reason, until, by: actor, ended: released_at })}</dl></article>`,
   }),
+  section('set_aside', {
+    id: 'set-asides',
+    title: 'Not the same as others',
+    about: 'When somebody noted that you are not the same person as another one with similar data.',
+    none: 'Nobody has noted this.',
+    part: table('When', 'By'),
+    print: ({ at, actor }) => html`<tr>${cellOf('When', timeOf(at))}${cellOf('By', actor)}</tr>`,
+  }),
   section('retention', {
     id: 'lifetimes',
     title: 'Lifetimes',

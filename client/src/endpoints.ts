@@ -56,6 +56,7 @@ import type {
   DoctorReport,
   DryRunIdentifiers,
   DuplicatesBody,
+  DuplicatesOf,
   DuplicatesPage,
   EntityDryRun,
   Erased,
@@ -128,6 +129,9 @@ import type {
   SegmentBody,
   SegmentList,
   SegmentPatch,
+  SetAside,
+  SetAsideBody,
+  SetAsidePage,
   Settings,
   SettingsPatch,
   SigningKeyList,
@@ -148,6 +152,7 @@ import type {
   SuppressionPage,
   UndoBody,
   Undone,
+  UnmergeBody,
   UnmergeIdentifiers,
   UnmergeResult,
   ViolationPage,
@@ -354,7 +359,7 @@ export type Endpoints = {
   }
   'POST /v1/people/{external_id}/unmerge': {
     params: { external_id: string }
-    body: MergeBody
+    body: UnmergeBody
     data: UnmergeResult | UnmergeIdentifiers
     repeatable: 'keyed'
     scope: 'people:write'
@@ -368,7 +373,7 @@ export type Endpoints = {
   }
   'POST /v1/people/internal/{uuid}/unmerge': {
     params: { uuid: string }
-    body: MergeBody
+    body: UnmergeBody
     data: UnmergeResult | UnmergeIdentifiers
     repeatable: 'keyed'
     scope: 'people:write'
@@ -475,6 +480,46 @@ export type Endpoints = {
     data: DuplicatesPage
     repeatable: 'read'
     scope: 'people:read'
+  }
+  'GET /v1/people/{external_id}/duplicates': {
+    params: { external_id: string }
+    query?: {
+      /** The default is 20. */
+      limit?: number
+    }
+    data: DuplicatesOf
+    repeatable: 'read'
+    scope: 'people:read'
+  }
+  'GET /v1/people/internal/{uuid}/duplicates': {
+    params: { uuid: string }
+    query?: Endpoints['GET /v1/people/{external_id}/duplicates']['query']
+    data: DuplicatesOf
+    repeatable: 'read'
+    scope: 'people:read'
+  }
+  'POST /v1/people/duplicates/set-aside': {
+    body: SetAsideBody
+    data: SetAside
+    repeatable: 'safe'
+    scope: 'people:write'
+  }
+  'GET /v1/people/duplicates/set-aside': {
+    query?: {
+      /** Only set-asides older than the one with this id. */
+      before?: string
+      /** The default is 20. */
+      limit?: number
+    }
+    data: SetAsidePage
+    repeatable: 'read'
+    scope: 'people:read'
+  }
+  'DELETE /v1/people/duplicates/set-aside/{uuid}': {
+    params: { uuid: string }
+    data: true
+    repeatable: 'safe'
+    scope: 'people:write'
   }
   'POST /v1/people/{external_id}/erase': {
     params: { external_id: string }
@@ -1513,6 +1558,8 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/people/{external_id}/contactable': 'read',
   'POST /v1/people/internal/{uuid}/contactable': 'read',
   'POST /v1/people/duplicates': 'read',
+  'POST /v1/people/duplicates/set-aside': 'safe',
+  'DELETE /v1/people/duplicates/set-aside/{uuid}': 'safe',
   'POST /v1/people/{external_id}/erase': 'safe',
   'POST /v1/people/internal/{uuid}/erase': 'safe',
   'POST /v1/retention-rules': 'once',

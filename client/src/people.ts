@@ -12,9 +12,14 @@ import type {
   DossierLine,
   DuplicateGroup,
   DuplicatesBody,
+  DuplicatesOf,
   Erased,
   ErasureBody,
+  ListedSetAside,
+  MergeBody,
   MergeResult,
+  SetAside,
+  SetAsideBody,
   UnmergeResult,
 } from './wire.ts'
 
@@ -52,8 +57,20 @@ export type PeopleOperation<S extends OrganizationSchema, Kind extends MatchKind
   | Exclude<Operation<S, 'people'>, { op: 'upsert' }>
   | PeopleUpsert<S, Kind>
 
-/** The other person of a merge. */
+/** The other person of a merge or an unmerge. */
 export type MergeFrom = { from: EntityAddress }
+
+/**
+ * The person whose value the survivor of a merge gets, by field: a profile field, `attribute_values.<key>` or `external_id`. The result is
+ * what this person has, also if that is nothing.
+ */
+export type MergeKeep = NonNullable<MergeBody['keep']>
+
+/** The other person of a merge, and the values that are chosen one by one. */
+export type MergeWith = MergeFrom & { keep?: MergeKeep }
+
+/** People of whom no two are the same, by one kind of identifier. */
+export type PeopleSetAside = { ids: readonly string[] } | { external_ids: readonly string[] }
 
 /** The options of a merge and of an unmerge. */
 export type MergeOptions = WriteOptions
@@ -126,10 +143,20 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * const { person } = await client.people.merge('emmy', { from: 'emmy-news' })
    * console.log(person.email, (await client.people.get('emmy-news')).id === person.id) // emmy@example.com true
    * ```
+   *
+   * `keep` chooses values where both have one:
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'sonja', email: 'sonja@old.example' })
+   * await client.people.create({ external_id: 'sonja-shop', email: 'sonja@new.example' })
+   * const chosen = await client.people.merge('sonja', { from: 'sonja-shop', keep: { email: 'other' } })
+   * console.log(chosen.person.email) // sonja@new.example
+   * ```
    */
-  merge(address: EntityAddress, other: MergeFrom, options?: MergeOptions): Call<Merged<S>> {
+  merge(address: EntityAddress, { keep, ...other }: MergeWith, options?: MergeOptions): Call<Merged<S>> {
     const { at, params } = addressOf(address)
-    return this.transport.send(`POST /v1/people${at}/merge`, { params, body: bodyOf(other) }, options)
+    const body = { ...bodyOf(other), ...(keep && { keep }) }
+    return this.transport.send(`POST /v1/people${at}/merge`, { params, body }, options)
   }
 
   /**
@@ -162,6 +189,52 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
     const read = (cursor?: string) =>
       this.transport.send('POST /v1/people/duplicates', { body: { by, size, cursor } }, options)
     return new Listing(cursor => pageOf(read(cursor), () => ''), after)
+  }
+
+  /**
+   * Finds the people who may be the same as a person, the likeliest first, at most `limit` (20 by default).
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'rosa', email: 'Rosa@example.com' })
+   * await client.people.create({ external_id: 'rosa-2', email: 'rosa@example.com' })
+   * const { items } = await client.people.duplicatesOf('rosa')
+   * console.log(items.map(({ person, score }) => `${person.external_id} ${score}`).join()) // rosa-2 0.95
+   * ```
+   */
+  duplicatesOf(
+    address: EntityAddress,
+    { limit, ...options }: { limit?: number } & CallOptions = {},
+  ): Call<DuplicatesOf> {
+    const { at, params } = addressOf(address)
+    return this.transport.send(`GET /v1/people${at}/duplicates`, { params, query: { limit } }, options)
+  }
+
+  /**
+   * Sets people aside who look like one: no two of them are the same, so the search for duplicates leaves their pairs out.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'max', email: 'Family@example.com' })
+   * await client.people.create({ external_id: 'moritz', email: 'family@example.com' })
+   * const { id } = await client.people.setAside({ external_ids: ['max', 'moritz'] })
+   * console.log((await client.people.duplicatesOf('max')).items.length) // 0
+   * await client.people.takeBackSetAside(id)
+   * console.log((await client.people.duplicatesOf('max')).items.length) // 1
+   * ```
+   */
+  setAside(people: PeopleSetAside, options?: CallOptions): Call<SetAside> {
+    return this.transport.send('POST /v1/people/duplicates/set-aside', { body: people as SetAsideBody }, options)
+  }
+
+  /** Lists who was set aside, the newest first. `after` is the id of a set-aside, to begin after it. */
+  setAsides({ size, after, ...options }: PageOptions & CallOptions = {}): Listing<ListedSetAside> {
+    const read = (before?: string) =>
+      this.transport.send('GET /v1/people/duplicates/set-aside', { query: { before, limit: size } }, options)
+    return new Listing(before => pageOf(read(before), ({ id }) => id), after)
+  }
+
+  /** Takes a set-aside back: its people may be found as duplicates again. */
+  takeBackSetAside(id: string, options?: CallOptions): Call<true> {
+    return this.transport.send('DELETE /v1/people/duplicates/set-aside/{uuid}', { params: { uuid: id } }, options)
   }
 
   /**

@@ -1457,6 +1457,15 @@ export type DossierLine =
       released_at: string | null
     }
   | {
+      /** That the person is not the same as another one who looks like it. */
+      type: 'set_aside'
+      set_aside_id: string
+      /** The person who was set aside: this one, or one who was merged. */
+      person_id: string
+      actor: string
+      at: string
+    }
+  | {
       /** A retention rule that will erase or delete the person. */
       type: 'retention'
       rule_id: number
@@ -1614,6 +1623,29 @@ export type DuplicateGroup = {
   }[]
 }
 
+/** A person who may be the same as another one. */
+export type DuplicateOf = {
+  person: {
+    id: string
+    external_id: string | null
+    first_name: string | null
+    last_name: string | null
+    email: string | null
+    mobile_prefix: string | null
+    mobile_number: string | null
+    date_of_birth: string | null
+    created_at: string
+    updated_at: string
+  }
+  /** How likely it is that they are one person, as in a group. */
+  score: number
+  /** The keys that the two share. */
+  why: {
+    by: 'email' | 'mobile' | 'name'
+    value: string
+  }[]
+}
+
 /** Body of POST /v1/people/duplicates. */
 export type DuplicatesBody = {
   /** The keys that people of a group share: `email`, `mobile` (the phone number in E.164), or `name` (first name, last name and date of birth). All by default. */
@@ -1622,6 +1654,11 @@ export type DuplicatesBody = {
   cursor?: string
   /** The most groups of a page. The default is 20. */
   size?: number
+}
+
+/** Response of GET /v1/people/{external_id}/duplicates and GET /v1/people/internal/{uuid}/duplicates. */
+export type DuplicatesOf = {
+  items: DuplicateOf[]
 }
 
 /** Response of POST /v1/people/duplicates. */
@@ -2044,6 +2081,22 @@ export type ListSortMeasure = {
   field?: string
 }
 
+export type ListedSetAside = {
+  /** By this the set-aside is taken back. */
+  id: string
+  /** The subject of the token that set them aside. */
+  actor: string
+  at: string
+  /** The people to whom the identifiers lead now. Deleted ones are left out until they are restored. */
+  people: {
+    id: string
+    external_id: string | null
+    first_name: string | null
+    last_name: string | null
+    email: string | null
+  }[]
+}
+
 /** A token that somebody made. */
 export type ListedToken = {
   /** The id of the token. */
@@ -2081,7 +2134,7 @@ export type LookupBody = {
   external_id?: string
 }
 
-/** The other person of a merge or of an unmerge. */
+/** The other person of a merge, and the values that the survivor gets. Body of POST /v1/people/{external_id}/merge and POST /v1/people/internal/{uuid}/merge. */
 export type MergeBody = {
   /** The external identifier of the other person. */
   from?: string
@@ -2089,6 +2142,8 @@ export type MergeBody = {
   from_id?: string
   /** Return what would change, and change nothing. The default is false. */
   dry_run?: boolean
+  /** The person whose value the survivor gets, by field: a profile field, `attribute_values.<key>`, or `external_id`. The result is what this person has, also if that is nothing. `mobile_number` stands for the phone with its prefix. Without a choice, the survivor's value stays, and the other's fills an unset one. */
+  keep?: Record<string, 'survivor' | 'other'>
 }
 
 /** Returned instead if the token lacks the scope `people:read`. */
@@ -2119,12 +2174,12 @@ export type MergeResult = {
       moved_in: number
       /** The links of the merged person that the survivor has now. */
       moved_out: number
-      /** The links between the two people, and those of the merged person that the survivor does not take. */
+      /** The links between the two people, and those of one of them that the survivor does not keep. */
       dropped: number
     }
     /** The current answers of the survivor that change. */
     consents: AnswerChange[]
-    /** The identifiers that lead to the survivor now, with the email and phone that the survivor does not take. */
+    /** The further identifiers that lead to the survivor now, with the email and phone of the two that it does not have. */
     aliases: PersonAlias[]
   }
   /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
@@ -3165,6 +3220,33 @@ export type SegmentPeople = {
   people: string[]
 }
 
+/** People who were set aside: no two of them are the same. Response of POST /v1/people/duplicates/set-aside. */
+export type SetAside = {
+  /** By this the set-aside is taken back. */
+  id: string
+  /** The subject of the token that set them aside. */
+  actor: string
+  at: string
+  people: {
+    id: string
+    external_id: string | null
+  }[]
+}
+
+/** People of whom no two are the same. Body of POST /v1/people/duplicates/set-aside. */
+export type SetAsideBody = {
+  /** The external identifiers of the people. */
+  external_ids?: string[]
+  /** Instead of `external_ids`: the internal identifiers of the people. */
+  ids?: string[]
+}
+
+/** A page of set-asides, the newest first. Response of GET /v1/people/duplicates/set-aside. */
+export type SetAsidePage = {
+  items: ListedSetAside[]
+  has_more: boolean
+}
+
 /** The settings of the pages for people. Unset ones are null. Response of GET /v1/schema/settings and PATCH /v1/schema/settings. */
 export type Settings = {
   /** The name that people know the organization by. */
@@ -3571,6 +3653,16 @@ export type Undone = {
   has_more: boolean
   /** The changes above this number are done. */
   position: number
+}
+
+/** The other person of an unmerge. Body of POST /v1/people/{external_id}/unmerge and POST /v1/people/internal/{uuid}/unmerge. */
+export type UnmergeBody = {
+  /** The external identifier of the other person. */
+  from?: string
+  /** Instead of `from`: the internal identifier of the other person. */
+  from_id?: string
+  /** Return what would change, and change nothing. The default is false. */
+  dry_run?: boolean
 }
 
 /** Returned instead if the token lacks the scope `people:read`. */

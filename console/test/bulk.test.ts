@@ -14,7 +14,10 @@ const work = () =>
 let shop: Organization
 beforeAll(async () => {
   shop = await service.organization()
-  await createPeople(shop, names('p', 60).map(external_id => ({ external_id, last_name: external_id })))
+  await createPeople(
+    shop,
+    names('p', 60).map(external_id => ({ external_id, last_name: external_id })),
+  )
 })
 
 const count = async (filter: object) => (await shop.client.people.count(filter)).count

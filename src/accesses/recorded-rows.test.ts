@@ -41,12 +41,16 @@ const showsNone = new Set([
   ...['getCheckpoint', 'getTile', 'listLedgerKeys', 'proveInclusion', 'proveConsistency'],
   // The internal identifiers of erased people.
   'listErasures',
+  // Ends what setPeopleAside showed. Its request needs an id of that response.
+  'takeBackSetAside',
   // Callers, and the log itself.
   ...['listAccounts', 'createAccount', 'updateAccount', 'removeAccount', 'inviteAccount'],
   ...['listClients', 'createClient', 'getClient', 'revokeClient', 'createToken', 'listTokens', 'revokeToken'],
   ...['listKeys', 'listSessions', 'revokeSession', 'listAccesses', 'listPersonAccesses', 'listPersonAccessesById'],
   ...['createRole', 'listRoles', 'getRole', 'patchRole', 'getDoctorReport', 'getOperationsMetrics'],
 ])
+
+const setAside = '/v1/people/duplicates/set-aside'
 
 type Request = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 type Prepared = { shop: Shop; name: string; id: string; other: string; record: string; record_id: string }
@@ -93,6 +97,12 @@ const requests: Record<string, (prepared: Prepared & { person: string; ofRecord:
   getConsentReceipt: ({ person }) => [['GET', `${person}/consents/1/email/receipt`]],
   getDossier: ({ person }) => [['GET', `${person}/dossier`]],
   findDuplicates: () => [['POST', '/v1/people/duplicates', {}]],
+  findDuplicatesOf: ({ person }) => [['GET', `${person}/duplicates`]],
+  setPeopleAside: ({ name, other }) => [['POST', setAside, { external_ids: [name, other] }]],
+  listSetAsides: ({ name, other }) => [
+    ['POST', setAside, { external_ids: [name, other] }],
+    ['GET', setAside],
+  ],
   erasePerson: ({ person }) => [['POST', `${person}/erase`, { reason: 'asked' }]],
   previewRetentionRule: () => [['GET', '/v1/retention-rules/1/preview']],
   holdPerson: ({ person }) => [['POST', `${person}/hold`, { reason: 'court' }]],

@@ -23,7 +23,7 @@ const digits = Buffer.from('0123456789abcdef')
 /** Time and sequence number of the last identifier. The first sequence number of a millisecond is random. */
 const lastUuid = { msecs: 0, seq: 0 }
 
-function newUuid(): string {
+export function newUuid(): string {
   if (nextChunk === randomChunks.length) {
     randomFillSync(random)
     nextChunk = 0

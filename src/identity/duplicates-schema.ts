@@ -43,6 +43,8 @@ const duplicate = Type.Object({
   updated_at: time(),
 })
 
+const reasons = (description: string) => Type.Array(Type.Object({ by: sharedKey, value: text() }), { description })
+
 /** A group of people who may be one. */
 const duplicateGroup = Type.Object(
   {
@@ -55,13 +57,51 @@ const duplicateGroup = Type.Object(
         'How likely it is that they are one person: 0.95 for a shared email, 0.9 for a phone number, 0.7 for name and date of birth. ' +
         'Several keys that all of them share add up: 1 − (1 − a)(1 − b).',
     }),
-    why: Type.Array(Type.Object({ by: sharedKey, value: text() }), {
-      description: 'The keys that all people of the group share.',
-    }),
+    why: reasons('The keys that all people of the group share.'),
   },
   { title: 'DuplicateGroup', description: 'A group of people who may be one.' },
 )
+export const duplicatesOfQuery = Type.Object(
+  { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'The default is 20.' })) },
+  { additionalProperties: false },
+)
+export type DuplicatesOfQuery = Static<typeof duplicatesOfQuery>
+
+const duplicateOf = Type.Object(
+  {
+    person: duplicate,
+    score: Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'How likely it is that they are one person, as in a group.',
+    }),
+    why: reasons('The keys that the two share.'),
+  },
+  { title: 'DuplicateOf', description: 'A person who may be the same as another one.' },
+)
+export type DuplicateOf = Static<typeof duplicateOf>
+
 export type DuplicateGroup = Static<typeof duplicateGroup>
+
+const examplePeople = ['ada', 'newsletter-77'].map((external_id, index) => ({
+  id: `01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4${index}`,
+  external_id,
+  first_name: 'Ada',
+  last_name: null,
+  email: 'ada@example.com',
+  mobile_prefix: null,
+  mobile_number: null,
+  date_of_birth: null,
+  created_at: '2026-01-01T12:00:00.000Z',
+  updated_at: '2026-01-01T12:00:00.000Z',
+}))
+const exampleReasons = { score: 0.95, why: [{ by: 'email', value: 'ada@example.com' }] }
+
+/** The people who may be the same as one. */
+export const duplicatesOf = Type.Object(
+  { items: Type.Array(duplicateOf) },
+  { title: 'DuplicatesOf', examples: [{ items: [{ person: examplePeople[1], ...exampleReasons }] }] },
+)
 
 /** A page of duplicates. */
 export const duplicatesPage = Type.Object(
@@ -78,21 +118,9 @@ export const duplicatesPage = Type.Object(
       {
         items: [
           {
-            people: ['ada', 'newsletter-77'].map((external_id, index) => ({
-              id: `01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4${index}`,
-              external_id,
-              first_name: 'Ada',
-              last_name: null,
-              email: 'ada@example.com',
-              mobile_prefix: null,
-              mobile_number: null,
-              date_of_birth: null,
-              created_at: '2026-01-01T12:00:00.000Z',
-              updated_at: '2026-01-01T12:00:00.000Z',
-            })),
+            people: examplePeople,
             size: 2,
-            score: 0.95,
-            why: [{ by: 'email', value: 'ada@example.com' }],
+            ...exampleReasons,
           },
         ],
         has_more: false,

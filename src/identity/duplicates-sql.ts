@@ -1,6 +1,7 @@
 import { peopleByMerge } from '../changes/people-sql.ts'
 import { type Statement, statement } from '../db/db.ts'
 import { timeText } from '../db/time-text.ts'
+import { setAsideFrom, setAsidesOf } from './set-aside-sql.ts'
 
 /** The keys that groups of duplicates share, in the order of the groups. */
 export const sharedKeys = ['email', 'mobile', 'name'] as const
@@ -31,19 +32,25 @@ const merged = (key: 'email' | 'mobile') =>
        and m.${columns[key]} is distinct from e.${columns[key]}
      order by m.${columns[key]} limit $3`
 
-/** The people e with the key k, their own or by a merge. */
+/** The people e with the key k, their own or by a merge: `all`, and the `first` of those who are not in `o.ids`. */
 const peopleOf = (key: SharedKey) => {
+  const isListed = 'and e.id <> all(o.ids)'
   const own = `select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} = k.key`
-  if (key === 'name') return { all: own, first: `${own} order by e.id limit $3` }
+  if (key === 'name') return { all: own, first: `${own} ${isListed} order by e.id limit $3` }
   const merged = `select e.* from entities e
            where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} is distinct from k.key and e.id in (
              select m.person_id from merges m where m.organization_id = $1 and m.${columns[key]} = k.key
            )`
   return {
     all: `${own} union all ${merged}`,
-    first: `select * from ((${own} order by e.id limit $3) union all (${merged} order by e.id limit $3)) e order by e.id limit $3`,
+    first: `select * from ((${own} ${isListed} order by e.id limit $3) union all (${merged} ${isListed} order by e.id limit $3)) e order by e.id limit $3`,
   }
 }
+
+/** What a group shows of a person e. */
+const shownPerson = `jsonb_build_object('id', e.id, 'external_id', e.external_id, 'first_name', e.first_name,
+         'last_name', e.last_name, 'email', e.email, 'mobile_prefix', e.mobile_prefix, 'mobile_number', e.mobile_number,
+         'date_of_birth', e.date_of_birth, 'created_at', ${timeText('e.created_at')}, 'updated_at', ${timeText('e.updated_at')})`
 
 /** What the people of a group share: the key k by which they were found, and what all have as their own. */
 const shared = (key: SharedKey) =>
@@ -66,21 +73,57 @@ const scan = (key: SharedKey) =>
      (select d.key from distinct_keys d order by d.key desc offset 1 limit 1) as before_last,
      array(select d.key from distinct_keys d where d.is_shared order by d.key limit $4) as keys`
 
-/** $2: keys, $3: limit of people. Returns each group in order of $2: its size, what all of its people share, and the first of them. */
+/** The set-asides a of the people of a group. Without any in the organization, the group is not read for them. */
+const setAsidesIn = (key: SharedKey) =>
+  `(select e.id, s.set_aside_id from (${peopleOf(key).all}) e cross join lateral ${setAsidesOf('e.id')} s
+           where (select true from set_aside_people s where s.organization_id = $1 limit 1))`
+
+/** Selects the people of a group who are set aside from all others of it. */
+const setAsideInGroup = (key: SharedKey) =>
+  `select a.id from ${setAsidesIn(key)} a join ${setAsidesIn(key)} b on b.set_aside_id = a.set_aside_id and b.id <> a.id
+         group by a.id having count(distinct b.id) = (select count(*) - 1 from (${peopleOf(key).all}) e)`
+
+/**
+ * $2: keys, $3: limit of people. Returns each group in order of $2 without the people who are set aside from all others of it: its size, what
+ * all of its people share, and the first of them.
+ */
 const groups = (key: SharedKey) =>
   `select g.size, g.email, g.mobile, g.name, p.people
    from unnest($2::text[]) with ordinality as k(key, position)
+     cross join lateral (select array(${setAsideInGroup(key)}) as ids offset 0) o
      cross join lateral (
-       select count(*)::integer as size, ${shared(key)} from (${peopleOf(key).all}) e
+       select count(*)::integer as size, ${shared(key)} from (${peopleOf(key).all}) e where e.id <> all(o.ids)
      ) g
      cross join lateral (
-       select jsonb_agg(jsonb_build_object('id', e.id, 'external_id', e.external_id, 'first_name', e.first_name,
-         'last_name', e.last_name, 'email', e.email, 'mobile_prefix', e.mobile_prefix, 'mobile_number', e.mobile_number,
-         'date_of_birth', e.date_of_birth, 'created_at', ${timeText('e.created_at')}, 'updated_at', ${timeText('e.updated_at')})
-         order by e.id) as people
+       select jsonb_agg(${shownPerson} order by e.id) as people
        from (${peopleOf(key).first}) e
      ) p
    order by k.position`
+
+/** The people who have the key $2 of a person, their own or by a merge, and what they share. */
+const withKeyOf = (key: SharedKey) => {
+  const byMerge = `select m.${columns[key]} from merges m
+         where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null and m.${columns[key]} is not null`
+  const own = `select e.${columns[key]} as key from entities e
+         where e.organization_id = $1 and e.stack_id = 0 and e.id = $2 and e.${columns[key]} is not null`
+  return `select f.id, '${key}' as by, k.key from (${key === 'name' ? own : `${own} union ${byMerge}`}) k cross join lateral (
+         select e.id from (${peopleOf(key).all}) e where e.id <> $2 order by e.id limit $3
+       ) f`
+}
+
+/** $2: a person, $3: limit of people for each key. The people who may be the same as this one and are not set aside from it, with the reasons. */
+export const readDuplicatesOfSql = statement(
+  'read_duplicates_of',
+  `select e.person, f.why from (
+     select f.id, jsonb_agg(jsonb_build_object('by', f.by, 'value', f.key)) as why from (
+       ${sharedKeys.map(withKeyOf).join('\n       union all\n       ')}
+     ) f
+     where f.id not in (${setAsideFrom('$2')})
+     group by f.id
+   ) f cross join lateral (
+     select ${shownPerson} as person from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = f.id offset 0
+   ) e`,
+)
 
 const ofEachKey = (name: string, textOf: (key: SharedKey) => string) =>
   Object.fromEntries(sharedKeys.map(key => [key, statement(`${name}_by_${key}`, textOf(key))])) as Record<

@@ -1,9 +1,18 @@
+import type { Address } from '../entities/write-request.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { refuse } from '../values/errors.ts'
-import { type DuplicateGroup, type DuplicatesBody, defaultSize } from './duplicates-schema.ts'
-import { readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
+import {
+  type DuplicateGroup,
+  type DuplicateOf,
+  type DuplicatesBody,
+  type DuplicatesOfQuery,
+  defaultSize,
+} from './duplicates-schema.ts'
+import { readDuplicatesOfSql, readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
+import { findPeopleSql } from './merge-sql.ts'
+import { maxPeoplePerGroup } from './set-aside-schema.ts'
 
 /**
  * The first statement of a page reads so many entries of an index for each group of the page, and each further one three times as many as the
@@ -13,7 +22,6 @@ const firstEntriesPerGroup = 10
 const maxEntries = 50_000
 /** A page ends with the scan after which it has taken this long. */
 const pageMs = 500
-const maxPeoplePerGroup = 100
 /** A page ends with the group that reaches this number of people. */
 const maxPeoplePerPage = 1_000
 
@@ -37,6 +45,8 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
     const earlier = searched.slice(0, searched.indexOf(position.by))
     const range = await scanRange(call, position, earlier, { entries, groups: size - items.length })
     for (const group of await readRange(call, position.by, range.keys)) {
+      // Those who are left after others were set aside may share an earlier key, under which they were found.
+      if (group.why.some(({ by }) => earlier.includes(by))) continue
       items.push(group)
       for (const { id } of group.people) call.shown.add(peopleStackId, id)
       people += group.people.length
@@ -47,6 +57,36 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
   const next_cursor = position ? printCursor(position) : null
   return { status: 200, data: { items, has_more: next_cursor !== null, next_cursor } }
 }
+
+/** Answers with the people who may be the same as the one of the path, the likeliest first. Throws a Fault of 404. */
+export async function answerDuplicatesOf(call: Call<DuplicatesOfQuery>, address: Address): Promise<HandlerResult> {
+  const { context, signal, body } = call
+  const { organization_id, db } = context
+  const asked = JSON.stringify([{ position: 0, ...address }])
+  const [person] = await db.query<{ id: string }>(findPeopleSql, [organization_id, asked], signal)
+  if (!person) refuse('not_found', 'There is no such person.')
+  const values = [organization_id, person.id, maxPeoplePerGroup]
+  const rows = await db.query<Omit<DuplicateOf, 'score'>>(readDuplicatesOfSql, values, signal)
+  const items = rows
+    .map(({ person, why }) => ({
+      person,
+      score: scoreOf([...new Set(why.map(({ by }) => by))]),
+      why: shownReasons(why),
+    }))
+    .toSorted((one, other) => other.score - one.score || (one.person.id < other.person.id ? -1 : 1))
+    .slice(0, body.limit ?? defaultSize)
+  call.shown.add(peopleStackId, person.id)
+  call.shown.addAll(
+    peopleStackId,
+    items.map(({ person }) => person.id),
+  )
+  return { status: 200, data: { items } }
+}
+
+const shownReasons = (why: DuplicateGroup['why']) =>
+  why
+    .map(({ by, value }) => ({ by, value: value.replaceAll('\n', ' ').trim() }))
+    .toSorted((one, other) => sharedKeys.indexOf(one.by) - sharedKeys.indexOf(other.by))
 
 /** The start of the search by the next kind of key. Undefined after the last one. */
 function startAfter(by: SharedKey, searched: readonly SharedKey[]): Position | undefined {
@@ -90,7 +130,7 @@ async function readRange(
     .filter(({ size }) => size > 1)
     .map(row => {
       const shared = sharedKeys.filter(key => row[key] !== null)
-      const why = shared.map(key => ({ by: key, value: row[key]!.replaceAll('\n', ' ').trim() }))
+      const why = shownReasons(shared.map(key => ({ by: key, value: row[key]! })))
       return { people: row.people!, size: row.size, score: scoreOf(shared), why }
     })
 }

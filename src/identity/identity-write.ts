@@ -15,11 +15,13 @@ import { buildOtherVersionRefusal, meetsIfMatch } from '../route/entity-tag.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, Fault, pointer } from '../values/errors.ts'
 import { continueLeading, leadFirstLinks, type MovedLinks } from './lead-links.ts'
+import type { Side } from './merge.ts'
 import type { Answering, GivenAt } from './merge-answers.ts'
 import { findPeopleSql, readAnswerVersionsSql } from './merge-sql.ts'
 
 /** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
 export type IdentityBody = { from?: string; from_id?: string; dry_run?: boolean }
+export type MergeBody = IdentityBody & { keep?: Readonly<Record<string, Side>> }
 
 /** A request goes on with many links for this time, and is answered before its deadline. */
 const maxMs = 5_000
@@ -30,7 +32,7 @@ const maxMs = 5_000
  * texts, and the ETag of the survivor.
  */
 export async function runIdentityWrite(
-  call: Call<IdentityBody>,
+  call: Call<MergeBody>,
   survivor: Address,
   work: (locked: Locked, asked: Asked) => Promise<IdentityResult>,
 ): Promise<HandlerResult> {
@@ -87,7 +89,7 @@ export type IdentityResult = {
 }
 
 /** What a request asks for: the person of the path, and the one that the body names at `path`. */
-export type Asked = { survivor: Address; from: Address; path: string; author: Author; call: Call<IdentityBody> }
+export type Asked = { survivor: Address; from: Address; path: string; author: Author; call: Call<MergeBody> }
 
 /** A person with all of its links. */
 export type Person = CurrentState & { row: StoredRow }

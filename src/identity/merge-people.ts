@@ -5,7 +5,7 @@ import { buildDeletion, buildFill, type Change } from '../entities/write/decide/
 import { countFirstAlias, insertAliases } from '../entities/write/store/aliases.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
 import type { Address } from '../entities/write-request.ts'
-import type { Locked } from '../organizations/change-organization.ts'
+import type { Author, Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
@@ -16,21 +16,22 @@ import {
   checkVersion,
   fieldChanges,
   findPeople,
-  type IdentityBody,
   type IdentityResult,
+  type MergeBody,
   type Person,
   readGivenAt,
   readJson,
   readPeople,
   runIdentityWrite,
 } from './identity-write.ts'
+import { readKeep } from './keep.ts'
 import { type MergePlan, planMerge, type Undo } from './merge.ts'
 import { type GivenAt, takenAnswers } from './merge-answers.ts'
 import { countLinksToSql, insertMergeSql, moveIdentifiersSql, numberMergeSql } from './merge-sql.ts'
 import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 
 /** Merges a person into another one. Throws a Fault of 400, 404 or 412. */
-export const mergePeople = (call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> =>
+export const mergePeople = (call: Call<MergeBody>, survivor: Address): Promise<HandlerResult> =>
   runIdentityWrite(call, survivor, merge)
 
 async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
@@ -41,7 +42,8 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
   throwIfPlaceholder(survivor.row, '')
   throwIfPlaceholder(other.row, asked.path)
   const givenAt = await readGivenAt(locked, [survivor.row, other.row])
-  const plan = planMerge(survivor, other, definitions, call.limits.links, givenAt)
+  const keep = readKeep(call.body.keep ?? {}, survivor, other, definitions)
+  const plan = planMerge(survivor, other, definitions, call.limits.links, givenAt, keep)
   if (plan.faults.length > 0)
     refuse('invalid_parameter', 'The person would have too many links.', { details: plan.faults })
   // The identifiers of the other lead to the survivor now, so no If-Match for the other may match.
@@ -50,9 +52,9 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
   const deletion = buildDeletion(other, definitions)
   const ended: Change = { ...deletion, operation: 'merge', after: { merged_into: survivor.row.id } }
 
-  const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: ended, row: other.row }]
-  if (filled) changes.push({ stack_id: peopleStackId, change: filled.change, row: survivor.row })
-  const sequence = await storeChanges(tx, definitions, at, author, changes)
+  const ending: PlannedChange = { stack_id: peopleStackId, change: ended, row: other.row }
+  const filling = filled && { stack_id: peopleStackId, change: filled.change, row: survivor.row }
+  const sequence = await storeInOrder(locked, author, { ending, filling })
   const [moved] = await tx.query<{ merges: number[] } & Record<keyof LeadingIdentifiers, string[]>>(
     moveIdentifiersSql,
     [organization_id, other.row.id, survivor.row.id],
@@ -61,7 +63,7 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
   const undo = undoOf({ survivor, other, plan, change: filled?.change, aliases, merges, givenAt })
   const addresses = mergedAddresses(
     { ...survivor.row, ...filled?.change.columns },
-    other.row,
+    { former: survivor.row, merged: other.row },
     definitions.default_country,
   )
   await countFirstAlias(locked)
@@ -81,10 +83,15 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
     [ended.version, filled?.change.version ?? null],
   ]
   await tx.query(numberMergeSql, [organization_id, merge_id, ...made])
+  const takesName = filled?.change.columns.external_id !== undefined
   const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, other.row.id])
   const { external_id } = other.row
-  if (external_id !== null)
-    await awaitPipelined(insertAliases(locked, [{ external_id, person_id: survivor.row.id, merge_id }], at))
+  // A survivor that takes the name of the other goes on to be reached by its own. That alias is no name of the merged person.
+  const alias = takesName
+    ? { external_id: survivor.row.external_id, person_id: survivor.row.id, merge_id: null }
+    : { external_id, person_id: survivor.row.id, merge_id }
+  const added = alias.external_id === null ? [] : [{ ...alias, external_id: alias.external_id }]
+  await awaitPipelined(insertAliases(locked, added, at))
   const [person] = await readJson(tx, definitions, [survivor.row.id])
   return {
     sequence,
@@ -95,7 +102,7 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
       links: { moved_in: links!.count, ...plan.links },
       consents: answerChangesToJson(plan.answers),
       aliases: aliasesToJson({
-        aliases: [...(external_id === null ? [] : [external_id]), ...aliases],
+        aliases: [...added.map(each => each.external_id), ...aliases],
         emails: [...(addresses.email_key === null ? [] : [addresses.email_key]), ...emails],
         mobiles: [...(addresses.mobile_key === null ? [] : [addresses.mobile_key]), ...mobiles],
       }),
@@ -105,6 +112,18 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
     survivor_id: survivor.row.id,
     version: filled?.change.version ?? survivor.row.version,
   }
+}
+
+/** Stores the merge of the other, then what the survivor gets: in one round, unless the survivor takes the name that the other has until then. */
+async function storeInOrder(
+  { tx, definitions, at }: Locked,
+  author: Author,
+  { ending, filling }: { ending: PlannedChange; filling: PlannedChange | undefined },
+): Promise<number> {
+  if (filling?.change.columns.external_id === undefined)
+    return storeChanges(tx, definitions, at, author, filling ? [ending, filling] : [ending])
+  await storeChanges(tx, definitions, at, author, [ending])
+  return storeChanges(tx, definitions, at, author, [filling])
 }
 
 /** Reads both people. Throws a Fault of 400 or 404. */

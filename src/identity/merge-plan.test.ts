@@ -144,6 +144,7 @@ const undoOf = (survivor: CurrentState, other: CurrentState): Undo => ({
   answers: [],
 })
 const facts = {
+  merge_id: 1,
   merged_id: 'bob',
   written: { fields: new Set<string>(), keys: new Set<string>() },
   isEmptied: false,

@@ -2,29 +2,52 @@ import type { TProperties, TSchema } from 'typebox'
 import { answerChange } from '../consents/schema.ts'
 import type { Limits } from '../process/config.ts'
 import { count, flag, nullable, number, Type, text, uuid } from '../values/json-schema.ts'
+import type { Side } from './merge.ts'
 import { aliasKinds } from './merged-addresses.ts'
 
-/** The body of a merge and of an unmerge. */
-export const identityBody = ({ profileCharacters }: Limits) =>
+const otherPerson = ({ profileCharacters }: Limits) => ({
+  from: Type.Optional(
+    Type.String({
+      format: 'external-id',
+      maxLength: profileCharacters,
+      description: 'The external identifier of the other person.',
+    }),
+  ),
+  from_id: Type.Optional(uuid('Instead of `from`: the internal identifier of the other person.')),
+  dry_run: Type.Optional(flag('Return what would change, and change nothing. The default is false.')),
+})
+
+/** The people of a merge, as `keep` names them. */
+const sides = ['survivor', 'other'] as const satisfies Side[]
+
+export const mergeBody = (limits: Limits) =>
   Type.Object(
     {
-      from: Type.Optional(
-        Type.String({
-          format: 'external-id',
-          maxLength: profileCharacters,
-          description: 'The external identifier of the other person.',
+      ...otherPerson(limits),
+      keep: Type.Optional(
+        Type.Record(Type.String(), Type.Enum([...sides]), {
+          description:
+            'The person whose value the survivor gets, by field: a profile field, `attribute_values.<key>`, or `external_id`. The result is ' +
+            'what this person has, also if that is nothing. `mobile_number` stands for the phone with its prefix. Without a choice, ' +
+            "the survivor's value stays, and the other's fills an unset one.",
         }),
       ),
-      from_id: Type.Optional(uuid('Instead of `from`: the internal identifier of the other person.')),
-      dry_run: Type.Optional(flag('Return what would change, and change nothing. The default is false.')),
     },
     {
       additionalProperties: false,
       title: 'MergeBody',
-      description: 'The other person of a merge or of an unmerge.',
-      examples: [{ from: 'ada-newsletter', dry_run: true }],
+      description: 'The other person of a merge, and the values that the survivor gets.',
+      examples: [{ from: 'ada-newsletter', keep: { 'attribute_values.city': 'other' }, dry_run: true }],
     },
   )
+
+export const unmergeBody = (limits: Limits) =>
+  Type.Object(otherPerson(limits), {
+    additionalProperties: false,
+    title: 'UnmergeBody',
+    description: 'The other person of an unmerge.',
+    examples: [{ from: 'ada-newsletter', dry_run: true }],
+  })
 
 const personAlias = Type.Object(
   {
@@ -124,8 +147,9 @@ export const mergeAnswer = (person: TSchema) => {
   const merged = changes({
     moved_in: 'The links to the merged person, which lead to the survivor now.',
     moved_out: 'The links of the merged person that the survivor has now.',
-    dropped: 'The links between the two people, and those of the merged person that the survivor does not take.',
-    aliases: 'The identifiers that lead to the survivor now, with the email and phone that the survivor does not take.',
+    dropped: 'The links between the two people, and those of one of them that the survivor does not keep.',
+    aliases:
+      'The further identifiers that lead to the survivor now, with the email and phone of the two that it does not have.',
   })
   return answer('MergeResult', 'a merge', { changes: merged, example: exampleChanges }, { person })
 }

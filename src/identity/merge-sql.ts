@@ -170,7 +170,7 @@ const merge = 'm.id, m.merged_id, m.into_id, m.person_id, m.sequence, m.undo'
 
 /**
  * $2: the alias by which a merged person is named, or null, $3: its internal identifier, or null, $4: the survivor. An alias that the
- * person had before, by a match, names the merge that brought it.
+ * person had before, by a match, names the merge that brought it, and so does the name that the survivor took from it.
  */
 export const findMergeSql = statement(
   'find_merge',
@@ -181,7 +181,8 @@ export const findMergeSql = statement(
      select n.id from merges n where n.organization_id = $1 and n.merged_id = $3 and n.unmerged_sequence is null
    ), (
      select n.id from merges n
-     where n.organization_id = $1 and n.person_id = $4 and n.unmerged_sequence is null and n.undo->'aliases' ? $2
+     where n.organization_id = $1 and n.person_id = $4 and n.unmerged_sequence is null
+       and (n.undo->'aliases' ? $2 or n.undo->'other'->'columns'->>'external_id' = $2)
      order by n.id desc limit 1
    ))`,
 )
@@ -245,7 +246,7 @@ export const readMergedIdsSql = statement(
 /**
  * $2: the person who returns, $3: the aliases that it had, $4: the merges into it, $5: its external identifier, or
  * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns these aliases, and the
- * emails and phones of the merges and of the one that ends.
+ * emails and phones of the merges and of the one that ends, but for those that the survivor had itself before.
  */
 export const returnIdentifiersSql = statement(
   'return_identifiers',
@@ -262,8 +263,9 @@ export const returnIdentifiersSql = statement(
    ), led as (
      select r.email_key, r.mobile_key from returned r
      union all
-     select m.email_key, m.mobile_key from merges m
-     where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null
+     select case when not m.undo->'filled'->'columns' ? 'email' then m.email_key end,
+       case when not m.undo->'filled'->'columns' ? 'mobile_number' then m.mobile_key end
+     from merges m where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null
    )
    select array(select g.external_id from given g order by 1) as aliases,
      array(select l.email_key from led l where l.email_key is not null order by 1) as emails,

@@ -10,14 +10,28 @@ import {
 } from '../entities/entity-row.ts'
 import { type LinkedKey, linkedByKey } from '../entities/write/decide/attributes.ts'
 import type { Fill } from '../entities/write/decide/decide.ts'
+import { jsonEqual } from '../entities/write/decide/json-equal.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { channels, channelTable, type SummaryFlag } from '../values/channels.ts'
 import { type Detail, pointer } from '../values/errors.ts'
 import { plainColumns, profileFlags } from '../values/profile-fields.ts'
 import { addAnswers, answerColumns, type GivenAt, type TakenAnswer } from './merge-answers.ts'
 
-/** Links of one attribute of the survivor, by the ids of the targets before and after the merge. */
-export type LinkFill = { attribute_id: number; before: string[]; after: string[] }
+/**
+ * Links of one attribute of the survivor, by the ids of the targets before and after the merge. `chosen`: they are those of the other, because
+ * the request chose them.
+ */
+export type LinkFill = { attribute_id: number; before: string[]; after: string[]; chosen?: true }
+
+export type Side = 'survivor' | 'other'
+
+/** The person whose value the survivor gets, by field and by attribute key. The phone has one choice, that of its number. */
+export type Keep = {
+  columns: ReadonlyMap<string, Side>
+  attributes: ReadonlyMap<string, Side>
+}
+
+const noChoice: Keep = { columns: new Map(), attributes: new Map() }
 
 /** The values that a merge gives to the survivor, and the record by which unmerge recognizes them. */
 export type MergePlan = {
@@ -26,7 +40,11 @@ export type MergePlan = {
   filled: {
     columns: Record<string, { before: unknown; after: unknown }>
     attributes: Record<string, unknown>
+    /** The plain values of the survivor that a choice for the other replaced or removed. Merges before there were choices have none. */
+    replaced?: Record<string, unknown>
     links: LinkFill[]
+    /** The attributes whose links of the other a choice for the survivor left out. */
+    left?: number[]
   }
   /** The links of the other that the survivor has now, and the links between the two or that both had, which end. */
   links: { moved_out: number; dropped: number }
@@ -69,8 +87,8 @@ export type MergeRow = {
 
 /**
  * Decides what a person gets from another one who is merged into it: its unset fields and absent attribute values, the other's links,
- * and of two answers to one question the later. The function is pure. `linksLimit` is the maximum number of links of one attribute.
- * `givenAt` decides between answers of both that are equal otherwise.
+ * and of two answers to one question the later. A field of `keep` becomes what the chosen person has, also if that is nothing. The function
+ * is pure. `linksLimit` is the maximum number of links of one attribute. `givenAt` decides between answers of both that are equal otherwise.
  */
 export function planMerge(
   survivor: CurrentState,
@@ -78,20 +96,34 @@ export function planMerge(
   definitions: Definitions,
   linksLimit: number,
   givenAt: GivenAt = () => undefined,
+  keep: Keep = noChoice,
 ): MergePlan {
   const plain = new Map<string, unknown>()
   const attributes: Record<string, unknown> = {}
-  const links = mergeLinks(survivor, other, definitions, linksLimit)
+  const replaced: Record<string, unknown> = {}
+  const links = mergeLinks(survivor, other, definitions, linksLimit, keep)
   const otherLinked = linkedByKey(other.links, definitions)
   const ownKeys = visibleKeys(survivor, linkedByKey(withoutTarget(survivor, other.row.id), definitions))
   for (const [key, value] of Object.entries(other.row.attributes)) {
-    if (ownKeys.has(key) || otherLinked.has(key) || links.filledKeys.has(key)) continue
+    if (ownKeys.has(key) || otherLinked.has(key) || links.filledKeys.has(key) || keep.attributes.has(key)) continue
     plain.set(key, value)
     define(attributes, key, value)
   }
+  for (const [key, side] of keep.attributes) {
+    if (side === 'survivor') continue
+    const isStored = Object.hasOwn(survivor.row.attributes, key)
+    const own = isStored ? survivor.row.attributes[key] : undefined
+    const isPlain = !lastShown(otherLinked.get(key)) && Object.hasOwn(other.row.attributes, key)
+    const value = isPlain ? other.row.attributes[key] : undefined
+    if (isStored === isPlain && jsonEqual(own, value) && !links.changed.some(({ attribute }) => attribute.key === key))
+      continue
+    if (isStored) define(replaced, key, own)
+    if (isPlain) define(attributes, key, value)
+    if (isStored || isPlain) plain.set(key, value ?? null)
+  }
   const answers = addAnswers(survivor.row, other.row, givenAt)
   const answered = answerColumns(survivor.row, answers, definitions.consent_types)
-  const filled = fillColumns(survivor, other, answered.columns)
+  const filled = fillColumns(survivor, other, answered.columns, keep.columns)
   return {
     fill: {
       plain,
@@ -111,11 +143,14 @@ export function planMerge(
         ]),
       ),
       attributes,
+      ...(Object.keys(replaced).length > 0 && { replaced }),
       links: links.changed.map(({ attribute, before, after }) => ({
         attribute_id: attribute.id,
         before: before.map(writtenIdOf),
         after: after.map(writtenIdOf),
+        ...(keep.attributes.get(attribute.key) === 'other' && { chosen: true as const }),
       })),
+      ...(links.left.length > 0 && { left: links.left }),
     },
     links: links.count,
     faults: links.faults,
@@ -127,11 +162,20 @@ export function planMerge(
  * purposes to answer. The prefix and the number of a phone stay together: those of two people are no phone. A prefix alone is filled if
  * the survivor has neither.
  */
-function fillColumns({ row }: CurrentState, other: CurrentState, answered: Columns): Columns {
+function fillColumns({ row }: CurrentState, other: CurrentState, answered: Columns, keep: Keep['columns']): Columns {
   const columns: Record<string, unknown> = {}
-  const fillsPhone = row.mobile_number === null && (other.row.mobile_number !== null || row.mobile_prefix === null)
+  const phone = keep.get('mobile_number')
+  const fillsPhone = phone
+    ? phone === 'other'
+    : row.mobile_number === null && (other.row.mobile_number !== null || row.mobile_prefix === null)
+  if (keep.get('external_id') === 'other') columns.external_id = other.row.external_id
   for (const column of plainColumns) {
     const [own, others] = [row[column] ?? null, other.row[column] ?? null]
+    const side = keep.get(column)
+    if (side && column !== 'mobile_number') {
+      if (side === 'other' && own !== others) columns[column] = others
+      continue
+    }
     if (column === 'mobile_prefix' || column === 'mobile_number') {
       if (fillsPhone && own !== others) columns[column] = others
       continue
@@ -153,6 +197,7 @@ type MergedLinks = {
   changed: LinkChange[]
   /** The keys that the other's links fill. */
   filledKeys: Set<string>
+  left: number[]
   count: MergePlan['links']
   faults: Detail[]
 }
@@ -162,21 +207,30 @@ function mergeLinks(
   other: CurrentState,
   definitions: Definitions,
   linksLimit: number,
+  keep: Keep,
 ): MergedLinks {
-  const merged: MergedLinks = { changed: [], filledKeys: new Set(), count: { moved_out: 0, dropped: 0 }, faults: [] }
+  const count = { moved_out: 0, dropped: 0 }
+  const merged: MergedLinks = { changed: [], filledKeys: new Set(), left: [], count, faults: [] }
   const own = withoutTarget(survivor, other.row.id)
   const ownLinked = linkedByKey(own, definitions)
   const ownKeys = visibleKeys(survivor, ownLinked)
   const after = new Map<number, readonly Target[]>(own)
+  for (const id of own.keys()) {
+    const key = definitions.attributeById.get(id)?.key
+    if (key !== undefined && keep.attributes.get(key) === 'other') after.set(id, [])
+  }
   for (const [key, stored] of linkedByKey(other.links, definitions)) {
     const last = lastShown(stored)?.attribute ?? stored.at(-1)!.attribute
     for (const { attribute, targets } of stored) {
       // Only the last attribute of a key is visible, as in reads.
       const isVisible = last === attribute
+      const side = keep.attributes.get(key)
+      if (side === 'survivor') merged.left.push(attribute.id)
       const isMany = attribute.cardinality === 'many'
-      const mine = own.get(attribute.id) ?? []
+      const mine = side === 'other' ? [] : (own.get(attribute.id) ?? [])
       const isJoined = isVisible && isMany && lastShown(ownLinked.get(key))?.attribute === attribute
-      const taken = isVisible && (isJoined || !ownKeys.has(key)) ? movedTargets(survivor, other, targets) : []
+      const isTaken = side ? side === 'other' : isJoined || !ownKeys.has(key)
+      const taken = isVisible && isTaken ? movedTargets(survivor, other, targets) : []
       const added = taken.filter(({ id }) => !mine.some(target => target.id === id))
       merged.count.moved_out += countShown(added)
       merged.count.dropped += countShown(targets) - countShown(added)
@@ -194,6 +248,11 @@ function mergeLinks(
   for (const [attribute_id, targets] of survivor.links) {
     const kept = own.get(attribute_id)?.length ?? 0
     merged.count.dropped += countShown(targets) - countShown(own.get(attribute_id) ?? [])
+    const key = definitions.attributeById.get(attribute_id)?.key
+    if (key !== undefined && keep.attributes.get(key) === 'other') {
+      const replaced = own.get(attribute_id)?.filter(({ id }) => !after.get(attribute_id)!.some(each => each.id === id))
+      merged.count.dropped += countShown(replaced ?? [])
+    }
     if (kept === 0 && !after.has(attribute_id)) after.set(attribute_id, [])
   }
   for (const [attribute_id, targets] of after) {

@@ -16,6 +16,7 @@ import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { channels, channelTable } from '../values/channels.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { addressFields } from '../values/profile-fields.ts'
 import {
   type Asked,
   checkVersion,
@@ -45,7 +46,7 @@ import {
   storeAddressesSql,
   updateUndoSql,
 } from './merge-sql.ts'
-import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
+import { aliasesToJson, type Contact, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan, withoutFill } from './unmerge.ts'
 
 /** Undoes the merge of a person into another one. Throws a Fault of 400, 404, 409 or 412. */
@@ -62,19 +63,27 @@ async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
   const returning = await readReturning(locked, merge)
   const facts = await readFacts(locked, survivor, merge, returning)
   const plan = planUnmerge(survivor, merge.undo, facts, definitions)
-  const filled = buildFill(survivor, plan.fill, definitions, call.limits)
+  const { external_id: ownName } = plan.fill.columns
+  const left = ownName ? await readNameLeft(locked, ownName, survivor, asked.path) : 0
+  const filled = buildFill(survivor, plan.fill, definitions, call.limits, left)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
   const change = filled?.change
-  const built = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path })
-  const returned = { ...built, kept: await readKept(tx, definitions, built, merge.sequence) }
-
-  await checkReturn(tx, definitions, returned, call.preferences.erased)
+  const built = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path, ownName })
+  const givesBack = hasReplaced(merge.undo) && change ? [built, change] : [built]
+  const kept = await Promise.all(givesBack.map(giving => readKept(tx, definitions, giving, merge.sequence)))
+  const returned = { ...built, kept: kept[0] }
+  for (const [index, giving] of givesBack.entries())
+    await checkReturn(tx, definitions, { ...giving, kept: kept[index] }, call.preferences.erased)
 
   const identifiers = await returnIdentifiers(locked, merge)
-  const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
-  if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
-  const sequence = await storeChanges(tx, definitions, at, author, changes)
-  await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
+  const coming: PlannedChange = { stack_id: peopleStackId, change: returned }
+  const losing = change && { stack_id: peopleStackId, change, row: survivor.row }
+  // The survivor leaves the name of the other before the other has it again.
+  const rounds = losing && ownName !== undefined ? [[losing], [coming]] : [losing ? [coming, losing] : [coming]]
+  let sequence = 0
+  for (const changes of rounds) sequence = await storeChanges(tx, definitions, at, author, changes)
+  for (const each of givesBack)
+    await throwIfTaken(tx, definitions, each, asked.path, call.caller.scopes.has('people:read'))
   await endMerge(tx, definitions, { merge, survivor, plan, change, returned, facts })
   const [links] = await tx.query<{ count: number }>(countListsOfSql, [organization_id, returning])
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
@@ -99,6 +108,34 @@ async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
     version: change?.version ?? survivor.row.version,
   }
 }
+
+/** Whether the merge replaced values of the survivor, which gets them back. */
+const hasReplaced = ({ filled: { columns, replaced = {} } }: Undo) =>
+  Object.keys(replaced).length > 0 || Object.values(columns).some(({ before }) => before !== null)
+
+/**
+ * Reads the version at which the name that the survivor had before the merge was last left. Throws a Fault of 409 if another person has the
+ * name: an alias ends when the survivor is deleted.
+ */
+async function readNameLeft(
+  { tx, organization_id }: Within,
+  external_id: string,
+  survivor: Person,
+  path: string,
+): Promise<number> {
+  const names = [organization_id, JSON.stringify([{ stack_id: peopleStackId, external_id }])]
+  const [bearer] = await tx.query<{ id: string }>(readBearersWithAliasesSql, names)
+  if (bearer && bearer.id !== survivor.row.id) throw taken(path, external_id)
+  const [release] = await tx.query<{ version: number }>(readNamesLeftSql, names)
+  return release?.version ?? 0
+}
+
+const taken = (path: string, external_id: string) =>
+  new Fault(
+    createRefusal('duplicate_entry', 'The external identifier is taken.', {
+      details: [{ path, message: `another person has the external identifier ${JSON.stringify(external_id)}` }],
+    }),
+  )
 
 const countLinks = ({ other }: Undo) => Object.values(other.links).reduce((sum, ids) => sum + ids.length, 0)
 
@@ -167,6 +204,7 @@ async function readFacts(
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
   return {
+    merge_id: merge.id,
     merged_id: merge.merged_id,
     // Nothing tells what an emptied change wrote, so the survivor keeps everything.
     written: emptied!.is_emptied ? filledKeys(merge.undo, definitions) : { fields: keysOf(false), keys: keysOf(true) },
@@ -178,11 +216,15 @@ async function readFacts(
   }
 }
 
-/** All fields and attribute keys that a merge filled. */
+/** All fields and attribute keys that a merge filled, without the name: the person who returns needs it. */
 const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFacts['written'] => ({
-  fields: new Set([...Object.keys(filled.columns), ...channels.map(channel => channelTable[channel].flag)]),
+  fields: new Set([
+    ...Object.keys(filled.columns).filter(name => name !== 'external_id'),
+    ...channels.map(channel => channelTable[channel].flag),
+  ]),
   keys: new Set([
     ...Object.keys(filled.attributes),
+    ...Object.keys(filled.replaced ?? {}),
     ...filled.links.flatMap(({ attribute_id }) => attributeById.get(attribute_id)?.key ?? []),
   ]),
 })
@@ -218,7 +260,14 @@ async function readTargets(
 
 const keyOf = ({ stack_id, id }: { stack_id: number; id: string }) => `${stack_id} ${id}`
 
-type Return = { merge: StandingMerge; survivor: Person; facts: UnmergeFacts; path: string }
+/** `ownName` is the name that the survivor gets back because it leaves the other's. Undefined: it keeps its name. */
+type Return = {
+  merge: StandingMerge
+  survivor: Person
+  facts: UnmergeFacts
+  path: string
+  ownName: string | null | undefined
+}
 
 /**
  * Builds the change that brings the merged person back, with a version above that of the survivor, to whom its identifiers have led. Throws
@@ -227,7 +276,7 @@ type Return = { merge: StandingMerge; survivor: Person; facts: UnmergeFacts; pat
 async function buildReturn(
   tx: Transaction,
   { organization_id, attributeById }: Definitions,
-  { merge: { merged_id, undo }, survivor, facts: { resolve }, path }: Return,
+  { merge: { merged_id, undo }, survivor, facts: { resolve }, path, ownName }: Return,
 ): Promise<Change> {
   const entity = { stack_id: peopleStackId, id: merged_id }
   const last = (await readLastChange({ db: tx, organization_id }, entity))!
@@ -237,12 +286,8 @@ async function buildReturn(
   if (external_id) {
     const names = [organization_id, JSON.stringify([{ stack_id: peopleStackId, external_id }])]
     const [bearer] = await tx.query<{ id: string; is_alias: boolean }>(readBearersWithAliasesSql, names)
-    if (bearer && !(bearer.is_alias && bearer.id === survivor.row.id))
-      throw new Fault(
-        createRefusal('duplicate_entry', 'The external identifier is taken.', {
-          details: [{ path, message: `another person has the external identifier ${JSON.stringify(external_id)}` }],
-        }),
-      )
+    const isLeft = bearer?.id === survivor.row.id && (bearer.is_alias || ownName !== undefined)
+    if (bearer && !isLeft) throw taken(path, external_id)
     const [release] = await tx.query<{ version: number }>(readNamesLeftSql, names)
     version = Math.max(version, release?.version ?? 0)
   }
@@ -300,9 +345,10 @@ type Unmerged = {
 /** Ends the merge. Answers of other merges that stand again count from the version of the unmerge on. */
 async function endMerge(
   tx: Transaction,
-  { organization_id, default_country }: Definitions,
+  definitions: Definitions,
   { merge, survivor, plan, change, returned, facts }: Unmerged,
 ): Promise<void> {
+  const { organization_id, default_country } = definitions
   const until = change?.version ?? survivor.row.version + 1
   const ended: EndedUndo = {
     into_version: merge.undo.into_version,
@@ -321,21 +367,29 @@ async function endMerge(
       choices.some(({ key }) => key === `${answer.consent_type_id}:${answer.channel}`),
     )
     if (id < merge.id && added.length === 0) return []
-    const between = facts.remaining.filter(other => other.id < id)
-    const rest = id > merge.id ? withoutFill(undo, merge.undo, facts.written.fields, between) : undo
-    return [{ merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }]
+    const rest = id > merge.id ? withoutFill({ id, undo }, merge, facts, definitions) : undo
+    return [{ id, merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }]
   })
   if (updated.length > 0) await awaitPipelined([tx.query(updateUndoSql, [organization_id, JSON.stringify(updated)])])
   const columns = change?.columns ?? {}
-  const isAddressLost = (['email', 'mobile_prefix', 'mobile_number'] as const).some(name => columns[name] !== undefined)
-  if (!isAddressLost) return
+  const changesAddress = ({ filled }: Undo) => addressFields.some(name => filled.columns[name] !== undefined)
+  if (!addressFields.some(name => columns[name] !== undefined) && !changesAddress(merge.undo)) return
   // An address that the survivor had taken from this person may be that of another one who is still merged.
-  const addresses = facts.remaining.map(({ id, undo }) => ({
-    id,
-    ...mergedAddresses({ ...survivor.row, ...columns }, undo.other.columns, default_country),
-  }))
+  const addresses = facts.remaining.map(({ id, ...remaining }) => {
+    const undo = updated.find(each => each.id === id)?.undo ?? remaining.undo
+    const people = { former: formerAddresses(undo), merged: undo.other.columns }
+    return { id, ...mergedAddresses({ ...survivor.row, ...columns }, people, default_country) }
+  })
   await tx.query(storeAddressesSql, [organization_id, JSON.stringify(addresses)])
 }
+
+/** The addresses that the survivor had before a merge. Those that the merge did not change count as the other's, which it kept. */
+const formerAddresses = ({ other, filled }: Undo): Contact => ({
+  ...other.columns,
+  ...Object.fromEntries(
+    addressFields.flatMap(name => (filled.columns[name] ? [[name, filled.columns[name].before]] : [])),
+  ),
+})
 
 /** Whether an answer is one that a merged person brought, its own or that of someone merged into it. */
 const isFrom = (

@@ -16,6 +16,7 @@ import { jsonEqual } from '../entities/write/decide/json-equal.ts'
 import { type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { channels, channelTable, type SummaryFlag } from '../values/channels.ts'
 import { pointer } from '../values/errors.ts'
+import { profileFlags } from '../values/profile-fields.ts'
 import type { LinkFill, Undo } from './merge.ts'
 import { answerColumns, type GivenAt, givenBy } from './merge-answers.ts'
 
@@ -35,6 +36,7 @@ export type OwnAnswer = Question & {
 
 /** The facts of an unmerge besides the survivor and the undo of the merge. */
 export type UnmergeFacts = {
+  merge_id: number
   merged_id: string
   /** The fields and attribute keys that were written since, by anything but a merge. */
   written: { fields: ReadonlySet<string>; keys: ReadonlySet<string> }
@@ -70,34 +72,66 @@ export function planUnmerge(
   const links = returnLinks(survivor, undo, facts, definitions)
   const plain = new Map<string, unknown>()
   const linked = linkedByKey(survivor.links, definitions)
-  for (const [key, value] of Object.entries(undo.filled.attributes))
-    if (!facts.written.keys.has(key) && !linked.has(key) && jsonEqual(survivor.row.attributes[key], value))
-      plain.set(key, null)
+  const later = choicesOf(facts.remaining.filter(({ id }) => id > facts.merge_id))
+  for (const key of plainKeys(undo)) {
+    if (facts.written.keys.has(key) || later.keys.has(key)) continue
+    const [after, stored] = [ownMember(undo.filled.attributes, key), ownMember(survivor.row.attributes, key)]
+    const isLinked = linked.has(key) && !undo.filled.links.some(isChosenFor(key, definitions))
+    if (!isLinked && jsonEqual(stored, after)) plain.set(key, ownMember(undo.filled.replaced, key) ?? null)
+  }
   const columns = { ...answered.columns, ...returnColumns(survivor.row, undo, facts, answered.columns) }
   return {
     fill: {
       plain,
-      links,
+      links: links.filter(({ attribute, targets }) => targets.length > 0 || !plain.has(attribute.key)),
       columns,
       answers: recorded,
       ...(answered.consents && { consents: answered.consents }),
     },
     answers: choices,
-    kept: keptValues(undo, facts, { columns, plain }, definitions),
+    kept: keptValues(undo, { ...facts, later }, { columns, plain }, definitions),
+  }
+}
+
+/** The attributes of which a merge changed a plain value. */
+const plainKeys = ({ filled }: Pick<Undo, 'filled'>) =>
+  new Set([...Object.keys(filled.attributes), ...Object.keys(filled.replaced ?? {})])
+
+/** A member of an object whose keys a client chose. */
+const ownMember = (values: Readonly<Record<string, unknown>> | undefined, key: string): unknown =>
+  values && Object.hasOwn(values, key) ? values[key] : undefined
+
+const isChosenFor =
+  (key: string, { attributeById }: Definitions) =>
+  ({ attribute_id, chosen }: LinkFill) =>
+    chosen === true && attributeById.get(attribute_id)?.key === key
+
+type Choices = { fields: ReadonlySet<string>; keys: ReadonlySet<string>; attribute_ids: ReadonlySet<number> }
+
+/** What some merges changed of the values that the survivor had: the state after them owes nothing to an earlier merge. */
+function choicesOf(merges: readonly { undo: Undo }[]): Choices {
+  const filled = merges.map(({ undo }) => undo.filled)
+  return {
+    fields: new Set(filled.flatMap(({ columns }) => Object.keys(columns))),
+    keys: new Set(merges.flatMap(({ undo }) => [...plainKeys(undo)])),
+    attribute_ids: new Set(
+      filled.flatMap(({ links }) => links.flatMap(({ chosen, attribute_id }) => (chosen ? [attribute_id] : []))),
+    ),
   }
 }
 
 /** What the merge filled and the survivor keeps. */
 function keptValues(
   { filled }: Undo,
-  { written, isEmptied }: UnmergeFacts,
+  { written, isEmptied, later }: UnmergeFacts & { later: Choices },
   { columns, plain }: { columns: Columns; plain: ReadonlyMap<string, unknown> },
   { attributeById }: Definitions,
 ): KeptValue[] {
   const reason: KeptReason = isEmptied ? 'log_emptied' : 'written_since'
-  const fields = Object.keys(filled.columns).filter(name => !(name in columns))
-  const keys = Object.keys(filled.attributes).filter(key => !plain.has(key))
+  const fields = Object.keys(filled.columns).filter(name => !(name in columns) && !isReplaced(later.fields, name))
+  const keys = [...plainKeys({ filled })].filter(key => !plain.has(key) && !later.keys.has(key))
   const linked = filled.links.flatMap(({ attribute_id, before, after }) => {
+    if (later.attribute_ids.has(attribute_id)) return []
     const key = attributeById.get(attribute_id)?.key
     const isFilled = after.some(id => !before.includes(id))
     return key !== undefined && isFilled && written.keys.has(key) ? [key] : []
@@ -111,55 +145,86 @@ function keptValues(
   ]
 }
 
+/** Whether a later merge changed a field. A flag stays with the refusals of those who are still merged. */
+const isReplaced = (fields: ReadonlySet<string>, name: string) =>
+  fields.has(name) && !(profileFlags as string[]).includes(name)
+
 /**
  * What a later merge needs to be undone, once an earlier one into the same person is undone: the state before it has nothing of the earlier
- * one any more. `written` are the fields that were written since the earlier one, and `between` the merges that stand from between the two.
+ * one any more. `written` is what was written since the earlier one, `remaining` are the merges that stand.
  */
 export function withoutFill(
-  later: Undo,
-  earlier: Undo,
-  written: ReadonlySet<string>,
-  between: UnmergeFacts['remaining'],
+  { id: laterId, undo: later }: { id: number; undo: Undo },
+  { id: earlierId, undo: earlier }: { id: number; undo: Undo },
+  { written, remaining }: Pick<UnmergeFacts, 'written' | 'remaining'>,
+  { attributeById }: Definitions,
 ): Undo {
+  const before = remaining.filter(({ id }) => id < laterId)
+  const since = choicesOf(before.filter(({ id }) => id > earlierId))
   const columns = { ...later.filled.columns }
   for (const [name, { before, after }] of Object.entries(earlier.filled.columns)) {
     const change = columns[name]
-    if (written.has(name)) continue
+    if (written.fields.has(name) || isReplaced(since.fields, name)) continue
     if (change && change.before === after) columns[name] = { ...change, before }
     // The refusal of both stays as that of the later one.
     if (!change && after === false && isRefusedBy(later, name)) columns[name] = { before, after }
   }
   const flags = channels.map(channel => {
     const { flag } = channelTable[channel]
-    return [flag, (written.has(flag) ? later : earlier).flags[flag]]
+    return [flag, (written.fields.has(flag) ? later : earlier).flags[flag]]
   })
   const links = later.filled.links.map(change => {
-    const { attribute_id } = change
+    const { attribute_id, chosen } = change
     const filled = earlier.filled.links.find(link => link.attribute_id === attribute_id)
-    if (!filled) return change
-    const kept = broughtBy(between, attribute_id)
-    const before = takeBack(change.before, filled, kept)
+    if (!filled || since.attribute_ids.has(attribute_id)) return change
+    const kept = broughtBy(before, attribute_id)
     return {
-      attribute_id,
-      before,
-      after: takeBack(change.after, filled, [...kept, ...(later.other.links[attribute_id] ?? [])]),
+      ...change,
+      before: takeBack(change.before, filled, kept),
+      after: chosen
+        ? change.after
+        : takeBack(change.after, filled, [...kept, ...broughtBy([{ undo: later }], attribute_id)]),
     }
   })
+  // A link that both brought stays as one of the later.
+  for (const { attribute_id, before: had, after: has } of earlier.filled.links) {
+    const key = attributeById.get(attribute_id)?.key
+    if (links.some(link => link.attribute_id === attribute_id) || key === undefined || written.keys.has(key)) continue
+    const stays = new Set(has)
+      .difference(new Set([...had, ...broughtBy(before, attribute_id)]))
+      .intersection(new Set(broughtBy([{ undo: later }], attribute_id)))
+    if (stays.size > 0) links.push({ attribute_id, before: [], after: [...stays] })
+  }
+  const replaced = replacedWithout(later, earlier, written.keys.union(since.keys))
   return {
     ...later,
     flags: Object.fromEntries(flags) as Undo['flags'],
-    filled: { ...later.filled, columns, links },
+    filled: { ...later.filled, columns, links, replaced },
   }
+}
+
+/** The plain values that a later merge replaced, as if the earlier one had not given them. `decided` are keys that something decided since. */
+function replacedWithout(later: Undo, earlier: Undo, decided: ReadonlySet<string>): Record<string, unknown> {
+  const replaced = new Map(Object.entries(later.filled.replaced ?? {}))
+  for (const key of plainKeys(later).intersection(plainKeys(earlier))) {
+    if (decided.has(key) || !jsonEqual(replaced.get(key), ownMember(earlier.filled.attributes, key))) continue
+    const before = ownMember(earlier.filled.replaced, key)
+    if (before === undefined) replaced.delete(key)
+    else replaced.set(key, before)
+  }
+  return Object.fromEntries(replaced)
 }
 
 /** Whether the merged person refuses what a field says. */
 const isRefusedBy = ({ other }: Undo, name: string) => (other.columns as Record<string, unknown>)[name] === false
 
-function returnColumns(row: EntityRow, undo: Undo, { written, remaining }: UnmergeFacts, answered: Columns): Columns {
+function returnColumns(row: EntityRow, undo: Undo, facts: UnmergeFacts, answered: Columns): Columns {
+  const { written, remaining, merge_id } = facts
   const columns: Record<string, unknown> = {}
+  const later = choicesOf(remaining.filter(({ id }) => id > merge_id)).fields
   const isRefused = (name: string) => remaining.some(merge => isRefusedBy(merge.undo, name))
   for (const [name, { before, after }] of Object.entries(undo.filled.columns)) {
-    if (written.fields.has(name) || row[name as keyof EntityRow] !== after) continue
+    if (written.fields.has(name) || row[name as keyof EntityRow] !== after || isReplaced(later, name)) continue
     // The refusal of a person who is still merged keeps its effect.
     if (!(after === false && isRefused(name))) columns[name] = before
   }
@@ -237,13 +302,15 @@ const recordAgain = (own: OwnAnswer, before: StandingAnswer): Answer => ({
 function returnLinks(
   survivor: CurrentState,
   undo: Undo,
-  { written, remaining, resolve }: UnmergeFacts,
+  { written, remaining, resolve, merge_id }: UnmergeFacts,
   definitions: Definitions,
 ): Fill['links'] {
+  const later = choicesOf(remaining.filter(({ id }) => id > merge_id)).attribute_ids
   const changed: { attribute: Fill['links'][number]['attribute']; targets: readonly Target[] }[] = []
   for (const filled of undo.filled.links) {
     const attribute = definitions.attributeById.get(filled.attribute_id)
     if (!attribute || !isRelationship(attribute) || written.keys.has(attribute.key)) continue
+    if (later.has(attribute.id)) continue
     const current = new Map(survivor.links.get(attribute.id)?.map(target => [writtenIdOf(target), target]))
     // A merge ends the links between the two people, so none to the survivor came from another merge.
     const kept = broughtBy(remaining, attribute.id).filter(id => id !== survivor.row.id)
@@ -257,9 +324,11 @@ function returnLinks(
   return changed
 }
 
-/** What the links of merged people named. */
-const broughtBy = (merges: UnmergeFacts['remaining'], attribute_id: number) =>
-  merges.flatMap(({ undo }) => undo.other.links[attribute_id] ?? [])
+/** What the links of merged people named, without those that the survivor was not to get. */
+const broughtBy = (merges: readonly { undo: Undo }[], attribute_id: number) =>
+  merges.flatMap(({ undo: { other, filled } }) =>
+    filled.left?.includes(attribute_id) ? [] : (other.links[attribute_id] ?? []),
+  )
 
 /** A list of links as if a merge had not filled it. The links that were there before are in their order of then. */
 function takeBack(list: readonly string[], { before, after }: LinkFill, kept: readonly string[]): string[] {

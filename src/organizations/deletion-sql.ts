@@ -30,7 +30,7 @@ export const organizationTables = [
     'organization_settings',
   ],
   ...['webhook_deliveries', 'segment_changes', 'segment_checks', 'segment_members', 'segments', 'roles'],
-  ...['retention_notices', 'retention_runs', 'retention_rules', 'person_holds'],
+  ...['retention_notices', 'retention_runs', 'retention_rules', 'person_holds', 'set_aside_people'],
   ...['search_words', 'search_features', 'search_documents', 'search_indexes', 'sort_indexes', 'terms'],
   ...['address_answers', 'deliverability', 'deliverability_sources', 'deliverability_tokens'],
   ...['name_versions', 'aliases', 'links', 'consent_history', 'consent_texts', 'consent_types', 'entities'],

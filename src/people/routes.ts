@@ -50,6 +50,6 @@ export function peopleRoutes(config: Config, schemas: EntitySchemas): Route[] {
     ...consentEndpoints(config),
     ...receiptEndpoints({ ledgerOrigin }),
     ...dossierEndpoints(),
-    ...duplicatesEndpoints(),
+    ...duplicatesEndpoints({ limits }),
   ]
 }

@@ -198,6 +198,13 @@ const hold = line('hold', 'A legal hold of the person, also one that has ended.'
   released_at: nullable(time('When somebody ended it. Null unless somebody has.')),
 })
 
+const set_aside = line('set_aside', 'That the person is not the same as another one who looks like it.', {
+  set_aside_id: uuid(),
+  person_id: uuid('The person who was set aside: this one, or one who was merged.'),
+  actor: text(),
+  at: time(),
+})
+
 const retention = line('retention', 'A retention rule that will erase or delete the person.', {
   rule_id: number(),
   rule_key: text(),
@@ -221,7 +228,7 @@ const end = line('end', 'The last line. A dossier without it is incomplete.', {
 export const dossierLine = Type.Union(
   [
     ...[about, profile, attribute, match_keys, alias, merge, consent, consent_answer, consent_text, link, record],
-    ...[address, segment, hold, retention, personChange, delivery, erasure, access, end],
+    ...[address, segment, hold, set_aside, retention, personChange, delivery, erasure, access, end],
   ],
   {
     title: 'DossierLine',

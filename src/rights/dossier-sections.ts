@@ -25,6 +25,7 @@ import {
   readNoticesSql,
   readOwnSql,
   readSegmentsSql,
+  readSetAsidesSql,
   readTextsSql,
 } from './dossier-sql.ts'
 import { readOtherHolders } from './other-holders.ts'
@@ -71,6 +72,7 @@ export const dossierSections: readonly Section[] = [
   { type: 'merge', tables: ['merges'], print: printMerges },
   { type: 'segment', tables: ['segment_members', 'segment_changes'], print: printSegments },
   { type: 'hold', tables: ['person_holds'], print: printAll(readHoldsSql) },
+  { type: 'set_aside', tables: ['set_aside_people'], print: printAll(readSetAsidesSql) },
   { type: 'retention', tables: ['retention_notices'], print: printAll(readNoticesSql) },
   { type: 'delivery', tables: ['webhook_deliveries'], print: printDeliveries },
   { type: 'erasure', tables: ['erasures'], print: printAll(readErasuresSql) },

@@ -183,6 +183,13 @@ export const readHoldsSql = statement(
    where h.organization_id = $1 and h.people && $2::uuid[] order by h.id`,
 )
 
+/** $2: people. Their set-asides. */
+export const readSetAsidesSql = statement(
+  'read_dossier_set_asides',
+  `select s.set_aside_id, s.person_id, s.actor, s.at from set_aside_people s
+   where s.organization_id = $1 and s.person_id = any($2::uuid[]) order by s.set_aside_id, s.person_id`,
+)
+
 /** $2: people. The rules that will erase or delete them. */
 export const readNoticesSql = statement(
   'read_dossier_notices',

@@ -180,9 +180,9 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
   if (template.startsWith('/v1/webhooks') && method !== 'DELETE') return readWebhook(tenant, plan, data)
   if (/^\/v1\/(clients|tokens|keys|accounts)/.test(template)) return readAccess(tenant, plan, data)
   if (template.startsWith('/v1/deliverability/sources') && method !== 'GET') return readSources(tenant, plan)
-  // Roles, holds, mappings and the events of addresses have tests of their own.
+  // Roles, holds, mappings, set-asides and the events of addresses have tests of their own.
   if (template.startsWith('/v1/roles')) return undefined
-  if (template.endsWith('/hold') || template.includes('/deliverability')) return undefined
+  if (template.endsWith('/hold') || /\/(deliverability|set-aside)/.test(template)) return undefined
   if (template.startsWith('/v1/import-mappings')) return undefined
   if (id.startsWith('create') || id.startsWith('upsert')) return readCreated(tenant, plan, data, response.status)
   if (method === 'PUT' || method === 'PATCH') return readUpdated(tenant, plan)

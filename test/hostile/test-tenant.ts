@@ -121,6 +121,7 @@ const tables = [
   'retention_notices',
   'retention_runs',
   'person_holds',
+  'set_aside_people',
   'webhooks',
   'webhook_deliveries',
   'organization_settings',

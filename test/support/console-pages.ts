@@ -272,6 +272,10 @@ const places: Place[] = [
       },
     },
   },
+  {
+    path: '/duplicates',
+    states: { duplicates: page => page.getByRole('heading', { name: 'Set aside as not the same' }).waitFor() },
+  },
   { path: '/ledger', states: { ledger: page => page.getByRole('row', { name: /signs/ }).waitFor() } },
   {
     path: '/deliverability',

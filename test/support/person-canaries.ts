@@ -258,6 +258,11 @@ export async function plantCanaries(service: Service, organization: Organization
        values ($1, 'job', $2, 'invalid_parameter', $3, '[]')`,
       [organization.id, id, canary('the refusal of a job')],
     )
+    await service.sql(
+      `insert into set_aside_people (organization_id, set_aside_id, person_id, actor, at)
+       select $1, $2, p.id, 'tests', now() from unnest(array[$2, $3]::uuid[]) as p(id)`,
+      [organization.id, id, merged_id],
+    )
     const company = (await ok('GET', '/v1/stacks/companies/acme')).body.data
     return { id, external_id, merged_id, order_id: bought.record_id, company_id: company.record_id, canaries }
   } finally {

@@ -146,8 +146,13 @@ const bodyPositions: Record<string, BodyPosition[]> = {
   from: [{ kind: 'external_id', description: 'a name', body: from => ({ from }) }],
   from_id: [{ kind: 'uuid', description: 'an id', body: from_id => ({ from_id }) }],
   external_ids: [
-    { kind: 'external_id', description: 'a name', body: name => ({ ...bodies.contactable, external_ids: [name] }) },
+    {
+      kind: 'external_id',
+      description: 'a name',
+      body: name => ({ ...bodies.contactable, external_ids: [name, 'nobody'] }),
+    },
   ],
+  ids: [{ kind: 'uuid', description: 'ids', body: id => ({ ids: [id, id] }) }],
   events: [
     {
       kind: 'external_id',
@@ -304,7 +309,8 @@ export function bodyCases(route: Route, pairs: Pairs): Case[] {
         const probeBody = buildBody(identifier, isPeople) as Record<string, unknown>
         if (method === 'POST' && path === '/v1/segments') probeBody.key = 'fresh'
         if (properties.includes('interval')) probeBody.interval = 'day'
-        for (const name of ['target', 'external_ids']) if (!properties.includes(name)) delete probeBody[name]
+        for (const name of ['target', 'external_ids', 'consent_type_id', 'channel'])
+          if (!properties.includes(name)) delete probeBody[name]
         return {
           method,
           path: path.replace(/\{(\w+)\}/g, (_, name) => ownIds[name] ?? defaultIds[name]!),

@@ -543,6 +543,17 @@ async function findDuplicates({ send }: Shop, by: string) {
   const after = (await expectSuccess(send('POST', '/v1/people/duplicates', { by: [by] }))).body.data.items
   expect(after.length).toBeGreaterThan(0)
   expect(after.length).toBeGreaterThanOrEqual(items.length)
+  await useSetAsides(send, [`one of ${by}`, `other of ${by}`])
+}
+
+/** Sets two people aside and takes it back. */
+async function useSetAsides(send: Shop['send'], external_ids: string[]) {
+  const path = '/v1/people/duplicates/set-aside'
+  const { id } = (await expectSuccess(send('POST', path, { external_ids }))).body.data
+  await expectSuccess(send('POST', path, { external_ids }))
+  await expectSuccess(send('GET', path))
+  await expectSuccess(send('GET', `/v1/people/${encodeURIComponent(external_ids[0]!)}/duplicates`))
+  await expectSuccess(send('DELETE', `${path}/${id}`))
 }
 
 /** Lists the undeclared keys of one organization and declares one. The twin has the same. */

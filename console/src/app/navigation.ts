@@ -1,8 +1,10 @@
+import { mayUse } from './field-rights.ts'
 import type { Session } from './session.tsx'
 
 /** The pages of the navigation. A page is shown if the session has its scope, or one of them. */
 const pages = [
   { to: '/people', label: 'people', scope: 'people:read', key: 'p' },
+  { to: '/duplicates', label: 'duplicates', scope: 'people:read', key: 'm' },
   { to: '/records', label: 'records', scope: 'records:read', key: 'r' },
   { to: '/reports', label: 'reports', scope: ['people:read', 'records:read'], key: 't' },
   { to: '/schema', label: 'schema', scope: 'schema:read', key: 's' },
@@ -22,6 +24,8 @@ const pages = [
 
 export type NavigationPage = (typeof pages)[number]
 
-/** The pages that the scopes of a session allow. */
+/** The pages that the scopes of a session allow. The search for duplicates shows whole people, so its role must open them. */
 export const pagesOf = ({ scopes }: Pick<Session, 'scopes'>): NavigationPage[] =>
-  pages.filter(({ scope }) => [scope].flat().some(each => scopes.includes(each)))
+  pages
+    .filter(({ scope }) => [scope].flat().some(each => scopes.includes(each)))
+    .filter(({ to }) => to !== '/duplicates' || mayUse('read', 'people', '*'))

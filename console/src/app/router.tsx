@@ -6,6 +6,7 @@ import { validateChangesSearch } from '../changes/search.ts'
 import { checkpointQuery, ledgerKeysQuery, statisticsQuery } from '../consents/queries.ts'
 import { validateConsentsSearch } from '../consents/search.ts'
 import { validateDeliverabilitySearch } from '../deliverability/search.ts'
+import { groupsQuery } from '../duplicates/queries.ts'
 import { noDefinitions, schemaQuery } from '../entity/schema.ts'
 import { validateEntitySearch } from '../entity/search.ts'
 import { foundQuery } from '../entity-page/queries.ts'
@@ -107,6 +108,13 @@ const person = createRoute({
   loader: ({ params: { externalId: identifier }, deps: { by } }) =>
     void queryClient.prefetchQuery(foundQuery({ owner: 'people', identifier, by })),
   component: lazyRouteComponent(() => import('../entity-page/entity-page.tsx'), 'EntityPage'),
+})
+
+const duplicates = createRoute({
+  getParentRoute: () => shell,
+  path: '/duplicates',
+  loader: () => void queryClient.prefetchInfiniteQuery(groupsQuery),
+  component: lazyRouteComponent(() => import('../duplicates/duplicates-page.tsx'), 'DuplicatesPage'),
 })
 
 const stacks = createRoute({
@@ -284,6 +292,7 @@ const pages = [
   home,
   people,
   person,
+  duplicates,
   stacks,
   records,
   record,

@@ -3,12 +3,15 @@ import { Fragment, type ReactNode } from 'react'
 import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { KnownPeople } from '../duplicates/known-people.tsx'
 import { EditButton } from '../entity/edit-button.tsx'
 import { EditForm } from '../entity/edit-form.tsx'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import { FieldValue } from '../entity/field-value.tsx'
 import {
   attributeFields,
+  contactIn,
+  draftOf,
   type Field,
   nameOfField,
   profileField,
@@ -18,7 +21,7 @@ import {
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { NewKey } from '../entity/new-key.tsx'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
-import { useEdit } from '../entity/use-edit.ts'
+import { type Edit, useEdit } from '../entity/use-edit.ts'
 import { Badge, Facts, Section } from '../ui/page.tsx'
 import styles from './entity-page.module.css'
 import { messages } from './messages.ts'
@@ -88,6 +91,24 @@ type ValuesSectionProps = EntityValuesProps & {
   isFixed?: boolean
 }
 
+/** Warns of people who have an email or phone that is typed here. What the person has already is no news. */
+function ChangedContact({ edit, id }: { edit: Edit; id: string }) {
+  const { state } = edit
+  if (!state) return null
+  const { base, fields } = state
+  const changed = contactIn(fields, edit.draft)
+  const stored = contactIn(fields, field => draftOf(field, storedValue(field, base)))
+  const isSamePhone = changed.prefix === stored.prefix && changed.number === stored.number
+  return (
+    <KnownPeople
+      email={changed.email === stored.email ? '' : changed.email}
+      prefix={isSamePhone ? '' : changed.prefix}
+      number={isSamePhone ? '' : changed.number}
+      without={id}
+    />
+  )
+}
+
 function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFixed }: ValuesSectionProps) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
@@ -99,6 +120,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
     return (
       <Section title={title}>
         <EditForm label={title} edit={edit}>
+          {owner === 'people' && <ChangedContact edit={edit} id={idOf(entity)} />}
           {!isFixed && mayUse('write', owner, 'attribute_values') && (
             <NewKey
               isTaken={key => state.fields.some(field => field.key === key)}

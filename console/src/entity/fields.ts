@@ -52,6 +52,15 @@ const attributePrefix = '/attribute_values/'
 /** The fields of a person that a write sets, in the order of reads. The others follow from the consent answers. */
 export const plainFields = profileFieldNames.filter(name => !profileFields[name].isSummary)
 
+/** The email and phone that a form has, as they are typed. */
+export function contactIn(fields: readonly Field[], draft: (field: Field) => Draft) {
+  const typed = (key: string) => {
+    const field = fields.find(({ path }) => path === `/${key}`)
+    return field ? String(draft(field)) : ''
+  }
+  return { email: typed('email'), prefix: typed('mobile_prefix'), number: typed('mobile_number') }
+}
+
 export const profileField = (
   key: string,
   label: string,

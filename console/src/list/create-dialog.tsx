@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react'
 import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
+import { KnownPeople } from '../duplicates/known-people.tsx'
 import { entityAddress } from '../entity/address.ts'
 import { faultTexts } from '../entity/edit-form.tsx'
 import { entitiesOf, idOf, type Values } from '../entity/entities.ts'
@@ -10,6 +11,7 @@ import { FieldEditors, PlaceholderCheckbox } from '../entity/field-editor.tsx'
 import {
   attributeField,
   bodyOf,
+  contactIn,
   type Draft,
   type DraftFault,
   draftOf,
@@ -90,6 +92,7 @@ export default function CreateDialog({ owner, onClose }: { owner: string; onClos
             onChange={(field, draft) => setDrafts(new Map(drafts).set(field.path, draft))}
           />
         </FieldGroup>
+        {owner === 'people' && <KnownPeople {...contactIn(fields, draft)} />}
         <PlaceholderCheckbox fields={fields} isSelected={makesTargets} onChange={setMakesTargets} />
       </Form>
     </Dialog>

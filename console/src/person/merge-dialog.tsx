@@ -1,10 +1,12 @@
 import type { AnySchema } from '@kith/client'
-import { isKithError, type Merged, type Person } from '@kith/client'
+import { isKithError, type Merged, type MergeKeep, type Person } from '@kith/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useDeferredValue, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
+import { duplicateMessages } from '../duplicates/messages.ts'
+import { duplicatesKey, duplicatesOfQuery } from '../duplicates/queries.ts'
 import { nameOf } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
@@ -17,24 +19,29 @@ import { messages } from './messages.ts'
 import styles from './person.module.css'
 import { rightsMessages } from './rights-messages.ts'
 
+/** What a choice of people shows. */
+type Named = { id: string; external_id: string | null; first_name?: unknown; last_name?: unknown }
+
 type MergeDialogProps = {
-  person: Person
+  person: Named
+  /** The other person, if it is chosen already. */
+  with?: Named
   onClose: () => void
   onShow(person: Person): void
   onNotice(notice: ReactNode): void
 }
 
 /** Chooses another person, shows both side by side with the result, and merges them. */
-export function MergeDialog({ person, onClose, onShow, onNotice }: MergeDialogProps) {
+export function MergeDialog({ person, with: given, onClose, onShow, onNotice }: MergeDialogProps) {
   const texts = useMessages(rightsMessages)
   const { cancel } = useMessages(messages)
-  const [other, setOther] = useState<Person>()
+  const [other, setOther] = useState(given)
   return (
     <Dialog title={texts.mergeTitle(nameOf(person))} isOpen onClose={onClose} size="wide" hasDraft={false}>
       {other ? (
         <Comparison
           pair={{ survivor: person, other }}
-          onBack={() => setOther(undefined)}
+          onBack={given ? undefined : () => setOther(undefined)}
           onMerged={({ person }, { survivor, other }) => {
             onClose()
             onShow(person as Person)
@@ -66,7 +73,7 @@ const resultSize = 8
 const maxIdentifier = 255
 
 /** Searches for a person and chooses one. */
-function PersonChoice({ without, onChoose }: { without: string; onChoose(person: Person): void }) {
+function PersonChoice({ without, onChoose }: { without: string; onChoose(person: Named): void }) {
   const texts = useMessages(rightsMessages)
   const [text, setText] = useState('')
   const searched = useDeferredValue(text.trim())
@@ -92,20 +99,14 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
       <TextField label={texts.mergeSearch} type="search" value={text} onChange={setText} autoFocus />
       {error && <Problem error={error} onRetry={() => refetch()} />}
       {searched !== '' && data && !isFetching && found.length === 0 && <p role="status">{texts.mergeNobody}</p>}
-      {searched !== '' && (
+      {searched === '' ? (
+        <Candidates of={without} onChoose={onChoose} />
+      ) : (
         <ul className={styles.results}>
           {found.map(person => (
-            <li key={person.id}>
-              <button type="button" className={styles.result} onClick={() => onChoose(person)}>
-                <strong>
-                  <bdi>{nameOf(person)}</bdi>
-                </strong>
-                <br />
-                <span className={styles.small}>
-                  {[person.external_id, person.email, person.mobile_number].filter(Boolean).join(' · ').slice(0, 200)}
-                </span>
-              </button>
-            </li>
+            <PersonResult key={person.id} person={person} onChoose={onChoose}>
+              {[person.external_id, person.email, person.mobile_number].filter(Boolean).join(' · ').slice(0, 200)}
+            </PersonResult>
           ))}
         </ul>
       )}
@@ -113,43 +114,97 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
   )
 }
 
+/** Proposes the people who may be the same, with the reasons. */
+function Candidates({ of, onChoose }: { of: string; onChoose(person: Named): void }) {
+  const texts = useMessages(duplicateMessages)
+  const { data = [] } = useQuery(duplicatesOfQuery(of))
+  if (data.length === 0) return null
+  return (
+    <>
+      <p>{texts.candidates}</p>
+      <ul className={styles.results}>
+        {data.map(({ person, why }) => (
+          <PersonResult key={person.id} person={person} onChoose={onChoose}>
+            {why.map(({ by, value }) => texts.reasons[by](value)).join(' · ')}
+          </PersonResult>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+type PersonResultProps = { person: Named; onChoose(person: Named): void; children: ReactNode }
+
+const PersonResult = ({ person, onChoose, children }: PersonResultProps) => (
+  <li>
+    <button type="button" className={styles.result} onClick={() => onChoose(person)}>
+      <strong>
+        <bdi>{nameOf(person)}</bdi>
+      </strong>
+      <br />
+      <span className={styles.small}>{children}</span>
+    </button>
+  </li>
+)
+
 type Pair = { survivor: Person; other: Person }
 
 type ComparisonProps = {
-  pair: Pair
-  onBack: () => void
+  pair: { survivor: Named; other: Named }
+  /** Chooses somebody else, if the other one was chosen here. */
+  onBack: (() => void) | undefined
   onMerged(result: Merged<AnySchema>, pair: Pair): void
 }
 
 function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
   const texts = useMessages(rightsMessages)
   const [isSwapped, setSwapped] = useState(false)
+  const [keep, setKeep] = useState<MergeKeep>({})
   const ids = isSwapped ? [given.other.id, given.survivor.id] : [given.survivor.id, given.other.id]
   const { data, error, refetch, isFetching } = useQuery({
-    queryKey: ['entities', 'people', 'merge', ...ids],
+    queryKey: ['entities', 'people', 'merge', ...ids, keep],
     queryFn: async ({ signal }) => {
       const [survivor, other] = (await Promise.all(
         ids.map(id => client.people.get({ id }, { labels: true, signal })),
       )) as Person[]
       const options = { dryRun: true, ifMatch: survivor!.version, signal }
-      const result = await client.people.merge({ id: survivor!.id }, { from: { id: other!.id } }, options)
+      const result = await client.people.merge({ id: survivor!.id }, { from: { id: other!.id }, keep }, options)
       return { pair: { survivor: survivor!, other: other! }, result }
     },
     gcTime: 0,
+    placeholderData: keepPreviousData,
   })
   const merge = useWrite(
     ({ survivor, other }: Pair) =>
-      client.people.merge({ id: survivor.id }, { from: { id: other.id } }, { ifMatch: survivor.version }),
-    { onSuccess: onMerged, onError: error => isKithError(error) && error.status === 412 && refetch() },
+      client.people.merge({ id: survivor.id }, { from: { id: other.id }, keep }, { ifMatch: survivor.version }),
+    {
+      onSuccess: onMerged,
+      refresh: [duplicatesKey],
+      onError: error => isKithError(error) && error.status === 412 && refetch(),
+    },
   )
   return (
     <>
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
-      {data && <MergePreview {...data.pair} result={data.result} />}
+      {data && (
+        <MergePreview
+          {...data.pair}
+          result={data.result}
+          keep={keep}
+          onKeep={(field, side) => setKeep({ ...keep, [field]: side })}
+        />
+      )}
       {merge.error && <Problem error={merge.error} />}
       <Actions>
-        <Button onPress={onBack}>{texts.mergeOther}</Button>
-        <Button onPress={() => setSwapped(!isSwapped)}>{texts.swap}</Button>
+        {onBack && <Button onPress={onBack}>{texts.mergeOther}</Button>}
+        <Button
+          onPress={() => {
+            setSwapped(!isSwapped)
+            setKeep({})
+          }}
+        >
+          {texts.swap}
+        </Button>
         <Button
           look="primary"
           isDisabled={!data}

@@ -1,4 +1,11 @@
-import type { AnySchema, Merged, Person } from '@kith/client'
+import {
+  type AnySchema,
+  type Merged,
+  type MergeKeep,
+  type Person,
+  profileFieldNames,
+  profileFields,
+} from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
 import type { Entity } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
@@ -10,14 +17,30 @@ import { Table } from '../ui/table.tsx'
 import styles from './person.module.css'
 import { rightsMessages } from './rights-messages.ts'
 
-type MergePreviewProps = { survivor: Person; other: Person; result: Merged<AnySchema> }
+type MergePreviewProps = {
+  survivor: Person
+  other: Person
+  result: Merged<AnySchema>
+  keep: MergeKeep
+  onKeep(field: string, side: Side): void
+}
 
-type Row = { key: string; label: string; values: [survivor: unknown, other: unknown, result: unknown] }
+type Side = MergeKeep[string]
+/** A row of the table. `field` is the name of a value that can be chosen. */
+type Row = { field: string; label: string; values: [survivor: unknown, other: unknown, result: unknown] }
+
+const isChoosable = ({ field, values: [survivor, other] }: Row) =>
+  !unchosen.has(field) && other !== null && !isEqual(survivor, other) && (survivor !== null || field === 'external_id')
+
+/** A phone is chosen by its number, and consents follow from the answers. */
+const unchosen = new Set<string>(profileFieldNames.filter(name => profileFields[name].isSummary))
+  .add('mobile_prefix')
+  .add('push_notification_consent')
 
 const profileKeys = ['external_id', ...plainFields] as const
 
 /** The two people and the result side by side, and what else changes. */
-export function MergePreview({ survivor, other, result: { changes, person } }: MergePreviewProps) {
+export function MergePreview({ survivor, other, result: { changes, person }, keep, onKeep }: MergePreviewProps) {
   const texts = useMessages(rightsMessages)
   const formats = useFormats()
   const rows = useRows(survivor, other, person as Person)
@@ -26,17 +49,34 @@ export function MergePreview({ survivor, other, result: { changes, person } }: M
   return (
     <>
       <Table label={texts.result} headers={[texts.field, texts.survivor, texts.other, texts.result]}>
-        {rows.map(({ key, label, values }) => (
-          <tr key={key} className={isEqual(values[0], values[2]) ? '' : styles.differs}>
-            <th scope="row">{label}</th>
-            {(['survivor', 'other', 'result'] as const).map((side, index) => (
+        {rows.map(row => (
+          <tr key={row.field} className={isEqual(row.values[0], row.values[2]) ? '' : styles.differs}>
+            <th scope="row">{row.label}</th>
+            {(['survivor', 'other'] as const).map((side, index) => (
               <td key={side}>
-                <Value value={values[index]} />
+                {isChoosable(row) ? (
+                  <span className={styles.choice}>
+                    <input
+                      type="radio"
+                      name={row.field}
+                      aria-label={`${row.label}: ${texts[side]}`}
+                      checked={(keep[row.field] ?? 'survivor') === side}
+                      onChange={() => onKeep(row.field, side)}
+                    />
+                    <Value value={row.values[index]} />
+                  </span>
+                ) : (
+                  <Value value={row.values[index]} />
+                )}
               </td>
             ))}
+            <td>
+              <Value value={row.values[2]} />
+            </td>
           </tr>
         ))}
       </Table>
+      {rows.some(isChoosable) && <p>{texts.mergeChoice}</p>}
       {changes.fields.length === 0 && <p>{texts.nothingFilled}</p>}
       <Answers changes={changes.consents} />
       {moved > 0 && <p>{texts.linksMoved(moved, formats.number(moved))}</p>}
@@ -52,14 +92,14 @@ function useRows(survivor: Person, other: Person, result: Person): Row[] {
   const attributes = attributesOf(useDefinitions().definitions, 'people')
   const people = [survivor, other, result] as unknown as Entity[]
   const rows = profileKeys.map(key => ({
-    key,
+    field: key as string,
     label: fields[key],
     values: people.map(person => person[key] ?? null) as Row['values'],
   }))
   const labelsOf = (key: string) => Object.assign({}, ...people.map(each => each.relationship_labels?.[key]))
   const keys = new Set(people.flatMap(({ attribute_values }) => Object.keys(attribute_values)))
   const attributeRows = [...keys].map(key => ({
-    key: `attribute ${key}`,
+    field: `attribute_values.${key}`,
     label: attributes.get(key)?.name || key,
     values: people.map(({ attribute_values }) => named(attribute_values[key] ?? null, labelsOf(key))) as Row['values'],
   }))

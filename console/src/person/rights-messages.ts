@@ -10,6 +10,8 @@ export const rightsMessages = defineMessages({
     mergeSearch: 'Search by name, email, phone or identifier',
     mergeNobody: 'Nobody is found.',
     mergeOther: 'Choose somebody else',
+    mergeChoice:
+      'Where both have a value, choose the one that stays. The email, phone or identifier that is not chosen still leads to this person.',
     survivor: 'This person stays',
     other: 'Is merged into this one',
     result: 'After the merge',
@@ -100,6 +102,8 @@ export const rightsMessages = defineMessages({
     mergeSearch: 'Nach Name, E-Mail, Telefon oder Kennung suchen',
     mergeNobody: 'Niemand gefunden.',
     mergeOther: 'Jemand anderen wählen',
+    mergeChoice:
+      'Wo beide einen Wert haben, wählen Sie den, der bleibt. Die E-Mail-Adresse, Telefonnummer oder Kennung, die Sie nicht wählen, führt weiter zu dieser Person.',
     survivor: 'Diese Person bleibt',
     other: 'Geht in ihr auf',
     result: 'Danach',
@@ -194,6 +198,8 @@ export const rightsMessages = defineMessages({
     mergeSearch: 'Cerca per nome, email, telefono o identificativo',
     mergeNobody: 'Nessun risultato.',
     mergeOther: 'Scegli un’altra persona',
+    mergeChoice:
+      'Dove entrambe hanno un valore, scegli quello che resta. L’email, il telefono o l’identificativo non scelto porta comunque a questa persona.',
     survivor: 'Questa persona resta',
     other: 'Viene unita a questa',
     result: 'Dopo l’unione',

@@ -27,6 +27,18 @@ export const leaveHoldsSql = counted(
    where h.organization_id = $1 and h.people && $2::uuid[]`,
 )
 
+/** $2: people. Takes them out of their set-asides, which end when one person is left. */
+export const leaveSetAsidesSql = counted(
+  'leave_set_asides',
+  `delete from set_aside_people s where s.organization_id = $1 and (s.person_id = any($2::uuid[]) or s.set_aside_id in (
+     select k.set_aside_id from set_aside_people k
+     where k.organization_id = $1 and k.set_aside_id in (
+       select f.set_aside_id from set_aside_people f where f.organization_id = $1 and f.person_id = any($2::uuid[])
+     )
+     group by k.set_aside_id having count(*) filter (where k.person_id <> all($2::uuid[])) < 2
+   ))`,
+)
+
 /** A link k that leads to one of $2, or did when it was written. */
 const leadsToThem = '(k.target_id = any($2::uuid[]) or k.written_id = any($2::uuid[]))'
 

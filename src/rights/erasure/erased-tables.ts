@@ -17,6 +17,7 @@ import {
   eraseSaltsSql,
   giveUpAddressesSql,
   leaveHoldsSql,
+  leaveSetAsidesSql,
 } from './erased-tables-sql.ts'
 import { blankFilledDeliveriesSql, blankFilledSql } from './filled-log-sql.ts'
 
@@ -132,6 +133,7 @@ export const erasedTables: readonly ErasedTable[] = [
     why: 'They say what the person is.',
   },
   { table: 'person_holds', statement: leaveHoldsSql, of: 'people', why: 'They name the person.' },
+  { table: 'set_aside_people', statement: leaveSetAsidesSql, of: 'people', why: 'They name the person.' },
   { table: 'segment_members', statement: deleteMembershipsSql, of: 'members', why: 'They say what the person is.' },
 ]
 

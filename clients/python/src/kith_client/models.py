@@ -1221,6 +1221,15 @@ class DossierLineHold(TypedDict):
     released_at: str | None
     """When somebody ended it. Null unless somebody has."""
 
+class DossierLineSetAside(TypedDict):
+    type: Literal["set_aside"]
+    """That the person is not the same as another one who looks like it."""
+    set_aside_id: str
+    person_id: str
+    """The person who was set aside: this one, or one who was merged."""
+    actor: str
+    at: str
+
 class DossierLineRetention(TypedDict):
     type: Literal["retention"]
     """A retention rule that will erase or delete the person."""
@@ -1367,6 +1376,30 @@ class DuplicateGroup(TypedDict):
     why: list[DuplicateGroupWhy]
     """The keys that all people of the group share."""
 
+class DuplicateOfPerson(TypedDict):
+    id: str
+    external_id: str | None
+    first_name: str | None
+    last_name: str | None
+    email: str | None
+    mobile_prefix: str | None
+    mobile_number: str | None
+    date_of_birth: str | None
+    created_at: str
+    updated_at: str
+
+class DuplicateOfWhy(TypedDict):
+    by: Literal["email", "mobile", "name"]
+    value: str
+
+class DuplicateOf(TypedDict):
+    """A person who may be the same as another one."""
+    person: DuplicateOfPerson
+    score: float
+    """How likely it is that they are one person, as in a group."""
+    why: list[DuplicateOfWhy]
+    """The keys that the two share."""
+
 class DuplicatesBody(TypedDict):
     by: NotRequired[list[Literal["email", "mobile", "name"]]]
     """The keys that people of a group share: `email`, `mobile` (the phone number in E.164), or `name` (first name, last name and date of birth). All by default."""
@@ -1374,6 +1407,9 @@ class DuplicatesBody(TypedDict):
     """The `next_cursor` of the page before."""
     size: NotRequired[int]
     """The most groups of a page. The default is 20."""
+
+class DuplicatesOf(TypedDict):
+    items: list[DuplicateOf]
 
 class DuplicatesPage(TypedDict):
     items: list[DuplicateGroup]
@@ -1751,6 +1787,22 @@ class ListSortMeasure(TypedDict):
     field: NotRequired[str]
     """A number, date or time of those who link here. Only `count` takes none."""
 
+class ListedSetAsidePeople(TypedDict):
+    id: str
+    external_id: str | None
+    first_name: str | None
+    last_name: str | None
+    email: str | None
+
+class ListedSetAside(TypedDict):
+    id: str
+    """By this the set-aside is taken back."""
+    actor: str
+    """The subject of the token that set them aside."""
+    at: str
+    people: list[ListedSetAsidePeople]
+    """The people to whom the identifiers lead now. Deleted ones are left out until they are restored."""
+
 class ListedToken(TypedDict):
     """A token that somebody made."""
     jti: str
@@ -1788,6 +1840,7 @@ MergeBody = TypedDict("MergeBody", {
     "from": "NotRequired[str]",
     "from_id": "NotRequired[str]",
     "dry_run": "NotRequired[bool]",
+    "keep": "NotRequired[dict[str, Literal['survivor', 'other']]]",
 })
 
 class MergeIdentifiers(TypedDict):
@@ -1806,7 +1859,7 @@ class MergeResultChangesLinks(TypedDict):
     moved_out: int
     """The links of the merged person that the survivor has now."""
     dropped: int
-    """The links between the two people, and those of the merged person that the survivor does not take."""
+    """The links between the two people, and those of one of them that the survivor does not keep."""
 
 class MergeResultChanges(TypedDict):
     fields: list[FieldChange]
@@ -1815,7 +1868,7 @@ class MergeResultChanges(TypedDict):
     consents: list[AnswerChange]
     """The current answers of the survivor that change."""
     aliases: list[PersonAlias]
-    """The identifiers that lead to the survivor now, with the email and phone that the survivor does not take."""
+    """The further identifiers that lead to the survivor now, with the email and phone of the two that it does not have."""
 
 class MergeResult(TypedDict):
     """The outcome of a merge, or of its dry run."""
@@ -2722,6 +2775,31 @@ class SegmentPeople(TypedDict):
     people: list[str]
     """The ids of the people."""
 
+class SetAsidePeople(TypedDict):
+    id: str
+    external_id: str | None
+
+class SetAside(TypedDict):
+    """People who were set aside: no two of them are the same."""
+    id: str
+    """By this the set-aside is taken back."""
+    actor: str
+    """The subject of the token that set them aside."""
+    at: str
+    people: list[SetAsidePeople]
+
+class SetAsideBody(TypedDict):
+    """People of whom no two are the same."""
+    external_ids: NotRequired[list[str]]
+    """The external identifiers of the people."""
+    ids: NotRequired[list[str]]
+    """Instead of `external_ids`: the internal identifiers of the people."""
+
+class SetAsidePage(TypedDict):
+    """A page of set-asides, the newest first."""
+    items: list[ListedSetAside]
+    has_more: bool
+
 class SettingsPageTexts(TypedDict):
     en: NotRequired[PageText]
     de: NotRequired[PageText]
@@ -3086,6 +3164,12 @@ class Undone(TypedDict):
     position: int
     """The changes above this number are done."""
 
+UnmergeBody = TypedDict("UnmergeBody", {
+    "from": "NotRequired[str]",
+    "from_id": "NotRequired[str]",
+    "dry_run": "NotRequired[bool]",
+})
+
 class UnmergeIdentifiers(TypedDict):
     """Returned instead if the token lacks the scope `people:read`."""
     dry_run: bool
@@ -3449,7 +3533,7 @@ AttributeValuesBody: TypeAlias = "dict[str, Any]"
 
 ContactReason: TypeAlias = "ContactReasonNotFound | ContactReasonDeleted | ContactReasonErased | ContactReasonNoAddress | ContactReasonSuppressed | ContactReasonArchived | ContactReasonMandatory | ContactReasonAnswer | ContactReasonDefault | ContactReasonAddressAnswer"
 
-DossierLine: TypeAlias = "DossierLineAbout | DossierLineProfile | DossierLineAttribute | DossierLineMatchKeys | DossierLineAlias | DossierLineMerge | DossierLineConsent | DossierLineConsentAnswer | DossierLineText | DossierLineLink | DossierLineRecord | DossierLineAddress | DossierLineSegment | DossierLineHold | DossierLineRetention | DossierLineChange | DossierLineDelivery | DossierLineErasure | DossierLineAccess | DossierLineEnd"
+DossierLine: TypeAlias = "DossierLineAbout | DossierLineProfile | DossierLineAttribute | DossierLineMatchKeys | DossierLineAlias | DossierLineMerge | DossierLineConsent | DossierLineConsentAnswer | DossierLineText | DossierLineLink | DossierLineRecord | DossierLineAddress | DossierLineSegment | DossierLineHold | DossierLineSetAside | DossierLineRetention | DossierLineChange | DossierLineDelivery | DossierLineErasure | DossierLineAccess | DossierLineEnd"
 
 Included: TypeAlias = "dict[str, Person | StackRecord | None | list[Person | StackRecord]]"
 

@@ -30,6 +30,8 @@ REPETITIONS = {
     "POST /v1/people/{external_id}/contactable": "read",
     "POST /v1/people/internal/{uuid}/contactable": "read",
     "POST /v1/people/duplicates": "read",
+    "POST /v1/people/duplicates/set-aside": "safe",
+    "DELETE /v1/people/duplicates/set-aside/{uuid}": "safe",
     "POST /v1/people/{external_id}/erase": "safe",
     "POST /v1/people/internal/{uuid}/erase": "safe",
     "POST /v1/retention-rules": "once",

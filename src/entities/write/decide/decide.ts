@@ -363,7 +363,7 @@ export function buildFill(
       ...attributes,
       operation: 'update',
       id: row.id,
-      external_id: row.external_id,
+      external_id: fill.columns.external_id === undefined ? row.external_id : fill.columns.external_id,
       version,
       columns: { ...fill.columns, version },
       answers: fill.answers ?? [],

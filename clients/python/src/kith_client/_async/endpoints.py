@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         DeliveryEvents,
         DoctorReport,
         DryRunIdentifiers,
+        DuplicateOf,
         DuplicatesBody,
         DuplicatesPage,
         EntityDryRun,
@@ -134,6 +135,9 @@ if TYPE_CHECKING:
         Segment,
         SegmentBody,
         SegmentPatch,
+        SetAside,
+        SetAsideBody,
+        SetAsidePage,
         Settings,
         SettingsPatch,
         SigningKey,
@@ -153,6 +157,7 @@ if TYPE_CHECKING:
         SuppressedAddress,
         UndoBody,
         Undone,
+        UnmergeBody,
         UnmergeIdentifiers,
         UnmergeResult,
         Violation,
@@ -317,7 +322,7 @@ class AsyncEndpoints:
         result: MergeResult | MergeIdentifiers = await self._transport.send("POST /v1/people/{external_id}/merge", {"external_id": external_id}, {}, body, options)
         return result
 
-    async def unmerge_people(self, external_id: str, body: MergeBody | None = None, **options: Unpack[WriteOptions]) -> UnmergeResult | UnmergeIdentifiers:
+    async def unmerge_people(self, external_id: str, body: UnmergeBody | None = None, **options: Unpack[WriteOptions]) -> UnmergeResult | UnmergeIdentifiers:
         """Undo a merge into a person. `POST /v1/people/{external_id}/unmerge` takes the scope `people:write`."""
         result: UnmergeResult | UnmergeIdentifiers = await self._transport.send("POST /v1/people/{external_id}/unmerge", {"external_id": external_id}, {}, body, options)
         return result
@@ -327,7 +332,7 @@ class AsyncEndpoints:
         result: MergeResult | MergeIdentifiers = await self._transport.send("POST /v1/people/internal/{uuid}/merge", {"uuid": uuid}, {}, body, options)
         return result
 
-    async def unmerge_people_by_id(self, uuid: str, body: MergeBody | None = None, **options: Unpack[WriteOptions]) -> UnmergeResult | UnmergeIdentifiers:
+    async def unmerge_people_by_id(self, uuid: str, body: UnmergeBody | None = None, **options: Unpack[WriteOptions]) -> UnmergeResult | UnmergeIdentifiers:
         """Undo a merge into a person by internal identifier. `POST /v1/people/internal/{uuid}/unmerge` takes the scope `people:write`."""
         result: UnmergeResult | UnmergeIdentifiers = await self._transport.send("POST /v1/people/internal/{uuid}/unmerge", {"uuid": uuid}, {}, body, options)
         return result
@@ -389,6 +394,29 @@ class AsyncEndpoints:
     async def find_duplicates(self, body: DuplicatesBody | None = None, **options: Unpack[CallOptions]) -> DuplicatesPage:
         """Find people who may be one. `POST /v1/people/duplicates` takes the scope `people:read`."""
         result: DuplicatesPage = await self._transport.send("POST /v1/people/duplicates", {}, {}, body, options)
+        return result
+
+    def find_duplicates_of(self, external_id: str, *, size: int | None = None, after: str | None = None, **options: Unpack[CallOptions]) -> AsyncListing[DuplicateOf]:
+        """Find people who may be the same as a person. `GET /v1/people/{external_id}/duplicates` takes the scope `people:read`."""
+        return self._transport.listing("GET /v1/people/{external_id}/duplicates", {"external_id": external_id}, {}, options, size, after, by="", limit="", position=None)
+
+    def find_duplicates_of_by_id(self, uuid: str, *, size: int | None = None, after: str | None = None, **options: Unpack[CallOptions]) -> AsyncListing[DuplicateOf]:
+        """Find people who may be the same as a person by internal identifier. `GET /v1/people/internal/{uuid}/duplicates` takes the scope `people:read`."""
+        return self._transport.listing("GET /v1/people/internal/{uuid}/duplicates", {"uuid": uuid}, {}, options, size, after, by="", limit="", position=None)
+
+    async def set_people_aside(self, body: SetAsideBody | None = None, **options: Unpack[WriteOptions]) -> SetAside:
+        """Set people aside who look like one and are not. `POST /v1/people/duplicates/set-aside` takes the scope `people:write`."""
+        result: SetAside = await self._transport.send("POST /v1/people/duplicates/set-aside", {}, {}, body, options)
+        return result
+
+    async def list_set_asides(self, *, before: str | None = None, limit: int | None = None, **options: Unpack[CallOptions]) -> SetAsidePage:
+        """List who was set aside. `GET /v1/people/duplicates/set-aside` takes the scope `people:read`."""
+        result: SetAsidePage = await self._transport.send("GET /v1/people/duplicates/set-aside", {}, {"before": before, "limit": limit}, None, options)
+        return result
+
+    async def take_back_set_aside(self, uuid: str, **options: Unpack[WriteOptions]) -> Literal[True]:
+        """Take a set-aside back. `DELETE /v1/people/duplicates/set-aside/{uuid}` takes the scope `people:write`."""
+        result: Literal[True] = await self._transport.send("DELETE /v1/people/duplicates/set-aside/{uuid}", {"uuid": uuid}, {}, None, options)
         return result
 
     async def erase_person(self, external_id: str, body: ErasureBody, **options: Unpack[WriteOptions]) -> Erased:

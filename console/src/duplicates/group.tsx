@@ -1,0 +1,113 @@
+import type { DuplicateGroup } from '@kith/client'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { client } from '../app/client.ts'
+import { isWhole } from '../app/field-rights.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
+import { nameOf } from '../entity/address.ts'
+import { EntityLink } from '../entity/entity-link.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { Button } from '../ui/button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Table } from '../ui/table.tsx'
+import styles from './duplicates.module.css'
+import { duplicateMessages } from './messages.ts'
+import { duplicatesKey } from './queries.ts'
+
+const MergeDialog = lazy(async () => ({ default: (await import('../person/merge-dialog.tsx')).MergeDialog }))
+
+type GroupProps = { group: DuplicateGroup; onNotice(notice: ReactNode): void; onSetAside(id: string): void }
+
+/** People who may be one, with the reasons: two are compared and merged, or all are said not to be the same. */
+export function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProps) {
+  const texts = useMessages(duplicateMessages)
+  const { fields } = useMessages(entityMessages)
+  const formats = useFormats()
+  const mayWrite = useScope('people:write') && isWhole('people')
+  const [first, setFirst] = useState(people[0]!.id)
+  const [second, setSecond] = useState(people[1]!.id)
+  const [isComparing, setComparing] = useState(false)
+  const setAside = useWrite(() => client.people.setAside({ ids: people.map(({ id }) => id) }), {
+    refresh: [duplicatesKey],
+    onSuccess: ({ id }) => onSetAside(id),
+  })
+  const reason = why.map(({ by, value }) => texts.reasons[by](value)).join(' · ')
+  const [stays, merged] = [people.find(({ id }) => id === first), people.find(({ id }) => id === second)]
+  const choose = (side: 'first' | 'second', id: string) => {
+    // The two are different people: choosing the other one swaps them.
+    if (side === 'first' ? id === second : id === first) {
+      setFirst(second)
+      setSecond(first)
+    } else if (side === 'first') setFirst(id)
+    else setSecond(id)
+  }
+  const headers = [fields.first_name, fields.external_id, fields.email, fields.mobile_number, fields.date_of_birth]
+  return (
+    <li className={styles.group}>
+      <h2>
+        <bdi>{reason}</bdi>
+      </h2>
+      <p>
+        {people.length < size
+          ? texts.shown(formats.number(people.length), formats.number(size))
+          : texts.size(size, formats.number(size))}
+      </p>
+      <Table label={reason} headers={[...(mayWrite ? [texts.first, texts.second] : []), ...headers]}>
+        {people.map(person => (
+          <tr key={person.id}>
+            {mayWrite &&
+              (['first', 'second'] as const).map(side => (
+                <td key={side}>
+                  <input
+                    type="radio"
+                    name={`${people[0]!.id} ${reason} ${side}`}
+                    aria-label={`${texts[side]}: ${nameOf(person)}`}
+                    checked={(side === 'first' ? first : second) === person.id}
+                    onChange={() => choose(side, person.id)}
+                  />
+                </td>
+              ))}
+            <th scope="row">
+              <EntityLink owner="people" id={person.id} externalId={person.external_id}>
+                <bdi>{nameOf(person)}</bdi>
+              </EntityLink>
+            </th>
+            <td>{person.external_id ?? '—'}</td>
+            <td>{person.email ?? '—'}</td>
+            <td>{[person.mobile_prefix, person.mobile_number].filter(Boolean).join(' ') || '—'}</td>
+            <td>{person.date_of_birth === null ? '—' : formats.date(person.date_of_birth)}</td>
+          </tr>
+        ))}
+      </Table>
+      {mayWrite && (
+        <div className={styles.actions}>
+          <Button look="primary" aria-label={`${texts.merge}: ${reason}`} onPress={() => setComparing(true)}>
+            {texts.merge}
+          </Button>
+          {people.length === size && (
+            <Button
+              aria-label={`${texts.notSame}: ${reason}`}
+              isPending={setAside.isPending}
+              onPress={() => setAside.mutate()}
+            >
+              {texts.notSame}
+            </Button>
+          )}
+        </div>
+      )}
+      {setAside.error && <Problem error={setAside.error} />}
+      <Suspense>
+        {isComparing && stays && merged && (
+          <MergeDialog
+            person={stays}
+            with={merged}
+            onClose={() => setComparing(false)}
+            onShow={() => {}}
+            onNotice={onNotice}
+          />
+        )}
+      </Suspense>
+    </li>
+  )
+}

@@ -1,0 +1,98 @@
+import { newUuid } from '../entities/identifiers.ts'
+import type { Address } from '../entities/write-request.ts'
+import { changeOrganization, type Locked } from '../organizations/change-organization.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
+import type { Call } from '../route/call.ts'
+import type { HandlerResult } from '../route/result.ts'
+import { createValueRefusal, Fault, pointer, refuse } from '../values/errors.ts'
+import { findPeople } from './identity-write.ts'
+import type { ListedSetAside, SetAsideBody, SetAsidesQuery } from './set-aside-schema.ts'
+import { deleteSetAsideSql, findSetAsideSql, insertSetAsideSql, listSetAsidesSql } from './set-aside-sql.ts'
+
+const defaultLimit = 20
+const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/**
+ * Sets people aside: no two of them are the same, and the search for duplicates leaves their pairs out. The rows name the people as they are
+ * now, and reads follow merges, so a merge and its undoing change none. Asked again, the answer is the same. Throws a Fault of 400 or 404.
+ */
+export async function setPeopleAside(call: Call<SetAsideBody>): Promise<HandlerResult> {
+  const { context, caller, request_id, signal, written, body } = call
+  const addresses = addressesOf(body)
+  const change = { actor: caller.subject, request_id, signal, written }
+  const listed = await changeOrganization(context, change, async locked => {
+    const { tx, organization_id, at } = locked
+    const people = await readPeople(locked, addresses)
+    const [standing] = await tx.query<{ id: string }>(findSetAsideSql, [organization_id, people])
+    const id = standing?.id ?? newUuid()
+    if (!standing) await tx.query(insertSetAsideSql, [organization_id, id, people, caller.subject, at])
+    const result = async () =>
+      (await tx.query<ListedSetAside>(listSetAsidesSql, [organization_id, afterAll, 1, id]))[0]!
+    return { changes: [], result }
+  })
+  showPeople(call, [listed])
+  const people = listed.people.map(({ id, external_id }) => ({ id, external_id }))
+  return { status: 200, data: { ...listed, people } }
+}
+
+/** Takes a set-aside back. Throws a Fault of 404. */
+export async function takeBackSetAside(call: Call): Promise<HandlerResult> {
+  const { context, caller, request_id, signal, written, params } = call
+  const change = { actor: caller.subject, request_id, signal, written }
+  const people = await changeOrganization(context, change, async ({ tx, organization_id }) => {
+    const values = [organization_id, params.uuid!.toLowerCase()]
+    const gone = await tx.query<{ person_id: string }>(deleteSetAsideSql, values)
+    if (gone.length === 0) refuse('not_found', 'There is no such set-aside.')
+    return { changes: [], result: gone.map(({ person_id }) => person_id) }
+  })
+  call.shown.addAll(peopleStackId, people)
+  return { status: 200, data: true }
+}
+
+/** Lists set-asides, the newest first. */
+export async function listSetAsides(call: Call<SetAsidesQuery>): Promise<HandlerResult> {
+  const { context, body, signal } = call
+  const { before = afterAll, limit = defaultLimit } = body
+  const values = [context.organization_id, before, limit + 1, null]
+  const rows = await context.db.query<ListedSetAside>(listSetAsidesSql, values, signal)
+  const items = rows.slice(0, limit)
+  showPeople(call, items)
+  return { status: 200, data: { items, has_more: rows.length > limit } }
+}
+
+function showPeople({ shown }: Pick<Call, 'shown'>, listed: readonly ListedSetAside[]) {
+  for (const { people } of listed)
+    shown.addAll(
+      peopleStackId,
+      people.map(({ id }) => id),
+    )
+}
+
+/** The people whom a body names, with the path of each. Throws a Fault of 400 unless they are named in one way. */
+function addressesOf({ ids, external_ids }: SetAsideBody): { address: Address; path: string }[] {
+  if ((ids === undefined) === (external_ids === undefined))
+    throw new Fault(createValueRefusal('/external_ids', 'Give either `external_ids` or `ids`.'))
+  return ids
+    ? ids.map((id, index) => ({ address: { id: id.toLowerCase() }, path: pointer('ids', String(index)) }))
+    : external_ids!.map((external_id, index) => ({
+        address: { external_id },
+        path: pointer('external_ids', String(index)),
+      }))
+}
+
+/** The internal identifiers of the people. Throws a Fault of 404 if one is missing, and of 400 if two names lead to one person. */
+async function readPeople(within: Locked, addresses: readonly { address: Address; path: string }[]): Promise<string[]> {
+  const found = await findPeople(
+    within,
+    addresses.map(({ address }) => address),
+  )
+  const ids = new Set<string>()
+  for (const [index, person] of found.entries()) {
+    const { path } = addresses[index]!
+    if (!person) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
+    if (ids.has(person.id))
+      throw new Fault(createValueRefusal(path, 'leads to the same person as another one. Name each once.'))
+    ids.add(person.id)
+  }
+  return [...ids]
+}
