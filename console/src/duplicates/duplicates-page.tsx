@@ -41,7 +41,7 @@ export function DuplicatesPage() {
         </ul>
       )}
       <MoreButton query={list}>{groups.length === 0 ? texts.searchOn : texts.more}</MoreButton>
-      <SetAsideList />
+      <SetAsideList onTakeBack={() => setNotice(undefined)} />
     </Page>
   )
 }

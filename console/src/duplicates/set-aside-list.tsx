@@ -16,12 +16,15 @@ import { duplicateMessages } from './messages.ts'
 import { duplicatesKey, setAsidesQuery } from './queries.ts'
 
 /** Who was set aside, each with a way back. */
-export function SetAsideList() {
+export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
   const texts = useMessages(duplicateMessages)
   const formats = useFormats()
   const mayWrite = useScope('people:write') && isWhole('people')
   const list = useInfiniteQuery(setAsidesQuery)
-  const takeBack = useWrite((id: string) => client.people.takeBackSetAside(id), { refresh: [duplicatesKey] })
+  const takeBack = useWrite((id: string) => client.people.takeBackSetAside(id), {
+    refresh: [duplicatesKey],
+    onSuccess: onTakeBack,
+  })
   const rows = list.data?.pages.flatMap(({ items }) => items) ?? []
   return (
     <Section title={texts.setAside}>
