@@ -85,6 +85,7 @@ export const notInDossier: Readonly<Record<string, string>> = {
   access_index: 'where the entries of the access log are, by hashes',
   address_answers: 'copies of answers, under the address that the person had then',
   idempotency_keys: 'copies of responses, with the values of the row and of the log, for 24 hours',
+  job_refusals: 'why a change of many left the row as it was',
   ledger_entries: 'hashes and salts of the answers, which the receipt of each answer shows',
   search_documents: 'copies of words of the row',
   search_features: 'copies of parts of these words',

@@ -56,6 +56,7 @@ const bodies: Record<string, object> = {
 function bodyOf({ path, method, body }: Route): object | undefined {
   if (!body || (method === 'POST' && /\/(list|filter|export|aggregate)$/.test(path))) return undefined
   if (path.endsWith('/related')) return bodies.related
+  if (path.endsWith('/get')) return { external_ids: ['ada'] }
   if (path.endsWith('/search')) return { text: 'ada' }
   if (/\/(erase|hold)$/.test(path)) return { reason: 'x' }
   if (path.startsWith('/v1/accounts')) return { state: 'disabled' }

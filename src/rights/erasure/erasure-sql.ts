@@ -68,7 +68,7 @@ export const readErasedWithSql = statement(
    where l.target_id = any($2::uuid[])
    union
    select a.stack_id, c.entity_id from about a join changes c on c.organization_id = $1 and c.stack_id = a.stack_id
-   where c.operation = 'delete' and c.links -> a.id::text -> 'before' ?| $2::uuid[]::text[]
+   where c.operation = 'delete' and c.entity_id is not null and c.links -> a.id::text -> 'before' ?| $2::uuid[]::text[]
    order by id`,
 )
 
