@@ -38,7 +38,7 @@ export class JobEndpoints {
    *
    * ```ts
    * const { id } = await client.people.bulk({
-   *   filter: { language: 'en' },
+   *   filter: { external_id: 'ada' },
    *   change: { op: 'patch', body: { attribute_values: { city: 'London' } } },
    * })
    * for await (const { state, done } of client.jobs.follow(id)) if (state === 'done') console.log(done) // 1

@@ -217,6 +217,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * await client.people.create({ external_id: 'moritz', email: 'family@example.com' })
    * const { id } = await client.people.setAside({ external_ids: ['max', 'moritz'] })
    * console.log((await client.people.duplicatesOf('max')).items.length) // 0
+   * console.log((await client.people.setAsides().all()).length) // 1
    * await client.people.takeBackSetAside(id)
    * console.log((await client.people.duplicatesOf('max')).items.length) // 1
    * ```

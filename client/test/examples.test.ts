@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { jobsFollower } from '../../src/jobs/run-jobs.ts'
+import { defaultLimits } from '../../src/process/config.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { signIn } from '../../test/support/browser-session.ts'
-import { follow } from '../../test/support/followers.ts'
+import { follow, startFollowing } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useOwnService } from '../../test/support/service.ts'
@@ -21,12 +23,15 @@ const examples = readExamples()
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let receiver: Receiver
 let stopSealing: () => Promise<void>
+let stopJobs: () => Promise<void>
 beforeAll(async () => {
   receiver = await startReceiver()
   stopSealing = startSealing(service)
+  stopJobs = startFollowing(service.db, [jobsFollower({ originName: 'kith.test', limits: defaultLimits })])
 })
 afterAll(async () => {
   await stopSealing?.()
+  await stopJobs?.()
   await receiver.close()
 })
 

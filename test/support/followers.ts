@@ -26,3 +26,10 @@ export async function follow(
   await following.settle()
   await following.stop()
 }
+
+/** Lets the followers work as the program does, until the returned function is called. */
+export function startFollowing(db: Database, followers: Follower[]): () => Promise<void> {
+  const following = createFollowers(db, followers, { report: throwReported })
+  following.start()
+  return following.stop
+}

@@ -1,6 +1,5 @@
-import { createFollowers } from '../../src/followers/followers.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
-import { follow, throwReported } from './followers.ts'
+import { follow, startFollowing } from './followers.ts'
 import type { Service } from './service.ts'
 
 type Sealed = Pick<Service, 'db' | 'config'>
@@ -13,9 +12,5 @@ export async function sealLedgers({ db, config }: Sealed): Promise<void> {
 
 /** Seals answers as they arrive, as the program does, until the returned function is called. */
 export function startSealing({ db, config }: Sealed): () => Promise<void> {
-  const followers = createFollowers(db, [ledgerFollower({ originName: config.ledgerOrigin })], {
-    report: throwReported,
-  })
-  followers.start()
-  return followers.stop
+  return startFollowing(db, [ledgerFollower({ originName: config.ledgerOrigin })])
 }

@@ -53,7 +53,7 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
 }
 
 /** The number and the address, which a click calls and writes to. */
-function Contact({ person: { email, mobile_prefix, mobile_number } }: { person: Person }) {
+function Contact({ person: { email, mobile_prefix, mobile_number, mobile_e164 } }: { person: Person }) {
   const texts = useMessages(glanceMessages)
   const phone = mobile_number && [mobile_prefix, mobile_number].filter(Boolean).join(' ')
   const link = (href: string, text: string) => (
@@ -62,7 +62,7 @@ function Contact({ person: { email, mobile_prefix, mobile_number } }: { person: 
     </a>
   )
   const facts: [string, ReactNode][] = [
-    ...(phone ? [[texts.phone, link(`tel:${phone.replaceAll(/[^\d+]/g, '')}`, phone)] as [string, ReactNode]] : []),
+    ...(phone ? [[texts.phone, link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)] as [string, ReactNode]] : []),
     // An address may have characters that end a path, such as a question mark.
     ...(email
       ? [[texts.email, link(`mailto:${encodeURIComponent(email).replace('%40', '@')}`, email)] as [string, ReactNode]]
