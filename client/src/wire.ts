@@ -2454,7 +2454,7 @@ export type Person = {
   email: string | null
   mobile_prefix: string | null
   mobile_number: string | null
-  /** The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it. */
+  /** The mobile phone number in E.164. Null if what is stored is no number. Writes ignore it. */
   mobile_e164: string | null
   date_of_birth: string | null
   language: string | null
@@ -2504,6 +2504,8 @@ export type PersonBody = {
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
+  /** As a read shows it. Writes ignore it. */
+  mobile_e164?: string | null
   /** Summary of the email answers. Writing false refuses every purpose, writing true grants the default one. */
   email_consent?: boolean | null
   /** Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one. */
@@ -2578,7 +2580,7 @@ export type PersonItem = {
   email: string | null
   mobile_prefix: string | null
   mobile_number: string | null
-  /** The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it. */
+  /** The mobile phone number in E.164. Null if what is stored is no number. Writes ignore it. */
   mobile_e164: string | null
   date_of_birth: string | null
   language: string | null
@@ -2699,7 +2701,7 @@ export type PersonSelection = {
   email?: string | null
   mobile_prefix?: string | null
   mobile_number?: string | null
-  /** The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it. */
+  /** The mobile phone number in E.164. Null if what is stored is no number. Writes ignore it. */
   mobile_e164?: string | null
   date_of_birth?: string | null
   language?: string | null
@@ -2743,6 +2745,8 @@ export type PersonUpsertBody = {
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
+  /** As a read shows it. Writes ignore it. */
+  mobile_e164?: string | null
   /** Summary of the email answers. Writing false refuses every purpose, writing true grants the default one. */
   email_consent?: boolean | null
   /** Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one. */

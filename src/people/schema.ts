@@ -54,6 +54,11 @@ export function personBody(limits: Limits) {
     {
       external_id: externalId(limits),
       ...texts,
+      [phoneMember]: Type.Optional(
+        nullable(
+          Type.String({ maxLength: limits.profileCharacters, description: 'As a read shows it. Writes ignore it.' }),
+        ),
+      ),
       ...flags,
       consents: Type.Optional(nullable(Type.Array(consentAssignment, { maxItems: limits.consents, ...oneAnswerEach }))),
       attribute_values: attributeValues(limits),
@@ -80,8 +85,7 @@ export const person = Type.Object(
         Type.String(
           name === phoneMember
             ? {
-                description:
-                  'The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it.',
+                description: 'The mobile phone number in E.164. Null if what is stored is no number. Writes ignore it.',
               }
             : textFields[name].type === 'date'
               ? { format: 'date' }

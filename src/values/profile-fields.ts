@@ -59,7 +59,7 @@ export const profileTexts = Object.keys(texts) as ProfileText[]
 /** The columns of the boolean fields, in the order of reads. */
 export const profileFlags = Object.keys(flags) as ProfileFlag[]
 
-/** The phone number in E.164, a member of reads that no write takes. It follows from the phone and the country of the settings. */
+/** The phone number in E.164, a member of reads that writes ignore. It follows from the phone and the country of the settings. */
 export const phoneMember = 'mobile_e164'
 
 /** The texts of a read, in order. */

@@ -2156,7 +2156,7 @@ class Person(TypedDict):
     mobile_prefix: str | None
     mobile_number: str | None
     mobile_e164: str | None
-    """The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it."""
+    """The mobile phone number in E.164. Null if what is stored is no number. Writes ignore it."""
     date_of_birth: str | None
     language: str | None
     email_consent: bool | None
@@ -2203,6 +2203,8 @@ class PersonBody(TypedDict):
     """YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth."""
     language: NotRequired[str | None]
     """Preferred language, a BCP 47 tag."""
+    mobile_e164: NotRequired[str | None]
+    """As a read shows it. Writes ignore it."""
     email_consent: NotRequired[bool | None]
     """Summary of the email answers. Writing false refuses every purpose, writing true grants the default one."""
     sms_consent: NotRequired[bool | None]
@@ -2271,7 +2273,7 @@ class PersonItem(TypedDict):
     mobile_prefix: str | None
     mobile_number: str | None
     mobile_e164: str | None
-    """The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it."""
+    """The mobile phone number in E.164. Null if what is stored is no number. Writes ignore it."""
     date_of_birth: str | None
     language: str | None
     email_consent: bool | None
@@ -2381,7 +2383,7 @@ class PersonSelection(TypedDict):
     mobile_prefix: NotRequired[str | None]
     mobile_number: NotRequired[str | None]
     mobile_e164: NotRequired[str | None]
-    """The mobile phone number in E.164. Null if what is stored is no number. Writes do not take it."""
+    """The mobile phone number in E.164. Null if what is stored is no number. Writes ignore it."""
     date_of_birth: NotRequired[str | None]
     language: NotRequired[str | None]
     email_consent: NotRequired[bool | None]
@@ -2422,6 +2424,8 @@ class PersonUpsertBody(TypedDict):
     """YYYY-MM-DD, from 1850-01-01 to today, anywhere on earth."""
     language: NotRequired[str | None]
     """Preferred language, a BCP 47 tag."""
+    mobile_e164: NotRequired[str | None]
+    """As a read shows it. Writes ignore it."""
     email_consent: NotRequired[bool | None]
     """Summary of the email answers. Writing false refuses every purpose, writing true grants the default one."""
     sms_consent: NotRequired[bool | None]
