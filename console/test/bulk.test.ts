@@ -63,6 +63,7 @@ it('deletes all that match, also those that are not loaded, and none of them bef
     await asked.getByText('60 entries would change').waitFor()
     expect(await count({})).toBe(60)
     await button(page, 'Delete 60 entries').click()
+    await asked.getByText('It goes on if you close this window.').waitFor()
     await work()
     await asked.getByText('60 changed').waitFor()
     expect(await count({})).toBe(0)

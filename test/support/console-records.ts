@@ -5,7 +5,11 @@ import { createShop } from './shop.ts'
 /** Elements of the pages of records, which their tests share. */
 export const title = (page: Page, name: string): Locator => page.getByRole('heading', { level: 1, name })
 export const firstCells = (page: Page): Promise<(string | undefined)[]> =>
-  page.getByRole('row').evaluateAll(rows => rows.slice(1).map(row => row.children[0]?.textContent?.trim()))
+  page
+    .getByRole('row')
+    .evaluateAll(rows =>
+      rows.slice(1).map(row => row.querySelector('[role=cell]:not(:has(input))')?.textContent?.trim()),
+    )
 
 /** An organization with a person, and orders with a total, a state and a buyer. */
 export async function createOrders(service: Service): Promise<Organization> {

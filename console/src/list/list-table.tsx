@@ -64,7 +64,7 @@ export function ListTable({ search, query, list, columns: names, widths, onResiz
       {error && <Problem error={error} onRetry={() => (data ? fetchNextPage() : refetch())} />}
       {isEmpty && <NothingListed query={query} change={change} />}
       {!data && !error && <Loading />}
-      {rows.length > 0 && canWrite && <SelectionBar query={query} chosen={chosen} />}
+      {canWrite && <SelectionBar query={query} chosen={chosen} />}
       {rows.length > 0 && (
         <div
           className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list}
