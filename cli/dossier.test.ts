@@ -118,7 +118,7 @@ describe('the page of a dossier', () => {
     }
     const titlesOf = (page: string) => [...page.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, title]) => title)
     const whole = await pageOf(lines)
-    expect(titlesOf(whole)).toHaveLength(19)
+    expect(titlesOf(whole)).toHaveLength(20)
     expect(titlesOf(await pageOf([lines[0]!, lines.at(-1)!]))).toEqual(titlesOf(whole))
     for (const tag of ['section', 'table', 'tbody', 'article', 'dl', 'div', 'tr', 'td'])
       expect([tag, whole.split(`<${tag}`).length]).toEqual([tag, whole.split(`</${tag}>`).length])

@@ -228,6 +228,14 @@ export const sections: readonly Section[] = [
     print: ({ rule_key, action, after_days, due_at }) =>
       html`<tr>${cellOf('Rule', rule_key)}${cellOf('What', action)}${cellOf('After days', after_days)}${cellOf('Not before', timeOf(due_at))}</tr>`,
   }),
+  section('job_refusal', {
+    id: 'job-refusals',
+    title: 'Changes that were refused',
+    about: 'Changes of many people at once that left your data as they were.',
+    none: 'No such change was refused.',
+    part: table('Change', 'Why'),
+    print: ({ job_id, message }) => html`<tr>${cellOf('Change', job_id)}${cellOf('Why', message)}</tr>`,
+  }),
   section('delivery', {
     id: 'deliveries',
     title: 'Sent to other systems',

@@ -1478,6 +1478,13 @@ export type DossierLine =
       due_at: string
     }
   | {
+      /** Why a change of many left the person as it was. */
+      type: 'job_refusal'
+      job_id: string
+      error: string
+      message: string
+    }
+  | {
       /** A change of the person, or of one who was merged. Newest first. */
       type: 'change'
       /** The number of the change. The numbers of an organization have no gaps. */

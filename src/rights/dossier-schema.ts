@@ -214,6 +214,12 @@ const retention = line('retention', 'A retention rule that will erase or delete 
   due_at: time('The rule takes the person no earlier.'),
 })
 
+const job_refusal = line('job_refusal', 'Why a change of many left the person as it was.', {
+  job_id: text(),
+  error: text(),
+  message: text(),
+})
+
 const access = line('access', 'A request that showed or wrote the person, from the access log. Newest first.', {
   ...accessEntry.properties,
 })
@@ -228,7 +234,7 @@ const end = line('end', 'The last line. A dossier without it is incomplete.', {
 export const dossierLine = Type.Union(
   [
     ...[about, profile, attribute, match_keys, alias, merge, consent, consent_answer, consent_text, link, record],
-    ...[address, segment, hold, set_aside, retention, personChange, delivery, erasure, access, end],
+    ...[address, segment, hold, set_aside, retention, job_refusal, personChange, delivery, erasure, access, end],
   ],
   {
     title: 'DossierLine',

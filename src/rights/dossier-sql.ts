@@ -197,3 +197,9 @@ export const readNoticesSql = statement(
    from retention_notices n join retention_rules r on r.organization_id = $1 and r.id = n.rule_id
    where n.organization_id = $1 and n.person_id = any($2::uuid[]) order by n.rule_id`,
 )
+
+export const readJobRefusalsSql = statement(
+  'read_dossier_job_refusals',
+  `select r.job_id, r.error, r.message from job_refusals r
+   where r.organization_id = $1 and r.entity_id = any($2::uuid[]) order by r.job_id, r.entity_id`,
+)

@@ -114,6 +114,8 @@ function findUnexpectedRefusal(
   // Each change has what belongs to it, and is of those whom either a filter or a list names.
   const ofBulk = /^\/(filter$|change(\/|$))/
   if (template.endsWith('/bulk') && paths.every(path => ofBulk.test(path))) return undefined
+  // A get has either external identifiers or internal ones.
+  if (template.endsWith('/get') && paths.every(path => /^$|^\/(fields|include)\//.test(path))) return undefined
   // A source has what its provider needs, and there are 20 at most.
   const ofSource = ['', '/key', '/secret', '/public_key', '/topic_arn']
   if (template.endsWith('/sources') && paths.every(path => ofSource.includes(path))) return undefined

@@ -126,6 +126,7 @@ function normalize({ status, headers, text }: RawResponse, identifier: string) {
   const withoutRequestId = withoutIdentifier
     .replaceAll(request_id!, '<request id>')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+    .replace(/"log_id":"[\da-f-]+"/g, '"log_id":"<log>"')
   // A create returns new identifiers. All other responses are compared to the byte.
   const withoutCreated = withoutRequestId
     .replace(/"(id|record_id)":"[\da-f-]+"/g, '"$1":"<made>"')

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isListEdit } from '../../../src/attributes/list-edit.ts'
+import { mobileKey } from '../../../src/values/phone-numbers.ts'
 import { plainColumns } from '../../../src/values/profile-fields.ts'
 import { trimStrings } from '../texts.ts'
 import {
@@ -381,6 +382,7 @@ export function expectedRead(entity: Entity, { types }: Organization): Values {
   return {
     ...common,
     ...profile,
+    mobile_e164: mobileKey(profile.mobile_prefix as string | null, profile.mobile_number as string | null, null),
     email_consent: flags.email,
     sms_consent: flags.sms,
     consents: effectiveConsents(entity, types),

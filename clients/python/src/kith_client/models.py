@@ -1242,6 +1242,13 @@ class DossierLineRetention(TypedDict):
     due_at: str
     """The rule takes the person no earlier."""
 
+class DossierLineJobRefusal(TypedDict):
+    type: Literal["job_refusal"]
+    """Why a change of many left the person as it was."""
+    job_id: str
+    error: str
+    message: str
+
 class DossierLineChange(TypedDict):
     type: Literal["change"]
     """A change of the person, or of one who was merged. Newest first."""
@@ -3537,7 +3544,7 @@ AttributeValuesBody: TypeAlias = "dict[str, Any]"
 
 ContactReason: TypeAlias = "ContactReasonNotFound | ContactReasonDeleted | ContactReasonErased | ContactReasonNoAddress | ContactReasonSuppressed | ContactReasonArchived | ContactReasonMandatory | ContactReasonAnswer | ContactReasonDefault | ContactReasonAddressAnswer"
 
-DossierLine: TypeAlias = "DossierLineAbout | DossierLineProfile | DossierLineAttribute | DossierLineMatchKeys | DossierLineAlias | DossierLineMerge | DossierLineConsent | DossierLineConsentAnswer | DossierLineText | DossierLineLink | DossierLineRecord | DossierLineAddress | DossierLineSegment | DossierLineHold | DossierLineSetAside | DossierLineRetention | DossierLineChange | DossierLineDelivery | DossierLineErasure | DossierLineAccess | DossierLineEnd"
+DossierLine: TypeAlias = "DossierLineAbout | DossierLineProfile | DossierLineAttribute | DossierLineMatchKeys | DossierLineAlias | DossierLineMerge | DossierLineConsent | DossierLineConsentAnswer | DossierLineText | DossierLineLink | DossierLineRecord | DossierLineAddress | DossierLineSegment | DossierLineHold | DossierLineSetAside | DossierLineRetention | DossierLineJobRefusal | DossierLineChange | DossierLineDelivery | DossierLineErasure | DossierLineAccess | DossierLineEnd"
 
 Included: TypeAlias = "dict[str, Person | StackRecord | None | list[Person | StackRecord]]"
 
