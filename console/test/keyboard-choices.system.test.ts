@@ -6,7 +6,8 @@ const list = (page: Page) => page.getByRole('listbox')
 // A dialog makes the page behind it inert.
 const selects = (page: Page) =>
   page.getByRole('button').and(page.locator('[aria-haspopup=listbox]:not([tabindex="-1"]):not([inert] *)'))
-const comboBoxes = (page: Page) => page.getByRole('combobox').and(page.locator('input:not([inert] *)'))
+// The browser itself suggests values for an input with a list.
+const comboBoxes = (page: Page) => page.getByRole('combobox').and(page.locator('input:not([list]):not([inert] *)'))
 /** Gives a field the focus. It is scrolled before, because a list closes when the page scrolls. */
 async function focus(field: Locator): Promise<void> {
   await field.scrollIntoViewIfNeeded()

@@ -44,7 +44,8 @@ export function schemaRoutes(): Route[] {
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const { notes, isNew } = await ensureNotes(definitionCallOf(call))
-        return { status: isNew ? 201 : 200, data: stackToJson(notes) }
+        const headers = { Location: `/v1/schema/stacks/${notes.key}` }
+        return { status: isNew ? 201 : 200, data: stackToJson(notes), headers }
       },
     }),
     route({

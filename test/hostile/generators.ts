@@ -187,6 +187,14 @@ export function fieldGenerators(
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
   if (template.endsWith('/bulk')) generators.dry_run = fc.constant(true)
+  // Almost no text is the name of a field.
+  if (/\/merge$/.test(template))
+    generators.keep = fc.constantFrom(
+      undefined,
+      {},
+      { first_name: 'other' },
+      { mobile_number: 'survivor', email: 'other' },
+    )
   // Links need the whole payload, and are of this moment.
   if (/^\/v1\/webhooks|\/contactable$/.test(template)) generators.links = fc.constant(false)
   // Almost no text is the key of a role.
