@@ -40,7 +40,7 @@ async function chooseInSelect(page: Page, field: Locator): Promise<void> {
   if (!names.includes(before.trim()) || other === before.trim()) return
   await page.keyboard.press('Space')
   await list(page).locator('[role=option]:focus').waitFor()
-  await page.keyboard.type(before.trim().slice(0, 12).split(':')[0]!)
+  await page.keyboard.type(before.trim().slice(0, 20).split(':')[0]!)
   await page.keyboard.press('Enter')
   await list(page).waitFor({ state: 'detached' })
   await expect.poll(text).toContain(before.trim())

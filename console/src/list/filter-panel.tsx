@@ -71,10 +71,18 @@ function FocusedPanel({
   onClose,
   children,
 }: Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { children: ReactNode }) {
+  const closesList = useRef(false)
   useEffect(() => ref.current?.querySelector('input')?.focus(), [ref])
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the key is that of the fields in it
-    <div ref={ref} onKeyDown={event => event.key === 'Escape' && !event.defaultPrevented && onClose()}>
+    <div
+      ref={ref}
+      // A list is closed again by the time that the key arrives here.
+      onKeyDownCapture={({ target }) => {
+        closesList.current = (target as Element).closest('[aria-expanded=true], [role=listbox], [role=menu]') !== null
+      }}
+      onKeyDown={event => event.key === 'Escape' && !event.defaultPrevented && !closesList.current && onClose()}
+    >
       {children}
     </div>
   )
