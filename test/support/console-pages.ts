@@ -235,13 +235,11 @@ const places: Place[] = [
     path: '/import',
     states: {
       file: page => page.getByLabel(/Drop a CSV file/).waitFor(),
-      columns: async page => {
-        const buffer = Buffer.from('external_id,email,city\nnew-1,a@example.org,Rome\nnew-2,nowhere,Rome\n')
-        const file = { name: 'people.csv', mimeType: 'text/plain', buffer }
-        await page.getByLabel(/Drop a CSV file/).setInputFiles(file)
-        await button(page, 'Leave out the rest').click()
-      },
+      columns: page => chooseSmallFile(page),
       'refused line': async page => {
+        // A test of the columns may have changed what they become.
+        await page.reload()
+        await chooseSmallFile(page)
         await page.getByRole('button', { name: 'Import', exact: true }).click()
         await page.getByText('Imported: people.csv').waitFor()
       },
@@ -492,4 +490,12 @@ export function checkPages(views: readonly View[]): void {
       expect([state, view, await overflowOf(page)]).toEqual([state, view, 0])
     }
   })
+}
+
+/** Gives the import page a file with a column that is no field, and leaves that out. */
+async function chooseSmallFile(page: Page): Promise<void> {
+  const buffer = Buffer.from('external_id,email,city\nnew-1,a@example.org,Rome\nnew-2,nowhere,Rome\n')
+  const file = { name: 'people.csv', mimeType: 'text/plain', buffer }
+  await page.getByLabel(/Drop a CSV file/).setInputFiles(file)
+  await button(page, 'Leave out the rest').click()
 }

@@ -32,7 +32,7 @@ export default function FilterPanel({ owner, search, change, onClose, ref }: Fil
   const { definitions, isLoading } = useDefinitions()
   const hasSegments = useScope('schema:read') && owner === 'people'
   const { data: segments = [], isLoading: isLoadingSegments } = useQuery({ ...segmentsQuery, enabled: hasSegments })
-  if (isLoading || isLoadingSegments) return <Loading />
+  const isReady = !isLoading && !isLoadingSegments
   const segment = segments.find(({ key }) => key === search.segment)
   const applied = search.filter ?? segment?.filter ?? {}
   const apply = (filter: Filter) => {
@@ -44,7 +44,7 @@ export default function FilterPanel({ owner, search, change, onClose, ref }: Fil
     })
   }
   return (
-    <FocusedPanel ref={ref ?? own} onClose={onClose}>
+    <FocusedPanel ref={ref ?? own} isReady={isReady} onClose={onClose}>
       <Section
         title={texts.filter}
         actions={
@@ -53,13 +53,17 @@ export default function FilterPanel({ owner, search, change, onClose, ref }: Fil
           </Button>
         }
       >
-        <FilterDraft
-          // The address changed, by back or by another segment: the editor begins anew with its filter.
-          key={JSON.stringify([applied, search.segment])}
-          applied={applied}
-          onApply={apply}
-          editor={{ owner, definitions, segments: segments.filter(({ key }) => key !== segment?.key) }}
-        />
+        {isReady ? (
+          <FilterDraft
+            // The address changed, by back, another segment or another owner: the editor begins anew with its filter.
+            key={JSON.stringify([owner, applied, search.segment])}
+            applied={applied}
+            onApply={apply}
+            editor={{ owner, definitions, segments: segments.filter(({ key }) => key !== segment?.key) }}
+          />
+        ) : (
+          <Loading />
+        )}
       </Section>
     </FocusedPanel>
   )
@@ -68,11 +72,18 @@ export default function FilterPanel({ owner, search, change, onClose, ref }: Fil
 /** Gives the focus to its first field when it opens, and closes on Escape, unless that closes a list of choices. */
 function FocusedPanel({
   ref,
+  isReady,
   onClose,
   children,
-}: Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { children: ReactNode }) {
+}: Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { isReady: boolean; children: ReactNode }) {
   const closesList = useRef(false)
-  useEffect(() => ref.current?.querySelector('input')?.focus(), [ref])
+  const hadFocus = useRef(false)
+  useEffect(() => {
+    // Another owner loads what the panel needs anew, while the focus is elsewhere.
+    if (!isReady || hadFocus.current) return
+    hadFocus.current = true
+    ref.current?.querySelector('input')?.focus()
+  }, [ref, isReady])
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the key is that of the fields in it
     <div

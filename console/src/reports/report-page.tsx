@@ -87,7 +87,6 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
       <Suspense fallback={<Loading />}>
         {isFilterOpen && (
           <FilterPanel
-            key={owner}
             owner={owner}
             search={filter ? { filter } : {}}
             change={changed => 'filter' in changed && change({ filter: changed.filter })}
