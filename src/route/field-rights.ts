@@ -86,7 +86,8 @@ export function requireWritable(
     details.push({ path: '', message: 'replaces all fields, and the role of the caller cannot write all of them' })
   const { attribute_values, ...fields } = body
   for (const name of Object.keys(fields))
-    if (name !== phoneMember && !mayUse(access, 'write', name)) details.push({ path: pointer(name), message: unwritable })
+    if (name !== phoneMember && !mayUse(access, 'write', name))
+      details.push({ path: pointer(name), message: unwritable })
   for (const key of Object.keys(attribute_values ?? {}))
     if (!mayUse(access, 'write', `${attributePrefix}${key}`))
       details.push({ path: pointer('attribute_values', key), message: unwritable })

@@ -62,7 +62,9 @@ function Contact({ person: { email, mobile_prefix, mobile_number, mobile_e164 } 
     </a>
   )
   const facts: [string, ReactNode][] = [
-    ...(phone ? [[texts.phone, link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)] as [string, ReactNode]] : []),
+    ...(phone
+      ? [[texts.phone, link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)] as [string, ReactNode]]
+      : []),
     // An address may have characters that end a path, such as a question mark.
     ...(email
       ? [[texts.email, link(`mailto:${encodeURIComponent(email).replace('%40', '@')}`, email)] as [string, ReactNode]]
