@@ -116,7 +116,7 @@ function literals(values: readonly unknown[]): string {
   return `Literal[${values.map(word).join(', ')}]`
 }
 
-/** By which member of its last item the next page of a list is asked for, if the page does not say it. */
+/** The member of the last item that names the next page of a list, for lists whose pages have no cursor. */
 const positions: Record<string, string> = {
   listErasures: 'id',
   listImports: 'id',

@@ -3658,7 +3658,7 @@ export type Undone = {
   restored: number
   /** Entities with fields that have their earlier values again. */
   updated: number
-  /** What was written and the undo left. */
+  /** Entities that the import or the job wrote, and that the undo did not change. */
   left: UndoLeft[]
   /** Whether the undo goes on with the next request. */
   has_more: boolean

@@ -97,7 +97,9 @@ export const undone = Type.Object(
     deleted: count('Entities that the import created, deleted again.'),
     restored: count('Entities that the job deleted, which exist again.'),
     updated: count('Entities with fields that have their earlier values again.'),
-    left: Type.Array(left, { description: 'What was written and the undo left.' }),
+    left: Type.Array(left, {
+      description: 'Entities that the import or the job wrote, and that the undo did not change.',
+    }),
     has_more: Type.Boolean({ description: 'Whether the undo goes on with the next request.' }),
     position: Type.Integer({ minimum: 0, description: 'The changes above this number are done.' }),
   },

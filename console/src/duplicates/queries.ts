@@ -16,7 +16,7 @@ export const groupsQuery = infiniteQueryOptions({
   getNextPageParam: ({ next }) => next ?? undefined,
 })
 
-/** Who was set aside, the newest first. */
+/** The people who were set aside, newest first. */
 export const setAsidesQuery = infiniteQueryOptions({
   queryKey: [...duplicatesKey, 'set aside'],
   queryFn: ({ pageParam, signal }) =>

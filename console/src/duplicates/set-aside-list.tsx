@@ -15,7 +15,7 @@ import { Table } from '../ui/table.tsx'
 import { duplicateMessages } from './messages.ts'
 import { duplicatesKey, setAsidesQuery } from './queries.ts'
 
-/** Who was set aside, each with a way back. */
+/** The people who were set aside. A button of each entry takes it back. */
 export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
   const texts = useMessages(duplicateMessages)
   const formats = useFormats()

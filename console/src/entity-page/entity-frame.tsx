@@ -15,7 +15,7 @@ type EntityFrameProps = {
   subtitle: ReactNode
   actions: ReactNode
   notice: ReactNode
-  /** What comes before everything else. */
+  /** The content above all sections. */
   top?: ReactNode
   history: HistoryProps
   /** The values, links and consents. */
@@ -27,7 +27,7 @@ export function EntityFrame({ title, subtitle, actions, notice, top, history, ch
   const texts = useMessages(messages)
   const { fields } = useSession()
   const mayReadChanges = useScope('changes:read')
-  // Who has a role was not meant to read it, and is not told which scope it takes.
+  // A role closes this on purpose, so the page does not name the scope that is missing.
   const hasHistory = mayReadChanges || Boolean(history.sources?.length) || !fields
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>

@@ -22,7 +22,7 @@ import { type Linked, linkedQuery, linkedTo, newestFirst, relationsOf, timeOf } 
 
 type LinksProps = { owner: string; entity: Entity }
 
-/** What is linked to an entity and the session may read. */
+/** The entities that are linked to an entity, as far as the session may read them. */
 export function useLinked(owner: string, entity: Entity): Linked[] {
   const { definitions } = useDefinitions()
   const { scopes } = useSession()

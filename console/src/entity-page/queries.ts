@@ -27,7 +27,7 @@ export type Relation = { attribute: Attribute; direction: 'outgoing' | 'incoming
 export type Linked = { key: string; owner: string; relations: readonly [Relation, ...Relation[]] }
 
 /**
- * What is linked to an entity: the people of each relationship, and the records of each stack, because several relationships may lead to the
+ * The entities that are linked to an entity: the people of each relationship, and the records of each stack, because several relationships may lead to the
  * same record.
  */
 export function linkedTo(definitions: Definitions, owner: string, { attribute_values }: Entity): Linked[] {

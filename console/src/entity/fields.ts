@@ -37,7 +37,7 @@ export type Field = {
   target?: string | undefined
   help?: string | undefined
   isRequired?: boolean | undefined
-  /** What is suggested while somebody types. */
+  /** The source of the suggestions that appear while somebody types. */
   suggested?: Suggested | undefined
   /** Whether the key of the value is not declared. */
   isUndeclared?: boolean

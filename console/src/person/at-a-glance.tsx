@@ -77,7 +77,7 @@ function Contact({ person: { email, mobile_prefix, mobile_number, mobile_e164 } 
   )
 }
 
-/** So many purposes are asked about, one request each. The section of the consents has all. */
+/** The most purposes that the section shows, with one request each. The section of the consents has all. */
 const maxPurposes = 12
 
 /** For each channel the purposes, each with the decision and, where it is no, its first reason. */

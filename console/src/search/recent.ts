@@ -13,7 +13,7 @@ const maxVisited = 8
 const prefix = 'kith.recent.'
 const storageKey = ({ name, organization }: Viewer) => `${prefix}${organization.key}.${name}`
 
-/** Who was looked at last in this browser, in the organization, under the name of the session. */
+/** The entities that were opened last in this browser, for one organization and one name of a session. */
 export function readVisited(viewer: Viewer): Visited[] {
   try {
     return JSON.parse(localStorage.getItem(storageKey(viewer)) ?? '[]')

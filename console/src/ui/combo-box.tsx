@@ -113,7 +113,7 @@ function ChoiceInput({ placeholder }: { placeholder: string }) {
       placeholder={placeholder}
       onClick={() => state?.open(null, 'manual')}
       onInput={() => state?.open(null, 'input')}
-      // What is typed takes the place of the chosen text.
+      // The chosen text is selected, so that typing replaces it.
       onFocus={event => event.currentTarget.select()}
     />
   )

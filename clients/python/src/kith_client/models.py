@@ -3169,7 +3169,7 @@ class Undone(TypedDict):
     updated: int
     """Entities with fields that have their earlier values again."""
     left: list[UndoLeft]
-    """What was written and the undo left."""
+    """Entities that the import or the job wrote, and that the undo did not change."""
     has_more: bool
     """Whether the undo goes on with the next request."""
     position: int
