@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, stackIdOf } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { refuse } from '../values/errors.ts'
@@ -33,7 +33,7 @@ export async function saveMapping({ context, caller, body, signal }: Call<Mappin
   if (header.length !== fields.length)
     refuse('invalid_parameter', `The header has ${header.length} columns, and there are ${fields.length} fields.`)
   const definitions = await cachedDefinitions(context, signal)
-  const stack_id = owner === 'people' ? peopleStackId : definitions.stacks.find(({ key }) => key === owner)?.id
+  const stack_id = stackIdOf(definitions, owner)
   if (stack_id === undefined)
     refuse('invalid_parameter', 'The mapping has no owner.', {
       details: [{ path: '/owner', message: 'must be `people` or the key of a stack' }],

@@ -161,6 +161,10 @@ export type DefinitionRows = {
   sort_indexes?: SortIndex[]
 }
 
+/** The stack of an owner: `people`, or the key of a stack. Undefined for any other. */
+export const stackIdOf = ({ stacks }: Definitions, owner: string): number | undefined =>
+  owner === peopleKey ? peopleStackId : stacks.find(({ key }) => key === owner)?.id
+
 export function isRelationship(attribute: Attribute): attribute is Attribute & { target_stack_id: number } {
   return attribute.target_stack_id !== null
 }

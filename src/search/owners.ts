@@ -3,7 +3,13 @@ import { printEntity } from '../entities/read/entity-json.ts'
 import { readPortion } from '../entities/read/entity-reader.ts'
 import { labeler } from '../entities/read/labels.ts'
 import { readableProjection } from '../entities/read/projection.ts'
-import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import {
+  currentDefinitions,
+  type Definitions,
+  peopleKey,
+  peopleStackId,
+  stackIdOf,
+} from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
@@ -96,7 +102,7 @@ function searchedIn(definitions: Definitions, owners: readonly string[], text: s
   const keysByStack = searchedKeys(definitions)
   const details: Detail[] = []
   const stacks = owners.map((owner, index) => {
-    const stack_id = stackOf(owner, definitions)
+    const stack_id = stackIdOf(definitions, owner)
     const fault = (message: string) => details.push({ path: pointer('owners', index), message })
     if (stack_id === undefined) fault('must be `people` or the key of a stack')
     else if (owners.indexOf(owner) < index) fault('occurs twice')
@@ -107,9 +113,6 @@ function searchedIn(definitions: Definitions, owners: readonly string[], text: s
   if (details.length > 0) refuse('invalid_parameter', 'The request has invalid values. See details.', { details })
   return { organization_id: definitions.organization_id, stacks }
 }
-
-const stackOf = (owner: string, { stacks }: Definitions): number | undefined =>
-  owner === peopleKey ? peopleStackId : stacks.find(({ key }) => key === owner)?.id
 
 /**
  * Reads the entities at places, with one statement for each stack. Returns a function for the JSON at a place: null if the entity does not

@@ -1,4 +1,4 @@
-import { type Definitions, isRelationship, peopleKey, peopleStackId } from '../../organizations/definitions.ts'
+import { type Definitions, isRelationship, stackIdOf } from '../../organizations/definitions.ts'
 import type { RelationshipAttribute } from './grammar.ts'
 
 /** The beginning of a field that stands for the entities that link here. `people` or a stack key and an attribute key follow. */
@@ -7,14 +7,14 @@ export const incomingPrefix = 'incoming.'
 /** The relationship that `name` stands for, the field without its prefix; why there is none, if so. */
 export function incomingAttribute(
   name: string,
-  { stacks, declared }: Definitions,
+  definitions: Definitions,
   stack_id: number,
 ): RelationshipAttribute | string {
   const [owner = '', key = ''] = name.split('.', 2)
-  const owner_stack_id = owner === peopleKey ? peopleStackId : stacks.find(stack => stack.key === owner)?.id
+  const owner_stack_id = stackIdOf(definitions, owner)
   if (owner_stack_id === undefined)
     return `names nobody who links here: write incoming.<people or the key of a stack>.<the key of a relationship>`
-  const attribute = declared.get(owner_stack_id)?.get(key)
+  const attribute = definitions.declared.get(owner_stack_id)?.get(key)
   if (!attribute || !isRelationship(attribute)) return `${owner} has no relationship ${JSON.stringify(key)}`
   if (attribute.target_stack_id !== stack_id) return `the relationship ${key} of ${owner} does not lead to this kind`
   return attribute

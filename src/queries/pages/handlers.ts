@@ -9,8 +9,8 @@ import {
   currentDefinitions,
   type Definitions,
   isRelationship,
-  peopleKey,
   peopleStackId,
+  stackIdOf,
 } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
 import { accessOf, mayRead, requireOpen, requireReadable } from '../../route/field-rights.ts'
@@ -238,12 +238,8 @@ function positionFrom(call: Call<PageBody>, direction: 'asc' | 'desc' = 'desc', 
   return { ...shown, after_id: isPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
 }
 
-function targetOf(target: string, { stacks }: Definitions): number {
-  if (target === peopleKey) return peopleStackId
-  return (
-    stacks.find(({ key }) => key === target)?.id ??
-    throwInvalidBody('/target', 'must be `people` or the key of a stack')
-  )
+function targetOf(target: string, definitions: Definitions): number {
+  return stackIdOf(definitions, target) ?? throwInvalidBody('/target', 'must be `people` or the key of a stack')
 }
 
 /** The relationships between two stacks, by direction. Archived ones are included, because reads show their links. */
