@@ -15,7 +15,7 @@ it('an agent gives a phone with its country, and sees the number that kith reads
     await page.getByRole('textbox', { name: 'Identifier' }).fill('ada')
     await number.fill('0171 1000003')
     await page.getByRole('button', { name: 'Create', exact: true }).click()
-    await page.getByText('+491711000003').waitFor()
+    await page.getByText('+491711000003', { exact: true }).waitFor()
     expect(await shop.client.people.get('ada')).toMatchObject({ mobile_prefix: null, mobile_number: '0171 1000003' })
 
     await page.getByRole('button', { name: /Edit/ }).first().click()
@@ -23,7 +23,7 @@ it('an agent gives a phone with its country, and sees the number that kith reads
     await country.press('Enter')
     await number.fill('333 1234567')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('+393331234567').waitFor()
+    await page.getByText('+393331234567', { exact: true }).waitFor()
     expect(await shop.client.people.get('ada')).toMatchObject({ mobile_prefix: '+39', mobile_number: '333 1234567' })
 
     await page.getByRole('button', { name: /Edit/ }).first().click()

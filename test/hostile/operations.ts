@@ -34,7 +34,7 @@ export type Operation = {
   isBodyRequired: boolean
   isVersioned: boolean
   preferParameter: string | undefined
-  /** Whether a request can be rehearsed by the query parameter. Merges, erasures and declarations have it in their body too, and are left out. */
+  /** Whether a request can be rehearsed by the query parameter. Merges, erasures, declarations and bulk changes have it in their body too, and are left out. */
   hasDryRun: boolean
   /** Whether the operation also answers as lines, to a request that accepts them. */
   hasLines: boolean
@@ -79,7 +79,7 @@ function operationOf(method: string, template: string, documented: DocumentedOpe
     isBodyRequired: documented.requestBody?.required ?? false,
     isVersioned: parameters.includes('If-Match'),
     preferParameter: parameters.find(name => name.startsWith('Prefer')),
-    hasDryRun: parameters.includes('dry_run') && !/\/((un)?merge|erase|declare|undo)$/.test(template),
+    hasDryRun: parameters.includes('dry_run') && !/\/((un)?merge|erase|declare|undo|bulk)$/.test(template),
     hasLines: template.endsWith('/aggregate') && ndjsonType in (documented.responses[200]?.content ?? {}),
   }
 }
