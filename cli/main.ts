@@ -24,6 +24,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   aggregate: async () => (await import('./aggregate.ts')).aggregateCommand,
   segments: async () => (await import('./segments.ts')).segmentsCommand,
   observed: async () => (await import('./observed.ts')).observedCommand,
+  mcp: async () => (await import('./mcp.ts')).mcpCommand,
   api: async () => (await import('./api.ts')).apiCommand,
   follow: async () => (await import('./follow.ts')).followCommand,
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,

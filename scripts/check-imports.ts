@@ -38,6 +38,7 @@ const technicalModules: Record<string, string[]> = {
   ],
   'keys-at-rest': ['auth', 'deliverability', 'webhooks', 'ledger', 'consent-links', 'db'],
   openapi: ['http', 'route'],
+  assistants: ['http', 'route'],
   instruments: ['http', 'route', 'db'],
 }
 

@@ -4,6 +4,7 @@ import { registerSessionRoutes, registerSignInMethods } from '../access/console-
 import { registerTokenRoute, tokenRow } from '../access/oauth.ts'
 import { accessRoutes } from '../access/routes.ts'
 import { accessLogRoutes } from '../accesses/routes.ts'
+import { serveAssistants } from '../assistants/serve.ts'
 import { attributeRoutes } from '../attributes/routes.ts'
 import { importRoutes } from '../bulk/routes.ts'
 import { changeRoutes } from '../changes/routes.ts'
@@ -159,5 +160,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   registerHooks(router, services, deliverabilityHooks())
   registerConsole(router, config)
   serveDocument(router, () => openApiDocument(services))
-  return createServer(services, gate, createPipeline({ ...services, responseMemory, running }, gate, router))
+  const app = createServer(services, gate, createPipeline({ ...services, responseMemory, running }, gate, router))
+  serveAssistants(router, services, app.connect)
+  return app
 }
