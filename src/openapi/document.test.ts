@@ -216,6 +216,7 @@ describe('the examples of the document', () => {
         expect(refuseMedia(`${pointer}/requestBody${innerOf(operation.requestBody)}`, request)).toEqual([])
       }
       for (const [status, response] of Object.entries(operation.responses).filter(([, { $ref }]) => !$ref)) {
+        if (status === '304') continue
         expect(media(response)!.example, `${address} ${status}`).toBeDefined()
         expect(refuseMedia(`${pointer}/responses/${status}${innerOf(response)}`, media(response)!)).toEqual([])
       }

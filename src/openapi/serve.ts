@@ -76,7 +76,7 @@ export function serveDocument(router: Router, createDocument: () => OpenApiDocum
     exchange.send(200, bytes)
   })
   serve('/', exchange => {
-    exchange.header('Vary', 'Accept')
+    exchange.varyBy('Accept')
     if (!acceptsHtml(exchange)) refuse('not_found', 'There is no such address.')
     sendFile(exchange, homePage, html)
   })

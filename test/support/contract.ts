@@ -62,6 +62,7 @@ export function createContractCheck(createDocument: () => OpenApiDocument): (ans
     compiled ??= compileDocument(createDocument())
     const { document, ajv, validators } = compiled
     const pointer = schemaPointer(document, received)
+    if (received.status === 304) return
     const validate = validators.get(pointer) ?? ajv.compile(schemaAt(document, pointer))
     validators.set(pointer, validate)
     if (validate(received.body)) return

@@ -115,7 +115,7 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   const { accessLog: log } = services
   const recorded = log ? recordAccess({ log, exchange, config, row, call, isWrite }, reply) : reply
   const sent = recorded instanceof Promise ? await recorded : recorded
-  await sendResult(exchange, sent, { memory, limits, isWrite: isWrite && !call.isDryRun })?.catch(error => {
+  await sendResult(exchange, sent, { memory, limits, isWrite: isWrite && !call.isDryRun, row })?.catch(error => {
     if (!exchange.response.headersSent) throw error
     // The failed response has closed its connection, so this only logs the error.
     explain(exchange, error, services.logger)

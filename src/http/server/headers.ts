@@ -35,7 +35,7 @@ const preflightSeconds = 600
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers':
-    'Authorization, Content-Type, If-Match, If-Sequence, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id',
+    'Authorization, Content-Type, If-Match, If-None-Match, If-Sequence, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id',
   'Access-Control-Max-Age': String(preflightSeconds),
 }
 
