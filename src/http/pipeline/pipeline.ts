@@ -251,7 +251,9 @@ async function refuseUnknown(services: RowServices, router: Router, exchange: Ex
   }
   if (found.length === 0)
     refuse('not_found', 'There is no such address.', {
-      details: [{ path: '', message: 'is not an address of this API' }],
+      details: [
+        { path: '', message: `is not an address of this API${router.suggest(exchange.request.method!, exchange.url)}` },
+      ],
     })
   const Allow = found.map(({ method }) => method).join(', ')
   return refuse('invalid_parameter', `This address allows only these methods: ${Allow}.`, {
