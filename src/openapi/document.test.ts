@@ -50,6 +50,7 @@ describe('the OpenAPI document', () => {
     )
     expect(documented.filter(address => !address.includes(' /v1')).sort()).toEqual([
       'GET /.well-known/jwks.json',
+      'GET /asyncapi.json',
       'GET /healthz',
       'GET /metrics',
       'GET /openapi.json',

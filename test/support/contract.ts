@@ -24,7 +24,18 @@ export function createAjv(document: OpenApiDocument): Ajv2020 {
   for (const [name, { holds }] of Object.entries(formats)) ajv.addFormat(name, { type: 'string', validate: holds })
   // A format for generators. The schemas have the bounds.
   ajv.addFormat('int64', true)
-  const words = ['openapi', 'info', 'servers', 'tags', 'paths', 'components']
+  const words = [
+    'openapi',
+    'info',
+    'servers',
+    'tags',
+    'paths',
+    'components',
+    'asyncapi',
+    'defaultContentType',
+    'channels',
+    'operations',
+  ]
   return ajv
     .addVocabulary([...words, 'x-enum-varnames'])
     .addSchema({ ...(forbidUndocumented(document) as OpenApiDocument), $id: 'contract' })

@@ -184,12 +184,8 @@ function parseField(name: string, path: Pointer, context: Context): TypedPath {
   const { definitions, stack_id, undeclared, named, caller } = context
   const typed = typedPathOf(name, definitions, stack_id)
   if ('fault' in typed) {
-    const isUnknown = caller && !fieldOf(name, stack_id)
-    const names = fieldNamesOf(stack_id)
-    return throwInvalid(
-      path,
-      typed.fault + (isUnknown ? suggestField(caller, definitions, { stack_id, name, names }) : ''),
-    )
+    const unknown = { stack_id, name, names: fieldNamesOf(stack_id) }
+    return throwInvalid(path, typed.fault + (fieldOf(name, stack_id) ? '' : suggestField(caller, definitions, unknown)))
   }
   const { field, attribute, across } = typed
   const place = pointer(...path)

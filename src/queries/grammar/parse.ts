@@ -59,7 +59,7 @@ export type ParseOptions = {
   ofSegment?: string | undefined
   /** The time that relative times count from. */
   nowMs?: number | undefined
-  /** Whoever sent the request, to whom a refusal may name fields. */
+  /** The caller of the request. A refusal may name the fields that its role opens. */
   caller?: Rights | undefined
 }
 
@@ -257,8 +257,8 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
 /** The fields at the other end of a relationship are not named: the caller may lack the scope that reads them. */
 function throwNoField(name: string, context: ParseContext): never {
   const { stack_id, caller, definitions, relationDepth, segments } = context
-  const mayName = caller && relationDepth === 0 && !segments
-  const hint = mayName ? suggestField(caller, definitions, { stack_id, name, names: fieldNamesOf(stack_id) }) : ''
+  const unknown = { stack_id, name, names: fieldNamesOf(stack_id) }
+  const hint = relationDepth === 0 && !segments ? suggestField(caller, definitions, unknown) : ''
   const noun = stack_id === peopleStackId ? 'person' : 'record'
   return throwInvalid(context, `is not a field of a ${noun} that a filter accepts${hint}`)
 }

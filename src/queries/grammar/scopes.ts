@@ -17,13 +17,14 @@ export function scopesOf(condition: Condition, stack_id: number): Set<ReadScope>
 
 /**
  * Ends a message about an unknown field with the one that was meant, of `names` and of the attributes: those that the role of the caller
- * opens. The caller must have the scope that reads the stack.
+ * opens. The caller must have the scope that reads the stack. Empty without a caller.
  */
 export function suggestField(
-  caller: Rights,
+  caller: Rights | undefined,
   { declared }: Definitions,
   { stack_id, name, names = [] }: { stack_id: number; name: string; names?: Iterable<string> },
 ): string {
+  if (!caller) return ''
   const key = name.startsWith(attributePrefix) ? name.slice(attributePrefix.length) : name
   const keys = declared.get(stack_id)?.keys() ?? []
   const access = accessOf(caller, stack_id)

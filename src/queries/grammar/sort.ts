@@ -33,7 +33,7 @@ export function parseSort(
   caller?: Rights,
 ): Sort {
   const names = sortFieldNames(stack_id)
-  const hint = () => (caller ? suggestField(caller, definitions, { stack_id, name, names }) : '')
+  const hint = () => suggestField(caller, definitions, { stack_id, name, names })
   const field = sortFieldOf(name, stack_id)
   if (!field) {
     if (name.startsWith(incomingPrefix)) return throwUnsortable('needs `measure`, such as {"op": "count"}')

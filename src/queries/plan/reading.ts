@@ -18,7 +18,7 @@ export type FilterOptions = {
   boundFrom?: 'body' | 'query' | undefined
   /** The time that relative times count from. */
   nowMs?: number | undefined
-  /** Whoever sent the request, to whom refusals and warnings may name fields. */
+  /** The caller of the request. Refusals and warnings may name the fields that its role opens. */
   caller?: Rights | undefined
   /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
   authorize?: (parsed: ParsedFilter) => void
@@ -106,20 +106,16 @@ export class Reading {
         signal,
         searchMs,
       })
-      const unusedKeys = unused.map((each, index) => (index < maxHints ? this.#withHint(each) : each))
+      const unusedKeys = unused.map((each, index) => (index < maxHints ? { ...each, hint: this.#hintFor(each) } : each))
       if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)
       return { parsed, notes: { unusedKeys, evaluated_at: parsed.evaluated_at } }
     })
   }
 
-  /**
-   * The key with the end of its warning. The caller has the scopes that read the stacks of the filter. Across a relationship, an aggregate names
-   * a field by more than its key.
-   */
-  #withHint(key: UndeclaredKey): UndeclaredKey {
-    const { caller, stack_id } = this.#request
-    const isOwn = key.stack_id === stack_id || /^\/(filter|sort)/.test(key.path)
-    return caller && isOwn ? { ...key, hint: suggestField(caller, this.definitions, { ...key, name: key.key }) } : key
+  /** The caller has the scopes that read the stacks of the filter. Across a relationship, an aggregate names a field by more than its key. */
+  #hintFor({ stack_id, key, path }: UndeclaredKey): string {
+    const isNamedSo = stack_id === this.#request.stack_id || /^\/(filter|sort)/.test(path)
+    return isNamedSo ? suggestField(this.caller, this.definitions, { stack_id, name: key }) : ''
   }
 
   /** Returns the result of `work`. A fault of it may come from outdated definitions. Throws {@link DefinitionsChanged} if they are. */
