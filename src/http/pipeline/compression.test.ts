@@ -204,8 +204,8 @@ describe('the client', () => {
   })
 })
 
-describe('an organization whose responses use all its memory', () => {
-  const small = useOwnService({ KITH_LIMIT_ANSWER_BYTES: `${2 ** 20}` })
+describe('an organization whose responses use all its memory', { timeout: 60_000 }, () => {
+  const small = useOwnService({ KITH_LIMIT_ANSWER_BYTES: `${2 ** 20}`, KITH_LIMIT_REQUEST_MS: '60000' })
 
   it('gets lines without compression, and with it again when there is memory', async () => {
     const { token, id } = await small.organization()

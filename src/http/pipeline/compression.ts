@@ -3,7 +3,7 @@ import type { Coding } from '../input/preferences.ts'
 import { piecesOf } from './streams.ts'
 
 /** What a compressed stream counts for in the memory of responses, in bytes. zstd holds 0.55 MB, and gzip 0.3 MB. */
-export const compressorBytes = 1_048_576
+export const compressorBytes = 600_000
 
 /** Room for all that a piece of a part can become: the compressor never waits for a reader. */
 const room = { highWaterMark: 1_048_576 }
