@@ -80,7 +80,7 @@ export function registerConsole(router: Router, config: Config): void {
       ({ name: coding, extension }) => accepts(accepted, coding) && known.has(name + extension),
     )
     exchange.headers(name.startsWith('assets/') ? forever : forAnHour)
-    exchange.header('Vary', 'Accept-Encoding')
+    exchange.varyBy('Accept-Encoding')
     if (encoding) exchange.header('Content-Encoding', encoding.name)
     exchange.send(200, await read(name + (encoding?.extension ?? '')), contentType)
   }

@@ -47,8 +47,8 @@ const preflightSeconds = 600
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers':
-    'Authorization, Content-Type, If-Match, If-Sequence, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id, Mcp-Method, Mcp-Name, ' +
-    'Mcp-Protocol-Version',
+    'Authorization, Content-Type, If-Match, If-None-Match, If-Sequence, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id, ' +
+    'Mcp-Method, Mcp-Name, Mcp-Protocol-Version',
   'Access-Control-Max-Age': String(preflightSeconds),
 }
 
