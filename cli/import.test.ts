@@ -52,6 +52,17 @@ describe('kith import of NDJSON', () => {
     expect(await counts('people', 'people.ndjson')).toMatchObject({ received: 3, unchanged: 3, failed: 0, error: null })
   })
 
+  it('gives numbers without a prefix the country of --phone-country, with and without a table', async () => {
+    await put('people.ndjson', '{"external_id":"a","mobile_number":"333 1234567"}\n')
+    await put('people.csv', 'external_id,mobile_number\nb,333 7654321\n')
+    for (const name of ['people.ndjson', 'people.csv'])
+      expect(await counts('people', name, '--phone-country', 'IT')).toMatchObject({ created: 1, failed: 0 })
+    expect(await client.people.get('a')).toMatchObject({ mobile_prefix: '+39', mobile_number: '333 1234567' })
+    expect(await client.people.get('b')).toMatchObject({ mobile_prefix: '+39', mobile_number: '333 7654321' })
+    const refused = await run(['people', 'people.csv', '--phone-country', 'ZZ'])
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('country')])
+  })
+
   it('writes refused lines with their reasons to a file, which can be corrected and imported', async () => {
     const wrong = ['{"external_id":"b","email":"none"}', 'no json', '{"external_id":"\xff"}', '[1]']
     await put('people.jsonl', Buffer.from(['{"external_id":"a"}', '', ...wrong].join('\r\n'), 'latin1'))

@@ -112,6 +112,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     throw new UsageError('--profile applies only to CSV of people.')
   if (options.consents && owner !== 'people') throw new UsageError('--consents applies only to people.')
   if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
+  if (options.phoneCountry && owner !== 'people') throw new UsageError('--phone-country applies only to people.')
   if (file === '-' && countsAddresses(options))
     throw new UsageError(
       'To find addresses that many lines share, a file is read twice. Give a file, or --shared-addresses to recognize people by them too.',
@@ -195,6 +196,7 @@ async function transfer(job: Job): Promise<Outcome> {
     ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),
     ...(options.match && { match: options.match }),
+    ...(!job.profile && options.phoneCountry && { phoneCountry: options.phoneCountry }),
   }
   return sendFile(job, async ({ signal, isStopped, print, retry }) => {
     if (countsAddresses(options)) await countAddresses(job, isStopped)
