@@ -10,9 +10,8 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
+import { Badge, EmptyState, Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
@@ -29,7 +28,6 @@ export function ClientList() {
   const [created, setCreated] = useState<AccessClientWithSecret | null>(null)
   const [revoking, setRevoking] = useState<AccessClient | null>(null)
   const clients = useInfiniteQuery(clientsQuery)
-  const rows = clients.data?.pages.flatMap(page => page.items) ?? []
   return (
     <Section
       title={texts.clients}
@@ -42,11 +40,9 @@ export function ClientList() {
       }
     >
       <p className={styles.muted}>{texts.clientsAdvice}</p>
-      {clients.isPending && <Loading />}
-      {clients.error && <Problem error={clients.error} onRetry={() => clients.refetch()} />}
-      {clients.data && rows.length === 0 && <EmptyState title={texts.noClients} />}
-      {rows.length > 0 && <ClientTable rows={rows} onRevoke={mayWrite ? setRevoking : null} />}
-      <MoreButton query={clients}>{texts.more}</MoreButton>
+      <PagedList query={clients} none={<EmptyState title={texts.noClients} />} more={texts.more}>
+        {rows => <ClientTable rows={rows} onRevoke={mayWrite ? setRevoking : null} />}
+      </PagedList>
       {isCreating && (
         <NewClient
           onClose={() => setCreating(false)}

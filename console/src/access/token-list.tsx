@@ -7,9 +7,8 @@ import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
+import { Badge, EmptyState, Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { tokensQuery } from './queries.ts'
@@ -22,34 +21,31 @@ export function TokenList() {
   const mayWrite = useScope('access:write')
   const [revoking, setRevoking] = useState<ListedToken | null>(null)
   const tokens = useInfiniteQuery(tokensQuery)
-  const rows = tokens.data?.pages.flatMap(page => page.items) ?? []
   return (
     <Section title={texts.madeTokens}>
-      {tokens.isPending && <Loading />}
-      {tokens.error && <Problem error={tokens.error} onRetry={() => tokens.refetch()} />}
-      {tokens.data && rows.length === 0 && <EmptyState title={texts.noTokens} />}
-      {rows.length > 0 && (
-        <Table
-          label={texts.madeTokens}
-          headers={[texts.name, texts.maker, texts.scopes, texts.lastUsed, texts.expires, texts.state]}
-        >
-          {rows.map(row => (
-            <tr key={row.jti}>
-              <th scope="row">{row.name}</th>
-              <td>{row.maker}</td>
-              <td>
-                <ScopeList scopes={row.scopes} />
-              </td>
-              <td>{row.last_used_at ? formats.dateTime(row.last_used_at) : texts.never}</td>
-              <td>{formats.dateTime(row.expires_at)}</td>
-              <td>
-                <TokenState token={row} onRevoke={mayWrite ? setRevoking : null} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <MoreButton query={tokens}>{texts.moreTokens}</MoreButton>
+      <PagedList query={tokens} none={<EmptyState title={texts.noTokens} />} more={texts.moreTokens}>
+        {rows => (
+          <Table
+            label={texts.madeTokens}
+            headers={[texts.name, texts.maker, texts.scopes, texts.lastUsed, texts.expires, texts.state]}
+          >
+            {rows.map(row => (
+              <tr key={row.jti}>
+                <th scope="row">{row.name}</th>
+                <td>{row.maker}</td>
+                <td>
+                  <ScopeList scopes={row.scopes} />
+                </td>
+                <td>{row.last_used_at ? formats.dateTime(row.last_used_at) : texts.never}</td>
+                <td>{formats.dateTime(row.expires_at)}</td>
+                <td>
+                  <TokenState token={row} onRevoke={mayWrite ? setRevoking : null} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </PagedList>
       {revoking && <RevokeToken token={revoking} onClose={() => setRevoking(null)} />}
     </Section>
   )

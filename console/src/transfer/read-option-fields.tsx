@@ -76,6 +76,7 @@ export function ReadOptionFields({
         <ComboBox
           label={texts.phoneCountry}
           isLabelShown
+          placeholder={texts.phoneCountry}
           choices={countries}
           value={setup.phoneCountry ?? noCountry}
           onChange={name => onChange({ ...setup, phoneCountry: name === noCountry ? null : name })}
