@@ -31,6 +31,7 @@ export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
       <PagedList query={list} none={<p>{texts.noSetAside}</p>} more={texts.moreSetAside}>
         {rows => (
           <Table
+            hasCards
             label={texts.setAside}
             headers={[texts.people, texts.by, texts.at, ...(mayWrite ? [texts.action] : [])]}
           >
@@ -46,8 +47,8 @@ export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
                     </Fragment>
                   ))}
                 </th>
-                <td>{actor}</td>
-                <td>{formats.dateTime(at)}</td>
+                <td data-label={texts.by}>{actor}</td>
+                <td data-label={texts.at}>{formats.dateTime(at)}</td>
                 {mayWrite && (
                   <td>
                     <Button
