@@ -4,14 +4,13 @@ import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { tokensQuery } from './queries.ts'
+import { RevokeDialog } from './revoke-dialog.tsx'
 import { ScopeList } from './scope-choice.tsx'
 
 /** The tokens that were made, newest first, with their last use. */
@@ -46,7 +45,15 @@ export function TokenList() {
           </Table>
         )}
       </PagedList>
-      {revoking && <RevokeToken token={revoking} onClose={() => setRevoking(null)} />}
+      {revoking && (
+        <RevokeDialog
+          title={texts.revokeToken(revoking.name)}
+          advice={texts.revokeTokenAdvice}
+          revoke={() => client.access.tokens.revoke(revoking.jti)}
+          refresh={tokensQuery.queryKey}
+          onClose={() => setRevoking(null)}
+        />
+      )}
     </Section>
   )
 }
@@ -63,18 +70,5 @@ function TokenState({ token, onRevoke }: StateProps) {
     <Button look="danger" aria-label={`${texts.revoke}: ${token.name}`} onPress={() => onRevoke(token)}>
       {texts.revoke}
     </Button>
-  )
-}
-
-function RevokeToken({ token, onClose }: { token: ListedToken; onClose: () => void }) {
-  const texts = useMessages(messages)
-  const revoke = useWrite(() => client.access.tokens.revoke(token.jti), {
-    refresh: [tokensQuery.queryKey],
-    onSuccess: onClose,
-  })
-  return (
-    <ConfirmDialog title={texts.revokeToken(token.name)} action={texts.revoke} write={revoke} onClose={onClose}>
-      <p>{texts.revokeTokenAdvice}</p>
-    </ConfirmDialog>
   )
 }

@@ -39,6 +39,7 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
   const formats = useFormats()
   return (
     <Table
+      hasCards
       label={texts.title}
       headers={[texts.when, texts.reason, texts.who, texts.person, texts.certificate, texts.details]}
     >
@@ -46,10 +47,10 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
         const { id, at, reason, actor, person_id, certificate } = erasure
         return (
           <tr key={id}>
-            <td>{formats.exactTime(at)}</td>
+            <td data-label={texts.when}>{formats.exactTime(at)}</td>
             <th scope="row">{reason}</th>
-            <td>{actor}</td>
-            <td>
+            <td data-label={texts.who}>{actor}</td>
+            <td data-label={texts.person}>
               <EntityLink owner="people" id={person_id} externalId={null} />
             </td>
             <td>

@@ -49,20 +49,20 @@ function JobTable({ rows, onShow }: { rows: Job[]; onShow: (job: Job) => void })
     texts.details,
   ]
   return (
-    <Table label={texts.jobs} headers={headers}>
+    <Table hasCards label={texts.jobs} headers={headers}>
       {rows.map(job => (
         <tr key={job.id}>
           <th scope="row">{texts.ops[job.op]}</th>
-          <td>
+          <td data-label={texts.owner}>
             <OwnerName owner={job.owner} stacks={definitions.stacks} />
           </td>
-          <td>{formats.dateTime(job.started_at)}</td>
-          <td>{job.actor}</td>
-          <td>
+          <td data-label={texts.when}>{formats.dateTime(job.started_at)}</td>
+          <td data-label={texts.who}>{job.actor}</td>
+          <td data-label={texts.changed}>
             {formats.number(job.done)} / {formats.number(job.total)}
           </td>
-          <td>{formats.number(job.refused)}</td>
-          <td>
+          <td data-label={texts.refused}>{formats.number(job.refused)}</td>
+          <td data-label={texts.state}>
             {job.undone_at === null ? (
               <Badge kind={stateKind[job.state].badge}>{states[job.state]}</Badge>
             ) : (

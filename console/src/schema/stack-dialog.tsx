@@ -3,9 +3,8 @@ import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { type AboutPeople, AboutPeopleFields } from './about-people-fields.tsx'
 import { messages } from './messages.ts'
@@ -52,62 +51,61 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   )
   const draft = { key: key.trim(), name: name.trim(), kind, days: days.trim(), label: label.trim(), about }
   return (
-    <Dialog title={stack ? texts.editStack : texts.newStack} isOpen onClose={onClose}>
-      <Form
-        onSubmit={() => save.mutate(draft)}
-        write={save}
-        submit={stack ? texts.save : texts.create}
-        onCancel={onClose}
-      >
-        {!stack && (
-          <TextField
-            label={texts.key}
-            help={texts.keyHelp}
-            name="/key"
-            isRequired
-            autoFocus
-            value={key}
-            onChange={setKey}
-          />
-        )}
-        <TextField label={texts.name} name="/name" value={name} onChange={setName} />
+    <FormDialog
+      title={stack ? texts.editStack : texts.newStack}
+      onSubmit={() => save.mutate(draft)}
+      write={save}
+      submit={stack ? texts.save : texts.create}
+      onClose={onClose}
+    >
+      {!stack && (
         <TextField
-          label={texts.recordLabel}
-          help={texts.recordLabelHelp}
-          name="/label"
-          value={label}
-          onChange={setLabel}
+          label={texts.key}
+          help={texts.keyHelp}
+          name="/key"
+          isRequired
+          autoFocus
+          value={key}
+          onChange={setKey}
         />
-        {!stack && (
-          <Select<Stack['kind']>
-            label={texts.kind}
-            name="/kind"
-            options={[
-              { value: 'item', label: texts.kinds.item, help: texts.itemHelp },
-              { value: 'event', label: texts.kinds.event, help: texts.eventHelp },
-            ]}
-            value={kind}
-            onChange={setKind}
-          />
-        )}
-        {kind === 'event' && (
-          <TextField
-            label={texts.retention}
-            help={texts.retentionHelp}
-            name="/retention_days"
-            inputMode="numeric"
-            value={days}
-            onChange={setDays}
-          />
-        )}
-        {stack && (
-          <AboutPeopleFields
-            attributes={definitions.attributes.filter(({ owner, state }) => owner === stack.key && state === 'active')}
-            value={about}
-            onChange={change => setAbout({ ...about, ...change })}
-          />
-        )}
-      </Form>
-    </Dialog>
+      )}
+      <TextField label={texts.name} name="/name" value={name} onChange={setName} />
+      <TextField
+        label={texts.recordLabel}
+        help={texts.recordLabelHelp}
+        name="/label"
+        value={label}
+        onChange={setLabel}
+      />
+      {!stack && (
+        <Select<Stack['kind']>
+          label={texts.kind}
+          name="/kind"
+          options={[
+            { value: 'item', label: texts.kinds.item, help: texts.itemHelp },
+            { value: 'event', label: texts.kinds.event, help: texts.eventHelp },
+          ]}
+          value={kind}
+          onChange={setKind}
+        />
+      )}
+      {kind === 'event' && (
+        <TextField
+          label={texts.retention}
+          help={texts.retentionHelp}
+          name="/retention_days"
+          inputMode="numeric"
+          value={days}
+          onChange={setDays}
+        />
+      )}
+      {stack && (
+        <AboutPeopleFields
+          attributes={definitions.attributes.filter(({ owner, state }) => owner === stack.key && state === 'active')}
+          value={about}
+          onChange={change => setAbout({ ...about, ...change })}
+        />
+      )}
+    </FormDialog>
   )
 }
