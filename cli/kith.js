@@ -1,5 +1,7 @@
-#!/usr/bin/env node
-// This file is JavaScript, so that a Node.js without TypeScript support can run it and print the message below.
+#!/usr/bin/env -S node --expose-gc --max-semi-space-size=16 --max-old-space-size=1024
+// This file is JavaScript, so that a Node.js without TypeScript support can run it and print the message below. The first line starts the
+// command of an installed package, with the flags of `npm start`.
+import { existsSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
@@ -19,7 +21,7 @@ if (process.features.typescript) {
   })
 } else {
   const { engines } = createRequire(import.meta.url)('../package.json')
-  stop(
-    `kith needs Node.js ${engines.node}; this is ${process.version}. Run npm install without --omit=dev: it installs Node.js 24.`,
-  )
+  const isCheckout = existsSync(new URL('./main.ts', import.meta.url))
+  const remedy = isCheckout ? 'Run npm install without --omit=dev' : 'Run npm install node@24 beside it'
+  stop(`kith needs Node.js ${engines.node}; this is ${process.version}. ${remedy}: it installs Node.js 24.`)
 }

@@ -1,13 +1,18 @@
-// Lints the OpenAPI document of the service by the rules of redocly.yaml, or prints it on standard output.
+// Lints the OpenAPI document of the service by the rules of redocly.yaml and compares it with that of the last release, prints it on
+// standard output, or keeps it as that of the version of package.json.
 //   node scripts/openapi.ts --check
 //   node scripts/openapi.ts --print
+//   node scripts/openapi.ts --release
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { openApiDocument } from '../src/process/app.ts'
 import { loadConfig } from '../src/process/config.ts'
+import { version } from '../src/process/version.ts'
+import { findBreakingChanges } from './openapi-changes.ts'
 import { root } from './source.ts'
 
 // Telemetry and the check for updates are off, so the linter needs no network.
@@ -31,8 +36,26 @@ function lint(text: string): number {
   }
 }
 
+/** The documents of the releases, compressed, in the order of their names: `1.0.0-rc.1.json.gz`. */
+const releases = join(root, 'docs/releases')
+
+/** Prints what a client of the last release may rely on and the document no longer has. Returns 1 if there is anything, else 0. */
+function compareWithRelease(text: string): number {
+  const names = readdirSync(releases).filter(name => name.endsWith('.json.gz'))
+  const last = names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1)!
+  const changes = findBreakingChanges(
+    JSON.parse(String(gunzipSync(readFileSync(join(releases, last))))),
+    JSON.parse(text),
+  )
+  for (const change of changes) console.error(`${change} (since ${last.replace('.json.gz', '')})`)
+  return changes.length === 0 ? 0 : 1
+}
+
 if (import.meta.main) {
   const text = JSON.stringify(openApiDocument({ config: loadConfig({}) }), null, 2)
   if (process.argv.includes('--print')) console.log(text)
-  else process.exitCode = lint(text)
+  else if (process.argv.includes('--release')) {
+    mkdirSync(releases, { recursive: true })
+    writeFileSync(join(releases, `${version}.json.gz`), gzipSync(text, { level: 9 }))
+  } else process.exitCode = Math.max(lint(text), compareWithRelease(text))
 }

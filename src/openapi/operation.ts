@@ -92,12 +92,14 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
 
 /** The operation object of a row of the route table. */
 export function operationOf(row: Route, parts: Parts): JsonSchema {
-  const { operationId, summary, description, tag, scope, body } = row
+  const { operationId, summary, description, tag, scope, body, deprecated } = row
+  const end = deprecated && `Deprecated since ${deprecated.since}. It goes on ${deprecated.sunset} at the earliest.`
   return {
     operationId,
     tags: [tag],
     summary,
-    description: [description, `Requires the scope \`${scope}\`.`].filter(Boolean).join('\n\n'),
+    description: [description, end, `Requires the scope \`${scope}\`.`].filter(Boolean).join('\n\n'),
+    ...(deprecated && { deprecated: true }),
     security: [{ bearer: [scope] }],
     parameters: parametersOf(row, parts),
     ...(body && { requestBody: requestOf(row, body, parts) }),

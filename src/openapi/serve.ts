@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import type { Exchange, Handle } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import { pageHeaders } from '../route/page-headers.ts'
@@ -38,6 +39,7 @@ const securityHeaders = pageHeaders([
 
 const require = createRequire(import.meta.url)
 const { version } = require('swagger-ui-dist/package.json') as { version: string }
+const packageFolder = dirname(require.resolve('swagger-ui-dist/package.json'))
 
 const html = 'text/html; charset=utf-8'
 const script = 'text/javascript; charset=utf-8'
@@ -89,7 +91,7 @@ export function serveDocument(router: Router, createDocument: () => OpenApiDocum
   for (const [name, contentType] of Object.entries(packageFiles)) {
     let reading: Promise<Buffer> | undefined
     serveStatic(name, async exchange => {
-      reading ??= readFile(require.resolve(`swagger-ui-dist/${name}`))
+      reading ??= readFile(join(packageFolder, name))
       sendFile(exchange, await reading, contentType)
     })
   }

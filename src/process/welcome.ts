@@ -2,10 +2,12 @@ import { join, resolve } from 'node:path'
 import type { Config } from './config.ts'
 
 const checkout = join(import.meta.dirname, '../..')
+/** Whether this is an installed package, which has no TypeScript. Its command is then the program that runs. */
+const isPackage = !import.meta.filename.endsWith('.ts')
 
 /** The first steps after a start: three shell lines that work in any folder, and a hint that describes them. */
 export function firstSteps(address: string, config: Config): { hint: string; first_steps: string[] } {
-  const kith = `npm --prefix ${quote(checkout)} run -s kith --`
+  const kith = isPackage ? quote(process.argv[1]!) : `npm --prefix ${quote(checkout)} run -s kith --`
   const settings = settingsFor(config)
   const curl = `curl -s -H "Authorization: Bearer $TOKEN"`
   const json = `-H 'Content-Type: application/json'`
@@ -23,7 +25,7 @@ export function firstSteps(address: string, config: Config): { hint: string; fir
 function settingsFor({ databaseUrl, dataDir }: Config): string {
   if (databaseUrl) return ''
   const path = resolve(dataDir)
-  return path === join(checkout, '.kith') ? '' : `KITH_DATA_DIR=${quote(path)} `
+  return !isPackage && path === join(checkout, '.kith') ? '' : `KITH_DATA_DIR=${quote(path)} `
 }
 
 /** Quotes a word for a POSIX shell where that is needed. */

@@ -12,7 +12,7 @@ import { hasBody } from '../input/body.ts'
 import { readIfSequence } from '../input/preferences.ts'
 import { isVersioned, parseTarget, requestId, throwIfMalformed, throwIfOverLimits } from '../input/request-head.ts'
 import type { Gate } from '../overload/gate.ts'
-import { createCorsHandler, securityHeaders } from '../server/headers.ts'
+import { createCorsHandler, deprecationHeaders, securityHeaders } from '../server/headers.ts'
 import type { Serve } from '../server/server.ts'
 import { authenticate, authenticateWithRole } from './authenticate.ts'
 import { type BoundCall, bindCall } from './call.ts'
@@ -85,6 +85,7 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   const { request, deadline } = exchange
   const { tracer } = instruments.observer
   exchange.statuses = row.statuses
+  if (row.deprecated) exchange.headers(deprecationHeaders(row.deprecated))
   exchange.span = tracer?.begin('authenticate', deadline.signal)
   const tellsVersion = isPlainRead(services, endpoint, exchange)
   const authenticating = authenticateWithRole(services, exchange, tellsVersion ? row.scope : undefined)

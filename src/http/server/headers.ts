@@ -1,4 +1,5 @@
 import type { Config } from '../../process/config.ts'
+import type { Route } from '../../route/route.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 
 /**
@@ -17,6 +18,17 @@ export const securityHeaders = ({ tls }: Pick<Config, 'tls'>): Record<string, st
   ...(tls && httpsHeaders),
 })
 
+/** The headers of an endpoint that will go: RFC 9745 and RFC 8594. */
+export const deprecationHeaders = ({
+  since,
+  sunset,
+  see,
+}: NonNullable<Route['deprecated']>): Record<string, string> => ({
+  Deprecation: `@${Date.parse(since) / 1_000}`,
+  Sunset: new Date(sunset).toUTCString(),
+  Link: `<${see}>; rel="deprecation"; type="text/html"`,
+})
+
 // A browser caches a preflight for this time. Chromium's own limit is 7200 s.
 const preflightSeconds = 600
 
@@ -30,6 +42,7 @@ const preflightHeaders = {
 const callHeaders = {
   'Access-Control-Expose-Headers': [
     'Allow',
+    'Deprecation',
     'ETag',
     'Idempotency-Replayed',
     'Kith-Log-Head',
@@ -40,6 +53,7 @@ const callHeaders = {
     'RateLimit',
     'RateLimit-Policy',
     'Retry-After',
+    'Sunset',
     'WWW-Authenticate',
     'X-Kith-Sequence',
     'X-Kith-Warning',
