@@ -285,6 +285,7 @@ const misspelt: Readonly<Record<string, string>> = {
   dry_run: 'dryRun',
   create_only: 'createOnly',
   max_refused: 'maxRefused',
+  phone_country: 'phoneCountry',
   if_match: 'ifMatch',
   if_sequence: 'ifSequence',
   idempotency_key: 'idempotencyKey',
