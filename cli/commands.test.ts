@@ -67,6 +67,9 @@ async function restoreElsewhere(): Promise<string[]> {
 /** Every command with wrong arguments, correct arguments, and the result of the correct ones. */
 const firstJob = async (): Promise<string[]> => [(await json('bulk', 'list', '--limit', '1'))[0].id]
 
+/** A role of PostgreSQL, which all databases of the server share. */
+const views = `views_${process.pid}`
+
 const commands: Row[] = [
   { args: ['migrate'], wrongArgs: ['now'], correctArgs: () => [], result: { ran: [] } },
   { args: ['org', 'create'], wrongArgs: [], correctArgs: () => ['acme'], result: { key: 'acme' } },
@@ -178,6 +181,18 @@ const commands: Row[] = [
     wrongArgs: ['1'],
     correctArgs: () => ['1', '--after', '0'],
     result: { after: 0, until: 1 },
+  },
+  {
+    ...{ args: ['views', 'create'], wrongArgs: ['x'] },
+    ...{ correctArgs: () => ['--org', 'default', '--schema', views], result: { schema: views, role: views } },
+  },
+  { args: ['views', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ schema: views, state: 'current' }] },
+  { args: ['views', 'renew'], wrongArgs: [], correctArgs: () => ['--org', 'default'], result: { renewed: [] } },
+  {
+    args: ['views', 'drop'],
+    wrongArgs: [],
+    correctArgs: () => ['--org', 'default', '--yes'],
+    result: { dropped: [views] },
   },
   {
     args: ['access-log'],
@@ -392,6 +407,7 @@ const commands: Row[] = [
 const groups = [
   [],
   ['org'],
+  ['views'],
   ['client'],
   ['user'],
   ['role'],

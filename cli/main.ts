@@ -42,6 +42,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   token: async () => (await import('./token.ts')).tokenCommand,
   role: async () => (await import('./role.ts')).roleCommand,
   client: async () => (await import('./client.ts')).clientCommand,
+  views: async () => (await import('./views.ts')).viewsCommand,
   user: async () => (await import('./user.ts')).userCommand,
   'access-log': async () => (await import('./access-log.ts')).accessLogCommand,
   console: async () => (await import('./console.ts')).consoleCommand,

@@ -9,7 +9,7 @@ const columns = [
   ['queries', 'search', 'bulk'],
   ['entities'],
   ['consents', 'observed'],
-  ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions', 'roles'],
+  ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions', 'roles', 'sql-views'],
   ['accesses'],
   ['changes'],
   ['organizations'],
