@@ -28,6 +28,7 @@ import { documentOf, type OpenApiDocument } from '../openapi/document.ts'
 import { asyncDocumentRow, documentRow, serveDocument } from '../openapi/serve.ts'
 import { healthRows, registerHealthRoutes } from '../operations/health.ts'
 import { operationRoutes } from '../operations/routes.ts'
+import { registerSecurityText } from '../operations/security-txt.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { peopleRoutes } from '../people/routes.ts'
 import { person } from '../people/schema.ts'
@@ -167,6 +168,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   const running = new FairPool({ share: maxRunning })
   registerRoutes(router, config, routeTable(services))
   registerHealthRoutes(router, services)
+  registerSecurityText(router, config)
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
   registerSessionRoutes(router, services)
