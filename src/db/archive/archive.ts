@@ -79,9 +79,14 @@ export async function claimArchive(store: Store, mine: Omit<Owner, 'format'>): P
   if (!owner || takesOver || owner.timeline !== mine.timeline) await writeJson(store, ownerName, { format: 1, ...mine })
 }
 
-/** Stores a segment. A segment that is there already must be the same. */
+class DamagedSegment extends Error {}
+
+/** Stores a segment. A segment that is there already must be the same, unless it is damaged. */
 export async function writeSegment(store: Store, timeline: number, segment: number, bytes: Buffer): Promise<void> {
-  const stored = await readSegment(store, timeline, segment)
+  const stored = await readSegment(store, timeline, segment).catch(error => {
+    if (!(error instanceof DamagedSegment)) throw error
+    return undefined
+  })
   if (stored?.equals(bytes)) return
   if (stored)
     throw new ArchiveRefusal(
@@ -97,7 +102,7 @@ export async function readSegment(store: Store, timeline: number, segment: numbe
   if (!stored) return undefined
   const bytes = await decompress(stored, { maxOutputLength: segmentBytes }).catch(() => Buffer.alloc(0))
   if (bytes.length !== segmentBytes)
-    throw new Error(`The segment ${segmentName(timeline, segment)} in ${store.label} is damaged.`)
+    throw new DamagedSegment(`The segment ${segmentName(timeline, segment)} in ${store.label} is damaged.`)
   return bytes
 }
 

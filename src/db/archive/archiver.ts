@@ -114,14 +114,18 @@ export async function startArchiver(options: ArchiverOptions): Promise<Archiver>
     current.needsBase = false
     const patienceMs = Number.POSITIVE_INFINITY
     copying = copyBase({ url, path, store, patienceMs, signal: stoppingCopies.signal })
-      .then(async ({ id }) => {
-        log(`the copy ${id} of the data is in the archive`)
-        await removeOld(store, { days: options.days, current: id })
-      })
-      .catch(error => {
-        current.needsBase = true
-        if (!stoppingCopies.signal.aborted) log(`the data could not be copied to the archive: ${error.message}`)
-      })
+      .then(
+        ({ id }) => {
+          log(`the copy ${id} of the data is in the archive`)
+          return removeOld(store, { days: options.days, current: id }).catch(error =>
+            log(`old copies could not be removed from the archive: ${error.message}`),
+          )
+        },
+        error => {
+          current.needsBase = true
+          if (!stoppingCopies.signal.aborted) log(`the data could not be copied to the archive: ${error.message}`)
+        },
+      )
       .finally(() => {
         copying = undefined
       })
@@ -189,12 +193,13 @@ async function archiveThrough(progress: Progress, last: number, { path, store, l
 
 /**
  * Ends the current segment of the log. Every transaction that was acknowledged before `until` is in it or in an earlier one. The message
- * is a transaction after `until`, at which a recovery to `until` can stop.
+ * is a transaction after `until`, at which a recovery to `until` can stop. If another process has switched in the meantime, PostgreSQL
+ * returns the beginning of the next segment, which is not complete: the byte before it is in the completed one.
  */
 async function switchSegment(url: string): Promise<{ until: string; segment: number }> {
   const [time] = await query<{ until: Date }>(url, 'select clock_timestamp() as until')
   await query(url, `select pg_logical_emit_message(true, 'kith archive', '')`)
-  const [row] = await query<{ name: string }>(url, 'select pg_walfile_name(pg_switch_wal()) as name')
+  const [row] = await query<{ name: string }>(url, 'select pg_walfile_name(pg_switch_wal() - 1) as name')
   return { until: time!.until.toISOString(), segment: parseSegmentName(row!.name)!.segment }
 }
 

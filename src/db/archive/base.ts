@@ -196,7 +196,7 @@ async function* readParts(store: Store, { id, parts }: Base): AsyncGenerator<Buf
 }
 
 /** A file of the stream, as tar-stream reads it. */
-type Entry = AsyncIterable<Uint8Array> & { header: tar.Header; resume(): unknown }
+type Entry = AsyncIterable<unknown> & { header: tar.Header; resume(): unknown }
 
 async function writeEntry(entry: Entry, data: string, user: ServerUser): Promise<void> {
   const { name, type } = entry.header
@@ -204,7 +204,7 @@ async function writeEntry(entry: Entry, data: string, user: ServerUser): Promise
   if ((type !== 'file' && type !== 'directory') || !path.startsWith(join(data, '/')) || name.includes('\0'))
     throw new Error(`The copy has ${JSON.stringify(name)}, which is not a file of a data folder.`)
   if (type === 'directory') await mkdir(path, { mode: 0o700, recursive: true })
-  else await pipeline(entry, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+  else await pipeline(Readable.from(entry), createWriteStream(path, { flags: 'wx', mode: 0o600 }))
   entry.resume()
   if (user) await chown(path, user.uid, user.gid)
 }
