@@ -4,8 +4,8 @@ import { extname, join } from 'node:path'
 import { requirePublicHost } from '../http/input/browser.ts'
 import type { Exchange } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
-import { pageHeaders } from '../http/server/headers.ts'
 import type { Config } from '../process/config.ts'
+import { pageHeaders } from '../route/page-headers.ts'
 import { refuse } from '../values/errors.ts'
 
 /** The folder that `npm run build --workspace console` fills. */
@@ -80,7 +80,7 @@ export function registerConsole(router: Router, config: Config): void {
       ({ name: coding, extension }) => accepts(accepted, coding) && known.has(name + extension),
     )
     exchange.headers(name.startsWith('assets/') ? forever : forAnHour)
-    exchange.header('Vary', 'Accept-Encoding')
+    exchange.varyBy('Accept-Encoding')
     if (encoding) exchange.header('Content-Encoding', encoding.name)
     exchange.send(200, await read(name + (encoding?.extension ?? '')), contentType)
   }

@@ -92,6 +92,7 @@ a { color: #0b57a4 }
 <li><a href="/console">The console</a>: people, records, consents and operations, for people who do not write code</li>
 <li><a href="/docs">The API</a>: every endpoint, to read and to try out</li>
 <li><a href="/openapi.json">The OpenAPI document</a>: the same for programs</li>
+<li><a href="/asyncapi.json">The AsyncAPI document</a>: webhooks and streams, for programs</li>
 </ul>
 </body>
 </html>
