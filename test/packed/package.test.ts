@@ -59,7 +59,7 @@ describe('the packages in an empty folder', () => {
       expect(JSON.parse(last).data).toMatchObject({
         ...{ external_id: 'first', first_name: 'Ada', attribute_values: { city: 'Rome' } },
       })
-      for (const path of ['/console/', '/docs', '/docs/static/swagger-ui-bundle.js', '/openapi.json']) {
+      for (const path of ['/console/', '/docs', '/docs/api', '/docs/static/swagger-ui-bundle.js', '/openapi.json']) {
         const response = await fetch(`${start.address}${path}`)
         expect({ path, status: response.status, empty: (await response.text()).length < 200 }).toEqual({
           ...{ path, status: 200, empty: false },

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const checkout = join(import.meta.dirname, '../..')
+
+/** The pages of the site by their use, in the order in which they are read. A page is a file of docs/, or a key of `elsewhere`. */
+export const navigation = [
+  { text: 'Tutorials', pages: ['index', 'quick-starts'] },
+  {
+    text: 'How to use it',
+    pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'python', 'client', 'seed'],
+  },
+  {
+    text: 'How to use the console',
+    pages: [
+      'console',
+      ...['people', 'person', 'records', 'schema', 'consents', 'reports', 'transfer', 'operations'],
+    ].map((name, index) => (index === 0 ? name : `console/${name}`)),
+  },
+  {
+    text: 'How to operate it',
+    pages: ['operations', 'keys', 'doctor', 'metrics', 'tracing', 'more-servers', 'scale', 'cluster'],
+  },
+  {
+    text: 'Reference: the API',
+    pages: ['the-api', 'queries', 'changes', 'webhooks', 'glossary', 'promise'],
+  },
+  {
+    text: 'Reference: people and consents',
+    pages: [
+      ...['consent', 'receipts', 'ledger', 'identity', 'history', 'deliverability'],
+      ...['rights', 'lifetimes', 'roles', 'access-log'],
+    ],
+  },
+  { text: 'Reference: the program', pages: ['cli', 'configuration', 'changelog'] },
+  { text: 'Explanation', pages: ['data-model', 'durability', 'security', 'faq', 'internals', 'decisions/README'] },
+]
+
+/** The pages of the site that have another name than their file. */
+export const elsewhere: Record<string, string> = {
+  // The service shows its endpoints at /docs/api.
+  'the-api': 'docs/api.md',
+  client: 'client/README.md',
+  changelog: 'CHANGELOG.md',
+  security: 'SECURITY.md',
+}
+
+/** The file of a page, below the checkout. */
+export const fileOf = (page: string) => elsewhere[page] ?? `docs/${page}.md`
+
+/** The page of a file, without its extension. */
+export const pageOf = (file: string): string | undefined =>
+  Object.keys(elsewhere).find(page => elsewhere[page] === file) ?? /^docs\/(.+)\.md$/.exec(file)?.[1]
+
+/** The address of a page below the site. */
+export const addressOf = (page: string) => `/${page.replace(/(^|\/)(index|README)$/, '$1')}`
+
+export const titleOf = (page: string) =>
+  /^# (.*)$/m.exec(readFileSync(join(checkout, fileOf(page)), 'utf8'))![1]!.replaceAll('`', '')
+
+/** The anchor of a heading of a document, as code hosts generate it. */
+export const anchorOf = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
