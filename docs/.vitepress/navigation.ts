@@ -5,35 +5,49 @@ export const checkout = join(import.meta.dirname, '../..')
 
 /** The pages of the site by their use, in the order in which they are read. A page is a file of docs/, or a key of `elsewhere`. */
 export const navigation = [
-  { text: 'Tutorials', pages: ['index', 'quick-starts'] },
-  {
-    text: 'How to use it',
-    pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'python', 'client', 'seed'],
-  },
+  { text: 'Start', pages: ['index', 'features', 'when-which'] },
+  { text: 'Tutorials', pages: ['first-steps', 'tour', 'quick-starts'] },
+  { text: 'How to use it', pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'seed'] },
   {
     text: 'How to use the console',
     pages: [
       'console',
-      ...['people', 'person', 'records', 'schema', 'consents', 'reports', 'transfer', 'operations'],
-    ].map((name, index) => (index === 0 ? name : `console/${name}`)),
+      ...['people', 'person', 'records', 'schema', 'consents', 'reports', 'transfer', 'operations'].map(
+        name => `console/${name}`,
+      ),
+    ],
   },
+  { text: 'How to protect people', pages: ['data-protection-officer', 'rights', 'lifetimes'] },
   {
     text: 'How to operate it',
-    pages: ['operations', 'keys', 'doctor', 'metrics', 'tracing', 'more-servers', 'scale', 'cluster'],
+    pages: [
+      ...['operations', 'at-2-am', 'runbook', 'backups', 'keys', 'doctor'],
+      ...['more-servers', 'scale', 'cluster', 'metrics', 'tracing'],
+    ],
   },
   {
     text: 'Reference: the API',
-    pages: ['the-api', 'queries', 'changes', 'webhooks', 'glossary', 'promise'],
+    pages: ['the-api', 'api-people', 'api-consents', 'queries', 'api-writes', 'changes', 'webhooks', 'api-access'],
   },
   {
-    text: 'Reference: people and consents',
+    text: 'Reference: people',
+    pages: ['consent', 'receipts', 'ledger', 'identity', 'history', 'deliverability', 'roles', 'access-log'],
+  },
+  { text: 'Reference: programs', pages: ['cli', 'configuration', 'client', 'python', 'glossary'] },
+  {
+    text: 'Explanation',
     pages: [
-      ...['consent', 'receipts', 'ledger', 'identity', 'history', 'deliverability'],
-      ...['rights', 'lifetimes', 'roles', 'access-log'],
+      'data-model',
+      'proofs',
+      'durability',
+      'security',
+      'promise',
+      'faq',
+      'internals',
+      'decisions/README',
+      'changelog',
     ],
   },
-  { text: 'Reference: the program', pages: ['cli', 'configuration', 'changelog'] },
-  { text: 'Explanation', pages: ['data-model', 'durability', 'security', 'faq', 'internals', 'decisions/README'] },
 ]
 
 /** The pages of the site that have another name than their file. */
