@@ -38,6 +38,8 @@ export default defineConfig({
   rewrites: id => `${pageOf(id) ?? id.replace(/\.md$/, '')}.md`.replace(/README\.md$/, 'index.md'),
   outDir: 'dist',
   cleanUrls: true,
+  // Without it, the theme adds a style element to each page, which the policy refuses.
+  appearance: { disableTransition: false },
   metaChunk: true,
   markdown: {
     anchor: { slugify: anchorOf },
@@ -46,20 +48,26 @@ export default defineConfig({
   },
   themeConfig: {
     nav: [{ text: 'Try the API', link: '/api', target: '_self' }],
-    sidebar: navigation.map(({ text, pages }) => ({
+    sidebar: navigation.map(({ text, pages }, index) => ({
       text,
-      collapsed: false,
+      collapsed: index > 2,
       items: pages.map(page => ({ text: titleOf(page), link: addressOf(page) })),
     })),
     outline: { level: [2, 3] },
     search: { provider: 'local' },
+    notFound: {
+      title: 'There is no such page',
+      quote: 'Search for it, or begin at the start.',
+      linkText: 'To the start',
+    },
   },
   vite: { build: { assetsInlineLimit: 0, chunkSizeWarningLimit: 2_000 } },
   transformHead: () => [['link', { rel: 'stylesheet', href: `/docs/${codeStyle()}` }]],
+  transformHtml: code => code.replace(/ style="(--vp-vh:0px|position:relative);"/g, ''),
   // The service decompresses a file for a client that reads no brotli, so the package has each text once.
   buildEnd({ outDir }) {
     writeFileSync(join(outDir, codeStyle()), styleToClass.getCSS())
-    for (const name of globSync('**/*.{html,js,css}', { cwd: outDir })) {
+    for (const name of globSync('**/*.{html,js,css,json}', { cwd: outDir })) {
       writeFileSync(join(outDir, `${name}.br`), brotliCompressSync(readFileSync(join(outDir, name))))
       rmSync(join(outDir, name))
     }

@@ -71,6 +71,7 @@ it('the documentation has no other files: a browser gets its page for that, a pr
     '/docs/none',
     '/docs/..%2fsecret',
     '/docs/assets/none.js',
+    '/docs/index.html',
     '/docs/index.html.br',
   ]) {
     const shown = await get(path, { Accept: 'text/html' })

@@ -38,7 +38,7 @@ export function serveSite(router: Router, folder = buildFolder): void {
     const name = exchange.url.split('?')[0]!.slice('/docs/'.length)
     const page = name === '' || name.endsWith('/') ? `${name}index.html` : `${name}.html`
     if (await files.has(page)) return sendPage(exchange, page)
-    if (name.startsWith('assets/') && (await files.has(name))) return files.send(exchange, name)
+    if (!name.endsWith('.html') && (await files.has(name))) return files.send(exchange, name)
     if (!(await files.has('404.html')))
       refuse(
         'not_found',

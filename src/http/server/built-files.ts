@@ -10,6 +10,7 @@ const contentTypes: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
+  '.json': 'application/json',
 }
 
 /** The compressed forms that a build writes beside each file or in its place, best first. */
