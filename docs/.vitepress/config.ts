@@ -24,7 +24,7 @@ const linkPages: MarkdownOptions['config'] = md => {
       const file = posix.join(posix.dirname(fileOf(env.relativePath.replace(/\.md$/, ''))), path!)
       const page = pageOf(existsSync(join(checkout, file, 'README.md')) ? `${file}/README.md` : file)
       if (page) token.attrSet('href', addressOf(page) + (anchor ? `#${anchor}` : ''))
-      else token.attrs = [['role', 'none']]
+      else token.attrs = []
     }
   })
 }
