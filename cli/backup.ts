@@ -11,6 +11,7 @@ import { version } from '../src/process/version.ts'
 import { untilAborted, withConnection } from './backup/catalog.ts'
 import { encryptFor } from './backup/encryption.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
+import { verifyCommand } from './backup/verify.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { hasData } from './doctor/storage.ts'
 import { fileExists, isDiskFull, pathOf } from './files.ts'
@@ -28,6 +29,7 @@ export function backupCommand(environment: NodeJS.ProcessEnv): Command {
     'DATABASE_URL=postgresql://… backup kith.backup',
     'backup kith.backup.age --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p',
     'backup - | ssh backups "cat > kith.backup"',
+    'backup verify kith-2027-01-15.backup',
   ])
     .argument('<file>', 'The file to write; - writes to standard output. It holds personal data.')
     .option(
@@ -39,6 +41,8 @@ export function backupCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--force', 'Replace an existing file.')
     .option('--quiet', 'Show no progress.')
     .action((file: string, options: BackupOptions) => run(environment, file, options))
+    .enablePositionalOptions()
+    .addCommand(verifyCommand(environment))
 }
 
 async function run(environment: NodeJS.ProcessEnv, file: string, options: BackupOptions) {

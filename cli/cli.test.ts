@@ -188,11 +188,18 @@ describe('kith migrate', () => {
     })
     await db.query(statement('', 'drop schema public cascade'), [])
     await db.query(statement('', 'create schema public'), [])
+    const shown = await kith('migrate', '--dry-run')
+    expect(shown).toMatchObject({ code: 0, stderr: '' })
+    expect(shown.stdout).toMatch(/^-- 0001_organizations\n/)
+    expect(JSON.parse((await kith('migrate', '--dry-run', '--json')).stdout).pending).toContainEqual({
+      ...{ name: '0003_entities', sql: expect.stringMatching(/create table entities/i) },
+    })
     expect(await kith('migrate')).toMatchObject({
       code: 0,
       stdout: '',
       stderr: expect.stringMatching(/^Ran migration 0001_organizations\.\n/),
     })
+    expect(await kith('migrate', '--dry-run')).toMatchObject({ stdout: '', stderr: expect.stringContaining('Nothing') })
   })
 })
 

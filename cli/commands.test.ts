@@ -455,7 +455,7 @@ it('this file tests every command', async () => {
   }
   // follow prints lines until a signal ends it: cli/follow.system.test.ts. The output of dossier and duplicates is lines, too, and that of api
   // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts,
-  // cli/duplicates.test.ts, cli/webhooks.test.ts and cli/keys.test.ts test the others.
+  // cli/duplicates.test.ts, cli/webhooks.test.ts, cli/keys.test.ts and cli/restore.system.test.ts (backup verify) test the others.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
   const rows = [
     ...records,

@@ -17,7 +17,8 @@ export function doctorCommand(environment: NodeJS.ProcessEnv): Command {
   })
 }
 
-const linesOf = ({ check, verdict, message, advice }: Finding): string[] => [
+/** The lines that show a finding. */
+export const linesOf = ({ check, verdict, message, advice }: Finding): string[] => [
   `${verdict.padEnd(8)} ${check.padEnd(13)} ${message}`,
   ...(advice === undefined ? [] : [`${' '.repeat(23)}→ ${advice}`]),
 ]
@@ -43,7 +44,8 @@ function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
   }
 }
 
-async function checkDatabase(config: Config): Promise<Finding[]> {
+/** The checks of the database and of what is stored in it. */
+export async function checkDatabase(config: Config): Promise<Finding[]> {
   const isEmbedded = config.databaseUrl === undefined
   const advice = isEmbedded ? 'See server.log in the data folder.' : 'Check DATABASE_URL, and that the server runs.'
   return runCheck('database', advice, async () => {

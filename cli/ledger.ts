@@ -62,22 +62,30 @@ function verifyCommand(environment: NodeJS.ProcessEnv): Command {
         throw new UsageError('A checkpoint belongs to one organization. Give --org instead of --all.')
       const config = loadConfig(environment)
       const kept = options.since === undefined ? undefined : await readFile(options.since, 'utf8')
-      await withServer(config, async url => {
-        const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith command' })
-        try {
-          const organizations = options.all ? await listOrganizations(db) : [await requireOrganization(db, options.org)]
-          const value: AuditResult[] = []
-          for (const organization of organizations) value.push(await verify(db, organization, { kept, options }))
-          printResult(options, { value, lines: value.flatMap(linesOf) })
-          if (value.some(({ findings }) => findings.length > 0)) process.exitCode = 1
-        } finally {
-          await db.close()
-        }
-      })
+      const value = await withServer(config, url => verifyLedgers(url, kept, options))
+      printResult(options, { value, lines: value.flatMap(linesOf) })
+      if (value.some(({ findings }) => findings.length > 0)) process.exitCode = 1
     })
 }
 
-type Verification = { kept: string | undefined; options: VerifyOptions }
+/** Verifies the ledger of an organization, or with `all` those of all. `kept` is a checkpoint that was kept elsewhere. */
+export async function verifyLedgers(
+  url: string,
+  kept: string | undefined,
+  options: Pick<VerifyOptions, 'all' | 'org' | 'json'> & { quiet?: true },
+): Promise<AuditResult[]> {
+  const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith command' })
+  try {
+    const organizations = options.all ? await listOrganizations(db) : [await requireOrganization(db, options.org)]
+    const results: AuditResult[] = []
+    for (const organization of organizations) results.push(await verify(db, organization, { kept, options }))
+    return results
+  } finally {
+    await db.close()
+  }
+}
+
+type Verification = { kept: string | undefined; options: Pick<VerifyOptions, 'json'> & { quiet?: true } }
 
 async function verify(db: Database, { id, key }: Organization, { kept, options }: Verification): Promise<AuditResult> {
   const since = kept === undefined ? undefined : await readKeptCheckpoint(db, key, kept)
@@ -94,7 +102,8 @@ async function verify(db: Database, { id, key }: Organization, { kept, options }
   }
 }
 
-function linesOf({ organization, size, root_hash, waiting, findings, has_more }: AuditResult): string[] {
+/** The lines that show what an audit found. */
+export function linesOf({ organization, size, root_hash, waiting, findings, has_more }: AuditResult): string[] {
   const count = `${formatCount(size)} ${size === 1 ? 'entry' : 'entries'}`
   const rest = waiting > 0 ? ` ${formatCount(waiting)} new answers wait to be sealed.` : ''
   if (findings.length === 0) return [`${organization}: ${count} verified. The root hash is ${root_hash}.${rest}`]

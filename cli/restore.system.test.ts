@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -8,6 +9,7 @@ import { migrate } from '../src/db/migrate.ts'
 import { contentsOf, useBackupFixture } from '../test/support/backups.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { query, until } from '../test/support/embedded-service.ts'
+import { sealLedgers } from '../test/support/ledger.ts'
 
 const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, serveOn, start } = ground
@@ -24,6 +26,50 @@ async function fillLargeDatabase(url: string): Promise<void> {
 }
 
 const rowsIn = async (url: string) => Object.values(await contentsOf(url)).flat().length
+
+describe('kith backup verify', { timeout: 90_000 }, () => {
+  it('restores a backup elsewhere, examines it, and leaves nothing behind', async () => {
+    const url = await newDatabase()
+    const service = await serveOn(url)
+    const { client } = await service.organization()
+    await client.people.create({
+      external_id: 'ada',
+      consents: [{ consent_type_id: 1, channel: 'email', state: true }],
+    })
+    const file = newFile()
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    const before = await contentsOf(url)
+    const temporary = async () => (await readdir(tmpdir())).filter(name => name.startsWith('kith-verify-'))
+    const others = await temporary()
+    const { code, stdout } = await kith(['backup', 'verify', file, '--json'], url)
+    const result = JSON.parse(stdout)
+    expect({ code, ...result }).toMatchObject({ code: 0, file, valid: true })
+    expect(result.findings.map(({ check }: { check: string }) => check)).toContain('indexes')
+    expect(result.ledgers).toContainEqual(expect.objectContaining({ findings: [] }))
+    expect(await contentsOf(url)).toEqual(before)
+    expect((await temporary()).filter(name => !others.includes(name))).toEqual([])
+  })
+
+  it('exits with 1 if an answer was changed before the backup was made', async () => {
+    const url = await newDatabase()
+    const service = await serveOn(url)
+    const { client } = await service.organization()
+    await client.people.create({
+      external_id: 'ada',
+      consents: [{ consent_type_id: 1, channel: 'email', state: true }],
+    })
+    await sealLedgers(service)
+    await query(url, 'update consent_history set state = not state')
+    const file = newFile()
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    const { code, stdout } = await kith(['backup', 'verify', file], url)
+    expect({ code, stdout }).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('the ledger of 1 entry was changed'),
+    })
+    expect(stdout).toContain('The backup restores, and something in it is wrong')
+  })
+})
 
 describe('kith restore', { timeout: 90_000 }, () => {
   it.each(['SIGKILL', 'SIGINT', 'SIGTERM', 'pg_terminate_backend'])(

@@ -20,7 +20,7 @@ import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { visible } from './visible.ts'
 
-type RestoreOptions = { key?: string; identity?: string; keepLogId?: true; quiet?: true; json?: true }
+export type RestoreOptions = { key?: string; identity?: string; keepLogId?: true; quiet?: true; json?: true }
 
 const statementTimeoutMs = 30_000
 
@@ -46,10 +46,17 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
       'Keep the numbering of the change logs: for a move, where the original was stopped before the backup and never runs again.',
     )
     .option('--quiet', 'Show no progress.')
-    .action((file: string, options: RestoreOptions) => run(environment, file, options))
+    .action(async (file: string, options: RestoreOptions) =>
+      report(await restoreFile(environment, file, options), options),
+    )
 }
 
-async function run(environment: NodeJS.ProcessEnv, file: string, options: RestoreOptions) {
+/** Loads a backup into the database or data folder of this environment. Throws an Error with one sentence if nothing was restored. */
+export async function restoreFile(
+  environment: NodeJS.ProcessEnv,
+  file: string,
+  options: RestoreOptions,
+): Promise<Restored> {
   const config = loadConfig(environment)
   const masterKeys = openMasterKeys(config)
   const startedMs = performance.now()
@@ -57,7 +64,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
   const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. Nothing was restored.')))
   try {
     const { signal } = abortController
-    await withFile(environment, file, { options, signal }, async found => {
+    return await withFile(environment, file, { options, signal }, async found => {
       // Verifies the whole file before anything is stored.
       const backup = await verifyBackup(found.file, found.path, options, signal)
       if (options.key !== undefined) await requireKey(backup.header.signed_by, options.key)
@@ -74,7 +81,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
               `The keys of the backup are wrapped by the master key ${lostKey}. Put it into ${keyFile} before the start, or run ` +
                 'kith keys forget if it is lost.',
             ]
-      report({ file, backup, loaded, notes, seconds: (performance.now() - startedMs) / 1_000 }, options)
+      return { file, backup, loaded, notes, seconds: (performance.now() - startedMs) / 1_000 }
     })
   } catch (error) {
     // Reading the file ends with an AbortError. Work on the database throws the signal's reason itself.
@@ -94,12 +101,12 @@ type BackupFile = { file: string; path: string }
  * Runs `work` with the plain file of a backup. The file is read twice, first to verify it, so standard input and an encrypted backup are
  * stored in a temporary file, which only this user may read and which is deleted afterwards.
  */
-async function withFile(
+async function withFile<T>(
   environment: NodeJS.ProcessEnv,
   file: string,
   { options, signal }: Work,
-  work: (file: BackupFile) => Promise<void>,
-): Promise<void> {
+  work: (file: BackupFile) => Promise<T>,
+): Promise<T> {
   const given = options.identity === undefined ? [] : await readIdentities(pathOf(environment, options.identity))
   const named = { file, path: pathOf(environment, file) }
   if (file !== '-' && !(await isEncrypted(named.path))) return work(named)
@@ -120,7 +127,7 @@ async function withFile(
     if (given.length === 0)
       throw new UsageError(`${found.file} is encrypted. Give --identity, the file with the identity that opens it.`)
     const decrypt = (target: WriteStream) => decryptFile(found, given, { target, signal })
-    await work({ file: found.file, path: await store('backup', 'MB decrypted', decrypt) })
+    return await work({ file: found.file, path: await store('backup', 'MB decrypted', decrypt) })
   } finally {
     await rm(folder, { recursive: true })
   }
@@ -162,7 +169,8 @@ async function findMissingKey(url: string, masterKeys: MasterKeys): Promise<stri
   return findLostKey(db).finally(() => db.close())
 }
 
-type Restored = { file: string; backup: Backup; loaded: Loaded; notes: string[]; seconds: number }
+/** What a restore has loaded. `notes` are what the operator has to do next. */
+export type Restored = { file: string; backup: Backup; loaded: Loaded; notes: string[]; seconds: number }
 
 function report({ file, backup: { header }, loaded, notes, seconds }: Restored, options: RestoreOptions) {
   const { rows, tables, leftOut, migrations } = loaded

@@ -31,7 +31,9 @@ async function build(): Promise<void> {
   execFileSync('npm', ['run', '--silent', 'build', '--workspace', 'console'], { cwd: root, stdio: 'inherit' })
   execFileSync('npm', ['run', '--silent', 'docs'], { cwd: root, stdio: 'inherit' })
   execFileSync('npm', ['exec', '--', 'tsc', '--project', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
-  for (const path of copied) cpSync(join(root, path), join(dist, path), { recursive: true })
+  // The service decompresses a file for a client that accepts no compressed form of it.
+  const filter = (file: string) => !existsSync(`${file}.br`)
+  for (const path of copied) cpSync(join(root, path), join(dist, path), { recursive: true, filter })
   const start = readFileSync(join(root, 'cli/kith.js'), 'utf8')
   writeFileSync(join(dist, 'cli/kith.js'), start.replace("'./main.ts'", "'./main.js'"), { mode: 0o755 })
   const swagger = dirname(require.resolve('swagger-ui-dist/package.json'))

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { root } from '../scripts/source.ts'
 import { runInProcess } from './support/command.ts'
 
-type Help = { subcommands: Set<string>; options: Set<string> }
+type Help = { subcommands: Set<string>; options: Set<string>; takesArguments: boolean }
 
 const helps = new Map<string, Promise<Help>>()
 
@@ -23,6 +23,7 @@ async function readHelp(command: readonly string[]): Promise<Help> {
   return {
     subcommands: new Set([...listed.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name!)),
     options: new Set([...stdout.matchAll(/(?<![\w-])(--?[a-z][a-z-]*)/g)].map(([, name]) => name!)),
+    takesArguments: /^Usage: .* </.test(stdout),
   }
 }
 
@@ -54,8 +55,8 @@ describe('the commands of the documents', () => {
       for (const words of kithCommands(line)) {
         const command: string[] = []
         for (const word of words) if ((await helpOf(command)).subcommands.has(word)) command.push(word)
-        const { options, subcommands } = await helpOf(command)
-        const isUnknown = subcommands.size > 0 && /^[a-z]/.test(words[command.length] ?? '')
+        const { options, subcommands, takesArguments } = await helpOf(command)
+        const isUnknown = subcommands.size > 0 && !takesArguments && /^[a-z]/.test(words[command.length] ?? '')
         if (command.length === 0 || isUnknown) unknown.push(line)
         for (const word of words)
           if (/^--?[a-z]/.test(word) && !options.has(word.split('=')[0]!)) unknown.push(`${word}: ${line}`)

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { version } from '../process/version.ts'
@@ -42,7 +42,7 @@ export function throwIfOfBeta(ran: string[]): void {
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
   const names = await readMigrations(url)
-  await throwIfUnknown(names, 'Run the newer version, or restore a backup from before the upgrade.')
+  await throwIfUnknown(names, runNewer)
   if (names.length === (await listMigrations()).length) return []
   try {
     return await runMigrations(url, count)
@@ -54,6 +54,16 @@ export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Pr
     throw new Error(message, { cause })
   }
 }
+
+/** The migrations that {@link migrate} would run, with their SQL. Changes nothing. Throws as {@link migrate} does. */
+export async function readPendingMigrations(url: string): Promise<{ name: string; sql: string }[]> {
+  const ran = await readMigrations(url)
+  await throwIfUnknown(ran, runNewer)
+  const pending = (await listMigrations()).filter(name => !ran.includes(name))
+  return Promise.all(pending.map(async name => ({ name, sql: await readFile(`${directory}${name}.sql`, 'utf8') })))
+}
+
+const runNewer = 'Run the newer version, or restore a backup from before the upgrade.'
 
 /** `advice` is for a database that a newer version has migrated. */
 async function throwIfUnknown(names: string[], advice: string): Promise<void> {
