@@ -51,7 +51,15 @@ describe('the container image', () => {
     const made = tracked.filter(
       path => /^(client|console|docs|src|cli|transfer|migrations)\//.test(path) && !path.endsWith('.test.ts'),
     )
-    const others = ['scripts/pack.ts', 'tsconfig.build.json', 'ops/kith', 'LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md']
+    const others = [
+      'scripts/pack.ts',
+      'tsconfig.build.json',
+      'ops/kith',
+      'LICENSE',
+      'README.md',
+      'CHANGELOG.md',
+      'SECURITY.md',
+    ]
     expect([...made, ...others].filter(path => !isInBuildContext(path))).toEqual([])
     const left = [
       'ops/secrets/database_password',
