@@ -67,6 +67,9 @@ async function restoreElsewhere(): Promise<string[]> {
 /** Every command with wrong arguments, correct arguments, and the result of the correct ones. */
 const firstJob = async (): Promise<string[]> => [(await json('bulk', 'list', '--limit', '1'))[0].id]
 
+/** A role of PostgreSQL, which all databases of the server share. */
+const views = `views_${process.pid}`
+
 const commands: Row[] = [
   { args: ['migrate'], wrongArgs: ['now'], correctArgs: () => [], result: { ran: [] } },
   { args: ['org', 'create'], wrongArgs: [], correctArgs: () => ['acme'], result: { key: 'acme' } },
@@ -178,6 +181,18 @@ const commands: Row[] = [
     wrongArgs: ['1'],
     correctArgs: () => ['1', '--after', '0'],
     result: { after: 0, until: 1 },
+  },
+  {
+    ...{ args: ['views', 'create'], wrongArgs: ['x'] },
+    ...{ correctArgs: () => ['--org', 'default', '--schema', views], result: { schema: views, role: views } },
+  },
+  { args: ['views', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ schema: views, state: 'current' }] },
+  { args: ['views', 'renew'], wrongArgs: [], correctArgs: () => ['--org', 'default'], result: { renewed: [] } },
+  {
+    args: ['views', 'drop'],
+    wrongArgs: [],
+    correctArgs: () => ['--org', 'default', '--yes'],
+    result: { dropped: [views] },
   },
   {
     args: ['access-log'],
@@ -392,6 +407,7 @@ const commands: Row[] = [
 const groups = [
   [],
   ['org'],
+  ['views'],
   ['client'],
   ['user'],
   ['role'],
@@ -454,8 +470,9 @@ it('this file tests every command', async () => {
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
   // follow prints lines until a signal ends it: cli/follow.system.test.ts. The output of dossier and duplicates is lines, too, and that of api
-  // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts,
-  // cli/duplicates.test.ts, cli/webhooks.test.ts, cli/keys.test.ts and cli/restore.system.test.ts (backup verify) test the others.
+  // is the body of a response. mcp waits for an assistant: cli/mcp.system.test.ts. distribute needs Citus: cli/distribute.test.ts.
+  // cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts, cli/duplicates.test.ts, cli/webhooks.test.ts, cli/keys.test.ts and
+  // cli/restore.system.test.ts (backup verify) test the others.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
   const rows = [
     ...records,
@@ -478,6 +495,7 @@ it('this file tests every command', async () => {
     'set-aside',
     'retention-rule',
     'api',
+    'mcp',
     'distribute',
     ...rows,
   ]

@@ -3,12 +3,10 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { DossierLine } from '../client/index.ts'
 import { useBrowser } from '../test/support/browser.ts'
 import { runInProcess, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 import { useSharedShop } from '../test/support/shop.ts'
-import { dossierPage } from './dossier/page.ts'
 
 const service = useService()
 const browser = useBrowser()
@@ -63,6 +61,24 @@ describe('kith dossier', () => {
     expect(await readFile(join(folder, 'ada.ndjson'), 'utf8')).toMatch(/^<!doctype html>/)
   })
 
+  it('writes a page in the language that is asked for, and refuses a language for lines', async () => {
+    const { code, stdout } = await run('ada', '--format', 'html', '--language', 'de')
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^<!doctype html>\n<html lang="de">[\s\S]*<\/html>\n$/)])
+    const refused = await run('ada', '--language', 'de')
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', expect.stringContaining('--format html')])
+  })
+
+  it('names others who had the identifier on the terminal, and not on the page', async () => {
+    const { send } = organization
+    const { id } = (await send('POST', '/v1/people', { external_id: 'reused' })).body.data
+    await send('DELETE', '/v1/people/reused')
+    await send('POST', '/v1/people', { external_id: 'reused' })
+    for (const format of ['ndjson', 'html']) {
+      const { code, stdout, stderr } = await run('reused', '--format', format)
+      expect([code, stderr, stdout.includes(id)]).toEqual([0, expect.stringContaining(id), format === 'ndjson'])
+    }
+  })
+
   it('fails for a person who never existed, and leaves no file', async () => {
     const { code, stderr } = await run('nobody', '--output', 'nobody.html')
     expect([code, stderr]).toEqual([1, expect.stringContaining('There is no such person.')])
@@ -89,8 +105,9 @@ describe('the page of a dossier', () => {
           'London',
           '38',
           'Yes, send me the newsletter.',
-          'orders o-1',
-          'web form',
+          'orders',
+          'o-1',
+          'by a form on the web',
           'Stored for the first time',
         ])
           expect(text).toContain(shown)
@@ -104,23 +121,5 @@ describe('the page of a dossier', () => {
       },
       { viewport: { width, height: 800 }, bypassCSP: true },
     )
-  })
-
-  it('has all sections in their order, whatever lines arrive', async () => {
-    const lines = (await organization.send('GET', '/v1/people/ada/dossier')).body.data as DossierLine[]
-    const pageOf = async (some: DossierLine[]) => {
-      async function* arriving() {
-        yield* some
-      }
-      let page = ''
-      for await (const part of dossierPage(arriving())) page += part
-      return page
-    }
-    const titlesOf = (page: string) => [...page.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, title]) => title)
-    const whole = await pageOf(lines)
-    expect(titlesOf(whole)).toHaveLength(20)
-    expect(titlesOf(await pageOf([lines[0]!, lines.at(-1)!]))).toEqual(titlesOf(whole))
-    for (const tag of ['section', 'table', 'tbody', 'article', 'dl', 'div', 'tr', 'td'])
-      expect([tag, whole.split(`<${tag}`).length]).toEqual([tag, whole.split(`</${tag}>`).length])
   })
 })

@@ -3,15 +3,20 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
-import type { DossierLine } from '../client/index.ts'
+import { type DossierLine, type DossierPageOptions, pageLanguages } from '../client/index.ts'
 import { newPlainCommand } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { dossierPage } from './dossier/page.ts'
 import { fileExists, pathOf, writeAll } from './files.ts'
 import { otherHoldersText } from './other-holders.ts'
 import { printStderr } from './stderr.ts'
 
-type Options = ConnectionOptions & { id?: true; format?: 'ndjson' | 'html'; output?: string; force?: true }
+type Options = ConnectionOptions & {
+  id?: true
+  format?: 'ndjson' | 'html'
+  language?: NonNullable<DossierPageOptions['language']>
+  output?: string
+  force?: true
+}
 
 const scope = 'people:read consents:read changes:read records:read'
 
@@ -20,6 +25,7 @@ export function dossierCommand(environment: NodeJS.ProcessEnv): Command {
     'Writes everything that is held about one person: lines of JSON, or an HTML page to read, to print and to send to the person.'
   const command = newPlainCommand('dossier', description, [
     'dossier ada --output ada.html',
+    'dossier ada --output ada.html --language de',
     'dossier ada --output ada.ndjson',
     'dossier --id 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f | jq .type',
   ])
@@ -32,6 +38,12 @@ export function dossierCommand(environment: NodeJS.ProcessEnv): Command {
         'The format. html is a page without scripts, which loads nothing. Default: as the file name says, else ndjson.',
       ).choices(['ndjson', 'html']),
     )
+    .addOption(
+      new Option(
+        '--language <language>',
+        'The language of the page. Default: that of the person, else of the organization.',
+      ).choices([...pageLanguages]),
+    )
     .option('--force', 'Overwrite an existing file.')
   return addConnectionOptions(command).action((person: string, options: Options) => run(environment, person, options))
 }
@@ -39,8 +51,16 @@ export function dossierCommand(environment: NodeJS.ProcessEnv): Command {
 async function run(environment: NodeJS.ProcessEnv, person: string, options: Options): Promise<void> {
   const { client } = await connect(environment, options, { scope })
   const { output, format = /\.html?$/i.test(output ?? '') ? 'html' : 'ndjson' } = options
-  const lines = tellOtherHolders(options.id ? client.people.dossier({ id: person }) : client.people.dossier(person))
-  const text = format === 'html' ? dossierPage(lines) : jsonOf(lines)
+  if (options.language !== undefined && format !== 'html')
+    throw new Error('--language is for a page: use it with --format html, or with an --output that ends in .html.')
+  const address = options.id ? { id: person } : person
+  const text =
+    format === 'html'
+      ? client.people.dossierPage(address, {
+          ...(options.language && { language: options.language }),
+          onOtherHolders: tellOtherHolders,
+        })
+      : jsonOf(client.people.dossier(address))
   if (output === undefined) return writeAll(process.stdout, text)
   const path = pathOf(environment, output)
   if (!options.force && (await fileExists(path)))
@@ -49,16 +69,15 @@ async function run(environment: NodeJS.ProcessEnv, person: string, options: Opti
   printStderr(`The dossier is in ${output}.`)
 }
 
-/** The page is for the person, so what concerns others goes to the terminal. */
-async function* tellOtherHolders(lines: AsyncIterable<DossierLine>): AsyncGenerator<DossierLine> {
-  for await (const line of lines) {
-    if (line.type === 'about') for (const message of otherHoldersText(line)) printStderr(message)
-    yield line
-  }
+const tellOtherHolders = (other_holders: string[]) => {
+  for (const message of otherHoldersText({ other_holders })) printStderr(message)
 }
 
 async function* jsonOf(lines: AsyncIterable<DossierLine>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${JSON.stringify(line)}\n`
+  for await (const line of lines) {
+    if (line.type === 'about') tellOtherHolders(line.other_holders)
+    yield `${JSON.stringify(line)}\n`
+  }
 }
 
 /** Writes the file under another name first: a dossier that was cut off never has the name of a whole one. */

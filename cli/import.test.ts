@@ -52,6 +52,55 @@ describe('kith import of NDJSON', () => {
     expect(await counts('people', 'people.ndjson')).toMatchObject({ received: 3, unchanged: 3, failed: 0, error: null })
   })
 
+  it('reads a table as an import of the console did that had the same header, says so, and lets options come first', async () => {
+    const header = ['Nr', 'Wohnt in', 'Notiz']
+    await client.imports.saveMapping({
+      owner: 'people',
+      header,
+      fields: ['external_id', 'attribute_values.city', null],
+    })
+    await put('people.csv', 'Nr,Wohnt in,Notiz\na,Bozen,geheim\n')
+    const { code, stderr } = await run(['people', 'people.csv'])
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(
+        /Read the columns as tests did on \d{4}-\d\d-\d\d: Nr as external_id, Wohnt in as attribute_values\.city; ignored Notiz\. Use --no-mapping/,
+      ),
+    ])
+    expect((await client.people.get('a')).attribute_values).toEqual({ city: 'Bozen' })
+
+    await run(['people', 'people.csv', '--map', 'Notiz=last_name'])
+    expect(await client.people.get('a')).toMatchObject({ last_name: 'geheim', attribute_values: { city: 'Bozen' } })
+    const unread = await run(['people', 'people.csv', '--no-mapping'])
+    expect([unread.code, unread.stderr]).toEqual([1, expect.stringContaining('Wohnt in')])
+    // Another header, and the same one of a stack, are read by their names.
+    await put('other.csv', 'Nr,Notiz,Wohnt in\nb,geheim,Bozen\n')
+    expect((await run(['people', 'other.csv'])).code).toBe(1)
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    expect((await run(['orders', 'people.csv'])).code).toBe(1)
+  })
+
+  it('reads the refused lines of a remembered file in the same way', async () => {
+    await client.imports.saveMapping({ owner: 'people', header: ['Nr', 'Wohin'], fields: ['external_id', 'email'] })
+    await put('people.csv', 'Nr,Wohin\na,none\n')
+    expect((await run(['people', 'people.csv', '--refused', 'refused.csv'])).code).toBe(1)
+    const refused = await readFile(file('refused.csv'), 'utf8')
+    await put('mended.csv', refused.replace('a,none', 'a,a@example.com'))
+    expect(await run(['people', 'mended.csv'])).toMatchObject({ code: 0 })
+    expect(await client.people.get('a')).toMatchObject({ email: 'a@example.com' })
+  })
+
+  it('gives numbers without a prefix the country of --phone-country, with and without a table', async () => {
+    await put('people.ndjson', '{"external_id":"a","mobile_number":"333 1234567"}\n')
+    await put('people.csv', 'external_id,mobile_number\nb,333 7654321\n')
+    for (const name of ['people.ndjson', 'people.csv'])
+      expect(await counts('people', name, '--phone-country', 'IT')).toMatchObject({ created: 1, failed: 0 })
+    expect(await client.people.get('a')).toMatchObject({ mobile_prefix: '+39', mobile_number: '333 1234567' })
+    expect(await client.people.get('b')).toMatchObject({ mobile_prefix: '+39', mobile_number: '333 7654321' })
+    const refused = await run(['people', 'people.csv', '--phone-country', 'ZZ'])
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('country')])
+  })
+
   it('writes refused lines with their reasons to a file, which can be corrected and imported', async () => {
     const wrong = ['{"external_id":"b","email":"none"}', 'no json', '{"external_id":"\xff"}', '[1]']
     await put('people.jsonl', Buffer.from(['{"external_id":"a"}', '', ...wrong].join('\r\n'), 'latin1'))

@@ -26,6 +26,7 @@ import { createPhoneSplitter } from './import/phone.ts'
 import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.ts'
 import { addProfileOptions, type ProfileCommandOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
+import { rememberedOptions } from './import/remembered-mapping.ts'
 import { closingHints, formatLines, headerOf, type Outcome, refusedHints, sendFile } from './import/send-file.ts'
 import { formatCount, formatDuration } from './progress.ts'
 
@@ -35,6 +36,8 @@ type ImportOptions = ConnectionOptions &
   CellCommandOptions & {
     attributes?: 'rest'
     createOnly?: true
+    /** False with --no-mapping. */
+    mapping: boolean
     maxRefused?: number
     consents?: 'now'
     lists: 'replace' | 'add'
@@ -65,6 +68,7 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
         'rest',
       ]),
     )
+    .option('--no-mapping', 'CSV: Do not read the columns as an import in the console did that had the same header.')
     .option(
       '--match <keys>',
       'People: recognize a person by these, in this order: external_id, email, mobile, separated by commas.',
@@ -112,6 +116,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     throw new UsageError('--profile applies only to CSV of people.')
   if (options.consents && owner !== 'people') throw new UsageError('--consents applies only to people.')
   if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
+  if (options.phoneCountry && owner !== 'people') throw new UsageError('--phone-country applies only to people.')
   if (file === '-' && countsAddresses(options))
     throw new UsageError(
       'To find addresses that many lines share, a file is read twice. Give a file, or --shared-addresses to recognize people by them too.',
@@ -195,6 +200,7 @@ async function transfer(job: Job): Promise<Outcome> {
     ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),
     ...(options.match && { match: options.match }),
+    ...(!job.profile && options.phoneCountry && { phoneCountry: options.phoneCountry }),
   }
   return sendFile(job, async ({ signal, isStopped, print, retry }) => {
     if (countsAddresses(options)) await countAddresses(job, isStopped)
@@ -233,6 +239,7 @@ async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => 
   const { client, owner, format, head, options, settings } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
+  const mappings = options.mapping && !job.profile ? await client.imports.mappings() : []
   const columnOptions: ColumnOptions = {
     map: options.map,
     ignore: options.ignore,
@@ -243,9 +250,12 @@ async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => 
   yield* csvItems(input.pieces, settings, fileHead => {
     Object.assign(head, fileHead)
     const names = headerOf(fileHead)
+    const targets = targetsOf(owner, definitions)
+    const remembered = rememberedOptions(names, mappings, { owner, targets, options: columnOptions })
+    if (remembered) printMessage(remembered.notice)
     const columns: FileColumns = job.profile
       ? profileColumnsOf(names, definitions, columnOptions, job.profile)
-      : columnsOf(names, targetsOf(owner, definitions), columnOptions)
+      : columnsOf(names, targets, remembered?.options ?? columnOptions)
     job.leftOut.push(...(columns.profile?.leftOut ?? []))
     for (const { id, key } of definitions.consent_types) job.typeKeys.set(id, key)
     for (const notice of columns.notices) printMessage(notice)

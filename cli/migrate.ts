@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { readPendingMigrations } from '../src/db/migrate.ts'
 import { loadConfig } from '../src/process/config.ts'
+import { viewsRenewal } from '../src/sql-views/sql-views.ts'
 import { newCommand, printResult } from './command.ts'
 import { withServer, withSession } from './session.ts'
 
@@ -16,7 +17,8 @@ export function migrateCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 const run = (environment: NodeJS.ProcessEnv, options: Options): Promise<void> =>
-  withSession(environment, async ({ migrations }) => {
+  withSession(environment, async ({ db, migrations }) => {
+    if (migrations.length > 0) await viewsRenewal(db)(new AbortController().signal)
     const messages = migrations.map(name => `Ran migration ${name}.`)
     printResult(options, { value: { ran: migrations }, messages: messages.length > 0 ? messages : [none] })
   })

@@ -9,6 +9,7 @@ import {
   listOrganizations,
 } from '../src/organizations/organizations.ts'
 import { defaultLimits } from '../src/process/config.ts'
+import { dropAllViews } from '../src/sql-views/sql-views.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
@@ -58,15 +59,17 @@ function deleteCommand(environment: NodeJS.ProcessEnv): Command {
       withSession(environment, async ({ db }) => {
         await requireDeletable(db, key)
         await confirm(options, `Delete the organization ${key}? It cannot be undone.`, () => contentsOf(db, key), key)
+        const kept: string[] = []
         let count = 0
         const line = startProgress('rows', () => ({ count, fraction: null }), options)
         const removed = await deleteOrganization(db, key, {
+          marked: async () => void kept.push(...(await dropAllViews(db, key))),
           waits: seconds => line.print(`Waiting ${seconds} s, until no request can use the organization any more.`),
           deleted: rows => {
             count = rows
           },
         }).finally(line.end)
-        const messages = [`Deleted organization ${key}: ${formatCount(count)} rows.`]
+        const messages = [`Deleted organization ${key}: ${formatCount(count)} rows.`, ...kept]
         printResult(options, { value: { key, removed }, messages })
       }),
     )

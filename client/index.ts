@@ -97,6 +97,7 @@ export type {
   WriteValues,
 } from './src/organization.ts'
 export type {
+  DossierPageOptions,
   DuplicatesOptions,
   ErasureOptions,
   ErasureReason,

@@ -29,6 +29,7 @@ export const exceptions: Exception[] = [
         'delete_expired_codes',
         'delete_expired_tokens',
       ],
+      'find_outdated_sql_views',
       ...['find_wrapped_link_keys', 'find_wrapped_webhooks', 'find_wrapped_sources'],
     ],
     'Background tasks, metrics and kith doctor look at all organizations.',
@@ -37,6 +38,11 @@ export const exceptions: Exception[] = [
     'one organization',
     ['find_clients', 'find_tokens', 'mark_tokens_used'],
     'A process keeps the clients and tokens of many organizations fresh together.',
+  ),
+  ...except(
+    'one organization',
+    ['select s.schema_name, s.retired from pub', "update public.sql_views set retired = '{"].map(text => `"${text}"`),
+    'A migration changes the tables of all organizations.',
   ),
   ...except(
     'one organization',

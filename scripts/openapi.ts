@@ -1,15 +1,16 @@
-// Lints the OpenAPI document of the service by the rules of redocly.yaml and compares it with that of the last release, prints it on
-// standard output, or keeps it as that of the version of package.json.
+// Lints the OpenAPI document and the AsyncAPI document of the service by the rules of redocly.yaml and compares the first with that of the
+// last release, prints one on standard output, or keeps the first as that of the version of package.json.
 //   node scripts/openapi.ts --check
 //   node scripts/openapi.ts --print
+//   node scripts/openapi.ts --print --async
 //   node scripts/openapi.ts --release
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { openApiDocument } from '../src/process/app.ts'
+import { asyncApiDocument, openApiDocument } from '../src/process/app.ts'
 import { loadConfig } from '../src/process/config.ts'
 import { version } from '../src/process/version.ts'
 import { findBreakingChanges } from './openapi-changes.ts'
@@ -18,14 +19,14 @@ import { root } from './source.ts'
 // Telemetry and the check for updates are off, so the linter needs no network.
 const offlineEnvironment = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
 
-/** Lints the document and returns the exit status of the linter: 0 if it finds nothing. */
-function lint(text: string): number {
+/** Lints the documents and returns the exit status of the linter: 0 if it finds nothing. */
+function lint(texts: Record<string, string>): number {
   const folder = mkdtempSync(join(tmpdir(), 'kith-openapi-'))
   try {
-    const file = join(folder, 'openapi.json')
-    writeFileSync(file, text)
+    const files = Object.keys(texts).map(name => join(folder, name))
+    for (const file of files) writeFileSync(file, texts[basename(file)]!)
     const redocly = join(root, 'node_modules/.bin/redocly')
-    const { status, error } = spawnSync(redocly, ['lint', file, '--config', join(root, 'redocly.yaml')], {
+    const { status, error } = spawnSync(redocly, ['lint', ...files, '--config', join(root, 'redocly.yaml')], {
       stdio: 'inherit',
       env: { ...process.env, ...offlineEnvironment },
     })
@@ -52,10 +53,15 @@ function compareWithRelease(text: string): number {
 }
 
 if (import.meta.main) {
-  const text = JSON.stringify(openApiDocument({ config: loadConfig({}) }), null, 2)
-  if (process.argv.includes('--print')) console.log(text)
+  const services = { config: loadConfig({}) }
+  const openApi = JSON.stringify(openApiDocument(services), null, 2)
+  const asyncApi = JSON.stringify(asyncApiDocument(services), null, 2)
+  if (process.argv.includes('--print')) console.log(process.argv.includes('--async') ? asyncApi : openApi)
   else if (process.argv.includes('--release')) {
     mkdirSync(releases, { recursive: true })
-    writeFileSync(join(releases, `${version}.json.gz`), gzipSync(text, { level: 9 }))
-  } else process.exitCode = Math.max(lint(text), compareWithRelease(text))
+    writeFileSync(join(releases, `${version}.json.gz`), gzipSync(openApi, { level: 9 }))
+  } else {
+    const texts = { 'openapi.json': openApi, 'asyncapi.json': asyncApi }
+    process.exitCode = Math.max(lint(texts), compareWithRelease(openApi))
+  }
 }

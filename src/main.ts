@@ -56,6 +56,7 @@ import { retentionFollower } from './rights/retention.ts'
 import { segmentFollower } from './segments/segment-follower.ts'
 import { deleteExpired } from './sessions/sessions.ts'
 import { createStartLink } from './sessions/sign-in-link.ts'
+import { viewsRenewal } from './sql-views/sql-views.ts'
 import { createResolve, parseRanges } from './webhooks/addresses.ts'
 import { type DeliveryOptions, webhookFollower } from './webhooks/deliver.ts'
 import { createSender } from './webhooks/send.ts'
@@ -74,6 +75,7 @@ const erasureIntervalMs = 5_000
 const keyExpiryIntervalMs = 60_000
 const deliveryExpiryIntervalMs = 600_000
 const tokenUseIntervalMs = 30_000
+const viewsRenewalIntervalMs = 1_000
 const collectIntervalMs = 5_000
 
 /**
@@ -390,7 +392,7 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 
 /**
  * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
- * complete long erasures and merges, store when tokens were used, and delete expired Idempotency-Keys, sessions, codes and tokens, and old
+ * complete long erasures and merges, renew views for SQL, store when tokens were used, and delete expired Idempotency-Keys, sessions, codes and tokens, and old
  * deliveries of webhooks.
  */
 function startHousekeeping(
@@ -406,6 +408,7 @@ function startHousekeeping(
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
     repeat(() => deleteExpired(db), keyExpiryIntervalMs, report('delete expired sessions')),
     repeat(() => deleteExpiredTokens(db), deliveryExpiryIntervalMs, report('delete expired tokens')),
+    repeat(viewsRenewal(db), viewsRenewalIntervalMs, report('renew views')),
     repeat(tokenUses(db, authenticator), tokenUseIntervalMs, report('store the use of tokens')),
     repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),
   ]

@@ -9,7 +9,7 @@ import { type CheckoutCopy, copyCheckout } from './support/checkout-copy.ts'
 const compiler = 'node_modules/typescript/bin/tsc'
 /** The files of the console whose types demand texts for a new line of a list. */
 const texts = [
-  'console/src/entity/field-labels.ts',
+  'src/values/profile-labels.ts',
   'console/src/schema/rule-labels.ts',
   'console/src/changes/changes-page.tsx',
   'console/src/history/history.tsx',
@@ -79,7 +79,12 @@ function addEvent() {
     "operation: state === 'archived' ? 'archive' : 'update', ...changed",
   )
   copy.edit('src/entities/write/write.ts', "  merge: 'deleted',", "  merge: 'deleted',\n  archive: 'updated',")
-  copy.edit('cli/dossier/sections.ts', "  merge: '", "  archive: 'Archived',\n  merge: '")
+  for (const language of ['en', 'de', 'fr', 'it', 'es'])
+    copy.edit(
+      `src/rights/dossier-page/languages/${language}.ts`,
+      "    merge: '",
+      "    archive: 'Archived',\n    merge: '",
+    )
 }
 
 afterAll(async () => {
@@ -242,19 +247,23 @@ describe('the console', () => {
   it('needs texts for a new line of a list in each language, and then shows it in its lists and forms', async () => {
     copy.write(
       'console/texts.json',
-      JSON.stringify({ extends: './tsconfig.json', include: texts.map(file => file.slice(8)) }),
+      JSON.stringify({
+        extends: './tsconfig.json',
+        include: texts.map(file => file.replace(/^console\/|^/, match => (match === '' ? '../' : ''))),
+      }),
     )
     const { output } = await copy.run(compiler, '--noEmit', '--project', 'console/texts.json')
-    for (const missing of ['nickname', 'max_length'])
-      expect(output.match(new RegExp(`Property '${missing}' is missing`, 'g')), output).toHaveLength(3)
+    // The pages for people have five languages, and the console has three.
+    for (const [missing, languages] of [
+      ['nickname', 5],
+      ['max_length', 3],
+    ])
+      expect(output.match(new RegExp(`Property '${missing}' is missing`, 'g')), output).toHaveLength(Number(languages))
     for (const file of ['changes/changes-page', 'history/history'])
       expect(output).toMatch(new RegExp(`src/${file}\\.tsx.*\n *Property 'archive' does not exist`))
-    copy.edit(texts[0]!, "date_of_birth: 'Date of birth'", "nickname: 'Nickname',\n    date_of_birth: 'Date of birth'")
-    copy.edit(texts[0]!, "date_of_birth: 'Geburtsdatum'", "nickname: 'Spitzname',\n    date_of_birth: 'Geburtsdatum'")
-    copy.edit(
+    copy.write(
       texts[0]!,
-      "date_of_birth: 'Data di nascita'",
-      "nickname: 'Soprannome',\n    date_of_birth: 'Data di nascita'",
+      copy.read(texts[0]!).replaceAll('    date_of_birth: ', "    nickname: 'Nickname',\n    date_of_birth: "),
     )
     for (const name of ['Minimum', 'Minimum', 'Minimo'])
       copy.edit(
@@ -273,7 +282,7 @@ describe('the console', () => {
       `import { changeOperations, ruleNames } from '@kith/client'
        import { plainFields } from './console/src/entity/fields.ts'
        import { fieldsOf } from './console/src/filters/fields.ts'
-       import { fieldLabels } from './${texts[0]}'
+       import { fieldLabels } from './console/src/entity/field-labels.ts'
        import { emptyDraft, newAttributeOf } from './console/src/schema/attribute-draft.ts'
        const fields = fieldsOf('people', undefined, { fields: fieldLabels.en })
        const draft = { ...emptyDraft, key: 'motto', rules: { ...emptyDraft.rules, max_length: '5' } }

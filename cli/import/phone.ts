@@ -1,4 +1,4 @@
-import { isCountry, readPhone } from '../../src/values/phone-numbers.ts'
+import { fieldsOf, isCountry, readPhone } from '../../src/values/phone-numbers.ts'
 import type { PhoneSplitter } from '../../transfer/profile-answers.ts'
 import { UsageError } from '../command.ts'
 
@@ -8,16 +8,9 @@ export function createPhoneSplitter(country: string | undefined): PhoneSplitter 
     throw new UsageError(`--phone-country ${country} is not a country. Give its two letters, such as DE.`)
   return text => {
     const read = readPhone(text, { country })
-    const prefix = `+${read?.callingCode}`
-    // The service reads the number with its prefix. Where that is another number, it has to be the international one.
-    const number = [read?.national, read?.e164].find(
-      written => written !== undefined && readPhone(written, { prefix })?.e164 === read?.e164,
-    )
-    if (!read || number === undefined) {
-      const hint = country === undefined ? '. Name the country of numbers without a prefix with --phone-country' : ''
-      throw new Error(`${JSON.stringify(text)} is not a phone number such as +49 1512 3456789${hint}`)
-    }
-    const { extension } = read
-    return { mobile_prefix: prefix, mobile_number: extension === null ? number : `${number} ext. ${extension}` }
+    const fields = read && fieldsOf(read)
+    if (fields) return fields
+    const hint = country === undefined ? '. Name the country of numbers without a prefix with --phone-country' : ''
+    throw new Error(`${JSON.stringify(text)} is not a phone number such as +49 1512 3456789${hint}`)
   }
 }

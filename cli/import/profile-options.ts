@@ -46,7 +46,7 @@ export function addProfileOptions(command: Command): Command {
     )
     .option(
       '--phone-country <code>',
-      'Profile: The country of phone numbers without a prefix, such as DE. Default: that of the settings.',
+      'People: The country of phone numbers without a prefix, such as DE. Default: that of the settings.',
     )
 }
 

@@ -1,19 +1,4 @@
-type Context = { source: string }
-type Json = {
-  parse(text: string, reviver: (key: string, value: unknown, context: Context) => unknown): unknown
-  rawJSON(text: string): object
-}
-
-// The types of TypeScript lack the source of a parsed number, which Node.js has.
-const { parse, rawJSON } = JSON as unknown as Json
-
-/**
- * Parses JSON. A number that loses digits as a JavaScript number becomes an object that JSON.stringify prints with all of them.
- */
-export const parseExactly = (text: string): unknown =>
-  parse(text, (_, value, { source }) =>
-    typeof value === 'number' && String(value) !== source ? rawJSON(source) : value,
-  )
+import { parseWithAllDigits } from '../../src/values/exact-numbers.ts'
 
 /** A fetch for a client that reads lines, and the line that it read last, each once, with all digits of its numbers. */
 export type ExactFetch = { fetch: typeof fetch; nextLine: () => unknown }
@@ -37,7 +22,7 @@ export function createExactFetch(): ExactFetch {
       const end = text.indexOf('\n')
       const line = text.slice(0, end)
       text = text.slice(end + 1)
-      return parseExactly(line)
+      return parseWithAllDigits(line)
     },
   }
 }

@@ -212,7 +212,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    */
   import(
     lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
-    { dryRun, createOnly, maxRefused, match, consents, lists, ...options }: ImportOptions = {},
+    { dryRun, createOnly, maxRefused, match, consents, lists, phoneCountry, ...options }: ImportOptions = {},
   ): AsyncIterable<ImportAnswer> {
     const query = queryOf({
       dry_run: dryRun ? 'true' : undefined,
@@ -221,6 +221,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
       match: match?.join(','),
       consents,
       lists,
+      phone_country: phoneCountry,
     })
     const path = `${this.path}/import${query}`
     const request = { method: 'POST', path, options, lines, format: ndjson } as const

@@ -6,7 +6,7 @@ import type { Detail, ErrorCode } from './wire.ts'
  * The options of an import. `dryRun` checks every line and stores nothing. `createOnly` refuses a line that would
  * change an existing entity. `match`, of people only: they are also recognized by email or phone, and the lines of one person take
  * effect in their order. `consents: 'now'`, of people only: consent answers without `collected_at` are given now, instead of at an unknown
- * time. `lists: 'add'`: the lists of attributes with many values add their elements to those that are stored, instead of replacing them.
+ * time. `phoneCountry`, of people only: the country of numbers without a prefix, such as `IT`. `lists: 'add'`: the lists of attributes with many values add their elements to those that are stored, instead of replacing them.
  * The import ends with a KithImportError after `maxRefused` refused lines in a row, 1,000 by default.
  */
 export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'references' | 'erased'> & {
@@ -15,6 +15,7 @@ export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'referen
   maxRefused?: number
   match?: readonly ('external_id' | 'email' | 'mobile')[]
   consents?: 'now'
+  phoneCountry?: string
   lists?: 'replace' | 'add'
 }
 

@@ -6,7 +6,8 @@ import { segment } from './json.ts'
 import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions, Written } from './options.ts'
 import type { EntityOf, OrganizationSchema, PatchOf } from './organization.ts'
-import { ndjson } from './stream.ts'
+import { htmlPage, ndjson } from './stream.ts'
+import type { pageLanguages } from './vocabulary.ts'
 import type {
   BatchDryRun,
   DossierLine,
@@ -251,9 +252,30 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   dossier(address: EntityAddress, options?: CallOptions): AsyncIterable<DossierLine> {
-    const path = typeof address === 'string' ? segment(address) : `internal/${segment(address.id)}`
-    const request = { method: 'GET', path: `${this.path}/${path}/dossier`, options, format: ndjson } as const
+    const request = { method: 'GET', path: dossierPath(address), options, format: ndjson } as const
     return { [Symbol.asyncIterator]: () => completeLines(this.transport.stream(request)) }
+  }
+
+  /**
+   * Reads everything that is held about a person as a page of HTML for the person, in parts. The page is in the `language` of the
+   * options, else in that of the person. `onOtherHolders` is called with the internal identifiers of others who had the external
+   * identifier, if there are any. Takes the scopes of {@link dossier}, and throws as it does.
+   *
+   * ```ts
+   * let page = ''
+   * for await (const part of client.people.dossierPage('ada', { language: 'de' })) page += part
+   * console.log(page.includes('<html lang="de">')) // true
+   * ```
+   */
+  dossierPage(address: EntityAddress, options: DossierPageOptions = {}): AsyncIterable<string> {
+    const { language, onOtherHolders, ...callOptions } = options
+    const path = `${dossierPath(address)}${language === undefined ? '' : `?language=${language}`}`
+    const onResponse = (headers: Headers) => {
+      const others = headers.get('Kith-Other-Holders')
+      if (others !== null) onOtherHolders?.(others.split(', '))
+    }
+    const request = { method: 'GET', path, options: callOptions, format: htmlPage, onResponse } as const
+    return { [Symbol.asyncIterator]: () => completePage(this.transport.stream(request)) }
   }
 
   /**
@@ -293,6 +315,12 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   }
 }
 
+/** The options of a dossier as a page. */
+export type DossierPageOptions = CallOptions & {
+  language?: (typeof pageLanguages)[number]
+  onOtherHolders?: (ids: string[]) => void
+}
+
 const bodyOf = ({ from }: MergeFrom) => (typeof from === 'string' ? { from } : { from_id: from.id })
 
 async function* completeLines(lines: AsyncGenerator<unknown>): AsyncGenerator<DossierLine, void, undefined> {
@@ -302,4 +330,18 @@ async function* completeLines(lines: AsyncGenerator<unknown>): AsyncGenerator<Do
     yield line
   }
   if (!isComplete) throw new KithConnectionError('The dossier is incomplete: its last line is missing.', {})
+}
+
+const dossierPath = (address: EntityAddress) =>
+  `/v1/people/${typeof address === 'string' ? segment(address) : `internal/${segment(address.id)}`}/dossier`
+
+const lastTag = '</html>'
+
+async function* completePage(parts: AsyncGenerator<string>): AsyncGenerator<string, void, undefined> {
+  let end = ''
+  for await (const part of parts) {
+    end = (end + part).slice(-lastTag.length - 1)
+    yield part
+  }
+  if (end.trimEnd() !== lastTag) throw new KithConnectionError('The dossier is incomplete: its end is missing.', {})
 }

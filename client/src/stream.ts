@@ -14,6 +14,16 @@ export type StreamFormat<T> = {
 /** Lines of JSON. */
 export const ndjson: StreamFormat<unknown> = { mediaType: 'application/x-ndjson', parse: valuesOf }
 
+/** A page in parts, whose characters are whole. */
+export const htmlPage: StreamFormat<string> = {
+  mediaType: 'text/html',
+  async *parse(chunks) {
+    const decoder = new TextDecoder()
+    for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
+    yield decoder.decode()
+  },
+}
+
 /** Server-sent events. kith sends a comment every 15 seconds, so a silent connection is broken. */
 export const serverEvents: StreamFormat<ServerEvent> = {
   mediaType: 'text/event-stream',

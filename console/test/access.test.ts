@@ -19,6 +19,7 @@ it('an operator makes a client by keyboard, its secret is shown once, and a revo
     await page.getByRole('checkbox', { name: /Read people/ }).press('Space')
     await page.getByRole('button', { name: 'Create' }).press('Enter')
     const dialog = page.getByRole('alertdialog', { name: 'The secret of the client' })
+    await dialog.waitFor()
     const [id, secret] = await dialog.locator('code').allTextContents()
     await page.keyboard.press('Enter')
     await dialog.waitFor({ state: 'detached' })

@@ -69,3 +69,37 @@ it('deletes all that match, also those that are not loaded, and none of them bef
     expect(await count({})).toBe(0)
   })
 })
+
+it('lists what was changed for several at once, with who, when and what came of it, and undoes it there', async () => {
+  const shop = await service.organization()
+  await createPeople(shop, [{ external_id: 'ada' }, { external_id: 'bob', email: 'bob@example.com' }])
+  await open(shop, '/jobs', async page => {
+    await page.getByText('Nothing was changed yet for several at once').waitFor()
+  })
+  await shop.client.people.bulk({ filter: {}, change: { op: 'patch', body: { language: 'eo' } } })
+  await shop.client.holds.set('ada', { reason: 'Case 7' })
+  await shop.client.people.bulk({
+    filter: { external_id: 'ada' },
+    change: { op: 'erase', reason: 'Request of 12 May' },
+  })
+  await work()
+  await open(shop, '/people', async page => {
+    await page.getByRole('table').getByRole('checkbox').nth(1).click()
+    await page.getByRole('link', { name: 'Earlier changes' }).click()
+    const [newest, first] = [1, 2].map(index => page.getByRole('row').nth(index))
+    await expect.poll(() => first!.innerText()).toMatch(/Fields or consents\s+People\s.*\s+tests\s+2 \/ 2\s+0\s+Done/)
+    await expect.poll(() => newest!.innerText()).toMatch(/Erasure\s[\s\S]*\s0 \/ 1\s+1\s/)
+    await newest!.getByRole('button', { name: /^Open the change of/ }).click()
+    await dialog(page).getByRole('table', { name: 'Refused' }).waitFor()
+    await dialog(page).getByRole('button', { name: 'Close' }).click()
+    await first!.getByRole('button', { name: /^Open the change of/ }).click()
+    await dialog(page).getByText('2 changed').waitFor()
+    await button(page, 'Undo').click()
+    await dialog(page)
+      .getByText(/^Undone on/)
+      .waitFor()
+    await dialog(page).getByRole('button', { name: 'Close' }).click()
+    await expect.poll(() => first!.innerText()).toMatch(/Undone on/)
+    expect((await shop.client.people.count({ language: 'eo' })).count).toBe(0)
+  })
+})

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { useConsole } from '../../test/support/console.ts'
+import { chooseFile, countOf } from '../../test/support/console-import.ts'
 
 const { service, open } = useConsole()
 
@@ -43,5 +44,23 @@ it('an administrator sets the country of phone numbers by its name', async () =>
     await page.getByRole('option', { name: 'Austria' }).click()
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await expect.poll(async () => (await shop.client.schema.settings()).default_country).toBe('AT')
+  })
+})
+
+it('a marketer says once that all numbers of a file are of a country, and sees them so before the import', async () => {
+  const shop = await service.organization()
+  await shop.client.schema.patchSettings({ default_country: 'DE' })
+  await open(shop, '/import', async page => {
+    await chooseFile(page, 'people.csv', 'external_id,mobile_number\nada,333 1234567\nbob,+44 7911 123456\n')
+    const country = page.getByRole('combobox', { name: 'All numbers without a prefix are of' })
+    await expect.poll(() => country.inputValue()).toBe('Germany (settings)')
+    await country.fill('ital')
+    await country.press('Enter')
+    await page.getByRole('cell', { name: '+39 333 1234567', exact: true }).waitFor()
+    await page.getByRole('cell', { name: '+44 7911 123456', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await expect.poll(() => countOf(page, 'Created').textContent()).toBe('2')
+    expect(await shop.client.people.get('ada')).toMatchObject({ mobile_prefix: '+39', mobile_number: '333 1234567' })
+    expect(await shop.client.people.get('bob')).toMatchObject({ mobile_prefix: null })
   })
 })

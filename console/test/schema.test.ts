@@ -189,3 +189,47 @@ it('a stack and an attribute are created by the keyboard alone', async () => {
   expect(stacks[0]).toMatchObject({ key: 'visits', name: 'Visits', kind: 'event', retention_days: 30 })
   expect(attributes[0]).toMatchObject({ owner: 'visits', key: 'page', type: 'text' })
 })
+
+it('an engineer says with whom records are erased, and what the page of a person sums up', async () => {
+  const organization = await service.organization()
+  const { client } = organization
+  await client.schema.stacks.create({ key: 'orders', name: 'Orders', kind: 'item' })
+  await client.schema.attributes.create({ key: 'buyer', name: 'Buyer', owner: 'orders', type: 'person' })
+  await client.schema.attributes.create({ key: 'total', name: 'Total', owner: 'orders', type: 'number' })
+  await client.schema.attributes.create({ key: 'placed', name: 'Placed at', owner: 'orders', type: 'datetime' })
+  const stackOf = async () => (await client.schema.get()).stacks[0]
+  await open(
+    organization,
+    '/schema?owner=orders',
+    async page => {
+      await button(page, /^Edit/).first().click()
+      const box = page.getByRole('dialog')
+      await box.getByRole('button', { name: /Erase records together with/ }).click()
+      await page.getByRole('option', { name: 'Buyer' }).click()
+      await box.getByRole('button', { name: /Sum up on the page of/ }).click()
+      await page.getByRole('option', { name: 'Buyer' }).click()
+      await box.getByRole('button', { name: /When a record happened/ }).click()
+      await page.getByRole('option', { name: 'Placed at' }).click()
+      await box.getByRole('checkbox', { name: 'Sum: Total' }).check({ force: true })
+      await box.getByRole('button', { name: 'Save', exact: true }).click()
+      await box.waitFor({ state: 'detached' })
+      const measures = [{ op: 'count' }, { op: 'sum', key: 'total' }]
+      expect(await stackOf()).toMatchObject({
+        erased_with: 'buyer',
+        summary: { person: 'buyer', time: 'placed', measures },
+      })
+
+      await button(page, /^Edit/).first().click()
+      await box.getByRole('checkbox', { name: 'Number' }).uncheck({ force: true })
+      await box.getByRole('checkbox', { name: 'Sum: Total' }).uncheck({ force: true })
+      await box.getByRole('button', { name: 'Save', exact: true }).click()
+      await box.getByRole('alert').first().waitFor()
+      await box.getByRole('button', { name: /Sum up on the page of/ }).click()
+      await page.getByRole('option', { name: 'Of nobody' }).click()
+      await box.getByRole('button', { name: 'Save', exact: true }).click()
+      await box.waitFor({ state: 'detached' })
+      expect(await stackOf()).toMatchObject({ erased_with: 'buyer', summary: null })
+    },
+    { expectedErrors: /status of 400/ },
+  )
+})

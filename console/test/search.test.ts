@@ -75,7 +75,7 @@ it('the search offers only what the scopes of the session allow', async () => {
       await search(page, '/', 'o-17')
       await page.getByRole('dialog').getByText('Nothing is found').waitFor()
       await page.getByRole('searchbox').last().fill('e')
-      await option(page, 'People').waitFor()
+      await page.getByRole('dialog').getByRole('option', { name: 'People', exact: true }).waitFor()
       const offered = await page.getByRole('dialog').getByRole('option').allTextContents()
       expect(offered.filter(text => /New|Import|Webhooks|Orders|Adults/.test(text))).toEqual([])
     },
@@ -91,5 +91,29 @@ it('the list of a stack without searchable attributes has a search, which finds 
     await page.getByText('1 record').waitFor()
     await field.fill('o-18')
     await page.getByText('The whole identifier of a record.').waitFor()
+  })
+})
+
+it('the search opens the first match of all kinds with Enter, people before pages, however late they are found', async () => {
+  await shop.client.people.create({ external_id: 'reporter', first_name: 'Reports', last_name: 'Reporter' })
+  await follow(service.db, [searchFollower()])
+  await open(shop, '/changes', async page => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    await page.route('**/v1/search', async route => {
+      await answered
+      await route.continue()
+    })
+    await search(page, '/', 'report')
+    await page.getByRole('dialog').getByText('Searching…').waitFor()
+    await page.keyboard.press('Enter')
+    expect(await page.getByRole('dialog').getByRole('option').count()).toBe(0)
+    answer()
+    await page.waitForURL('**/console/people/reporter')
+    await search(page, '/', 'reports')
+    await option(page, 'Reports Reporter').waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/console/reports')
   })
 })

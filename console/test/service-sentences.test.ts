@@ -45,6 +45,11 @@ it('a sentence keeps its values in the other languages, and an unlisted one is l
   expect(translated('it', 'must be one of: gold, silver')).toBe('deve essere uno di questi valori: gold, silver')
   expect(translated('en', 'must be at most 255 characters')).toBe('must be at most 255 characters')
   expect(translated('de', 'The moon is in the way.')).toBeUndefined()
+  const unknown = 'unknown key: did you mean "first_name"?'
+  expect(translated('de', unknown)).toBe('diesen Schlüssel gibt es hier nicht. Meinten Sie "first_name"?')
+  expect(translated('it', unknown)).toBe('questa chiave qui non esiste. Intendevi "first_name"?')
+  expect(translated('en', unknown)).toBe(unknown)
+  expect(translated('de', 'is on the moon: did you mean "earth"?')).toBeUndefined()
   expect(meaningOf('de', 'not_found')).toBe('Das gibt es nicht, oder nicht mehr.')
   const connections = 'a process of the service needs 17 connections, and 90 are available: enough for 5 workers'
   expect(translatedFinding('de', connections)).toBe(

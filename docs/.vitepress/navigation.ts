@@ -7,7 +7,7 @@ export const checkout = join(import.meta.dirname, '../..')
 export const navigation = [
   { text: 'Start', pages: ['index', 'features', 'when-which'] },
   { text: 'Tutorials', pages: ['first-steps', 'tour', 'quick-starts'] },
-  { text: 'How to use it', pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'seed'] },
+  { text: 'How to use it', pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'sql', 'assistants', 'seed'] },
   {
     text: 'How to use the console',
     pages: [
@@ -41,6 +41,7 @@ export const navigation = [
       'proofs',
       'durability',
       'security',
+      'security-asvs',
       'promise',
       'faq',
       'internals',

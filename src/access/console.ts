@@ -4,8 +4,8 @@ import { requirePublicHost } from '../http/input/browser.ts'
 import type { Exchange } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import { readBuiltFiles } from '../http/server/built-files.ts'
-import { pageHeaders } from '../http/server/headers.ts'
 import type { Config } from '../process/config.ts'
+import { pageHeaders } from '../route/page-headers.ts'
 import { refuse } from '../values/errors.ts'
 
 /** The folder that `npm run build --workspace console` fills. */

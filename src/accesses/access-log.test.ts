@@ -135,6 +135,25 @@ describe('the access log', () => {
     expect(await readLog(shop)).toEqual([])
   })
 
+  it('has a dossier as a page as it has one as lines: a security event, and an access of each entity that it shows', async () => {
+    const shop = await createShop(service, 'orders', 'buyer')
+    const { id } = await shop.ok('POST', '/v1/people', { external_id: 'ada' })
+    const { record_id } = await shop.ok('POST', '/v1/stacks/orders', { attribute_values: { buyer: 'ada' } })
+    const seenBy = async (Accept: string, requestId: string) => {
+      await shop.send('GET', '/v1/people/ada/dossier', undefined, { Accept, 'X-Request-Id': requestId })
+      const entries = await readLog(shop)
+      return entries
+        .filter(({ request_id }: { request_id: string }) => request_id === requestId)
+        .map(({ event, owner, ids }: { event: string; owner: string; ids: string[] }) => `${event} ${owner} ${ids}`)
+        .sort()
+    }
+    const expected = [`dossier null `, `null orders ${record_id}`, `null people ${id}`]
+    expect([await seenBy('text/html', 'page'), await seenBy('application/x-ndjson', 'lines')]).toEqual([
+      expected,
+      expected,
+    ])
+  })
+
   it('is part of the dossier, with the identifiers of nobody else', async () => {
     const shop = await createShop(service)
     const { id } = await shop.ok('POST', '/v1/people', { external_id: 'ada' })

@@ -22,7 +22,8 @@ import type { ImportOutcome } from '../process/observer.ts'
 import type { Call, StreamingCall } from '../route/call.ts'
 import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { StreamResult } from '../route/result.ts'
-import { createRefusal, Fault, type Refusal, throwBusy } from '../values/errors.ts'
+import { createRefusal, Fault, type Refusal, refuse, throwBusy } from '../values/errors.ts'
+import { fieldsIn, isCountry } from '../values/phone-numbers.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
 import { type CsvQuery, csvLinesOf, throwIfCsvQuery } from './csv.ts'
@@ -51,6 +52,7 @@ export type ImportQuery = CsvQuery & {
   match?: readonly string[]
   lists?: 'replace' | 'add'
   consents?: 'now'
+  phone_country?: string
   erased?: 'recreate'
 }
 
@@ -79,10 +81,11 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const mayRead = call.caller.scopes.has(kind.reads)
   const target = targetOf(call, { stack_id, mayRead, ...(match && { match }) })
   const { chunks, isCsv, body, context, limits } = call
+  const locate = phoneLocator(body)
   if (!isCsv) throwIfCsvQuery(body)
   const definitions = isCsv ? await currentDefinitions(context, call.signal) : undefined
   const lines = definitions ? csvLinesOf(chunks, body, stack_id, definitions) : linesOf(chunks, limits.bodyBytes)
-  const entries = entriesOf(lines, line => entryOf(call, target, line))
+  const entries = entriesOf(lines, line => entryOf(call, target, line, locate))
   const metricKind = kind.noun === 'person' ? 'people' : 'records'
   // A dry run stores nothing, so the metrics do not count it.
   const countInMetrics = (outcome: ImportOutcome, lines: number) => {
@@ -101,6 +104,22 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
 }
 
 const matchOf = ({ match }: ImportQuery) => readMatch(match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
+
+type Locate = (line: ImportLine) => ImportLine
+
+/** Gives the numbers of lines without a prefix that of the country of the query. Throws a Fault of 400 for a country that is none. */
+function phoneLocator({ phone_country }: ImportQuery): Locate {
+  if (phone_country === undefined) return line => line
+  if (!isCountry(phone_country))
+    return refuse('invalid_parameter', 'The request has invalid values. See details.', {
+      details: [{ path: '/phone_country', message: 'must be the ISO 3166 code of a country, such as IT' }],
+    })
+  return line => {
+    const { mobile_prefix, mobile_number } = line as Record<string, unknown>
+    if (mobile_prefix || typeof mobile_number !== 'string' || mobile_number === '') return line
+    return { ...line, ...fieldsIn(phone_country, mobile_number) }
+  }
+}
 
 const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 
@@ -229,7 +248,12 @@ function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'mat
 }
 
 /** Reads a line at once, but a long one over several turns of the event loop. */
-function entryOf(call: StreamingCall<ImportQuery>, target: Write, { number, text }: Line): Entry | Promise<Entry> {
+function entryOf(
+  call: StreamingCall<ImportQuery>,
+  target: Write,
+  { number, text }: Line,
+  locate: Locate,
+): Entry | Promise<Entry> {
   if (!text) {
     const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
@@ -237,7 +261,7 @@ function entryOf(call: StreamingCall<ImportQuery>, target: Write, { number, text
   const bytes = text.length
   const access = accessOf(call.caller, target.stack_id)
   const accept = (body: EntityBody): Entry => {
-    const write = writeOf(target, body, bytes)
+    const write = writeOf(target, locate(body), bytes)
     requireWritable(access, write.body, { match: write.match })
     return { number, bytes, write }
   }

@@ -103,6 +103,14 @@ export const peopleImportQuery = Type.Object(
           'The default is the external identifier alone.',
       }),
     ),
+    phone_country: Type.Optional(
+      Type.String({
+        pattern: '^[A-Z]{2}$',
+        description:
+          'The country (ISO 3166, such as `IT`) of numbers without a prefix: they are stored with the prefix of the country. ' +
+          'Without it, they are stored as they are, and read with `default_country` of the settings.',
+      }),
+    ),
     consents: Type.Optional(
       Type.Literal('now', {
         description:

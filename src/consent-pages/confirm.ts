@@ -1,7 +1,7 @@
 import type { HtmlPage, PageCall } from '../route/page.ts'
+import { html } from '../values/html.ts'
 import { writeAnswers } from './answer.ts'
 import { readForm, readShown, shownField } from './form.ts'
-import { html } from './html.ts'
 import { layOut } from './layout.ts'
 import {
   type Choice,

@@ -2,7 +2,7 @@ import { sealForm, unsealForm } from '../consent-links/token.ts'
 import type { PageCall } from '../route/page.ts'
 import type { Channel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
-import { type Html, html } from './html.ts'
+import { type Html, html } from '../values/html.ts'
 import type { ChoiceWithText, OpenLink } from './open-link.ts'
 
 /** A choice as a page showed it. */

@@ -1,6 +1,6 @@
 import type { PageLanguage, SettingsShape } from '../organizations/settings-schema.ts'
 import type { HtmlPage } from '../route/page.ts'
-import { type Html, html } from './html.ts'
+import { type Html, html } from '../values/html.ts'
 import type { Words } from './words.ts'
 
 const defaultAccent = '#1f4e8c'

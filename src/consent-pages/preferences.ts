@@ -1,7 +1,7 @@
 import type { HtmlPage, PageCall } from '../route/page.ts'
+import { type Html, html } from '../values/html.ts'
 import { type PageAnswer, writeAnswers } from './answer.ts'
 import { readForm, readShown, type ShownChoice, shownField } from './form.ts'
-import { type Html, html } from './html.ts'
 import { layOut } from './layout.ts'
 import {
   type Choice,

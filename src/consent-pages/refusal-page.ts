@@ -1,6 +1,6 @@
 import type { HtmlPage, PageCall } from '../route/page.ts'
 import type { Refusal } from '../values/errors.ts'
-import { html } from './html.ts'
+import { html } from '../values/html.ts'
 import { choosePageLanguage } from './languages.ts'
 import { layOut } from './layout.ts'
 import { type Words, words } from './words.ts'

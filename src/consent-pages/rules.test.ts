@@ -11,7 +11,7 @@ import {
   signLink,
   unsealForm,
 } from '../consent-links/token.ts'
-import { html } from './html.ts'
+import { html } from '../values/html.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
 import { contrastOf, textColorOn } from './layout.ts'
 import { words } from './words.ts'

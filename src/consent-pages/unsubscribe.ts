@@ -1,7 +1,7 @@
 import type { HtmlPage, PageCall } from '../route/page.ts'
+import { html } from '../values/html.ts'
 import { writeAnswers } from './answer.ts'
 import { isOneClick } from './form.ts'
-import { html } from './html.ts'
 import { layOut } from './layout.ts'
 import { type Choice, isAnswered, linkedChoices, type OpenLink, openLink, preferencesPathOf } from './open-link.ts'
 import type { Words } from './words.ts'

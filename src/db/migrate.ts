@@ -104,8 +104,9 @@ const isReadOnly = (url: string): Promise<boolean> =>
 async function runMigrations(url: string, count: number): Promise<string[]> {
   // A start that has nothing to migrate saves 60 ms.
   const { runner } = await import('node-pg-migrate')
-  const ran = await withConnection(url, client =>
-    runner({
+  const ran = await withConnection(url, async client => {
+    await dropViewsWithin(client)
+    return runner({
       dbClient: client,
       dir: directory,
       ignorePattern: 'schema\\.sql',
@@ -115,9 +116,27 @@ async function runMigrations(url: string, count: number): Promise<string[]> {
       advisoryLockMode: 'wait',
       singleTransaction: true,
       log: () => {},
-    }),
-  )
+    })
+  })
   return ran.map(migration => migration.name)
+}
+
+/**
+ * Begins the transaction of the migrations, and drops the views for SQL in it: PostgreSQL does not change a column that a view reads. The
+ * service makes them anew. A BEGIN within a transaction does nothing, so the COMMIT or ROLLBACK of the runner ends this one.
+ */
+async function dropViewsWithin(client: pg.Client): Promise<void> {
+  const { rows: tables } = await client.query(`select to_regclass('public.sql_views') is not null as present`)
+  if (!tables[0].present) return
+  await client.query('begin')
+  // A process that renews the views holds their row.
+  const { rows } = await client.query<{ schema_name: string; retired: string[] }>(
+    'select s.schema_name, s.retired from public.sql_views s for update',
+  )
+  for (const { schema_name, retired } of rows)
+    for (const name of [schema_name, ...retired])
+      await client.query(`drop schema if exists ${client.escapeIdentifier(name)} cascade`)
+  await client.query(`update public.sql_views set retired = '{}'`)
 }
 
 /** The names of the migrations that have run, in order. */

@@ -18,6 +18,12 @@ export const isConflict = (error: unknown): boolean => isDeadlock(error) || hasC
 /** A statement waited for a lock longer than lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03')
 
+/** An object that others depend on, which is not dropped. */
+export const isStillUsed = (error: unknown): boolean => hasCode(error, '2BP01')
+
+/** A command that the role of the connection may not run. */
+export const isNotPermitted = (error: unknown): boolean => hasCode(error, '42501')
+
 /** A write on a standby, or in a session that may only read. */
 export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
 

@@ -1,5 +1,12 @@
 import type { TSchema } from 'typebox'
-import { dryRunSupport, honorsIdempotencyKey, type OpenRoute, type ParameterKind, type Route } from '../route/route.ts'
+import {
+  dryRunSupport,
+  honorsIdempotencyKey,
+  honorsIfNoneMatch,
+  type OpenRoute,
+  type ParameterKind,
+  type Route,
+} from '../route/route.ts'
 import { isWriting } from '../route/scopes.ts'
 import { channels } from '../values/channels.ts'
 import { Type } from '../values/json-schema.ts'
@@ -25,7 +32,9 @@ export const headers = {
   'X-Request-Id': header(
     'The identifier of the request: the one that the client sent if it matches `[\\w-]{1,64}`, else a new one.',
   ),
-  ETag: header('The version of the entity, in double quotes.'),
+  ETag: header(
+    'The version of the entity, in double quotes. If the request has `If-None-Match`, and of definitions always, the tag of the whole body.',
+  ),
   Location: header('The path of the created resource.'),
   'Idempotency-Replayed': header(
     '`true` if this is the stored response to an earlier request with the same Idempotency-Key.',
@@ -190,6 +199,7 @@ function parametersOf(row: Route, parts: Parts): JsonSchema[] {
   if (prefers)
     inHeaders.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
   if (!isWriting(row.scope, method)) inHeaders.push(share('If-Sequence', ifSequenceParameter))
+  if (honorsIfNoneMatch(row)) inHeaders.push(share('If-None-Match', ifNoneMatchParameter))
   if (honorsIdempotencyKey(row)) inHeaders.push(share('Idempotency-Key', idempotencyKeyParameter))
   const { properties = {} } = (row.query ?? {}) as { properties?: Record<string, JsonSchema> }
   const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) =>
@@ -232,6 +242,15 @@ const ifMatchParameter = {
   description:
     '`*`, or the accepted versions in double quotes (`"3"`). If the entity has another version, the response is 412 and nothing is written.',
   schema: { type: 'string', pattern: ifMatchPattern },
+}
+
+const ifNoneMatchParameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  description:
+    'The ETag of an earlier response to a request with this header. If the response would have the same body, it is 304 without one. The first ' +
+    'request may have the ETag of any response, or `"0"`.',
+  schema: { type: 'string' },
 }
 
 const exampleNote = 'No entity has the version of the example. Enter the version to replace, or leave out the header.'
@@ -285,7 +304,7 @@ function requestOf(row: Route, body: TSchema, { shapes }: Parts): JsonSchema {
 function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {
   const { successes = { 200: 'Done.' }, answer, answerType, example, versioned, prefers, method, mediaTypes = {} } = row
   const names = ['X-Request-Id']
-  if (versioned === true && method !== 'DELETE') names.push('ETag')
+  if ((versioned === true && method !== 'DELETE') || honorsIfNoneMatch(row)) names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
   if (isWriting(row.scope, method) && !row.streams) names.push('X-Kith-Sequence')
@@ -311,12 +330,15 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   const responses = Object.fromEntries(
     Object.entries(successes).map(([status, description]) => [status, responseOf(status, description)]),
   )
+  if (honorsIfNoneMatch(row))
+    return { ...responses, 304: { description: unchangedDescription, headers: headersOf(['X-Request-Id', 'ETag']) } }
   if (!row.dryRun || responses[200]) return responses
   // Many generated clients have one type for all successes, that of the first.
   const content = contentWith(Type.Union([answer, row.dryRun]), `${namePrefix(row)}OrDryRun`)
   return { ...responses, 200: { description: dryRunDescription, headers: headersOf(['X-Request-Id']), content } }
 }
 
+const unchangedDescription = 'The body is that of the response with an ETag of `If-None-Match`.'
 const dryRunDescription = 'With `dry_run=true`: what the request would do.'
 
 const mapDescriptions = (headers: Record<string, string> = {}) =>

@@ -93,6 +93,7 @@ a { color: #0b57a4 }
 <li><a href="/docs">The documentation</a>: from the first steps to the operation of the service</li>
 <li><a href="/docs/api">The API</a>: every endpoint, to read and to try out</li>
 <li><a href="/openapi.json">The OpenAPI document</a>: the same for programs</li>
+<li><a href="/asyncapi.json">The AsyncAPI document</a>: webhooks and streams, for programs</li>
 </ul>
 </body>
 </html>

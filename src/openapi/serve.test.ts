@@ -29,7 +29,7 @@ describe('/', () => {
     expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
     expect(response.headers.get('vary')).toContain('Accept')
     const links = [...(await response.text()).matchAll(/href="([^"]+)"/g)].map(([, link]) => link)
-    expect(links).toEqual(['/console', '/docs', '/docs/api', '/openapi.json'])
+    expect(links).toEqual(['/console', '/docs', '/docs/api', '/openapi.json', '/asyncapi.json'])
     expect((await request(browser, 'HEAD')).status).toBe(200)
   })
 

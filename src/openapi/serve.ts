@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { acceptsHtml } from '../http/input/browser.ts'
 import type { Exchange, Handle } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
-import { pageHeaders } from '../http/server/headers.ts'
+import { pageHeaders } from '../route/page-headers.ts'
 import type { OpenRoute } from '../route/route.ts'
 import { refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
@@ -21,6 +21,20 @@ export const documentRow: OpenRoute = {
   tag: 'System',
   answer: Type.Object(
     { openapi: Type.String(), info: Type.Object({}, { additionalProperties: true }) },
+    { additionalProperties: true },
+  ),
+  enveloped: false,
+}
+
+/** The route of the document of webhooks and streams. */
+export const asyncDocumentRow: OpenRoute = {
+  path: '/asyncapi.json',
+  operationId: 'getAsyncApiDocument',
+  summary: 'Read the document of webhooks and streams',
+  description: 'AsyncAPI 3.0: the messages that kith sends by itself or piece by piece, with their shapes.',
+  tag: 'System',
+  answer: Type.Object(
+    { asyncapi: Type.String(), info: Type.Object({}, { additionalProperties: true }) },
     { additionalProperties: true },
   ),
   enveloped: false,
@@ -70,18 +84,24 @@ const page = docsPage({
   icon: urlOf('favicon-32x32.png'),
 })
 
-/** Serves, without a token, the document at /openapi.json, the page that displays it at /docs/api, the documentation at /docs, and a home page at /. */
-export function serveDocument(router: Router, createDocument: () => OpenApiDocument): void {
+type Documents = { openApi: () => OpenApiDocument; asyncApi: () => object }
+
+/** Serves, without a token, the documents at /openapi.json and /asyncapi.json, the page that displays the first at /docs/api, the documentation at /docs, and a home page at /. */
+export function serveDocument(router: Router, { openApi, asyncApi }: Documents): void {
   serveSite(router)
-  // Created on first use. All responses that are being sent share this copy.
-  let bytes: Buffer | undefined
   const serve = (path: string, handle: Handle) => router.add({ method: 'GET', path, handle })
-  serve(documentRow.path, exchange => {
-    bytes ??= Buffer.from(JSON.stringify(createDocument()))
-    exchange.send(200, bytes)
-  })
+  const serveJson = (path: string, create: () => object) => {
+    // Created on first use. All responses that are being sent share this copy.
+    let bytes: Buffer | undefined
+    serve(path, exchange => {
+      bytes ??= Buffer.from(JSON.stringify(create()))
+      exchange.send(200, bytes)
+    })
+  }
+  serveJson(documentRow.path, openApi)
+  serveJson(asyncDocumentRow.path, asyncApi)
   serve('/', exchange => {
-    exchange.header('Vary', 'Accept')
+    exchange.varyBy('Accept')
     if (!acceptsHtml(exchange.request)) refuse('not_found', 'There is no such address.')
     sendFile(exchange, homePage, html)
   })

@@ -4,7 +4,7 @@ import { acceptsHtml } from '../http/input/browser.ts'
 import type { Exchange } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import { readBuiltFiles } from '../http/server/built-files.ts'
-import { pageHeaders } from '../http/server/headers.ts'
+import { pageHeaders } from '../route/page-headers.ts'
 import { refuse } from '../values/errors.ts'
 
 /** The folder that `npm run docs` fills. */

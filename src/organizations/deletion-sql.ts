@@ -18,7 +18,7 @@ export const findDeletedSql = statement(
  * the head: without it, no transaction can change the organization. The tables after it can have no new rows.
  */
 export const organizationTables = [
-  ...['erasures', 'merges', 'fills', 'webhooks', 'followers', 'change_heads'],
+  ...['erasures', 'merges', 'fills', 'webhooks', 'followers', 'sql_views', 'change_heads'],
   ...[
     'sessions',
     'sign_in_codes',

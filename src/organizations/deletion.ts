@@ -11,6 +11,8 @@ const unusedAfterSeconds = 20
 const rowsPerStep = 5_000
 
 type Progress = {
+  /** Runs when nothing can be made for the organization any more, and before its rows are deleted. */
+  marked?: () => Promise<void>
   /** Reports the seconds to wait before rows are deleted. */
   waits?: (seconds: number) => void
   /** Reports the rows that were deleted so far. */
@@ -39,6 +41,7 @@ const findDeleted = async (db: Database, key: string) => (await db.query<Deleted
 export async function deleteOrganization(db: Database, key: string, progress: Progress = {}): Promise<DeletedRows> {
   await requireDeletable(db, key)
   await db.query(markDeletedSql, [key])
+  await progress.marked?.()
   const organization = (await findDeleted(db, key))!
   const seconds = Math.ceil(unusedAfterSeconds - organization.seconds)
   if (seconds > 0) {

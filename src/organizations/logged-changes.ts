@@ -14,7 +14,10 @@ export const subjects = [
 ] as const
 export type Subject = (typeof subjects)[number]
 
-/** What happens to a subject: the operation of its change, with the name of its event and its meaning. */
+const person = ['person'] as const
+const both = ['person', 'record'] as const
+
+/** What happens to a subject: the operation of its change, with the name of its event, its meaning, and to what it happens, if not to all. */
 const operationTable = {
   create: { event: 'created', description: 'It was created.' },
   update: {
@@ -22,16 +25,17 @@ const operationTable = {
     description: 'Some of its fields were changed. A new text of a consent type is an update.',
   },
   delete: { event: 'deleted', description: 'It was deleted.' },
-  restore: { event: 'restored', description: 'A deleted person or record came [back](history.md#restore).' },
-  merge: { event: 'merged', description: 'The person was [merged](identity.md#merge) into another one.' },
-  unmerge: { event: 'unmerged', description: 'The person is separate from the other one again.' },
-  erase: { event: 'erased', description: 'The person or record was [erased](rights.md#erasure).' },
+  restore: { event: 'restored', description: 'A deleted person or record came [back](history.md#restore).', of: both },
+  merge: { event: 'merged', description: 'The person was [merged](identity.md#merge) into another one.', of: person },
+  unmerge: { event: 'unmerged', description: 'The person is separate from the other one again.', of: person },
+  erase: { event: 'erased', description: 'The person or record was [erased](rights.md#erasure).', of: both },
   retention_due: {
     event: 'retention_due',
     description:
       'A [retention rule](lifetimes.md) will erase or delete the person in a week. Nothing of the person changed.',
+    of: person,
   },
-} as const satisfies Record<string, { event: string; description: string }>
+} as const satisfies Record<string, { event: string; description: string; of?: readonly Subject[] }>
 
 export type Operation = keyof typeof operationTable
 export type ChangeEvent = (typeof operationTable)[Operation]['event']
@@ -40,4 +44,12 @@ export type ChangeEvent = (typeof operationTable)[Operation]['event']
 export const operations = Object.keys(operationTable) as Operation[]
 
 /** What the operations mean, and the names of their events: `created` of a `create`. */
-export const operationFacts: Readonly<Record<Operation, { event: ChangeEvent; description: string }>> = operationTable
+export const operationFacts: Readonly<
+  Record<Operation, { event: ChangeEvent; description: string; of?: readonly Subject[] }>
+> = operationTable
+
+/** What happens to a subject. */
+export const eventsOf = (subject: Subject) =>
+  operations
+    .map(operation => ({ operation, ...operationFacts[operation] }))
+    .filter(({ of = subjects }) => of.includes(subject))

@@ -85,6 +85,7 @@ const crossTenantStatements = [
   'find_unsealed',
   'find_retention',
   'find_access_work',
+  'find_outdated_sql_views',
   'find_clients',
   'find_tokens',
   // A server wraps the secrets of all organizations with its master key.

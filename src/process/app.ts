@@ -4,6 +4,7 @@ import { registerSessionRoutes, registerSignInMethods } from '../access/console-
 import { registerTokenRoute, tokenRow } from '../access/oauth.ts'
 import { accessRoutes } from '../access/routes.ts'
 import { accessLogRoutes } from '../accesses/routes.ts'
+import { serveAssistants } from '../assistants/serve.ts'
 import { attributeRoutes } from '../attributes/routes.ts'
 import { importRoutes } from '../bulk/routes.ts'
 import { changeRoutes } from '../changes/routes.ts'
@@ -22,10 +23,12 @@ import { metricsRow, serveMetrics } from '../instruments/serve.ts'
 import { jobRoutes } from '../jobs/routes.ts'
 import { ledgerRoutes } from '../ledger/routes.ts'
 import { observedRoutes } from '../observed/routes.ts'
+import { asyncDocumentOf } from '../openapi/asyncapi.ts'
 import { documentOf, type OpenApiDocument } from '../openapi/document.ts'
-import { documentRow, serveDocument } from '../openapi/serve.ts'
+import { asyncDocumentRow, documentRow, serveDocument } from '../openapi/serve.ts'
 import { healthRows, registerHealthRoutes } from '../operations/health.ts'
 import { operationRoutes } from '../operations/routes.ts'
+import { registerSecurityText } from '../operations/security-txt.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { peopleRoutes } from '../people/routes.ts'
 import { person } from '../people/schema.ts'
@@ -42,6 +45,7 @@ import { searchRoutes } from '../search/routes.ts'
 import { findSegments } from '../segments/feed.ts'
 import { segmentRoutes } from '../segments/routes.ts'
 import { stackRoutes } from '../stacks/routes.ts'
+import { webhookHeaders, webhookMessages } from '../webhooks/messages.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import { FairPool } from './fair-pool.ts'
 
@@ -91,7 +95,8 @@ const info = {
   summary: 'A self-hosted contact and record data service.',
   description:
     'Requests and responses are JSON. A body is `application/json`, or query parameters in bracket form if there is none. ' +
-    'Every path below `/v1` needs a bearer token: paste one from `kith token` under "Authorize".',
+    'Every path below `/v1` needs a bearer token: paste one from `kith token` under "Authorize". ' +
+    '[/asyncapi.json](/asyncapi.json) describes webhooks and streams.',
 }
 
 /** The tags of the route table, one per resource. */
@@ -128,9 +133,22 @@ export function openApiDocument(services: Pick<Services, 'config'>): OpenApiDocu
     info,
     tags,
     rows: routeTable(services),
-    openRows: [...healthRows, metricsRow, tokenRow, incomingRow, documentRow],
+    openRows: [...healthRows, metricsRow, tokenRow, incomingRow, documentRow, asyncDocumentRow],
   })
 }
+
+/** The AsyncAPI 3.0 document of webhooks and streams. */
+export const asyncApiDocument = (services: Pick<Services, 'config'>) =>
+  asyncDocumentOf({
+    info: {
+      title: info.title,
+      version: info.version,
+      description:
+        'What kith sends by itself or piece by piece: webhooks and streams. /openapi.json describes the requests.',
+    },
+    rows: routeTable(services),
+    webhooks: { headers: webhookHeaders, types: webhookMessages },
+  })
 
 /** Creates the whole service on one server, which does not listen yet. */
 export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services, 'reads'>>): App {
@@ -150,6 +168,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   const running = new FairPool({ share: maxRunning })
   registerRoutes(router, config, routeTable(services))
   registerHealthRoutes(router, services)
+  registerSecurityText(router, config)
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
   registerSessionRoutes(router, services)
@@ -158,6 +177,8 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   registerPages(router, services, linkPages(config))
   registerHooks(router, services, deliverabilityHooks())
   registerConsole(router, config)
-  serveDocument(router, () => openApiDocument(services))
-  return createServer(services, gate, createPipeline({ ...services, responseMemory, running }, gate, router))
+  serveDocument(router, { openApi: () => openApiDocument(services), asyncApi: () => asyncApiDocument(services) })
+  const app = createServer(services, gate, createPipeline({ ...services, responseMemory, running }, gate, router))
+  serveAssistants(router, services, app.connect)
+  return app
 }

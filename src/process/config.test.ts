@@ -341,6 +341,31 @@ describe('KITH_PUBLIC_URL', () => {
   })
 })
 
+describe('KITH_SECURITY_CONTACT', () => {
+  it.each(['mailto:security@contact.example', 'https://contact.example/security?lang=en'])('takes %s', contact => {
+    expect(loadConfig({ KITH_SECURITY_CONTACT: contact }).securityContact).toBe(contact)
+  })
+
+  it.each([
+    'security@contact.example',
+    'mailto:security',
+    'mailto:a@b@contact.example',
+    'mailto:security@contact.example\nExpires: 2099-01-01T00:00:00Z',
+    'https://contact.example/a\nContact: mailto:other@contact.example',
+    'https://contact.example/a b',
+    'http://contact.example',
+    'http://localhost/security',
+    'https://user:word@contact.example',
+    'https:',
+    'tel:+15550100',
+    'javascript:alert(1)',
+  ])('refuses %j', contact => {
+    expect(problemsOf({ KITH_SECURITY_CONTACT: contact })).toEqual([
+      expect.stringMatching(/^KITH_SECURITY_CONTACT must be /),
+    ])
+  })
+})
+
 describe('KITH_CORS_ORIGINS', () => {
   it('is a list of origins in the form that browsers send', () => {
     const origins = ['https://app.example', 'http://localhost:5173']

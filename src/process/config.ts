@@ -86,6 +86,7 @@ const variables = Type.Object({
   KITH_MASTER_KEY_FILE: optionalText,
   KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
   KITH_PUBLIC_URL: optionalText,
+  KITH_SECURITY_CONTACT: optionalText,
   KITH_CORS_ORIGINS: optionalText,
   KITH_WEBHOOK_ALLOW: optionalText,
   KITH_LEDGER_ORIGIN: text('kith'),
@@ -187,6 +188,8 @@ export type Config = Readonly<{
   behindProxy: number
   /** The URL at which people reach the service, without a slash at the end. */
   publicUrl: string | undefined
+  /** Where vulnerabilities are reported: a mailto: or https: URI. Undefined: the service does not say. */
+  securityContact: string | undefined
   /** The origins of web pages that may call the API from a browser. */
   corsOrigins: readonly string[]
   /** The ranges of addresses (CIDR) that webhooks may reach although they are not public. */
@@ -235,7 +238,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values), ...problemsOfIssuerClient(values))
   problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
   problems.push(...problemsOfLedgerOrigin(values))
-  problems.push(...problemsOfPublicUrl(values))
+  problems.push(...problemsOfPublicUrl(values), ...problemsOfSecurityContact(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
 }
@@ -327,6 +330,16 @@ function problemsOfPublicUrl({ KITH_PUBLIC_URL: url }: Variables): string[] {
   return [
     'KITH_PUBLIC_URL must be an https URL without a user, a query and a fragment; http is allowed on loopback only',
   ]
+}
+
+/** The contact is a line of a text file, so it has no spaces and no line breaks, which URL.parse would drop. */
+function problemsOfSecurityContact({ KITH_SECURITY_CONTACT: contact }: Variables): string[] {
+  if (contact === undefined) return []
+  const isMail = /^mailto:[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/i.test(contact)
+  const isPage = /^https:[\x21-\x7e]+$/i.test(contact) && isSafeUrl(contact)
+  return isMail || isPage
+    ? []
+    : ['KITH_SECURITY_CONTACT must be an address such as mailto:security@example.org, or an https URL without a user']
 }
 
 const originsOf = ({ KITH_CORS_ORIGINS: origins }: Variables) =>
@@ -453,6 +466,7 @@ function freeze(values: Variables): Config {
     tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,
     behindProxy: values.KITH_BEHIND_PROXY,
     publicUrl: withoutSlash(values.KITH_PUBLIC_URL),
+    securityContact: values.KITH_SECURITY_CONTACT,
     corsOrigins: Object.freeze(originsOf(values)),
     webhookAllow: Object.freeze(rangesOf(values)),
     ledgerOrigin: values.KITH_LEDGER_ORIGIN,

@@ -3,6 +3,7 @@ import { accessEntry } from '../accesses/schema.ts'
 import { change } from '../changes/schema.ts'
 import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
 import { entityFields } from '../entities/schema.ts'
+import { pageLanguages } from '../organizations/settings-schema.ts'
 import { channels } from '../values/channels.ts'
 import { count, flag, nullable, number, Type, text, time, uuid } from '../values/json-schema.ts'
 import { profileFlags, readTexts } from '../values/profile-fields.ts'
@@ -233,8 +234,28 @@ const end = line('end', 'The last line. A dossier without it is incomplete.', {
 /** A line of a dossier. */
 export const dossierLine = Type.Union(
   [
-    ...[about, profile, attribute, match_keys, alias, merge, consent, consent_answer, consent_text, link, record],
-    ...[address, segment, hold, set_aside, retention, job_refusal, personChange, delivery, erasure, access, end],
+    about,
+    profile,
+    attribute,
+    match_keys,
+    alias,
+    merge,
+    consent,
+    consent_answer,
+    consent_text,
+    link,
+    record,
+    address,
+    segment,
+    hold,
+    set_aside,
+    retention,
+    job_refusal,
+    personChange,
+    delivery,
+    erasure,
+    access,
+    end,
   ],
   {
     title: 'DossierLine',
@@ -260,3 +281,17 @@ export const dossierLine = Type.Union(
   },
 )
 export type DossierLine = Static<typeof dossierLine>
+
+/** Query of a dossier. */
+export const dossierQuery = Type.Object(
+  {
+    language: Type.Optional(
+      Type.Enum([...pageLanguages], {
+        description:
+          'The language of the page. By default that of Accept-Language, else of the person, else of the organization, else English.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type DossierQuery = Static<typeof dossierQuery>

@@ -121,7 +121,7 @@ type Consent = { consent_type_id: number; channel: string }
 type Person = Record<string, unknown> & { external_id: string | null; state: string; consents: Consent[] }
 
 /** Reads the person as a read shows it. Undefined for one who was deleted or erased. */
-async function readPerson({ snapshot, definitions, id }: DossierSource): Promise<Person | undefined> {
+export async function readPerson({ snapshot, definitions, id }: DossierSource): Promise<Person | undefined> {
   const values = [definitions.organization_id, peopleStackId, [id], unlimitedRowBytes, false]
   const [found] = await snapshot.query<{ row: string | null }>(readByIdentifier.id, values)
   return found && JSON.parse(printEntity(found.row!, definitions, peopleStackId))

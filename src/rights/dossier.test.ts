@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { findCanaries, type PlantedPerson, plantCanaries } from '../../test/support/person-canaries.ts'
@@ -261,5 +262,127 @@ describe('a dossier', () => {
     for (const address of ['ada', 'internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'])
       expect((await send('GET', `/v1/people/${address}/dossier`)).status).toBe(404)
     expect((await send('GET', '/v1/people/internal/x/dossier')).status).toBe(400)
+  })
+})
+
+const inCells = (page: string) => page.replaceAll(/<[^>]*>/g, ' ')
+
+describe('a dossier as a page', () => {
+  const organization = useSharedShop(service, { owner: 'orders', key: 'total', name: 'Amount', type: 'number' })
+  const read = (address: string, headers: Record<string, string> = {}) =>
+    organization.send('GET', `/v1/people/${address}`, undefined, { Accept: 'text/html', ...headers })
+
+  it('shows every canary that any table holds, and everything that the lines show', async () => {
+    const planted = await service.organization()
+    const person = await plantCanaries(service, planted)
+    const sent = await planted.send('GET', `/v1/people/internal/${person.id}/dossier`, undefined, {
+      Accept: 'text/html',
+    })
+    const page = String(sent.body.data).toLowerCase()
+    const sightings = await findCanaries(service, person.canaries)
+    expect(sightings.filter(({ place }) => !page.includes(person.canaries[place]!.toLowerCase()))).toEqual([])
+  })
+
+  it('shows markup in any value as text', async () => {
+    const attack = `<script>alert(1)</script>"'><img src=x>`
+    const { ok } = organization
+    await ok('PATCH', '/v1/schema/settings', { display_name: attack })
+    await ok('POST', '/v1/schema/attributes', {
+      owner: 'people',
+      key: 'motto',
+      name: attack,
+      description: attack,
+      type: 'text',
+    })
+    await ok('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: attack })
+    const evidence = { method: 'web_form', text_version: 1, source: attack, reference: attack, user_agent: attack }
+    const profile = {
+      first_name: attack,
+      last_name: attack,
+      attribute_values: { motto: attack, [attack]: [{ [attack]: attack }] },
+    }
+    const consents = [{ consent_type_id: 1, channel: 'email', state: true, ...evidence }]
+    await ok('POST', '/v1/people', { external_id: attack, ...profile, consents })
+    await ok('PATCH', `/v1/people/${encodeURIComponent(attack)}`, { first_name: `${attack}!` })
+    const { status, body } = await read(`${encodeURIComponent(attack)}/dossier`)
+    expect([status, String(body.data).match(/<script|<img/g)]).toEqual([200, null])
+    expect(
+      String(body.data).split('&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;&lt;img src=x&gt;').length,
+    ).toBeGreaterThan(15)
+    await ok('PATCH', '/v1/schema/settings', { display_name: null })
+  })
+
+  it('speaks the language of the parameter, else of Accept-Language, else of the person, else of the organization', async () => {
+    const { ok } = organization
+    await ok('POST', '/v1/people', { external_id: 'anna', language: 'it-CH' })
+    await ok('POST', '/v1/people', { external_id: 'bob', language: 'sv' })
+    await ok('PATCH', '/v1/schema/settings', { language: 'es' })
+    const languageOf = async (address: string, accepted?: string) => {
+      const { body } = await read(address, accepted === undefined ? {} : { 'Accept-Language': accepted })
+      return /^<!doctype html>\n<html lang="(..)">/.exec(String(body.data))?.[1]
+    }
+    expect([
+      await languageOf('anna/dossier?language=de', 'fr'),
+      await languageOf('anna/dossier', 'sv, fr;q=0.8, en;q=0.5'),
+      await languageOf('anna/dossier', '*'),
+      await languageOf('bob/dossier'),
+    ]).toEqual(['de', 'fr', 'it', 'es'])
+    const refused = await read('anna/dossier?language=sv')
+    expect([refused.status, refused.body.details?.[0]?.path]).toEqual([400, '/language'])
+    await ok('PATCH', '/v1/schema/settings', { language: null })
+  })
+
+  it('names stacks, attributes and ways to answer by their words, in each language', async () => {
+    const { ok } = organization
+    await ok('POST', '/v1/schema/attributes', { owner: 'orders', key: 'buyer', name: 'Customer', type: 'person' })
+    await ok('POST', '/v1/people', {
+      external_id: 'carla',
+      date_of_birth: '1990-03-01',
+      consents: [{ consent_type_id: 1, channel: 'sms', state: false, method: 'paper' }],
+    })
+    await ok('POST', '/v1/stacks/orders', { external_id: 'o-7', attribute_values: { buyer: 'carla', total: 12.5 } })
+    const stack = (await ok('GET', '/v1/schema/stacks/orders')).name
+    const shown = {
+      en: ['Date of birth', '1 March 1990', 'on paper', 'refused', 'Stored for the first time'],
+      de: ['Geburtsdatum', '1. März 1990', 'auf Papier', 'abgelehnt', 'Erstmals gespeichert'],
+      fr: ['Date de naissance', '1 mars 1990', 'sur papier', 'refusé', 'Enregistré pour la première fois'],
+      it: ['Data di nascita', '1 marzo 1990', 'su carta', 'rifiutato', 'Conservato per la prima volta'],
+      es: ['Fecha de nacimiento', '1 de marzo de 1990', 'en papel', 'rechazado', 'Guardado por primera vez'],
+    }
+    for (const [language, texts] of Object.entries(shown)) {
+      const page = inCells(String((await read(`carla/dossier?language=${language}`)).body.data))
+      expect(page).not.toContain('consent_type_id')
+      for (const text of [...texts, stack, 'Customer', 'Amount', 'o-7']) expect(page).toContain(text)
+    }
+  })
+
+  it('has all sections in their order, and each closed, for a person with hardly any data too', async () => {
+    const { ok } = organization
+    const { id } = await ok('POST', '/v1/people', { external_id: 'bare' })
+    const bare = String((await read('bare/dossier')).body.data)
+    await ok('DELETE', '/v1/people/bare')
+    const gone = String((await read(`internal/${id}/dossier`)).body.data)
+    for (const page of [bare, gone]) {
+      const sections = [...page.matchAll(/<section id="(\w+)">/g)].map(([, name]) => name)
+      expect(sections).toEqual(dossierSections.map(({ type }) => type).filter(type => type !== 'about'))
+      for (const tag of ['section', 'table', 'tbody', 'article', 'dl', 'div', 'tr', 'td'])
+        expect([tag, page.split(`<${tag}`).length]).toEqual([tag, page.split(`</${tag}>`).length])
+      expect(page).toMatch(/This page is complete\. It shows \d+ entries\.[\s\S]*<\/html>\n$/)
+    }
+  })
+
+  it('may load and run nothing, and needs the scopes of the lines', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'dora' })
+    const { headers, body } = await read('dora/dossier')
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+';/)
+    const [, style] = /<style>([\s\S]*?)<\/style>/.exec(String(body.data))!
+    const hash = createHash('sha256').update(style!).digest('base64')
+    expect(headers.get('content-security-policy')).toContain(hash)
+    const send = await service.sender(
+      await service.tokenFor(organization.key, 'people:read consents:read changes:read'),
+    )
+    expect((await send('GET', '/v1/people/dora/dossier', undefined, { Accept: 'text/html' })).status).toBe(403)
+    expect((await read('nobody/dossier')).status).toBe(404)
   })
 })

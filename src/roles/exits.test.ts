@@ -139,7 +139,7 @@ async function ask(side: Side, role: RoleKey, { method, path, body, headers = {}
   return { status: response.status, text: normalize(`${JSON.stringify(shown)}\n${text}`, side) }
 }
 
-/** Replaces what differs in every organization and request: identifiers, times, keys, cursors and secrets. */
+/** Replaces what differs in every organization and request: identifiers, times, keys, cursors, secrets, and the digests of bodies with these. */
 function normalize(text: string, { ids, key }: Side): string {
   let shown = text.replaceAll(key, '<organization>')
   for (const [id, name] of ids) shown = shown.replaceAll(id, name)
@@ -149,6 +149,7 @@ function normalize(text: string, { ids, key }: Side): string {
     .replace(/\b[\da-f]{24}\b/g, '<record>')
     .replace(/"(next_cursor|client_id|client_secret|token|kid|secret)":"[^"]+"/g, '"$1":"<made>"')
     .replace(/<organization>\.[\w-]+/g, '<client>')
+    .replace(/(?<="etag","\\"(\d+-)?)[\w-]{22}(?=\\"")/, '<digest>')
 }
 
 /** The requests by which a row is asked: with the first example of its body, and with what the list below adds. */

@@ -45,6 +45,8 @@ export type Input<Body = unknown> = {
   preferences: Preferences
   /** The media type that the client prefers to JSON, of the row's `mediaTypes`; undefined for JSON. */
   mediaType: string | undefined
+  /** The header Accept-Language. */
+  acceptLanguage: string | undefined
   /** Whether the query has `dry_run=true`. Only true on rows with `dryRun`. */
   isDryRun: boolean
   written: Written

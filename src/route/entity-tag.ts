@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { createRefusal, type Refusal } from '../values/errors.ts'
 
 /** The precondition of a request: `*`, or the accepted versions and the tags that are none. Null if the request has none. */
@@ -5,6 +6,20 @@ export type IfMatch = '*' | readonly (number | string)[] | null
 
 /** The entity tag of a version. */
 export const entityTag = (version: number): string => `"${version}"`
+
+const digestCharacters = 22
+
+/**
+ * The entity tag of a body: the tag of its version, if it has one, with a digest of all that the body shows. Other entities, definitions and
+ * time change what a read shows, and not the version. The digest has 132 bits of SHA-256.
+ */
+export function bodyTag(versionTag: string | undefined, body: string): string {
+  const digest = hash('sha256', body, 'base64url').slice(0, digestCharacters)
+  return versionTag === undefined ? `"${digest}"` : `${versionTag.slice(0, -1)}-${digest}"`
+}
+
+/** Whether an If-None-Match header has the tag. A proxy may have made it weak, which does not matter here (RFC 9110, 13.1.2). */
+export const meetsIfNoneMatch = (header: string, tag: string): boolean => header.trim() === '*' || header.includes(tag)
 
 /** Whether a version meets the precondition. Undefined is the version of an entity that does not exist. */
 export const meetsIfMatch = (ifMatch: IfMatch, version: number | undefined): boolean =>
@@ -17,9 +32,9 @@ export const ifMatchMessage = 'must be * or a list of entity tags in double quot
 const tag = '(?:W/)?"[\\x21\\x23-\\x7e\\x80-\\xff]*"'
 const tags = new RegExp(`^${tag}(?:[\\t ]*,[\\t ]*${tag})*$`)
 const eachTag = new RegExp(tag, 'g')
-const ownTag = /^"(0|[1-9]\d{0,9})"$/
+const ownTag = new RegExp(`^"(0|[1-9]\\d{0,9})(?:-[\\w-]{${digestCharacters}})?"$`)
 
-/** Parses `If-Match`. Returns undefined if it is not a list of tags. A weak or foreign tag stays a text, which matches nothing. */
+/** Parses `If-Match`. Of the tag of a body, the version counts. Returns undefined if it is not a list of tags. A weak or foreign tag stays a text, which matches nothing. */
 export function readIfMatch(text: string): Exclude<IfMatch, null> | undefined {
   if (text === '*') return '*'
   if (!tags.test(text)) return undefined

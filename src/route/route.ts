@@ -174,6 +174,14 @@ export function honorsIdempotencyKey({
   return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams && !showsSecret
 }
 
+/** Whether a read honors If-None-Match: one of an entity, or of definitions. A stream does not. */
+export const honorsIfNoneMatch = ({
+  method,
+  scope,
+  versioned,
+}: Pick<Route, 'method' | 'scope' | 'versioned'>): boolean =>
+  method === 'GET' && (versioned === true || scope === 'schema:read')
+
 /** When a client may send a request of the row again, from its method and scope unless the row says it. */
 export function repetitionOf(
   row: Pick<Route, 'method' | 'scope' | 'streams' | 'showsSecret' | 'versioned' | 'repeats'>,

@@ -4,6 +4,9 @@ import type { CountryCode, MetadataJson } from 'libphonenumber-js/max'
 /** A phone number: the calling code of its country, the number in the country, both as E.164, and the extension that it may have. */
 export type PhoneNumber = { callingCode: string; national: string; e164: string; extension: string | null }
 
+/** The fields of a person that have its number. */
+export type PhoneFields = { mobile_prefix: string; mobile_number: string }
+
 /** What a number without a prefix of its own belongs to: a calling code (`39`, `+39` or `0039`) or, without one, a country (ISO 3166). */
 export type PhoneHome = { prefix?: string | null | undefined; country?: string | null | undefined }
 
@@ -23,6 +26,28 @@ export function readPhone(text: string, { prefix, country }: PhoneHome = {}): Ph
   const isCallingCode = numberingPlans().callingCodes.has(callingCode)
   return isCallingCode ? possible(written, callingCode) : possible(`+${callingCode} ${written}`)
 }
+
+/** A number as fields of a person: with the prefix of its country, and written so that the service reads the same number with it. */
+export function fieldsOf({ callingCode, national, e164, extension }: PhoneNumber): PhoneFields | undefined {
+  const mobile_prefix = `+${callingCode}`
+  const written = [national, e164].find(number => readPhone(number, { prefix: mobile_prefix })?.e164 === e164)
+  if (written === undefined) return undefined
+  return { mobile_prefix, mobile_number: extension === null ? written : `${written} ext. ${extension}` }
+}
+
+/**
+ * The fields of a number of this country. It stays as it is written where the service reads the same number with the prefix, and where it
+ * is none of the country. Undefined for a number that begins with its own prefix.
+ */
+export function fieldsIn(country: CountryCode, text: string): PhoneFields | undefined {
+  if (isInternational.test(text)) return undefined
+  const mobile_prefix = `+${numberingPlans().callingCodeOf(country)}`
+  const read = guessed(text, country)
+  const isKept = read === undefined || readPhone(text, { prefix: mobile_prefix })?.e164 === read.e164
+  return (isKept ? undefined : fieldsOf(read)) ?? { mobile_prefix, mobile_number: text }
+}
+
+const isInternational = /^\s*(?:[+＋]|00)/
 
 const isAscii = /^[\0-\x7f]*$/
 
@@ -126,6 +151,7 @@ const numberOf = ({ countryCallingCode, nationalNumber, number, ext }: Parsed): 
 type NumberingPlans = Pick<PhoneLibrary, 'isSupportedCountry'> & {
   parse: PhoneLibrary['parsePhoneNumberFromString']
   callingCodes: ReadonlySet<string>
+  callingCodeOf: PhoneLibrary['getCountryCallingCode']
   /** The plan of a country or of the main country of a calling code. */
   planOf: (name: string) => NumberingPlan
   countriesOf: (callingCode: string) => readonly string[]
@@ -194,6 +220,7 @@ function numberingPlans(): NumberingPlans {
   loadedPlans = {
     parse: parsePhoneNumberFromString,
     callingCodes: new Set(countries.keys()),
+    callingCodeOf: library.getCountryCallingCode,
     planOf,
     countriesOf: callingCode => countries.get(callingCode)!,
     isSupportedCountry,

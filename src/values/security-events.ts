@@ -15,6 +15,8 @@ export const securityEvents = {
   account_changed: 'An account got another role, or was disabled or enabled.',
   account_removed: 'An account was removed.',
   password_changed: 'A person changed the password of its account.',
+  sql_views_created: 'Views for SQL were made, with the database role that reads them.',
+  sql_views_dropped: 'Views for SQL were dropped.',
   key_rotated: 'Another key signs tokens from now on.',
   key_revoked: 'A key that signed tokens was revoked.',
   session_revoked: 'A session of the console was ended by somebody with access to it.',

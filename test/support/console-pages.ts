@@ -1,6 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
+import { jobsFollower } from '../../src/jobs/run-jobs.ts'
+import { defaultLimits } from '../../src/process/config.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { accessibilityFaults } from './accessibility.ts'
 import { button, dialog, useConsole } from './console.ts'
@@ -325,6 +327,13 @@ const places: Place[] = [
     },
   },
   {
+    path: '/jobs',
+    states: {
+      'changes of many': page => page.getByRole('row', { name: /Fields or consents/ }).waitFor(),
+      'one change': page => openDialog(page, /^Open the change of/),
+    },
+  },
+  {
     path: '/erasures',
     states: {
       erasures: page => page.getByRole('row', { name: /Request of 12 May/ }).waitFor(),
@@ -428,6 +437,9 @@ async function createSample(service: Service): Promise<Organization> {
   await client.holds.set('ada', { reason: 'Case 2026-17' })
   await people.create({ external_id: 'gone', first_name: 'Gone' })
   await people.erase('gone', { reason: 'Request of 12 May' })
+  await people.bulk({ filter: { external_id: 'rosa' }, change: { op: 'patch', body: { email: 'alan@example.org' } } })
+  const job = { originName: 'kith.test', limits: defaultLimits, pausePerWork: 0 }
+  await follow(service.db, [jobsFollower(job)])
   await followSegments(service)
   return organization
 }

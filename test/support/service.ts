@@ -185,7 +185,8 @@ export function useOwnService(environment: Record<string, string> = {}): Service
 function createCheckedFetch(checkResponse: ReturnType<typeof createContractCheck>): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
-    if (isNdjson(response) || response.headers.get('Content-Type') === 'text/event-stream') return response
+    const isStream = isNdjson(response) || response.headers.get('Content-Type') === 'text/event-stream'
+    if (isStream || isPlain(response)) return response
     const body = await response.clone().json()
     checkResponse({
       method: init?.method ?? 'GET',
@@ -226,7 +227,7 @@ function senderTo(address: string, token: string, checkResponse: ReturnType<type
 
 /** Whether the body of a success is neither JSON nor lines of JSON. */
 const isPlain = ({ headers }: Response) =>
-  /^(text\/plain|application\/octet-stream)/.test(headers.get('Content-Type') ?? '')
+  /^(text\/(plain|html)|application\/octet-stream)/.test(headers.get('Content-Type') ?? '')
 
 /** The bytes of a body that is not JSON, as the data of a reply. */
 async function readPlain(response: Response): Promise<Reply> {

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createViews } from '../../cli/views/create-views.ts'
 import { accessFollower } from '../../src/accesses/follower.ts'
 import { acceptInvitation, changePassword, findInvitation, startSessionWithPassword } from '../../src/auth/accounts.ts'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
@@ -35,6 +36,7 @@ import { findPlaces } from '../../src/search/search.ts'
 import { parseSearchText } from '../../src/search/search-text.ts'
 import { segmentFollower } from '../../src/segments/segment-follower.ts'
 import { createSignInCode, readLiveSession, readSession, startSessionWithCode } from '../../src/sessions/sessions.ts'
+import { dropAllViews, dropRetired, renewViews } from '../../src/sql-views/sql-views.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { giveAlias } from '../support/aliases.ts'
@@ -189,6 +191,7 @@ const exportStatements = [
 
 /** Statements on organizations, on signing keys or on all tables, and those that create an organization. */
 const globalStatements = [
+  ...['find_outdated_sql_views', 'find_organization_of_sql_views', 'list_sql_view_names', 'end_sessions_of_login'],
   'analyze_entities',
   'analyze_terms',
   'count_ledger_entries',
@@ -1075,6 +1078,16 @@ async function loseMasterKey({ send }: Shop) {
   }
 }
 
+/** Makes, renews and drops views for SQL. */
+async function useSqlViews({ id, send }: Shop) {
+  const views = { organization_id: id, schema_name: `twin_${process.pid}` }
+  await createViews(service.db, { ...views, login: views.schema_name, password: 'not-a-secret' })
+  await expectSuccess(send('POST', '/v1/schema/stacks', { key: 'seen', kind: 'item' }))
+  await renewViews(service.db, views)
+  await dropRetired(service.db, views)
+  await dropAllViews(service.db, shop.key)
+}
+
 /** Deletes the organization as `kith org delete` does, a minute after its tokens were refused. */
 async function deleteShop() {
   await service.sql(`update organizations set deleted_at = now() - interval '1 minute' where id = $1`, [shop.id])
@@ -1086,6 +1099,7 @@ it('limits every statement to its organization when another has identical rows a
 }, async () => {
   const watch = watchTwin(service.db, tables, shop.id, twin.id)
   await useEveryEndpoint(shop)
+    .then(() => useSqlViews(shop))
     .then(() => loseMasterKey(shop))
     .then(deleteShop)
     .finally(watch.release)

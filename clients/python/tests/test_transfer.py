@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 from test_entities import unique
 
@@ -47,6 +48,22 @@ def test_an_import_that_ended_continues_where_it_was(kith: Kith) -> None:
     lines[20:] = [{"external_id": f"{name}-{n}"} for n in range(20, 30)]
     rest = kith.people.import_(lines, skip=20, request_id=name)
     assert (rest.lines, rest.created) == (30, 10)
+
+
+def test_an_export_reads_compressed_lines_and_asks_for_plain_ones_over_loopback(url: str, token: str, orders: str) -> None:
+    codings = list[tuple[str, str | None]]()
+
+    class Compressing(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            asked, request.headers["Accept-Encoding"] = request.headers["Accept-Encoding"], "gzip"
+            response = super().handle_request(request)
+            codings.append((asked, response.headers.get("Content-Encoding")))
+            return response
+
+    with Kith(url, token, http=httpx.Client(transport=Compressing())) as kith, Kith(url, token) as plain:
+        plain.stack(orders).import_({"external_id": unique("z")} for _ in range(50))
+        assert list(kith.stack(orders).export()) == list(plain.stack(orders).export())
+    assert codings == [("identity", "gzip")]
 
 
 def test_an_export_continues_after_a_broken_connection(flaky: Callable[..., Any], orders: str) -> None:

@@ -4,9 +4,9 @@ import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { FieldGroup, TextField } from '../ui/field.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
-import { EmptyState, Loading, Page, Section } from '../ui/page.tsx'
+import { EmptyState, Page, Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { Select } from '../ui/select.tsx'
 import { EntryTable } from './entry-table.tsx'
@@ -21,7 +21,6 @@ export function AccessLogPage() {
   const search = useSearch({ strict: false }) as AccessLogSearch
   const log = useInfiniteQuery(accessLogQuery(search))
   const saving = useMutation({ mutationFn: () => save(search) })
-  const entries = log.data?.pages.flatMap(({ items }) => items) ?? []
   const change = (changed: AccessLogSearch) =>
     navigate({ to: '/access-log', search: validateAccessLogSearch({ ...search, ...changed }), replace: true })
   return (
@@ -37,11 +36,9 @@ export function AccessLogPage() {
       {saving.error && <Problem error={saving.error} />}
       <Section title={texts.title}>
         <Filters search={search} onChange={change} />
-        {log.isPending && <Loading />}
-        {log.error && <Problem error={log.error} onRetry={() => log.refetch()} />}
-        {log.data && entries.length === 0 && <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
-        {entries.length > 0 && <EntryTable label={texts.title} entries={entries} />}
-        <MoreButton query={log}>{texts.more}</MoreButton>
+        <PagedList query={log} none={<EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>} more={texts.more}>
+          {entries => <EntryTable label={texts.title} entries={entries} />}
+        </PagedList>
       </Section>
     </Page>
   )

@@ -1,6 +1,6 @@
 import type { AccessLogOptions } from '@kith/client'
-import { infiniteQueryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { pagedQuery } from '../app/paged-query.ts'
 import type { AccessLogSearch } from './search.ts'
 
 /** The filter of the service. An identifier that none can be is left to it to refuse. */
@@ -13,10 +13,4 @@ export function filterOf({ from, to, ...filter }: AccessLogSearch): AccessLogOpt
 }
 
 export const accessLogQuery = (search: AccessLogSearch, size = 50) =>
-  infiniteQueryOptions({
-    queryKey: ['access-log', search, size],
-    queryFn: ({ pageParam, signal }) =>
-      client.access.log({ ...filterOf(search), size, signal, after: pageParam }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next ?? undefined,
-  })
+  pagedQuery(['access-log', search, size], at => client.access.log({ ...filterOf(search), size, ...at }).page())

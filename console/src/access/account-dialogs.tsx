@@ -6,9 +6,8 @@ import { useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './account-messages.ts'
 import { messages as accessMessages } from './messages.ts'
@@ -36,26 +35,25 @@ export function NewAccount({ name: given, onClose, onInvited }: NewAccountProps)
     onSuccess: onInvited,
   })
   return (
-    <Dialog title={given === '' ? texts.newAccount : texts.makeOwn} isOpen onClose={onClose}>
-      <Form
-        onSubmit={() => create.mutate({ name: name.trim(), role: roleOf(role!) })}
-        write={create}
-        submit={texts.invite}
-        isDisabled={role === null}
-        onCancel={onClose}
-      >
-        <TextField
-          label={nameLabel}
-          help={texts.nameHelp}
-          name="/name"
-          isRequired
-          autoFocus
-          value={name}
-          onChange={setName}
-        />
-        <GrantableRole role={role} onChange={setRole} />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={given === '' ? texts.newAccount : texts.makeOwn}
+      onSubmit={() => create.mutate({ name: name.trim(), role: roleOf(role!) })}
+      write={create}
+      submit={texts.invite}
+      isDisabled={role === null}
+      onClose={onClose}
+    >
+      <TextField
+        label={nameLabel}
+        help={texts.nameHelp}
+        name="/name"
+        isRequired
+        autoFocus
+        value={name}
+        onChange={setName}
+      />
+      <GrantableRole role={role} onChange={setRole} />
+    </FormDialog>
   )
 }
 
@@ -118,17 +116,16 @@ function ChangeRole({ account, onClose }: { account: Account; onClose: () => voi
     onSuccess: onClose,
   })
   return (
-    <Dialog title={texts.changeRoleTitle(account.name)} isOpen onClose={onClose}>
-      <Form
-        onSubmit={() => change.mutate({ role: roleOf(role!) })}
-        write={change}
-        submit={texts.save}
-        isDisabled={role === null}
-        onCancel={onClose}
-      >
-        <p>{texts.changeRoleAdvice}</p>
-        <GrantableRole role={role} onChange={setRole} />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={texts.changeRoleTitle(account.name)}
+      onSubmit={() => change.mutate({ role: roleOf(role!) })}
+      write={change}
+      submit={texts.save}
+      isDisabled={role === null}
+      onClose={onClose}
+    >
+      <p>{texts.changeRoleAdvice}</p>
+      <GrantableRole role={role} onChange={setRole} />
+    </FormDialog>
   )
 }

@@ -6,18 +6,16 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
+import { Badge, EmptyState, Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { clientsQuery } from './queries.ts'
+import { RevokeDialog } from './revoke-dialog.tsx'
 import { RoleChoice } from './role-choice.tsx'
 import { ScopeChoice, ScopeList } from './scope-choice.tsx'
 
@@ -29,7 +27,6 @@ export function ClientList() {
   const [created, setCreated] = useState<AccessClientWithSecret | null>(null)
   const [revoking, setRevoking] = useState<AccessClient | null>(null)
   const clients = useInfiniteQuery(clientsQuery)
-  const rows = clients.data?.pages.flatMap(page => page.items) ?? []
   return (
     <Section
       title={texts.clients}
@@ -42,11 +39,9 @@ export function ClientList() {
       }
     >
       <p className={styles.muted}>{texts.clientsAdvice}</p>
-      {clients.isPending && <Loading />}
-      {clients.error && <Problem error={clients.error} onRetry={() => clients.refetch()} />}
-      {clients.data && rows.length === 0 && <EmptyState title={texts.noClients} />}
-      {rows.length > 0 && <ClientTable rows={rows} onRevoke={mayWrite ? setRevoking : null} />}
-      <MoreButton query={clients}>{texts.more}</MoreButton>
+      <PagedList query={clients} none={<EmptyState title={texts.noClients} />} more={texts.more}>
+        {rows => <ClientTable rows={rows} onRevoke={mayWrite ? setRevoking : null} />}
+      </PagedList>
       {isCreating && (
         <NewClient
           onClose={() => setCreating(false)}
@@ -67,7 +62,15 @@ export function ClientList() {
           onClose={() => setCreated(null)}
         />
       )}
-      {revoking && <RevokeClient revoked={revoking} onClose={() => setRevoking(null)} />}
+      {revoking && (
+        <RevokeDialog
+          title={texts.revokeClient(revoking.name)}
+          advice={texts.revokeClientAdvice}
+          revoke={() => client.access.clients.revoke(revoking.client_id)}
+          refresh={clientsQuery.queryKey}
+          onClose={() => setRevoking(null)}
+        />
+      )}
     </Section>
   )
 }
@@ -131,39 +134,25 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
     onSuccess: onCreated,
   })
   return (
-    <Dialog title={texts.newClient} isOpen onClose={onClose}>
-      <Form
-        onSubmit={() => create.mutate({ name: name.trim(), scopes, ...(role && { role }) })}
-        write={create}
-        submit={texts.create}
-        isDisabled={scopes.length === 0}
-        onCancel={onClose}
-      >
-        <TextField
-          label={texts.name}
-          help={texts.clientNameHelp}
-          name="/name"
-          isRequired
-          autoFocus
-          value={name}
-          onChange={setName}
-        />
-        <RoleChoice role={role} onChange={setRole} />
-        <ScopeChoice scopes={scopes} onChange={setScopes} />
-      </Form>
-    </Dialog>
-  )
-}
-
-function RevokeClient({ revoked, onClose }: { revoked: AccessClient; onClose: () => void }) {
-  const texts = useMessages(messages)
-  const revoke = useWrite(() => client.access.clients.revoke(revoked.client_id), {
-    refresh: [clientsQuery.queryKey],
-    onSuccess: onClose,
-  })
-  return (
-    <ConfirmDialog title={texts.revokeClient(revoked.name)} action={texts.revoke} write={revoke} onClose={onClose}>
-      <p>{texts.revokeClientAdvice}</p>
-    </ConfirmDialog>
+    <FormDialog
+      title={texts.newClient}
+      onSubmit={() => create.mutate({ name: name.trim(), scopes, ...(role && { role }) })}
+      write={create}
+      submit={texts.create}
+      isDisabled={scopes.length === 0}
+      onClose={onClose}
+    >
+      <TextField
+        label={texts.name}
+        help={texts.clientNameHelp}
+        name="/name"
+        isRequired
+        autoFocus
+        value={name}
+        onChange={setName}
+      />
+      <RoleChoice role={role} onChange={setRole} />
+      <ScopeChoice scopes={scopes} onChange={setScopes} />
+    </FormDialog>
   )
 }

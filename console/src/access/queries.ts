@@ -1,19 +1,10 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { queryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { pagedQuery } from '../app/paged-query.ts'
 
-export const clientsQuery = infiniteQueryOptions({
-  queryKey: ['clients'],
-  queryFn: ({ pageParam, signal }) => client.access.clients.list({ signal, after: pageParam }).page(),
-  initialPageParam: undefined as string | undefined,
-  getNextPageParam: ({ next }) => next ?? undefined,
-})
+export const clientsQuery = pagedQuery(['clients'], at => client.access.clients.list(at).page())
 
-export const tokensQuery = infiniteQueryOptions({
-  queryKey: ['tokens'],
-  queryFn: ({ pageParam, signal }) => client.access.tokens.list({ signal, after: pageParam }).page(),
-  initialPageParam: undefined as string | undefined,
-  getNextPageParam: ({ next }) => next ?? undefined,
-})
+export const tokensQuery = pagedQuery(['tokens'], at => client.access.tokens.list(at).page())
 
 export const sessionsQuery = queryOptions({
   queryKey: ['sessions'],

@@ -4,15 +4,13 @@ import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
+import { Badge, EmptyState, Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { tokensQuery } from './queries.ts'
+import { RevokeDialog } from './revoke-dialog.tsx'
 import { ScopeList } from './scope-choice.tsx'
 
 /** The tokens that were made, newest first, with their last use. */
@@ -22,35 +20,40 @@ export function TokenList() {
   const mayWrite = useScope('access:write')
   const [revoking, setRevoking] = useState<ListedToken | null>(null)
   const tokens = useInfiniteQuery(tokensQuery)
-  const rows = tokens.data?.pages.flatMap(page => page.items) ?? []
   return (
     <Section title={texts.madeTokens}>
-      {tokens.isPending && <Loading />}
-      {tokens.error && <Problem error={tokens.error} onRetry={() => tokens.refetch()} />}
-      {tokens.data && rows.length === 0 && <EmptyState title={texts.noTokens} />}
-      {rows.length > 0 && (
-        <Table
-          label={texts.madeTokens}
-          headers={[texts.name, texts.maker, texts.scopes, texts.lastUsed, texts.expires, texts.state]}
-        >
-          {rows.map(row => (
-            <tr key={row.jti}>
-              <th scope="row">{row.name}</th>
-              <td>{row.maker}</td>
-              <td>
-                <ScopeList scopes={row.scopes} />
-              </td>
-              <td>{row.last_used_at ? formats.dateTime(row.last_used_at) : texts.never}</td>
-              <td>{formats.dateTime(row.expires_at)}</td>
-              <td>
-                <TokenState token={row} onRevoke={mayWrite ? setRevoking : null} />
-              </td>
-            </tr>
-          ))}
-        </Table>
+      <PagedList query={tokens} none={<EmptyState title={texts.noTokens} />} more={texts.moreTokens}>
+        {rows => (
+          <Table
+            label={texts.madeTokens}
+            headers={[texts.name, texts.maker, texts.scopes, texts.lastUsed, texts.expires, texts.state]}
+          >
+            {rows.map(row => (
+              <tr key={row.jti}>
+                <th scope="row">{row.name}</th>
+                <td>{row.maker}</td>
+                <td>
+                  <ScopeList scopes={row.scopes} />
+                </td>
+                <td>{row.last_used_at ? formats.dateTime(row.last_used_at) : texts.never}</td>
+                <td>{formats.dateTime(row.expires_at)}</td>
+                <td>
+                  <TokenState token={row} onRevoke={mayWrite ? setRevoking : null} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </PagedList>
+      {revoking && (
+        <RevokeDialog
+          title={texts.revokeToken(revoking.name)}
+          advice={texts.revokeTokenAdvice}
+          revoke={() => client.access.tokens.revoke(revoking.jti)}
+          refresh={tokensQuery.queryKey}
+          onClose={() => setRevoking(null)}
+        />
       )}
-      <MoreButton query={tokens}>{texts.moreTokens}</MoreButton>
-      {revoking && <RevokeToken token={revoking} onClose={() => setRevoking(null)} />}
     </Section>
   )
 }
@@ -67,18 +70,5 @@ function TokenState({ token, onRevoke }: StateProps) {
     <Button look="danger" aria-label={`${texts.revoke}: ${token.name}`} onPress={() => onRevoke(token)}>
       {texts.revoke}
     </Button>
-  )
-}
-
-function RevokeToken({ token, onClose }: { token: ListedToken; onClose: () => void }) {
-  const texts = useMessages(messages)
-  const revoke = useWrite(() => client.access.tokens.revoke(token.jti), {
-    refresh: [tokensQuery.queryKey],
-    onSuccess: onClose,
-  })
-  return (
-    <ConfirmDialog title={texts.revokeToken(token.name)} action={texts.revoke} write={revoke} onClose={onClose}>
-      <p>{texts.revokeTokenAdvice}</p>
-    </ConfirmDialog>
   )
 }

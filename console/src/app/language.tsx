@@ -85,6 +85,8 @@ export type Formats = {
   exactTime(instant: string | number | Date): string
   /** How long ago or ahead a moment is, such as "3 minutes ago". */
   relative(instant: string | number | Date): string
+  /** The name of a language, such as German for `de`. */
+  language(tag: string): string
   /** A number of bytes, such as 3.2 MB. */
   bytes(count: number): string
 }
@@ -125,6 +127,10 @@ export function createFormats(locale: string): Formats {
       const [unit, lengthMs] =
         relativeUnits.find(([, length]) => Math.abs(differenceMs) >= length) ?? relativeUnits.at(-1)!
       return relative.format(Math.round(differenceMs / lengthMs), unit)
+    },
+    language: tag => {
+      const name = new Intl.DisplayNames(locale, { type: 'language' }).of(tag) ?? tag
+      return name.slice(0, 1).toLocaleUpperCase(locale) + name.slice(1)
     },
     bytes: count => {
       const power = Math.min(byteUnits.length - 1, count < 1 ? 0 : Math.floor(Math.log10(count) / 3))

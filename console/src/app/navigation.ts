@@ -9,6 +9,7 @@ const pages = [
   { to: '/reports', label: 'reports', scope: ['people:read', 'records:read'], key: 't' },
   { to: '/schema', label: 'schema', scope: 'schema:read', key: 's' },
   { to: '/import', label: 'import', scope: 'people:write', key: 'i' },
+  { to: '/jobs', label: 'jobs', scope: 'people:write', key: 'j' },
   { to: '/export', label: 'export', scope: 'people:read', key: 'e' },
   { to: '/consents', label: 'consents', scope: 'consents:read', key: 'c' },
   { to: '/ledger', label: 'ledger', scope: 'consents:read', key: 'l' },

@@ -11,6 +11,7 @@ import { noDefinitions, schemaQuery } from '../entity/schema.ts'
 import { validateEntitySearch } from '../entity/search.ts'
 import { foundQuery } from '../entity-page/queries.ts'
 import { erasuresQuery } from '../erasures/queries.ts'
+import { jobsQuery } from '../jobs/queries.ts'
 import { ruleQuery, rulesQuery } from '../lifetimes/queries.ts'
 import { chosenColumns } from '../list/chosen-columns.ts'
 import { listOf, listQuery } from '../list/queries.ts'
@@ -115,6 +116,16 @@ const duplicates = createRoute({
   path: '/duplicates',
   loader: () => void queryClient.prefetchInfiniteQuery(groupsQuery),
   component: lazyRouteComponent(() => import('../duplicates/duplicates-page.tsx'), 'DuplicatesPage'),
+})
+
+const jobs = createRoute({
+  getParentRoute: () => shell,
+  path: '/jobs',
+  loader: () => {
+    void loadSchema().catch(() => {})
+    void queryClient.prefetchInfiniteQuery(jobsQuery)
+  },
+  component: lazyRouteComponent(() => import('../jobs/jobs-page.tsx'), 'JobsPage'),
 })
 
 const stacks = createRoute({
@@ -293,6 +304,7 @@ const pages = [
   people,
   person,
   duplicates,
+  jobs,
   stacks,
   records,
   record,

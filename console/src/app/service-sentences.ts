@@ -230,8 +230,19 @@ export const serviceSentences = defineSentences(
   },
 )
 
+const sentence = sentenceTranslator(serviceSentences)
+
+/** The end of a sentence about an unknown name. */
+const suggestion = /: did you mean "(.*)"\?$/s
+const meant = { de: 'Meinten Sie', it: 'Intendevi' } as const
+
 /** A sentence of the service in a language, or undefined if only the service says it. */
-export const translated = sentenceTranslator(serviceSentences)
+export function translated(language: Language, message: string): string | undefined {
+  const [end, name] = suggestion.exec(message) ?? []
+  if (language === 'en' || end === undefined) return sentence(language, message)
+  const beginning = sentence(language, message.slice(0, -end.length))
+  return beginning && `${beginning}. ${meant[language]} "${name}"?`
+}
 
 /** What an error is, by its code, for each sentence that is not listed above. */
 const byCode: Record<Exclude<Language, 'en'>, Record<ErrorCode, string>> = {

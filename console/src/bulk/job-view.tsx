@@ -1,18 +1,33 @@
 import type { Job, Undone } from '@kith/client'
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { type ComponentProps, useEffect } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { pagedQuery } from '../app/paged-query.ts'
 import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { CloseAction } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { type Badge, Loading } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import styles from './bulk.module.css'
 import { messages } from './messages.ts'
 import { RefusalList } from './refusal-list.tsx'
 
 const pollMs = 500
+
+type Kinds = {
+  notice: NonNullable<ComponentProps<typeof Notice>['kind']>
+  badge: NonNullable<ComponentProps<typeof Badge>['kind']>
+}
+
+/** How the state of a job looks. */
+export const stateKind: Record<Job['state'], Kinds> = {
+  running: { notice: 'info', badge: 'accent' },
+  done: { notice: 'success', badge: 'positive' },
+  cancelled: { notice: 'caution', badge: 'caution' },
+  failed: { notice: 'error', badge: 'negative' },
+}
 
 type JobViewProps = { owner: string; id: string; onClose: () => void }
 
@@ -32,8 +47,8 @@ export function JobView({ owner, id, onClose }: JobViewProps) {
   useEffect(() => {
     if (isOver) void refreshList()
   }, [isOver])
-  const cancel = useWrite(() => client.jobs.cancel(id), { refresh: [queryKey] })
-  const undo = useWrite(() => client.jobs.undo(id), { refresh: [queryKey, ['entities', owner]] })
+  const cancel = useWrite(() => client.jobs.cancel(id), { refresh: [['jobs']] })
+  const undo = useWrite(() => client.jobs.undo(id), { refresh: [['jobs'], ['entities', owner]] })
   if (!job) return error ? <Problem error={error} /> : <Loading />
   const canUndo = isOver && job.op !== 'erase' && job.done > 0 && job.undone_at === null
   return (
@@ -59,7 +74,7 @@ export function JobView({ owner, id, onClose }: JobViewProps) {
   )
 }
 
-function Progress({ job: { state, total, done, unchanged, refused, remaining, failure } }: { job: Job }) {
+function Progress({ job: { state, total, done, unchanged, refused, remaining, failure, undone_at } }: { job: Job }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const counts = [
@@ -68,7 +83,6 @@ function Progress({ job: { state, total, done, unchanged, refused, remaining, fa
     ...(refused > 0 ? [texts.refused(refused, formats.number(refused))] : []),
     ...(remaining > 0 ? [texts.remaining(formats.number(remaining))] : []),
   ]
-  const kind = state === 'done' ? 'success' : state === 'running' ? 'info' : state === 'failed' ? 'error' : 'caution'
   return (
     <>
       {state === 'running' && (
@@ -79,12 +93,13 @@ function Progress({ job: { state, total, done, unchanged, refused, remaining, fa
           value={total - remaining}
         />
       )}
-      <Notice kind={kind} title={texts.states[state]}>
+      <Notice kind={stateKind[state].notice} title={texts.states[state]}>
         {failure && <p>{failure}</p>}
         {counts.map(text => (
           <p key={text}>{text}</p>
         ))}
         {state === 'running' && <p>{texts.goesOn}</p>}
+        {undone_at !== null && <p>{texts.undoneAt(formats.dateTime(undone_at))}</p>}
       </Notice>
     </>
   )
@@ -103,18 +118,10 @@ function UndoNotice({ undone: { deleted, restored, updated, left } }: { undone: 
 
 function Refused({ id }: { id: string }) {
   const texts = useMessages(messages)
-  const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: ['jobs', id, 'refused'],
-    queryFn: ({ pageParam, signal }) =>
-      client.jobs.refused(id, { size: 50, signal, ...(pageParam && { after: pageParam }) }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next ?? undefined,
-  })
-  if (!data) return error ? <Problem error={error} /> : <Loading />
+  const refused = useInfiniteQuery(pagedQuery(['jobs', id, 'refused'], at => client.jobs.refused(id, at).page()))
   return (
-    <>
-      <RefusalList refusals={data.pages.flatMap(({ items }) => items)} />
-      {hasNextPage && <Button onPress={() => fetchNextPage()}>{texts.more}</Button>}
-    </>
+    <PagedList query={refused} none={null} more={texts.more}>
+      {refusals => <RefusalList refusals={refusals} />}
+    </PagedList>
   )
 }

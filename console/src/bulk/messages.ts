@@ -49,6 +49,8 @@ export const messages = defineMessages({
     goesOn: 'It goes on if you close this window.',
     undo: 'Undo',
     undoing: 'Undoing',
+    undoneAt: (time: string) => `Undone on ${time}`,
+    earlier: 'Earlier changes',
     undone: counter('en', { one: 'Undone: # entry', other: 'Undone: # entries' }),
     undoLeft: counter('en', {
       one: '# stays as it is: it was changed since, or is an answer.',
@@ -102,6 +104,8 @@ export const messages = defineMessages({
     goesOn: 'Es geht weiter, auch wenn Sie dieses Fenster schließen.',
     undo: 'Rückgängig machen',
     undoing: 'Wird rückgängig gemacht',
+    undoneAt: time => `Rückgängig gemacht am ${time}`,
+    earlier: 'Frühere Änderungen',
     undone: counter('de', { one: 'Rückgängig gemacht: # Eintrag', other: 'Rückgängig gemacht: # Einträge' }),
     undoLeft: counter('de', {
       one: '# bleibt, wie es ist: seither geändert, oder eine Antwort.',
@@ -154,6 +158,8 @@ export const messages = defineMessages({
     goesOn: 'Continua anche se chiudi questa finestra.',
     undo: 'Annulla le modifiche',
     undoing: 'Annullamento in corso',
+    undoneAt: time => `Annullata il ${time}`,
+    earlier: 'Modifiche precedenti',
     undone: counter('it', { one: 'Annullata: # voce', other: 'Annullate: # voci' }),
     undoLeft: counter('it', {
       one: '# resta com’è: è cambiata nel frattempo, o è una risposta.',

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { isWhole } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -54,6 +55,7 @@ export function SelectionBar({ query, chosen }: SelectionBarProps) {
             {texts.action[each]}…
           </Button>
         ))}
+        <Link to="/jobs">{texts.earlier}</Link>
       </span>
       <Suspense>
         {action && (

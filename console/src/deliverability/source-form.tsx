@@ -3,9 +3,8 @@ import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 import { sourcesQuery } from './queries.ts'
@@ -29,44 +28,43 @@ export function SourceForm({ onClose }: { onClose: () => void }) {
   const name = secrets[provider]
   const given = secret.trim()
   return (
-    <Dialog title={texts.addSource} isOpen onClose={onClose}>
-      <Form
-        onSubmit={() => add.mutate({ key: key.trim(), provider, ...(given && { [name]: given }) })}
-        write={add}
-        submit={texts.create}
-        onCancel={onClose}
-      >
-        <Select
-          label={texts.provider}
-          name="/provider"
-          options={providers.map(value => ({ value, label: texts.providers[value] }))}
-          value={provider}
-          onChange={chosen => {
-            setProvider(chosen)
-            setSecret('')
-          }}
-        />
-        <TextField
-          label={texts.key}
-          help={texts.keyHelp}
-          name="/key"
-          isRequired
-          autoFocus
-          value={key}
-          onChange={setKey}
-        />
-        <TextField
-          key={provider}
-          label={texts.secrets[provider]}
-          help={texts.secretHelps[provider]}
-          name={`/${name}`}
-          isRequired={provider !== 'postmark'}
-          autoComplete="off"
-          {...(provider === 'sendgrid' && { rows: 3 })}
-          value={secret}
-          onChange={setSecret}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={texts.addSource}
+      onSubmit={() => add.mutate({ key: key.trim(), provider, ...(given && { [name]: given }) })}
+      write={add}
+      submit={texts.create}
+      onClose={onClose}
+    >
+      <Select
+        label={texts.provider}
+        name="/provider"
+        options={providers.map(value => ({ value, label: texts.providers[value] }))}
+        value={provider}
+        onChange={chosen => {
+          setProvider(chosen)
+          setSecret('')
+        }}
+      />
+      <TextField
+        label={texts.key}
+        help={texts.keyHelp}
+        name="/key"
+        isRequired
+        autoFocus
+        value={key}
+        onChange={setKey}
+      />
+      <TextField
+        key={provider}
+        label={texts.secrets[provider]}
+        help={texts.secretHelps[provider]}
+        name={`/${name}`}
+        isRequired={provider !== 'postmark'}
+        autoComplete="off"
+        {...(provider === 'sendgrid' && { rows: 3 })}
+        value={secret}
+        onChange={setSecret}
+      />
+    </FormDialog>
   )
 }

@@ -7,9 +7,8 @@ import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
 import { FieldGroup, TextField } from '../ui/field.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
+import { Badge, EmptyState, Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { Select } from '../ui/select.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './deliverability.module.css'
@@ -25,21 +24,22 @@ type SuppressionListProps = { search: DeliverabilitySearch; onChange(search: Del
 export function SuppressionList({ search, onChange }: SuppressionListProps) {
   const texts = useMessages(messages)
   const list = useInfiniteQuery(suppressionsQuery(search))
-  const rows = list.data?.pages.flatMap(({ items }) => items) ?? []
   const isLimited = Object.values(search).some(Boolean)
   return (
     <Section title={texts.suppressions}>
       <p>{texts.suppressionsAdvice}</p>
       <SearchFields search={search} onChange={onChange} />
-      {list.isPending && <Loading />}
-      {list.error && <Problem error={list.error} onRetry={() => list.refetch()} />}
-      {list.data && rows.length === 0 && (
-        <EmptyState title={isLimited ? texts.noneFound : texts.noSuppressions}>
-          {!isLimited && texts.noSuppressionsAdvice}
-        </EmptyState>
-      )}
-      {rows.length > 0 && <SuppressionTable rows={rows} />}
-      <MoreButton query={list}>{texts.more}</MoreButton>
+      <PagedList
+        query={list}
+        none={
+          <EmptyState title={isLimited ? texts.noneFound : texts.noSuppressions}>
+            {!isLimited && texts.noSuppressionsAdvice}
+          </EmptyState>
+        }
+        more={texts.more}
+      >
+        {rows => <SuppressionTable rows={rows} />}
+      </PagedList>
     </Section>
   )
 }

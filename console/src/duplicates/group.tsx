@@ -53,12 +53,12 @@ export function Group({ group: { people, size, why }, onNotice, onSetAside }: Gr
           ? texts.shown(formats.number(people.length), formats.number(size))
           : texts.size(size, formats.number(size))}
       </p>
-      <Table label={reason} headers={[...(mayWrite ? [texts.first, texts.second] : []), ...headers]}>
+      <Table hasCards label={reason} headers={[...(mayWrite ? [texts.first, texts.second] : []), ...headers]}>
         {people.map(person => (
           <tr key={person.id}>
             {mayWrite &&
               (['first', 'second'] as const).map(side => (
-                <td key={side}>
+                <td key={side} data-label={texts[side]}>
                   <input
                     type="radio"
                     name={`${people[0]!.id} ${reason} ${side}`}
@@ -73,10 +73,14 @@ export function Group({ group: { people, size, why }, onNotice, onSetAside }: Gr
                 <bdi>{nameOf(person)}</bdi>
               </EntityLink>
             </th>
-            <td>{person.external_id ?? '—'}</td>
-            <td>{person.email ?? '—'}</td>
-            <td>{[person.mobile_prefix, person.mobile_number].filter(Boolean).join(' ') || '—'}</td>
-            <td>{person.date_of_birth === null ? '—' : formats.date(person.date_of_birth)}</td>
+            <td data-label={fields.external_id}>{person.external_id ?? '—'}</td>
+            <td data-label={fields.email}>{person.email ?? '—'}</td>
+            <td data-label={fields.mobile_number}>
+              {[person.mobile_prefix, person.mobile_number].filter(Boolean).join(' ') || '—'}
+            </td>
+            <td data-label={fields.date_of_birth}>
+              {person.date_of_birth === null ? '—' : formats.date(person.date_of_birth)}
+            </td>
           </tr>
         ))}
       </Table>

@@ -1,6 +1,7 @@
 import type { LookupKey } from '@kith/client'
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { queryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { pagedQuery } from '../app/paged-query.ts'
 
 /** All queries of people who may be one, for a write that changes what they show. */
 export const duplicatesKey = ['entities', 'people', 'duplicates']
@@ -8,22 +9,14 @@ export const duplicatesKey = ['entities', 'people', 'duplicates']
 const groupsPerPage = 10
 
 /** The groups of people who may be one, page by page. */
-export const groupsQuery = infiniteQueryOptions({
-  queryKey: [...duplicatesKey, 'groups'],
-  queryFn: ({ pageParam, signal }) =>
-    client.people.duplicates({ size: groupsPerPage, signal, ...(pageParam && { after: pageParam }) }).page(),
-  initialPageParam: undefined as string | undefined,
-  getNextPageParam: ({ next }) => next ?? undefined,
-})
+export const groupsQuery = pagedQuery([...duplicatesKey, 'groups'], at =>
+  client.people.duplicates({ size: groupsPerPage, ...at }).page(),
+)
 
 /** The people who were set aside, newest first. */
-export const setAsidesQuery = infiniteQueryOptions({
-  queryKey: [...duplicatesKey, 'set aside'],
-  queryFn: ({ pageParam, signal }) =>
-    client.people.setAsides({ size: groupsPerPage, signal, ...(pageParam && { after: pageParam }) }).page(),
-  initialPageParam: undefined as string | undefined,
-  getNextPageParam: ({ next }) => next ?? undefined,
-})
+export const setAsidesQuery = pagedQuery([...duplicatesKey, 'set aside'], at =>
+  client.people.setAsides({ size: groupsPerPage, ...at }).page(),
+)
 
 /** The people who may be the same as one. */
 export const duplicatesOfQuery = (id: string) =>

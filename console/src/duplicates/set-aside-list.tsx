@@ -8,9 +8,9 @@ import { useWrite } from '../app/write.ts'
 import { nameOf } from '../entity/address.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
-import { Loading, Section } from '../ui/page.tsx'
+import { Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
 import { duplicateMessages } from './messages.ts'
 import { duplicatesKey, setAsidesQuery } from './queries.ts'
@@ -25,45 +25,46 @@ export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
     refresh: [duplicatesKey],
     onSuccess: onTakeBack,
   })
-  const rows = list.data?.pages.flatMap(({ items }) => items) ?? []
   return (
     <Section title={texts.setAside}>
-      {list.isPending && <Loading />}
-      {list.error && <Problem error={list.error} onRetry={() => list.refetch()} />}
-      {list.data && rows.length === 0 && <p>{texts.noSetAside}</p>}
       {takeBack.error && <Problem error={takeBack.error} />}
-      {rows.length > 0 && (
-        <Table label={texts.setAside} headers={[texts.people, texts.by, texts.at, ...(mayWrite ? [texts.action] : [])]}>
-          {rows.map(({ id, people, actor, at }) => (
-            <tr key={id}>
-              <th scope="row">
-                {people.map((person, index) => (
-                  <Fragment key={person.id}>
-                    {index > 0 && ' · '}
-                    <EntityLink owner="people" id={person.id} externalId={person.external_id}>
-                      <bdi>{nameOf(person)}</bdi>
-                    </EntityLink>
-                  </Fragment>
-                ))}
-              </th>
-              <td>{actor}</td>
-              <td>{formats.dateTime(at)}</td>
-              {mayWrite && (
-                <td>
-                  <Button
-                    aria-label={`${texts.takeBack}: ${people.map(nameOf).join(', ')}`}
-                    isPending={takeBack.isPending && takeBack.variables === id}
-                    onPress={() => takeBack.mutate(id)}
-                  >
-                    {texts.takeBack}
-                  </Button>
-                </td>
-              )}
-            </tr>
-          ))}
-        </Table>
-      )}
-      <MoreButton query={list}>{texts.moreSetAside}</MoreButton>
+      <PagedList query={list} none={<p>{texts.noSetAside}</p>} more={texts.moreSetAside}>
+        {rows => (
+          <Table
+            hasCards
+            label={texts.setAside}
+            headers={[texts.people, texts.by, texts.at, ...(mayWrite ? [texts.action] : [])]}
+          >
+            {rows.map(({ id, people, actor, at }) => (
+              <tr key={id}>
+                <th scope="row">
+                  {people.map((person, index) => (
+                    <Fragment key={person.id}>
+                      {index > 0 && ' · '}
+                      <EntityLink owner="people" id={person.id} externalId={person.external_id}>
+                        <bdi>{nameOf(person)}</bdi>
+                      </EntityLink>
+                    </Fragment>
+                  ))}
+                </th>
+                <td data-label={texts.by}>{actor}</td>
+                <td data-label={texts.at}>{formats.dateTime(at)}</td>
+                {mayWrite && (
+                  <td>
+                    <Button
+                      aria-label={`${texts.takeBack}: ${people.map(nameOf).join(', ')}`}
+                      isPending={takeBack.isPending && takeBack.variables === id}
+                      onPress={() => takeBack.mutate(id)}
+                    >
+                      {texts.takeBack}
+                    </Button>
+                  </td>
+                )}
+              </tr>
+            ))}
+          </Table>
+        )}
+      </PagedList>
     </Section>
   )
 }

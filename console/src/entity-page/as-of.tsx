@@ -4,9 +4,9 @@ import { useScope } from '../app/session.tsx'
 import { localTime, momentOf } from '../entity/fields.ts'
 import type { SetMoment } from '../entity/search.ts'
 import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { type Faults, Form } from '../ui/form.tsx'
+import type { Faults } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { messages } from './messages.ts'
 
 /** A button that asks for a moment, and shows the entity as of then. */
@@ -36,18 +36,16 @@ function AsOfDialog({ at, setMoment, onClose }: AsOfDialogProps) {
     setMoment({ at: moment })
   }
   return (
-    <Dialog title={texts.asOfTitle} isOpen onClose={onClose}>
-      <Form onSubmit={submit} faults={faults} submit={texts.asOfShow} onCancel={onClose}>
-        <TextField
-          label={texts.asOfLabel}
-          help={texts.asOfHelp}
-          type="datetime-local"
-          autoFocus
-          name="/at"
-          value={text}
-          onChange={setText}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog title={texts.asOfTitle} onSubmit={submit} faults={faults} submit={texts.asOfShow} onClose={onClose}>
+      <TextField
+        label={texts.asOfLabel}
+        help={texts.asOfHelp}
+        type="datetime-local"
+        autoFocus
+        name="/at"
+        value={text}
+        onChange={setText}
+      />
+    </FormDialog>
   )
 }

@@ -1,6 +1,10 @@
 import { callingCodes } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { useLanguage } from '../app/language.tsx'
+import { useLanguage, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { settingsQuery } from '../schema/queries.ts'
+import { messages } from './messages.ts'
 
 type Country = { code: string; name: string; callingCode: string }
 
@@ -15,6 +19,24 @@ export function useCountries(): readonly Country[] {
     return all.sort((a, b) => a.name.localeCompare(b.name, locale))
   }, [locale])
 }
+
+export const noCountry = 'none'
+
+/** The countries as choices of a field. {@link noCountry} means that of the settings, if they name one. */
+export function useCountryChoices(): { name: string; label: string }[] {
+  const texts = useMessages(messages)
+  const countries = useCountries()
+  const { data: settings } = useQuery({ ...settingsQuery, enabled: useScope('schema:read') })
+  const own = countries.find(({ code }) => code === settings?.default_country)?.name
+  return [
+    { name: noCountry, label: own === undefined ? texts.noCountry : texts.ownCountry(own) },
+    ...countries.map(({ code, name, callingCode }) => ({ name: code, label: `${name} +${callingCode}` })),
+  ]
+}
+
+/** The prefix of a country, such as +39. */
+export const prefixOf = (country: string): string =>
+  `+${Object.entries(callingCodes).find(([, codes]) => (codes as readonly string[]).includes(country))?.[0]}`
 
 const codesByCallingCode: Readonly<Record<string, readonly string[]>> = callingCodes
 

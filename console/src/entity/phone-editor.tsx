@@ -1,11 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
-import { useScope } from '../app/session.tsx'
-import { settingsQuery } from '../schema/queries.ts'
 import { ComboBox } from '../ui/combo-box.tsx'
 import { FieldGroup, TextField } from '../ui/field.tsx'
-import { countryOf, isInternational, useCountries } from './countries.ts'
+import { countryOf, isInternational, noCountry, useCountries, useCountryChoices } from './countries.ts'
 import type { Field } from './fields.ts'
 import styles from './form.module.css'
 import { messages } from './messages.ts'
@@ -17,8 +14,6 @@ type PhoneEditorProps = {
   onChange(field: Field, draft: string): void
 }
 
-const noCountry = 'none'
-
 /**
  * A phone number with its country: the prefix and the number as they are written. A number with a prefix of its own shows that country, as the
  * service reads it. Countries that share a prefix are told apart until the form is closed.
@@ -26,13 +21,8 @@ const noCountry = 'none'
 export function PhoneEditor({ prefix, number, drafts, onChange }: PhoneEditorProps) {
   const texts = useMessages(messages)
   const countries = useCountries()
-  const { data: settings } = useQuery({ ...settingsQuery, enabled: useScope('schema:read') })
   const [chosen, setChosen] = useState<string>()
-  const ownCountry = countries.find(({ code }) => code === settings?.default_country)?.name
-  const choices = [
-    { name: noCountry, label: ownCountry === undefined ? texts.noCountry : texts.ownCountry(ownCountry) },
-    ...countries.map(({ code, name, callingCode }) => ({ name: code, label: `${name} +${callingCode}` })),
-  ]
+  const choices = useCountryChoices()
   const written = isInternational(drafts.number) ? drafts.number : drafts.prefix
   const isChosen = countries.some(({ code, callingCode }) => code === chosen && drafts.prefix === `+${callingCode}`)
   const country = written === '' ? noCountry : written === drafts.prefix && isChosen ? chosen! : countryOf(written)

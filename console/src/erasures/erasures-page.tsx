@@ -7,9 +7,8 @@ import { downloadCertificate } from '../person/certificate.tsx'
 import { rightsMessages } from '../person/rights-messages.ts'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Facts, Loading, Page } from '../ui/page.tsx'
+import { Badge, EmptyState, Facts, Page } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
 import { factsOf } from './certificate-facts.ts'
 import { messages } from './messages.ts'
@@ -21,14 +20,15 @@ export function ErasuresPage() {
   const texts = useMessages(messages)
   const erasures = useInfiniteQuery(erasuresQuery)
   const [shown, setShown] = useState<Erasure>()
-  const rows = erasures.data?.pages.flatMap(({ items }) => items) ?? []
   return (
     <Page title={texts.title} subtitle={texts.subtitle}>
-      {erasures.isPending && <Loading />}
-      {erasures.error && <Problem error={erasures.error} onRetry={() => erasures.refetch()} />}
-      {erasures.data && rows.length === 0 && <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
-      {rows.length > 0 && <ErasureTable rows={rows} onShow={setShown} />}
-      <MoreButton query={erasures}>{texts.more}</MoreButton>
+      <PagedList
+        query={erasures}
+        none={<EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
+        more={texts.more}
+      >
+        {rows => <ErasureTable rows={rows} onShow={setShown} />}
+      </PagedList>
       {shown && <ErasureDialog erasure={shown} onClose={() => setShown(undefined)} />}
     </Page>
   )
@@ -39,6 +39,7 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
   const formats = useFormats()
   return (
     <Table
+      hasCards
       label={texts.title}
       headers={[texts.when, texts.reason, texts.who, texts.person, texts.certificate, texts.details]}
     >
@@ -46,10 +47,10 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
         const { id, at, reason, actor, person_id, certificate } = erasure
         return (
           <tr key={id}>
-            <td>{formats.exactTime(at)}</td>
+            <td data-label={texts.when}>{formats.exactTime(at)}</td>
             <th scope="row">{reason}</th>
-            <td>{actor}</td>
-            <td>
+            <td data-label={texts.who}>{actor}</td>
+            <td data-label={texts.person}>
               <EntityLink owner="people" id={person_id} externalId={null} />
             </td>
             <td>

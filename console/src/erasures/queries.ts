@@ -1,9 +1,4 @@
-import { infiniteQueryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { pagedQuery } from '../app/paged-query.ts'
 
-export const erasuresQuery = infiniteQueryOptions({
-  queryKey: ['erasures'],
-  queryFn: ({ pageParam, signal }) => client.erasures.list({ after: pageParam, signal }).page(),
-  initialPageParam: undefined as string | undefined,
-  getNextPageParam: ({ next }) => next ?? undefined,
-})
+export const erasuresQuery = pagedQuery(['erasures'], at => client.erasures.list(at).page())

@@ -1,4 +1,4 @@
-import type { Hold, RetentionRule, RetentionRuleBody } from '@kith/client'
+import type { RetentionRule, RetentionRuleBody } from '@kith/client'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -8,9 +8,9 @@ import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Loading, Page, Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { holdsQuery, lifetimesKey, rulesQuery } from './queries.ts'
@@ -101,32 +101,29 @@ function RuleTable({ rules }: { rules: RetentionRule[] }) {
 function Holds() {
   const texts = useMessages(messages)
   const holds = useInfiniteQuery(holdsQuery)
-  const rows: Hold[] = holds.data?.pages.flatMap(({ items }) => items) ?? []
   const formats = useFormats()
   return (
     <Section title={texts.holds}>
-      {holds.isPending && <Loading />}
-      {holds.error && <Problem error={holds.error} onRetry={() => holds.refetch()} />}
-      {holds.data && rows.length === 0 && <EmptyState title={texts.holdsNone} />}
-      {rows.length > 0 && (
-        <Table label={texts.holds} headers={[texts.person, texts.reason, texts.until, texts.heldBy]}>
-          {rows.map(({ id, people, reason, until, actor }) => (
-            <tr key={id}>
-              <th scope="row">
-                {people.map(person => (
-                  <div key={person.id}>
-                    <EntityLink owner="people" id={person.id} externalId={person.external_id} />
-                  </div>
-                ))}
-              </th>
-              <td>{reason}</td>
-              <td>{until === null ? texts.forever : formats.exactTime(until)}</td>
-              <td>{actor}</td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <MoreButton query={holds}>{texts.more}</MoreButton>
+      <PagedList query={holds} none={<EmptyState title={texts.holdsNone} />} more={texts.more}>
+        {rows => (
+          <Table label={texts.holds} headers={[texts.person, texts.reason, texts.until, texts.heldBy]}>
+            {rows.map(({ id, people, reason, until, actor }) => (
+              <tr key={id}>
+                <th scope="row">
+                  {people.map(person => (
+                    <div key={person.id}>
+                      <EntityLink owner="people" id={person.id} externalId={person.external_id} />
+                    </div>
+                  ))}
+                </th>
+                <td>{reason}</td>
+                <td>{until === null ? texts.forever : formats.exactTime(until)}</td>
+                <td>{actor}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </PagedList>
     </Section>
   )
 }

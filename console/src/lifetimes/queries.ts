@@ -1,5 +1,6 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { queryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { pagedQuery } from '../app/paged-query.ts'
 
 /** All queries of rules and holds, for a write that changes what they show. */
 export const lifetimesKey = ['lifetimes']
@@ -27,12 +28,7 @@ export const runsQuery = (id: number) =>
     queryFn: ({ signal }) => client.retentionRules.runs(id, { signal }).all(),
   })
 
-export const holdsQuery = infiniteQueryOptions({
-  queryKey: [...lifetimesKey, 'holds'],
-  queryFn: ({ pageParam, signal }) => client.holds.list({ after: pageParam, signal }).page(),
-  initialPageParam: undefined as string | undefined,
-  getNextPageParam: ({ next }) => next ?? undefined,
-})
+export const holdsQuery = pagedQuery([...lifetimesKey, 'holds'], at => client.holds.list(at).page())
 
 /** The hold of a person, or null. */
 export const holdQuery = (id: string) =>

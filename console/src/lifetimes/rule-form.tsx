@@ -4,9 +4,8 @@ import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import type { Write } from '../app/write.ts'
 import { segmentsQuery } from '../entity/schema.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 
@@ -39,43 +38,48 @@ export function RuleForm({ title, rule, action, write, onClose }: RuleFormProps)
       daily_limit: Number(draft.limit),
     })
   return (
-    <Dialog title={title} isOpen onClose={onClose}>
-      <Form onSubmit={submit} write={write} submit={action} isDisabled={draft.segment === null} onCancel={onClose}>
-        <Select
-          label={texts.segment}
-          name="/segment"
-          options={segments.map(({ key, name }) => ({ value: key, label: name }))}
-          value={draft.segment}
-          onChange={segment => change({ segment })}
-        />
-        <TextField
-          label={texts.afterDays}
-          help={texts.afterDaysHelp}
-          name="/after_days"
-          inputMode="numeric"
-          isRequired
-          value={draft.days}
-          onChange={days => change({ days })}
-        />
-        <Select<RetentionRule['action']>
-          label={texts.action}
-          name="/action"
-          options={[
-            { value: 'erase', label: texts.erase },
-            { value: 'delete', label: texts.delete },
-          ]}
-          value={draft.action}
-          onChange={action => change({ action })}
-        />
-        <TextField
-          label={texts.dailyLimit}
-          name="/daily_limit"
-          inputMode="numeric"
-          isRequired
-          value={draft.limit}
-          onChange={limit => change({ limit })}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      onSubmit={submit}
+      write={write}
+      submit={action}
+      isDisabled={draft.segment === null}
+      onClose={onClose}
+    >
+      <Select
+        label={texts.segment}
+        name="/segment"
+        options={segments.map(({ key, name }) => ({ value: key, label: name }))}
+        value={draft.segment}
+        onChange={segment => change({ segment })}
+      />
+      <TextField
+        label={texts.afterDays}
+        help={texts.afterDaysHelp}
+        name="/after_days"
+        inputMode="numeric"
+        isRequired
+        value={draft.days}
+        onChange={days => change({ days })}
+      />
+      <Select<RetentionRule['action']>
+        label={texts.action}
+        name="/action"
+        options={[
+          { value: 'erase', label: texts.erase },
+          { value: 'delete', label: texts.delete },
+        ]}
+        value={draft.action}
+        onChange={action => change({ action })}
+      />
+      <TextField
+        label={texts.dailyLimit}
+        name="/daily_limit"
+        inputMode="numeric"
+        isRequired
+        value={draft.limit}
+        onChange={limit => change({ limit })}
+      />
+    </FormDialog>
   )
 }

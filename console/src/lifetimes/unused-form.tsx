@@ -5,9 +5,8 @@ import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
 import { segmentsQuery } from '../entity/schema.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { messages } from './messages.ts'
 import { lifetimesKey } from './queries.ts'
 import { unusedFilter } from './unused-filter.ts'
@@ -46,48 +45,47 @@ export function UnusedForm({ onClose }: { onClose: () => void }) {
     },
   )
   return (
-    <Dialog title={texts.unusedTitle} isOpen onClose={onClose}>
-      <Form
-        onSubmit={() => make.mutate()}
-        write={make}
-        submit={texts.unusedAction}
-        isDisabled={draft.used.length === 0}
-        onCancel={onClose}
-      >
-        <p>{texts.unusedAdvice}</p>
-        <fieldset>
-          <legend>{texts.usedSegments}</legend>
-          {segments.length === 0 && <p>{texts.noneAdvice}</p>}
-          {segments.map(({ key, name }) => (
-            <Checkbox
-              key={key}
-              isSelected={draft.used.includes(key)}
-              onChange={isUsed =>
-                change({ used: isUsed ? [...draft.used, key] : draft.used.filter(each => each !== key) })
-              }
-            >
-              {name || key}
-            </Checkbox>
-          ))}
-        </fieldset>
-        {count.data !== undefined && <p role="status">{texts.unusedCount(count.data, formats.number(count.data))}</p>}
-        <TextField
-          label={texts.unusedDays}
-          help={texts.afterDaysHelp}
-          name="/after_days"
-          inputMode="numeric"
-          isRequired
-          value={draft.days}
-          onChange={days => change({ days })}
-        />
-        <TextField
-          label={texts.unusedKey}
-          name="/key"
-          isRequired
-          value={draft.key}
-          onChange={key => change({ key: key.trim() })}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={texts.unusedTitle}
+      onSubmit={() => make.mutate()}
+      write={make}
+      submit={texts.unusedAction}
+      isDisabled={draft.used.length === 0}
+      onClose={onClose}
+    >
+      <p>{texts.unusedAdvice}</p>
+      <fieldset>
+        <legend>{texts.usedSegments}</legend>
+        {segments.length === 0 && <p>{texts.noneAdvice}</p>}
+        {segments.map(({ key, name }) => (
+          <Checkbox
+            key={key}
+            isSelected={draft.used.includes(key)}
+            onChange={isUsed =>
+              change({ used: isUsed ? [...draft.used, key] : draft.used.filter(each => each !== key) })
+            }
+          >
+            {name || key}
+          </Checkbox>
+        ))}
+      </fieldset>
+      {count.data !== undefined && <p role="status">{texts.unusedCount(count.data, formats.number(count.data))}</p>}
+      <TextField
+        label={texts.unusedDays}
+        help={texts.afterDaysHelp}
+        name="/after_days"
+        inputMode="numeric"
+        isRequired
+        value={draft.days}
+        onChange={days => change({ days })}
+      />
+      <TextField
+        label={texts.unusedKey}
+        name="/key"
+        isRequired
+        value={draft.key}
+        onChange={key => change({ key: key.trim() })}
+      />
+    </FormDialog>
   )
 }

@@ -5,9 +5,8 @@ import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
 import type { Filter } from '../filters/filter-tree.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { messages } from './messages.ts'
 
 type SegmentDialogProps = {
@@ -61,21 +60,19 @@ export default function SegmentDialog({ kind, segment, filter, onClose, onSaved 
   const body = { name, description: description || null, key, filter: filter as ClientFilter }
   const title = { create: texts.saveAsSegment, rename: texts.renameSegment, update: texts.updateSegment }[kind]
   return (
-    <Dialog title={title} isOpen onClose={onClose}>
-      <Form onSubmit={() => save.mutate(body)} submit={texts.save} onCancel={onClose} write={save}>
-        <TextField label={texts.segmentName} name="/name" value={name} onChange={setName} isRequired autoFocus />
-        {isNew && (
-          <TextField
-            label={texts.segmentKey}
-            help={texts.segmentKeyHelp}
-            name="/key"
-            value={key}
-            onChange={setTypedKey}
-            isRequired
-          />
-        )}
-        <TextField label={texts.segmentDescription} name="/description" value={description} onChange={setDescription} />
-      </Form>
-    </Dialog>
+    <FormDialog title={title} onSubmit={() => save.mutate(body)} submit={texts.save} onClose={onClose} write={save}>
+      <TextField label={texts.segmentName} name="/name" value={name} onChange={setName} isRequired autoFocus />
+      {isNew && (
+        <TextField
+          label={texts.segmentKey}
+          help={texts.segmentKeyHelp}
+          name="/key"
+          value={key}
+          onChange={setTypedKey}
+          isRequired
+        />
+      )}
+      <TextField label={texts.segmentDescription} name="/description" value={description} onChange={setDescription} />
+    </FormDialog>
   )
 }

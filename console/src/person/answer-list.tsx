@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { pagedQuery } from '../app/paged-query.ts'
 import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
@@ -24,25 +25,13 @@ const pageSize = 20
 export function AnswerList({ person, purpose, at }: AnswerListProps) {
   const texts = useMessages(consentMessages)
   const { consent_type_id, channel } = purpose
-  const query = useInfiniteQuery({
-    // With a past moment, the history is that of now, and answers of later are left out.
-    queryKey: ['consents', 'history', person.id, consent_type_id, channel, at ?? person.version],
-    queryFn: ({ pageParam, signal }) =>
-      client.consents
-        .history(
-          { id: person.id },
-          {
-            consent_type_id,
-            channel,
-            size: pageSize,
-            signal,
-            after: pageParam,
-          },
-        )
-        .page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next,
-  })
+  // With a past moment, the history is that of now, and answers of later are left out.
+  const queryKey = ['consents', 'history', person.id, consent_type_id, channel, at ?? person.version]
+  const query = useInfiniteQuery(
+    pagedQuery(queryKey, after =>
+      client.consents.history({ id: person.id }, { consent_type_id, channel, size: pageSize, ...after }).page(),
+    ),
+  )
   const { data, error, refetch, hasNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const answers = data.pages

@@ -1,75 +1,75 @@
-import type { DossierLine, Person } from '@kith/client'
+import { type DossierPageOptions, type Person, pageLanguages } from '@kith/client'
 import { useEffect, useRef, useState } from 'react'
 import { client } from '../app/client.ts'
-import { useFormats, useMessages } from '../app/language.tsx'
+import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
+import { fieldLabels } from '../entity/field-labels.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
+import { Select } from '../ui/select.tsx'
 import { fileNameOf } from './file-name.ts'
 import { messages } from './messages.ts'
 import { rightsMessages } from './rights-messages.ts'
 
 type DossierDialogProps = { id: string; person: Person | undefined; onClose: () => void }
 
-type Progress = { count: number; state: 'idle' | 'running' | 'done' | 'failed'; error?: unknown }
-
-/** The page shows the progress every so many lines. */
-const linesPerUpdate = 200
+type PageLanguage = NonNullable<DossierPageOptions['language']>
 
 /** What a browser takes each kind of file for. */
 const mediaTypes = { html: 'text/html', ndjson: 'application/x-ndjson' } as const
 
-/** Prints a dossier: as a page to read, or as lines of JSON. */
-async function* printDossier(lines: AsyncIterable<DossierLine>, format: keyof typeof mediaTypes) {
-  if (format === 'html') {
-    const { dossierPage } = await import('../../../cli/dossier/page.ts')
-    yield* dossierPage(lines)
-  } else for await (const line of lines) yield `${JSON.stringify(line)}\n`
-}
-
-/** Downloads everything that is held about a person. */
+/** Downloads everything that is held about a person: as a page for the person in its language, or as lines of JSON. */
 export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
   const texts = useMessages(rightsMessages)
   const { cancel, close } = useMessages(messages)
   const formats = useFormats()
-  const [{ count, state, error }, setProgress] = useState<Progress>({ count: 0, state: 'idle' })
+  const consoleLanguage = useLanguage().language
+  const ofPerson = pageLanguages.find(language => person?.language?.toLowerCase().startsWith(language))
+  const [language, setLanguage] = useState<PageLanguage>(ofPerson ?? consoleLanguage)
+  const [state, setState] = useState<'idle' | keyof typeof mediaTypes | 'done' | { error: unknown }>('idle')
   const controller = useRef<AbortController>(null)
   useEffect(() => () => controller.current?.abort(), [])
   const start = async (format: keyof typeof mediaTypes) => {
     controller.current = new AbortController()
     const { signal } = controller.current
-    let count = 0
-    async function* countedLines() {
-      for await (const line of client.people.dossier({ id }, { signal })) {
-        count += 1
-        if (count % linesPerUpdate === 0) setProgress({ count, state: 'running' })
-        yield line
-      }
-    }
-    setProgress({ count, state: 'running' })
+    setState(format)
     try {
       const parts: string[] = []
-      for await (const part of printDossier(countedLines(), format)) parts.push(part)
+      if (format === 'html')
+        for await (const part of client.people.dossierPage({ id }, { language, signal })) parts.push(part)
+      else for await (const line of client.people.dossier({ id }, { signal })) parts.push(`${JSON.stringify(line)}\n`)
       const file = new Blob(parts, { type: mediaTypes[format] })
       saveBlob(file, `dossier-${fileNameOf(person?.external_id ?? id)}.${format}`)
-      setProgress({ count, state: 'done' })
+      setState('done')
     } catch (error) {
-      if (!signal.aborted) setProgress({ count, state: 'failed', error })
+      if (!signal.aborted) setState({ error })
     }
   }
   return (
-    <Dialog title={texts.dossierTitle} isOpen onClose={onClose}>
+    <Dialog title={texts.dossierTitle} isOpen onClose={onClose} hasDraft={false}>
       <p>{texts.dossierAdvice}</p>
-      {state === 'running' && <p role="status">{texts.dossierLines(count, formats.number(count))}</p>}
-      {state === 'done' && <Notice kind="success" title={texts.dossierDone(formats.number(count))} />}
-      {state === 'failed' && <Problem error={error} />}
+      <Select<PageLanguage>
+        label={fieldLabels[consoleLanguage].language}
+        help={texts.dossierLanguage}
+        options={pageLanguages.map(value => ({ value, label: formats.language(value) }))}
+        value={language}
+        onChange={setLanguage}
+      />
+      {state === 'done' && <Notice kind="success" title={texts.dossierDone} />}
+      {typeof state === 'object' && <Problem error={state.error} />}
       <Actions>
         <Button onPress={onClose}>{state === 'done' ? close : cancel}</Button>
-        <Button onPress={() => start('ndjson')} isDisabled={state === 'running'}>
+        <Button onPress={() => start('ndjson')} isPending={state === 'ndjson'} isDisabled={state === 'html'}>
           {texts.dossierAsData}
         </Button>
-        <Button look="primary" onPress={() => start('html')} isPending={state === 'running'} autoFocus>
+        <Button
+          look="primary"
+          onPress={() => start('html')}
+          isPending={state === 'html'}
+          isDisabled={state === 'ndjson'}
+          autoFocus
+        >
           {texts.dossierAsPage}
         </Button>
       </Actions>

@@ -8,9 +8,9 @@ import { useWrite } from '../app/write.ts'
 import { nameOf } from '../entity/address.ts'
 import { holdQuery, lifetimesKey } from '../lifetimes/queries.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Actions } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { holdMessages } from './hold-messages.ts'
 
@@ -56,27 +56,31 @@ export function HoldDialog({ id, person, onClose }: HoldDialogProps) {
   const day = until.trim()
   const submit = () => write.mutate({ reason, until: day === '' ? null : `${day}T00:00:00Z` })
   return (
-    <Dialog title={texts.holdTitle(person ? nameOf(person) : id)} isOpen onClose={onClose}>
-      <Form onSubmit={submit} write={write} submit={texts.holdNow} onCancel={onClose}>
-        <p>{texts.holdAdvice}</p>
-        <TextField
-          label={texts.reason}
-          help={texts.reasonHelp}
-          name="/reason"
-          isRequired
-          autoFocus
-          value={reason}
-          onChange={setReason}
-        />
-        <TextField
-          label={texts.until}
-          help={texts.untilHelp}
-          name="/until"
-          type="date"
-          value={until}
-          onChange={setUntil}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={texts.holdTitle(person ? nameOf(person) : id)}
+      onSubmit={submit}
+      write={write}
+      submit={texts.holdNow}
+      onClose={onClose}
+    >
+      <p>{texts.holdAdvice}</p>
+      <TextField
+        label={texts.reason}
+        help={texts.reasonHelp}
+        name="/reason"
+        isRequired
+        autoFocus
+        value={reason}
+        onChange={setReason}
+      />
+      <TextField
+        label={texts.until}
+        help={texts.untilHelp}
+        name="/until"
+        type="date"
+        value={until}
+        onChange={setUntil}
+      />
+    </FormDialog>
   )
 }

@@ -9,9 +9,8 @@ import { useWrite } from '../app/write.ts'
 import { schemaQuery, useDefinitions } from '../entity/schema.ts'
 import { historyKey } from '../history/history.tsx'
 import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { glanceMessages } from './glance-messages.ts'
 import { notesOf } from './notes.ts'
 
@@ -62,26 +61,25 @@ function NoteDialog({ id, name, onClose }: { id: string; name: string; onClose: 
   )
   const submit = () => text.trim() !== '' && write.mutate(text)
   return (
-    <Dialog title={texts.noteTitle(name)} isOpen onClose={onClose}>
-      <Form
-        onSubmit={submit}
-        write={write}
-        submit={write.isPending ? `${texts.saving}…` : texts.save}
-        onCancel={onClose}
-      >
-        <TextField
-          label={texts.noteText}
-          name="/attribute_values/text"
-          help={texts.noteHelp}
-          value={text}
-          onChange={setText}
-          onKeyDown={({ key, ctrlKey, metaKey }) => key === 'Enter' && (ctrlKey || metaKey) && submit()}
-          rows={6}
-          maxLength={65_536}
-          isRequired
-          autoFocus
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={texts.noteTitle(name)}
+      onSubmit={submit}
+      write={write}
+      submit={write.isPending ? `${texts.saving}…` : texts.save}
+      onClose={onClose}
+    >
+      <TextField
+        label={texts.noteText}
+        name="/attribute_values/text"
+        help={texts.noteHelp}
+        value={text}
+        onChange={setText}
+        onKeyDown={({ key, ctrlKey, metaKey }) => key === 'Enter' && (ctrlKey || metaKey) && submit()}
+        rows={6}
+        maxLength={65_536}
+        isRequired
+        autoFocus
+      />
+    </FormDialog>
   )
 }

@@ -44,8 +44,8 @@ export const rightsMessages = defineMessages({
       'Everything that is held about the person, from one moment: profile, answers with evidence, links, records, changes, deliveries. As a page to read and to send to the person, or as data (lines of JSON) that programs read.',
     dossierAsPage: 'Download as a page',
     dossierAsData: 'Download as data',
-    dossierLines: (count: number, shown: string) => `${shown} ${plural('en', count, { one: 'line', other: 'lines' })}`,
-    dossierDone: (count: string) => `The dossier has ${count} lines and is complete. The browser has saved it.`,
+    dossierLanguage: 'The page is for the person to read.',
+    dossierDone: 'The dossier is complete. The browser has saved it.',
     links: 'Preference links…',
     linksTitle: 'Preference links',
     linksAdvice: 'Everybody who has a link can see and change the consents of this person. Give it to nobody else.',
@@ -134,13 +134,11 @@ export const rightsMessages = defineMessages({
     dossier: 'Auskunft herunterladen …',
     dossierTitle: 'Auskunft',
     dossierAdvice:
-      'Alles, was über die Person gespeichert ist, zu einem Zeitpunkt: Profil, Antworten mit Nachweis, Verknüpfungen, Datensätze, Änderungen, Zustellungen. Als Seite (auf Englisch) zum Lesen und Versenden, oder als Daten (Zeilen in JSON) für Programme.',
+      'Alles, was über die Person gespeichert ist, zu einem Zeitpunkt: Profil, Antworten mit Nachweis, Verknüpfungen, Datensätze, Änderungen, Zustellungen. Als Seite zum Lesen und Versenden, oder als Daten (Zeilen in JSON) für Programme.',
     dossierAsPage: 'Als Seite herunterladen',
     dossierAsData: 'Als Daten herunterladen',
-    dossierLines: (count: number, shown: string) =>
-      `${shown} ${plural('de', count, { one: 'Zeile', other: 'Zeilen' })}`,
-    dossierDone: (count: string) =>
-      `Die Auskunft hat ${count} Zeilen und ist vollständig. Der Browser hat sie gespeichert.`,
+    dossierLanguage: 'Die Seite ist für die Person zum Lesen.',
+    dossierDone: 'Die Auskunft ist vollständig. Der Browser hat sie gespeichert.',
     links: 'Links für Einstellungen …',
     linksTitle: 'Links für Einstellungen',
     linksAdvice:
@@ -229,11 +227,11 @@ export const rightsMessages = defineMessages({
     dossier: 'Scarica il dossier…',
     dossierTitle: 'Dossier',
     dossierAdvice:
-      'Tutto ciò che è conservato sulla persona in un dato momento: profilo, risposte con prove, collegamenti, record, modifiche, consegne. Come pagina (in inglese) da leggere e da inviare, o come dati (righe JSON) per i programmi.',
+      'Tutto ciò che è conservato sulla persona in un dato momento: profilo, risposte con prove, collegamenti, record, modifiche, consegne. Come pagina da leggere e da inviare, o come dati (righe JSON) per i programmi.',
     dossierAsPage: 'Scarica come pagina',
     dossierAsData: 'Scarica come dati',
-    dossierLines: (count: number, shown: string) => `${shown} ${plural('it', count, { one: 'riga', other: 'righe' })}`,
-    dossierDone: (count: string) => `Il dossier ha ${count} righe ed è completo. Il browser lo ha salvato.`,
+    dossierLanguage: 'La pagina è da leggere per la persona.',
+    dossierDone: 'Il dossier è completo. Il browser lo ha salvato.',
     links: 'Link per le preferenze…',
     linksTitle: 'Link per le preferenze',
     linksAdvice: 'Chi ha un link può vedere e cambiare i consensi di questa persona. Non darlo a nessun altro.',

@@ -1,5 +1,6 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { queryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { pagedQuery } from '../app/paged-query.ts'
 
 export const settingsQuery = queryOptions({
   queryKey: ['settings'],
@@ -15,10 +16,4 @@ export const observedQuery = (owner: string) =>
 
 /** The texts of a purpose, oldest first. */
 export const consentTextsQuery = (id: number) =>
-  infiniteQueryOptions({
-    queryKey: ['consent-texts', id],
-    queryFn: ({ pageParam, signal }) =>
-      client.schema.consentTypes.texts(id, { after: pageParam, size: 100, signal }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next ?? undefined,
-  })
+  pagedQuery(['consent-texts', id], at => client.schema.consentTypes.texts(id, { size: 100, ...at }).page())

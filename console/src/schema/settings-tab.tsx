@@ -125,7 +125,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
           help={texts.pageLanguageHelp}
           options={[
             { value: 'none', label: texts.noLanguage },
-            ...pageLanguages.map(language => ({ value: language, label: texts.languages[language] })),
+            ...pageLanguages.map(language => ({ value: language, label: formats.language(language) })),
           ]}
           value={draft.language || 'none'}
           onChange={language => set({ language: language === 'none' ? '' : (language as PageLanguage) })}
@@ -151,6 +151,7 @@ type PageTextsProps = { draft: Draft; onChange: (change: Partial<Draft>) => void
 
 function PageTexts({ draft, onChange, mayWrite }: PageTextsProps) {
   const texts = useMessages(messages)
+  const formats = useFormats()
   const [language, setLanguage] = useState<PageLanguage>('en')
   const current = draft.page_texts[language]
   const set = (change: Partial<typeof current>) =>
@@ -159,7 +160,7 @@ function PageTexts({ draft, onChange, mayWrite }: PageTextsProps) {
     <Section title={texts.pageTexts}>
       <Select<PageLanguage>
         label={texts.language}
-        options={pageLanguages.map(value => ({ value, label: texts.languages[value] }))}
+        options={pageLanguages.map(value => ({ value, label: formats.language(value) }))}
         value={language}
         onChange={value => setLanguage(value)}
       />

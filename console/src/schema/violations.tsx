@@ -2,6 +2,7 @@ import type { Attribute, Violation } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { pagedQuery } from '../app/paged-query.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
@@ -13,13 +14,11 @@ import styles from './schema.module.css'
 /** The people or records whose stored values break the rules of an attribute. */
 export function Violations({ attribute }: { attribute: Attribute }) {
   const texts = useMessages(messages)
-  const query = useInfiniteQuery({
-    queryKey: ['schema', 'violations', attribute.id, attribute.updated_at],
-    queryFn: ({ pageParam, signal }) =>
-      client.schema.attributes.violations(attribute.id, { signal, after: pageParam }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next,
-  })
+  const query = useInfiniteQuery(
+    pagedQuery(['schema', 'violations', attribute.id, attribute.updated_at], at =>
+      client.schema.attributes.violations(attribute.id, at).page(),
+    ),
+  )
   const { data, error, refetch, hasNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const found = data.pages.flatMap(({ items }) => items)

@@ -30,14 +30,16 @@ export function useChoices(typed: string) {
   const segments = useSegmentChoices()
   const pages = usePageChoices()
   const actions = useActions()
+  // All groups are of the text that the service has answered, so that people never come above what is there already.
+  const shown = text !== '' && hits.isEnabled && !hits.error ? hits.data?.text : text
   const matches = (choices: SearchChoice[]) => {
-    const isMatch = ({ label }: SearchChoice) => label.toLowerCase().includes(text.toLowerCase())
-    return text === '' ? [] : choices.filter(isMatch).slice(0, maxOfGroup)
+    const isMatch = ({ label }: SearchChoice) => label.toLowerCase().includes(shown!.toLowerCase())
+    return shown ? choices.filter(isMatch).slice(0, maxOfGroup) : []
   }
   const groups: ChoiceGroup[] = [
     text === ''
       ? { key: 'recent', title: texts.recent, choices: (visited.data ?? []).map(toChoice) }
-      : { key: 'found', title: texts.found, choices: (hits.data ?? []).map(toChoice) },
+      : { key: 'found', title: texts.found, choices: (hits.data?.items ?? []).map(toChoice) },
     { key: 'segments', title: texts.segments, choices: matches(segments) },
     { key: 'pages', title: texts.pages, choices: matches(pages) },
     { key: 'actions', title: texts.actions, choices: text === '' ? actions.slice(0, maxOfGroup) : matches(actions) },
@@ -58,7 +60,7 @@ function useHits(text: string) {
     queryKey: ['entities', 'everywhere', sent],
     queryFn: async ({ signal }) => {
       const { items } = await client.search(sent, { owners: ['*'], size: maxHits, labels: true, signal }).page()
-      return items as unknown as OwnedEntity[]
+      return { text: sent, items: items as unknown as OwnedEntity[] }
     },
     enabled: isEnabled,
     placeholderData: keepPreviousData,

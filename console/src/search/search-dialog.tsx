@@ -1,10 +1,10 @@
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Autocomplete, Header, Input, ListBox, ListBoxItem, ListBoxSection, SearchField } from 'react-aria-components'
 import { useMessages } from '../app/language.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import fieldStyles from '../ui/field.module.css'
 import { Problem } from '../ui/notice.tsx'
-import { useChoices } from './choices.ts'
+import { type SearchChoice, useChoices } from './choices.ts'
 import { messages } from './messages.ts'
 import styles from './search.module.css'
 
@@ -14,24 +14,37 @@ export default function SearchDialog({ onClose }: { onClose(): void }) {
   const [typed, setTyped] = useState('')
   const { groups, error, isSearching } = useChoices(typed)
   const isEmpty = groups.length === 0 && !error
+  const choices = groups.flatMap(({ choices }) => choices)
+  const [isEntered, setEntered] = useState(false)
+  const open = (choice: SearchChoice | undefined) => {
+    onClose()
+    choice?.go()
+  }
+  // Enter opens the first match of all kinds, once the service has answered.
+  useEffect(() => {
+    if (!isEntered || isSearching) return
+    setEntered(false)
+    if (choices[0]) open(choices[0])
+  })
   return (
     <Dialog title={texts.title} isOpen onClose={onClose} hasDraft={false}>
-      <Autocomplete inputValue={typed} onInputChange={setTyped}>
+      <Autocomplete inputValue={typed} onInputChange={setTyped} disableAutoFocusFirst>
         <SearchField aria-label={texts.title} autoFocus className={styles.field}>
-          <Input className={fieldStyles.input} placeholder={texts.placeholder} spellCheck={false} />
+          <Input
+            className={fieldStyles.input}
+            placeholder={texts.placeholder}
+            spellCheck={false}
+            onKeyDown={({ key, currentTarget }) =>
+              setEntered(key === 'Enter' && typed.trim() !== '' && !currentTarget.getAttribute('aria-activedescendant'))
+            }
+          />
         </SearchField>
         <ListBox
           aria-label={texts.title}
           className={styles.list}
           items={groups}
           selectionMode="none"
-          onAction={id => {
-            onClose()
-            groups
-              .flatMap(({ choices }) => choices)
-              .find(choice => choice.id === id)
-              ?.go()
-          }}
+          onAction={id => open(choices.find(choice => choice.id === id))}
         >
           {({ key, title, choices }) => (
             <ListBoxSection id={key} aria-label={title}>

@@ -36,6 +36,7 @@ export function ImportPage() {
       areAnswersOfNow: false,
       addsToLists: false,
       origin: { method: null, source: '', day: '' },
+      phoneCountry: null,
     })
   }
   const startAnew = () => {

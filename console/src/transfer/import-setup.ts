@@ -38,6 +38,8 @@ export type ImportSetup = {
   /** Whether lists add their elements to those that are stored. */
   addsToLists: boolean
   origin: ConsentOrigin
+  /** The country of numbers without a prefix. Null: that of the settings. */
+  phoneCountry: string | null
 }
 
 /** Other cells for those that many lines were refused for, by the index of their column. */
@@ -54,7 +56,8 @@ export function startImport(
   isDryRun: boolean,
   replacements: ReplacedCells = new Map(),
 ): void {
-  const { file, owner, mapping, match, isCreateOnly, takesShared, areAnswersOfNow, addsToLists, origin } = setup
+  const { file, owner, mapping, match, isCreateOnly, takesShared, areAnswersOfNow, addsToLists, origin, phoneCountry } =
+    setup
   const constants = originCells(origin, missingEvidence(mapping, owner, definitions))
   const columns = start && { ...columnsOfMapping(start.names, mapping, owner, definitions, constants), replacements }
   const options = columns ? findOptions(setup.options, start, columns).options : setup.options
@@ -110,6 +113,7 @@ export function startImport(
         ...(isMatched && { match }),
         ...(areAnswersOfNow && owner === 'people' && { consents: 'now' }),
         ...(addsToLists && { lists: 'add' }),
+        ...(phoneCountry !== null && { phoneCountry }),
       })
     },
   })

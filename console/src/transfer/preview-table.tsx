@@ -2,9 +2,17 @@ import type { Definitions } from '@kith/client'
 import { useMemo } from 'react'
 import type { ImportItem } from '../../../transfer/item.ts'
 import { useMessages } from '../app/language.tsx'
+import { isInternational, prefixOf } from '../entity/countries.ts'
 import { EmptyState, Section } from '../ui/page.tsx'
 import { useFieldNames } from './field-names.ts'
-import { type CsvStart, columnsOfMapping, type FoundOptions, type Mapping, previewOf } from './file-reader.ts'
+import {
+  type CsvStart,
+  columnsOfMapping,
+  type FoundOptions,
+  type Mapping,
+  fieldName as nameOfField,
+  previewOf,
+} from './file-reader.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
@@ -20,16 +28,25 @@ export function PreviewTable({
   owner,
   definitions,
   options,
+  phoneCountry,
 }: {
   start: CsvStart
   mapping: Mapping
   owner: string
   definitions: Definitions
   options: FoundOptions
+  phoneCountry: string | null
 }) {
   const texts = useMessages(messages)
   const fieldName = useFieldNames(owner, definitions)
   const { faultText } = useRefusalTexts()
+  const prefixIndex = mapping.findIndex(field => field && nameOfField(field, owner, definitions) === 'mobile_prefix')
+  /** A number without a prefix has that of the country that was chosen. */
+  const located = (text: string, index: number, cells: readonly { text: string }[]) => {
+    const isNumber = mapping[index] && nameOfField(mapping[index], owner, definitions) === 'mobile_number'
+    const isPlain = text !== '' && !isInternational(text) && !cells[prefixIndex]?.text
+    return phoneCountry !== null && isNumber && isPlain ? `${prefixOf(phoneCountry)} ${text}` : text
+  }
   const rows = useMemo(
     () => previewOf(start, columnsOfMapping(start.names, mapping, owner, definitions), options),
     [start, mapping, owner, definitions, options],
@@ -64,7 +81,7 @@ export function PreviewTable({
                 {cells.map(({ text, value, error }, index) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
                   <td key={index} className={mapping[index] ? undefined : styles.muted!}>
-                    <span className={styles.value!}>{clipped(shownValue(text, value))}</span>
+                    <span className={styles.value!}>{clipped(located(shownValue(text, value), index, cells))}</span>
                     {error && <span className={styles.cellError!}>{clipped(faultText(error))}</span>}
                   </td>
                 ))}

@@ -1,6 +1,8 @@
 import type { Definitions, MatchKind } from '@kith/client'
 import type { Format } from '../../../transfer/file.ts'
 import { useMessages } from '../app/language.tsx'
+import { noCountry, useCountryChoices } from '../entity/countries.ts'
+import { ComboBox } from '../ui/combo-box.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { type CsvStart, columnsOfMapping, findOptions, type Mapping, type ReadOptions } from './file-reader.ts'
@@ -31,6 +33,7 @@ export function ReadOptionFields({
   start: CsvStart | null
 }) {
   const texts = useMessages(messages)
+  const countries = useCountryChoices()
   const { options, owner, match } = setup
   const encoding = start?.encoding
   const change = (changed: Partial<ReadOptions>) => onChange({ ...setup, options: { ...options, ...changed } })
@@ -67,6 +70,16 @@ export function ReadOptionFields({
           ]}
           value={match.join()}
           onChange={value => onChange({ ...setup, match: value.split(',') as MatchKind[] })}
+        />
+      )}
+      {owner === 'people' && (
+        <ComboBox
+          label={texts.phoneCountry}
+          isLabelShown
+          placeholder={texts.phoneCountry}
+          choices={countries}
+          value={setup.phoneCountry ?? noCountry}
+          onChange={name => onChange({ ...setup, phoneCountry: name === noCountry ? null : name })}
         />
       )}
       {match.length > 1 && (

@@ -176,7 +176,14 @@ function CsvSetup({
         <ConsentOriginSection origin={setup.origin} asked={asked} onChange={origin => onChange({ ...setup, origin })} />
       )}
       {!isIdMapped && <Notice kind="caution">{texts.noExternalId}</Notice>}
-      <PreviewTable start={start} mapping={mapping} owner={owner} definitions={definitions} options={options} />
+      <PreviewTable
+        start={start}
+        mapping={mapping}
+        owner={owner}
+        definitions={definitions}
+        options={options}
+        phoneCountry={setup.phoneCountry}
+      />
       <StartButtons
         isReady={undecided === 0 && repeated.length === 0 && !isOrderOpen && !needsMethod}
         onStart={isDryRun => startImport({ ...setup, mapping }, definitions, start, isDryRun)}

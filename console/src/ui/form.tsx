@@ -13,7 +13,7 @@ import { Problem } from './notice.tsx'
 
 export type Faults = Readonly<Record<string, string>>
 
-type FormProps = {
+export type FormProps = {
   onSubmit(): void
   /** The request of the form. Each detail of its refusal is shown at the field whose name is the path or the beginning of it. */
   write?: { error: unknown; isPending: boolean }

@@ -6,6 +6,8 @@ export const numberCell = styles.number
 
 type TableProps = {
   label: string
+  /** In a narrow window, each row is a card, with the `data-label` of its cells. */
+  hasCards?: boolean
   /** The headers of the columns. Those of columns of numbers are wrapped in {@link numberHeader}. */
   headers: readonly (ReactNode | NumberHeader)[]
   /** The rows. */
@@ -20,13 +22,13 @@ export const numberHeader = (numbers: string): NumberHeader => ({ numbers })
 const isNumberHeader = (header: ReactNode | NumberHeader): header is NumberHeader =>
   typeof header === 'object' && header !== null && 'numbers' in header
 
-/** A table of few rows. It scrolls sideways where the window is narrow. */
-export function Table({ label, headers, children }: TableProps) {
+/** A table of few rows. It scrolls sideways where the window is narrow, unless its rows become cards. */
+export function Table({ label, hasCards = false, headers, children }: TableProps) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset groups fields, not cells
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the table too
     <div className={styles.scroll} role="group" aria-label={label} tabIndex={0}>
-      <table className={styles.table} aria-label={label}>
+      <table className={hasCards ? `${styles.table} ${styles.cards}` : styles.table} aria-label={label}>
         <thead>
           <tr>
             {headers.map((header, index) => (

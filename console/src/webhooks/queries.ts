@@ -1,6 +1,7 @@
 import type { WebhookDelivery } from '@kith/client'
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { queryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { pagedQuery } from '../app/paged-query.ts'
 
 /** All queries of webhooks, for a write that changes what they show. */
 export const webhooksKey = ['webhooks']
@@ -17,10 +18,6 @@ export const webhookQuery = (id: number) =>
   })
 
 export const deliveriesQuery = (id: number, state: WebhookDelivery['state'] | '') =>
-  infiniteQueryOptions({
-    queryKey: [...webhooksKey, 'deliveries', id, state],
-    queryFn: ({ pageParam, signal }) =>
-      client.webhooks.deliveries(id, { signal, ...(state && { state }), after: pageParam }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next ?? undefined,
-  })
+  pagedQuery([...webhooksKey, 'deliveries', id, state], at =>
+    client.webhooks.deliveries(id, { ...at, ...(state && { state }) }).page(),
+  )

@@ -2,9 +2,8 @@ import { eventSubjects, type Webhook, type WebhookBody, type WebhookPatch } from
 import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import type { Write } from '../app/write.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 
@@ -93,54 +92,53 @@ export function WebhookForm({ title, webhook, action, write, onClose }: WebhookF
     />
   )
   return (
-    <Dialog title={title} isOpen onClose={onClose}>
-      <Form
-        onSubmit={() => write.mutate(bodyOf(form, webhook) as WebhookBody & WebhookPatch)}
-        write={write}
-        submit={action}
-        onCancel={onClose}
-      >
-        {text('url', texts.urlHelp)}
-        <FieldGroup legend={texts.events} look="grid" name="/events">
-          {eventSubjects.map(group => {
-            const name = `${group}.*` as const
-            const toggle = (isSelected: boolean) =>
-              change({ events: isSelected ? [...form.events, name] : form.events.filter(event => event !== name) })
-            return (
-              <Checkbox key={group} isSelected={form.events.includes(name)} onChange={toggle}>
-                <code>{name}</code>
-              </Checkbox>
-            )
-          })}
-          {others.length > 0 && <code>{others.join(', ')}</code>}
-        </FieldGroup>
-        {text('stacks', texts.stacksHelp)}
-        {text('keys', texts.keysHelp)}
-        <Select<'full' | 'ids'>
-          label={texts.payload}
-          name="/payload"
-          options={[
-            { value: 'full', label: texts.payloadFull },
-            { value: 'ids', label: texts.payloadIds },
-          ]}
-          value={form.payload}
-          onChange={payload => change({ payload })}
-        />
-        {form.payload === 'full' && (
-          <Checkbox name="/links" isSelected={form.links} help={texts.linksHelp} onChange={links => change({ links })}>
-            {texts.links}
-          </Checkbox>
-        )}
-        {text('description')}
-        <TextField
-          label={texts.headers}
-          help={texts.headersHelp}
-          name="/headers"
-          rows={3}
-          value={form.headers}
-          onChange={headers => change({ headers })}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      onSubmit={() => write.mutate(bodyOf(form, webhook) as WebhookBody & WebhookPatch)}
+      write={write}
+      submit={action}
+      onClose={onClose}
+    >
+      {text('url', texts.urlHelp)}
+      <FieldGroup legend={texts.events} look="grid" name="/events">
+        {eventSubjects.map(group => {
+          const name = `${group}.*` as const
+          const toggle = (isSelected: boolean) =>
+            change({ events: isSelected ? [...form.events, name] : form.events.filter(event => event !== name) })
+          return (
+            <Checkbox key={group} isSelected={form.events.includes(name)} onChange={toggle}>
+              <code>{name}</code>
+            </Checkbox>
+          )
+        })}
+        {others.length > 0 && <code>{others.join(', ')}</code>}
+      </FieldGroup>
+      {text('stacks', texts.stacksHelp)}
+      {text('keys', texts.keysHelp)}
+      <Select<'full' | 'ids'>
+        label={texts.payload}
+        name="/payload"
+        options={[
+          { value: 'full', label: texts.payloadFull },
+          { value: 'ids', label: texts.payloadIds },
+        ]}
+        value={form.payload}
+        onChange={payload => change({ payload })}
+      />
+      {form.payload === 'full' && (
+        <Checkbox name="/links" isSelected={form.links} help={texts.linksHelp} onChange={links => change({ links })}>
+          {texts.links}
+        </Checkbox>
+      )}
+      {text('description')}
+      <TextField
+        label={texts.headers}
+        help={texts.headersHelp}
+        name="/headers"
+        rows={3}
+        value={form.headers}
+        onChange={headers => change({ headers })}
+      />
+    </FormDialog>
   )
 }

@@ -1,5 +1,6 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
 import { accessOf, allFields, mayRead, type Rights } from '../../route/field-rights.ts'
+import { didYouMean, maxHints } from '../../values/did-you-mean.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
 import { profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { linksByIdBit, memberBits } from './read-sql.ts'
@@ -30,12 +31,13 @@ export function projectionOf(fields: readonly string[], stack_id: number): Proje
   const keys: string[] = []
   const details: Detail[] = []
   let mask = 0
+  const hintFor = (name: string) => (details.length < maxHints ? didYouMean(name, members) : '')
   for (const [index, name] of fields.entries()) {
     const fault = (message: string) => details.push({ path: pointer('fields', index), message })
     if (fields.indexOf(name) < index) fault('occurs twice')
     else if (name.startsWith(attributePrefix)) keys.push(name.slice(attributePrefix.length))
     else if (members.includes(name)) mask += memberBits.get(name)!
-    else fault(`is no field of this kind: ${members.join(', ')}, attribute_values.<key>`)
+    else fault(`is no field of this kind: ${members.join(', ')}, attribute_values.<key>${hintFor(name)}`)
   }
   if (details.length > 0) refuse('invalid_parameter', 'The request names unknown fields. See details.', { details })
   return { mask, keys }

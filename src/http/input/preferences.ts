@@ -74,6 +74,27 @@ export function chooseMediaType(accept: string | undefined, offered: readonly st
   return best?.type === jsonType ? undefined : best?.type
 }
 
+/** A content coding in which kith sends streams of lines. */
+export type Coding = 'zstd' | 'gzip'
+
+/**
+ * Returns the coding that an Accept-Encoding header prefers (RFC 9110, 12.5.3), of two equal ones zstd. The wildcard stands for gzip,
+ * which every client that sends it can read. Returns undefined without a header, and where no coding is accepted or `identity` preferred.
+ */
+export function chooseCoding(acceptEncoding: string | undefined): Coding | undefined {
+  if (acceptEncoding === undefined) return undefined
+  const qualities = new Map<string, number>()
+  for (const element of acceptEncoding.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = element.split(';').map(part => part.trim())
+    qualities.set(name, qualityOf(parameters))
+  }
+  const zstd = qualities.get('zstd') ?? 0
+  const gzip = qualities.get('gzip') ?? qualities.get('x-gzip') ?? qualities.get('*') ?? 0
+  const best = Math.max(zstd, gzip)
+  if (best === 0 || best < (qualities.get('identity') ?? 0)) return undefined
+  return zstd === best ? 'zstd' : 'gzip'
+}
+
 function qualityOf(parameters: string[]): number {
   const quality = Number(parameters.find(parameter => parameter.startsWith('q='))?.slice(2) ?? 1)
   return quality >= 0 && quality <= 1 ? quality : 0

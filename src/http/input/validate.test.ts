@@ -93,7 +93,7 @@ describe('a value that breaks a rule', () => {
     ],
     [{ order: 'up' }, '/order must be one of: asc, desc, null'],
     [{ shape: { x: '1' } }, '/shape must have one of its documented forms'],
-    [{ 'e/mail~': 1 }, '/e~1mail~0 unknown key'],
+    [{ 'e/mail~': 1 }, '/e~1mail~0 unknown key: did you mean "email"?'],
     [
       { consents: [{ consent_type_id: 0, channel: 'sms', state: true }] },
       '/consents/0/consent_type_id must be at least 1',
@@ -124,7 +124,7 @@ it('names each invalid value once and returns invalid_json if one has the wrong 
     '/consents/0/state must be a boolean',
     '/consents/1 must be an object',
     '/name must not be empty',
-    '/nmae unknown key',
+    '/nmae unknown key: did you mean "name"?',
   ])
   const reversed = Object.fromEntries(Object.entries(value).reverse())
   expect(detailsOf(reversed).toSorted()).toEqual(detailsOf(value).toSorted())

@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import type { TSchema } from 'typebox'
+import { didYouMean, maxHints } from '../../values/did-you-mean.ts'
 import { type ErrorCode, pointer, refuse } from '../../values/errors.ts'
 import { formats } from '../../values/formats.ts'
 import { withUnseen } from '../../values/invisible-characters.ts'
@@ -161,6 +162,7 @@ function literalsOf(schema: Schema): unknown[] | undefined {
 function throwValidationFault(errors: ErrorObject[], boundFrom: 'body' | 'query'): never {
   const found = new Map<string, string>()
   let code: ErrorCode = 'invalid_parameter'
+  let unknown = 0
   for (const error of errors) {
     // The branches of an unmerged union contradict each other, so only the union's own error is reported.
     if (error.keyword === 'if' || /\/(?:anyOf|oneOf)\/\d/.test(error.schemaPath)) continue
@@ -168,11 +170,18 @@ function throwValidationFault(errors: ErrorObject[], boundFrom: 'body' | 'query'
     if (isType && boundFrom === 'body') code = 'invalid_json'
     if (found.size === maxDetails) continue
     const path = pathOf(error)
-    if (isType || !found.has(path)) found.set(path, messageOf(error))
+    const isUnknown = error.keyword === 'additionalProperties'
+    if (isUnknown) unknown += 1
+    const hint = isUnknown && unknown <= maxHints ? hintOf(error) : ''
+    if (isType || !found.has(path)) found.set(path, messageOf(error) + hint)
   }
   const details = [...found].map(([path, message]) => ({ path, message }))
   refuse(code, 'The request has invalid values. See details.', { details })
 }
+
+/** Ends the message about an unknown key with the one that was meant. */
+const hintOf = ({ params, parentSchema }: ErrorObject): string =>
+  didYouMean(params.additionalProperty, Object.keys((parentSchema as Schema).properties ?? {}))
 
 /** The path of an error. It names a missing or unknown key itself, not the object around it. */
 function pathOf({ instancePath, params, propertyName }: ErrorObject): string {

@@ -74,6 +74,7 @@ function callOf(
     bytes: bound.source.length,
     preferences,
     mediaType: row.mediaTypes && chooseMediaType(headers.accept, Object.keys(row.mediaTypes)),
+    acceptLanguage: headers['accept-language'],
     isDryRun,
     isReader: false,
     written: { sequence: 0 },

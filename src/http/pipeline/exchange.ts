@@ -134,6 +134,12 @@ export class Exchange {
     headers[index + 1] = cookie
   }
 
+  /** Adds a request header on which the response depends. */
+  varyBy(name: string): void {
+    const index = this.#headers.indexOf('Vary')
+    this.header('Vary', index === -1 ? name : `${this.#headers[index + 1]}, ${name}`)
+  }
+
   headers(values: Record<string, string>): void {
     for (const name in values) this.header(name, values[name]!)
   }
@@ -149,7 +155,7 @@ export class Exchange {
   }
 
   /** Sends a response without a body. */
-  sendNothing(status: 204): void {
+  sendNothing(status: 204 | 304): void {
     if (!this.response.headersSent) this.#writeHead(status).end()
   }
 

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { HtmlPage, PageCall, PageRoute } from '../../route/page.ts'
+import { pageHeaders, pagePolicy } from '../../route/page-headers.ts'
 import { clientAddress } from '../input/request-head.ts'
-import { pageHeaders } from '../server/headers.ts'
 import type { Exchange } from './exchange.ts'
 import { explain } from './log.ts'
 import { throwReaderOnly } from './pipeline.ts'
@@ -76,17 +75,7 @@ export function registerPages(router: Router, services: Services, pages: readonl
 }
 
 function sendPage(exchange: Exchange, { status, html: text, style }: HtmlPage) {
-  exchange.headers(
-    pageHeaders([
-      "default-src 'none'",
-      `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-      // The icon of the page is empty, so that the browser asks for none.
-      'img-src data:',
-      "base-uri 'none'",
-      "form-action 'self'",
-      "frame-ancestors 'none'",
-    ]),
-  )
+  exchange.headers(pageHeaders(pagePolicy(style)))
   exchange.header('X-Robots-Tag', 'noindex, nofollow')
   exchange.send(status, text, html)
 }

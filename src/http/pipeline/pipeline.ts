@@ -116,7 +116,7 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   const { accessLog: log } = services
   const recorded = log ? recordAccess({ log, exchange, config, row, call, isWrite }, reply) : reply
   const sent = recorded instanceof Promise ? await recorded : recorded
-  await sendResult(exchange, sent, { memory, limits, isWrite: isWrite && !call.isDryRun })?.catch(error => {
+  await sendResult(exchange, sent, { memory, limits, isWrite: isWrite && !call.isDryRun, row })?.catch(error => {
     if (!exchange.response.headersSent) throw error
     // The failed response has closed its connection, so this only logs the error.
     explain(exchange, error, services.logger)
@@ -252,7 +252,9 @@ async function refuseUnknown(services: RowServices, router: Router, exchange: Ex
   }
   if (found.length === 0)
     refuse('not_found', 'There is no such address.', {
-      details: [{ path: '', message: 'is not an address of this API' }],
+      details: [
+        { path: '', message: `is not an address of this API${router.suggest(exchange.request.method!, exchange.url)}` },
+      ],
     })
   const Allow = found.map(({ method }) => method).join(', ')
   return refuse('invalid_parameter', `This address allows only these methods: ${Allow}.`, {

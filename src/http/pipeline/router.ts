@@ -1,6 +1,7 @@
 import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { Config } from '../../process/config.ts'
 import type { Route } from '../../route/route.ts'
+import { editsBetween, hintOf } from '../../values/did-you-mean.ts'
 import type { OpenEndpoint } from './exchange.ts'
 import { createEndpoint, type RowEndpoint } from './row-endpoint.ts'
 
@@ -15,6 +16,8 @@ export type Router = {
   find(method: string, url: string): Endpoint | undefined
   /** Returns the endpoints of a path for all methods; empty if the path does not exist. */
   findAll(url: string): { method: string; endpoint: Endpoint }[]
+  /** Ends a message about a path that does not exist with the one that was meant. */
+  suggest(method: string, url: string): string
 }
 
 // Longer than any request target. A target that is too long is refused as a whole.
@@ -37,10 +40,13 @@ export function createRouter(): Router {
     )
     router.on(method as HTTPMethod, path, unused, endpoint)
   }
+  const templates = new Map<string, Set<string>>()
   const find = (method: string, url: string) =>
     (router.find(method as HTTPMethod, url)?.store as Endpoint | null) ?? undefined
   return {
     add: endpoint => {
+      const path = 'row' in endpoint ? endpoint.row.path : endpoint.path
+      templates.set(endpoint.method, (templates.get(endpoint.method) ?? new Set()).add(path))
       add(endpoint.method, endpoint)
       if (endpoint.method === 'GET') add('HEAD', endpoint)
     },
@@ -55,7 +61,24 @@ export function createRouter(): Router {
         const endpoint = find(method, url)
         return endpoint ? [{ method, endpoint }] : []
       }),
+    suggest: (method, url) => {
+      const segments = url.split('?', 1)[0]!.split('/')
+      const paths = templates.get(method === 'HEAD' ? 'GET' : method) ?? []
+      return hintOf([...paths].map(path => ({ name: path, edits: editsToPath(segments, path.split('/')) })))
+    },
   }
+}
+
+/** The edits that make a path one of a template, whose parameters have any value. Undefined if a word of it is not near. */
+function editsToPath(segments: readonly string[], template: readonly string[]): number | undefined {
+  if (segments.length !== template.length) return undefined
+  let sum = 0
+  for (const [index, word] of template.entries()) {
+    const edits = isParameter(word) ? 0 : editsBetween(segments[index]!, word)
+    if (edits === undefined) return undefined
+    sum += edits
+  }
+  return sum
 }
 
 const unused = () => {}

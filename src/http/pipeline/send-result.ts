@@ -1,8 +1,12 @@
 import { yieldIfDue } from '../../process/event-loop.ts'
 import type { Release } from '../../process/fair-pool.ts'
 import type { Call } from '../../route/call.ts'
+import { bodyTag, meetsIfNoneMatch } from '../../route/entity-tag.ts'
 import type { ChunkedResult, HandlerResult } from '../../route/result.ts'
+import { honorsIfNoneMatch, type Route } from '../../route/route.ts'
 import { createRefusal, Fault } from '../../values/errors.ts'
+import { chooseCoding } from '../input/preferences.ts'
+import { compress, compressorBytes } from './compression.ts'
 import { type Exchange, jsonType, ndjsonType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
 
@@ -17,13 +21,14 @@ const maxUncountedCharacters = 64 * 1024
 export function sendResult(
   exchange: Exchange,
   result: HandlerResult,
-  { memory, limits, isWrite }: Pick<Call, 'memory' | 'limits'> & { isWrite: boolean },
+  { memory, limits, isWrite, row }: Pick<Call, 'memory' | 'limits'> & { isWrite: boolean; row: Route },
 ): undefined | Promise<void> {
   if (result.headers) exchange.headers(result.headers)
   const idleMs = limits.requestMs
   if ('stream' in result) {
     const { status, stream, contentType = ndjsonType } = result
-    return exchange.sendParts(status, stream, { contentType, idleMs })
+    const parts = contentType === ndjsonType ? compressAsAccepted(exchange, stream, memory) : stream
+    return exchange.sendParts(status, parts, { contentType, idleMs })
   }
   if ('parts' in result) return sendChunked(exchange, result, idleMs)
   if ('body' in result) {
@@ -36,10 +41,38 @@ export function sendResult(
     return exchange.sendParts(status, successInParts(partsOf(result.pieces)), { contentType: jsonType, idleMs })
   }
   const body = success(result)
+  if (honorsIfNoneMatch(row) && isUnchanged(exchange, result.headers?.ETag, body)) {
+    release?.()
+    exchange.sendNothing(304)
+    return undefined
+  }
   if (release) releaseWith(exchange, release)
   else if (body.length > maxUncountedCharacters) releaseWith(exchange, takeMemoryFor([body], memory, isWrite))
   exchange.send(status, body)
   return undefined
+}
+
+/**
+ * Whether the client has the body already. Sets the tag of the body, unless it is that of an entity and the client did not ask: an entity then
+ * has the tag of its version, as after a write. The digest of 700 bytes takes 1 µs, and a GET 114 µs.
+ */
+function isUnchanged(exchange: Exchange, versionTag: string | undefined, body: string): boolean {
+  const given = exchange.request.headers['if-none-match']
+  if (given === undefined && versionTag !== undefined) return false
+  const tag = bodyTag(versionTag, body)
+  exchange.header('ETag', tag)
+  return given !== undefined && meetsIfNoneMatch(given, tag)
+}
+
+/** The lines in the content coding that the client accepts. Without memory for it, they are sent as they are. */
+function compressAsAccepted(exchange: Exchange, lines: AsyncIterable<string | Buffer>, memory: Call['memory']) {
+  exchange.varyBy('Accept-Encoding')
+  const coding = chooseCoding(exchange.request.headers['accept-encoding'] as string | undefined)
+  const release = coding && memory.tryTake(compressorBytes)
+  if (!release) return lines
+  releaseWith(exchange, release)
+  exchange.header('Content-Encoding', coding)
+  return compress(lines, coding)
 }
 
 /** To join the pieces of 7 MB and to send them at once took a turn of 24 ms. */

@@ -54,7 +54,7 @@ function abort(response: ServerResponse): void {
 /** The idle timeout applies to pieces of this size. A whole part may have megabytes, too much for a slow client. */
 const pieceBytes = 128 * 1024
 
-function* piecesOf(part: string | Buffer): Generator<string | Buffer> {
+export function* piecesOf(part: string | Buffer): Generator<string | Buffer> {
   if (typeof part === 'string') yield part
   else for (let start = 0; start < part.length; start += pieceBytes) yield part.subarray(start, start + pieceBytes)
 }

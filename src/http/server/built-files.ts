@@ -63,7 +63,7 @@ export function readBuiltFiles(folder: string): BuiltFiles {
         ({ name: coding, extension }) => accepts(accepted, coding) && known.has(name + extension),
       )
       if (name.startsWith('assets/')) exchange.headers(forever)
-      exchange.header('Vary', 'Accept-Encoding')
+      exchange.varyBy('Accept-Encoding')
       if (encoding) exchange.header('Content-Encoding', encoding.name)
       exchange.send(status, await read(name + (encoding?.extension ?? '')), contentTypes[extname(name)]!)
     },

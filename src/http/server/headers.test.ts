@@ -41,6 +41,12 @@ describe('a response', () => {
     expect(head).toContain('Cache-Control: no-store')
   })
 
+  it('to TRACE is 405, and repeats nothing of the request', async () => {
+    const { status, headers, text } = await send(service, 'TRACE', '/healthz', { 'X-Secret': 'canary' })
+    expect([status, headers.allow]).toEqual([405, 'GET, HEAD'])
+    expect(text).not.toContain('canary')
+  })
+
   it('that is a page forbids framing and sends no referrer', async () => {
     for (const path of ['/docs/api', '/docs/static/swagger-ui.css']) {
       const { status, headers } = await send(service, 'GET', path, {})

@@ -18,18 +18,6 @@ export const securityHeaders = ({ tls }: Pick<Config, 'tls'>): Record<string, st
   ...(tls && httpsHeaders),
 })
 
-/** The security headers of a page, as helmet sets them. The policy names what the page may load. */
-export const pageHeaders = (contentSecurityPolicy: readonly string[]): Record<string, string> => ({
-  'Content-Security-Policy': contentSecurityPolicy.join('; '),
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Origin-Agent-Cluster': '?1',
-  'Referrer-Policy': 'no-referrer',
-  'X-DNS-Prefetch-Control': 'off',
-  'X-Frame-Options': 'DENY',
-  'X-Permitted-Cross-Domain-Policies': 'none',
-})
-
 /** The headers of an endpoint that will go: RFC 9745 and RFC 8594. */
 export const deprecationHeaders = ({
   since,
@@ -47,7 +35,8 @@ const preflightSeconds = 600
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers':
-    'Authorization, Content-Type, If-Match, If-Sequence, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id',
+    'Authorization, Content-Type, If-Match, If-None-Match, If-Sequence, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id, ' +
+    'Mcp-Method, Mcp-Name, Mcp-Protocol-Version',
   'Access-Control-Max-Age': String(preflightSeconds),
 }
 
@@ -59,6 +48,7 @@ const callHeaders = {
     'Idempotency-Replayed',
     'Kith-Log-Head',
     'Kith-Log-Id',
+    'Kith-Other-Holders',
     'Location',
     'Preference-Applied',
     'RateLimit',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
+import { type Duplex, duplexPair } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Config } from '../../process/config.ts'
 import { createRefusal, type Refusal } from '../../values/errors.ts'
@@ -20,6 +21,8 @@ export type App = {
   server: Server | https.Server
   /** Resolves with the address, `http://127.0.0.1:8080`. */
   listen(on: { host: string; port: number }): Promise<string>
+  /** Opens a connection within the process, as a client of this address. Its requests pass the same pipeline. */
+  connect(address: string): Duplex
   /** Answers requests that are under way or arrive on open connections, and stops listening; see {@link Drain}. */
   drain(times: DrainTimes): Promise<void>
   /** Refuses new connections and closes the open ones at once. */
@@ -70,6 +73,8 @@ export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | '
   // Otherwise Node asks for every body that a client offers (Exchange.requestBody).
   server.on('checkContinue', receive)
   server.once('close', gate.stop)
+  // It never listens. Connections within the process need no TLS.
+  const inner = createHttpServer(options, receive)
   let listening: Listening | undefined
   return {
     server,
@@ -79,6 +84,13 @@ export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | '
       const url = `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
       logger.info(`listening at ${url}`)
       return url
+    },
+    connect: remoteAddress => {
+      const [client, socket] = duplexPair()
+      // A side that is destroyed does not end the other, which may wait until it can write.
+      client.once('close', () => socket.destroy())
+      inner.emit('connection', Object.assign(socket, { remoteAddress }))
+      return client
     },
     drain: times => {
       const { openConnections, visit } = connections

@@ -1,13 +1,13 @@
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
 import { pointer, refuse } from '../../values/errors.ts'
 import { isTimeZone, unknownTimeZone } from '../../values/formats.ts'
-import { attributePrefix } from '../grammar/fields.ts'
+import { attributePrefix, fieldNamesOf, fieldOf } from '../grammar/fields.ts'
 import type { Field, RelationshipAttribute, Test, ValueType } from '../grammar/grammar.ts'
 import { measuredOperandType } from '../grammar/operand-types.ts'
 import { operandFromQuery, testFrom } from '../grammar/operands.ts'
 import { type ParsedFilter, type ParseOptions, parseFilter, type UndeclaredKey } from '../grammar/parse.ts'
 import { type Clock, isRelativeTime } from '../grammar/relative-time.ts'
-import type { NamedField } from '../grammar/scopes.ts'
+import { type NamedField, suggestField } from '../grammar/scopes.ts'
 import { manyValues, measureFault, type TypedPath, typedPathOf } from '../grammar/typed-field.ts'
 import {
   type AggregateBody,
@@ -43,7 +43,12 @@ export type ParsedAggregate = ParsedFilter & Selection & { keys: GroupKey[]; mea
 /** How to get more groups than an answer in JSON has. */
 export const howToStream = 'send Accept: application/x-ndjson to stream any number'
 
-type Context = { definitions: Definitions; stack_id: number; undeclared: UndeclaredKey[]; named: NamedField[] }
+type Context = Pick<ParseOptions, 'caller'> & {
+  definitions: Definitions
+  stack_id: number
+  undeclared: UndeclaredKey[]
+  named: NamedField[]
+}
 type Pointer = readonly (string | number)[]
 
 /** Parses the body of an aggregate. Throws a Fault of 400 with the JSON Pointer of the first value that breaks a rule. */
@@ -51,16 +56,17 @@ export function parseAggregate(
   { filter = {}, group_by = [], measures = [{ op: 'count' }], having = [], sort = [], limit }: AggregateBody,
   definitions: Definitions,
   stack_id: number,
-  { boundFrom = 'body', nowMs = Date.now(), isStreamed = false }: ParseOptions & { isStreamed?: boolean } = {},
+  { boundFrom = 'body', nowMs = Date.now(), isStreamed = false, caller }: ParseOptions & { isStreamed?: boolean } = {},
 ): ParsedAggregate {
   if (limit !== undefined && limit > maxGroups && !isStreamed)
     throwInvalid(['limit'], `must be at most ${maxGroups}: ${howToStream}`)
   const { condition, undeclared, tested, named, evaluated_at } = parseFilter(filter, definitions, stack_id, {
     boundFrom,
     nowMs,
+    caller,
   })
   const clock = { nowMs, timeZone: definitions.time_zone }
-  const context = { definitions, stack_id, undeclared: [...undeclared], named: [...named] }
+  const context = { definitions, stack_id, caller, undeclared: [...undeclared], named: [...named] }
   const keys = group_by.map((entry, index) => parseKey(entry, ['group_by', index], context))
   throwIfTwoOfMany(keys)
   const parsed = measures.map((measure, index) => parseMeasure(measure, ['measures', index], context))
@@ -174,9 +180,13 @@ const resultType = ({ op, type }: ParsedMeasure): MeasuredType =>
 
 type MeasuredType = Parameters<typeof measuredOperandType>[0]
 
-function parseField(name: string, path: Pointer, { definitions, stack_id, undeclared, named }: Context): TypedPath {
+function parseField(name: string, path: Pointer, context: Context): TypedPath {
+  const { definitions, stack_id, undeclared, named, caller } = context
   const typed = typedPathOf(name, definitions, stack_id)
-  if ('fault' in typed) return throwInvalid(path, typed.fault)
+  if ('fault' in typed) {
+    const unknown = { stack_id, name, names: fieldNamesOf(stack_id) }
+    return throwInvalid(path, typed.fault + (fieldOf(name, stack_id) ? '' : suggestField(caller, definitions, unknown)))
+  }
   const { field, attribute, across } = typed
   const place = pointer(...path)
   if (across) named.push({ stack_id, name: `${attributePrefix}${across.key}`, path: place })

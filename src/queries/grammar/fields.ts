@@ -19,6 +19,10 @@ const personFields = new Map<string, Field>([
 
 const recordFields = new Map<string, Field>([...sharedFields, ['record_id', { kind: 'record_id' }]])
 
+/** The names of the fields of an entity that are no attributes. */
+export const fieldNamesOf = (stack_id: number): Iterable<string> =>
+  (stack_id === peopleStackId ? personFields : recordFields).keys()
+
 /** The field with that name, or undefined. After `attribute_values.` the rest of the name is the key, including dots. */
 export function fieldOf(name: string, stack_id: number): Field | undefined {
   if (name.startsWith(attributePrefix)) return { kind: 'attribute', key: name.slice(attributePrefix.length) }

@@ -1,5 +1,6 @@
+import { didYouMean } from '../../values/did-you-mean.ts'
 import { coerceText } from '../../values/scalars.ts'
-import { filterLimits, isComparison, isRange, isSearch, type Test } from './grammar.ts'
+import { comparisons, filterLimits, isComparison, isRange, isSearch, type Test } from './grammar.ts'
 import type { OperandFault, OperandType } from './operand-types.ts'
 import { anniversaryDays, type Clock, isRelativeTime, timeFrom } from './relative-time.ts'
 
@@ -12,7 +13,7 @@ const invalid = (message: string, ...path: (string | number)[]): Invalid => ({ f
  * what they mean now.
  */
 export function testFrom(type: OperandType, operator: string, given: unknown, clock: Clock): Test | Invalid {
-  if (!isComparison(operator)) return invalid('is not an operator')
+  if (!isComparison(operator)) return invalid(`is not an operator${didYouMean(operator, comparisons)}`)
   if (operator === '$anniversary') return anniversary(type, given, clock)
   if (type.equalsTexts && equalities.includes(operator) && [given].flat().some(isRelativeTime))
     return invalid(`is a relative time, but ${operator} compares a datetime as it was written: use $gte and $lt`)

@@ -1,10 +1,12 @@
 import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
+import type { Rights } from '../../route/field-rights.ts'
+import { didYouMean } from '../../values/did-you-mean.ts'
 import { Fault, pointer, refuse } from '../../values/errors.ts'
 import { addressFields } from '../../values/profile-fields.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
 import type { MeasuredSortBody } from '../schema.ts'
 import { consentFault, consentFromQuery, contactableQuestion, deliverabilityFault } from './consent-operands.ts'
-import { attributePrefix, fieldOf } from './fields.ts'
+import { attributePrefix, fieldNamesOf, fieldOf } from './fields.ts'
 import {
   type Condition,
   type ConsentField,
@@ -25,11 +27,14 @@ import { incomingAttribute, incomingPrefix } from './incoming.ts'
 import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
 import { type Clock, isRelativeTime } from './relative-time.ts'
-import type { NamedField } from './scopes.ts'
+import { type NamedField, suggestField } from './scopes.ts'
 import { type FieldMeasure, measureFault, typedFieldOf } from './typed-field.ts'
 
-/** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
-export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string }
+/**
+ * A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. `hint` ends a
+ * warning with the key that was meant.
+ */
+export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string; hint?: string }
 
 /** The tests of an attribute's values that every match has to pass, or one of several, at a place in the filter. */
 export type TestedAttribute = { attribute: Attribute; tests: readonly Test[]; path: string; segment?: string }
@@ -54,6 +59,8 @@ export type ParseOptions = {
   ofSegment?: string | undefined
   /** The time that relative times count from. */
   nowMs?: number | undefined
+  /** The caller of the request. A refusal may name the fields that its role opens. */
+  caller?: Rights | undefined
 }
 
 /** A place in the filter, with the state of the parse. */
@@ -70,6 +77,7 @@ type ParseContext = {
   /** The segment that the whole filter belongs to. */
   ofSegment: string | undefined
   clock: Clock
+  caller: Rights | undefined
   /** Counted over the whole filter. */
   counted: { conditions: number; relativeTimes: number }
   /** Collected over the whole filter. */
@@ -138,10 +146,10 @@ function contextOf(
   path: Path,
   definitions: Definitions,
   stack_id: number,
-  { boundFrom = 'body', ofSegment, nowMs = Date.now() }: ParseOptions,
+  { boundFrom = 'body', ofSegment, nowMs = Date.now(), caller }: ParseOptions,
 ): ParseContext {
   return {
-    ...{ definitions, stack_id, boundFrom, path, segments: undefined, ofSegment, depth: 1, relationDepth: 0 },
+    ...{ definitions, stack_id, boundFrom, path, segments: undefined, ofSegment, depth: 1, relationDepth: 0, caller },
     clock: { nowMs, timeZone: definitions.time_zone },
     counted: { conditions: 0, relativeTimes: 0 },
     ...{ undeclared: [], tested: [], named: [], mayUseIndex: true },
@@ -179,6 +187,8 @@ function parseObject(filter: unknown, context: ParseContext): Condition {
   return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
 }
 
+const combiners = ['$and', '$or', '$not', '$segment']
+
 function parseMember(key: string, operand: unknown, context: ParseContext): Condition {
   const deeper = { ...context, depth: context.depth + 1 }
   if (key === '$not') return { kind: 'not', condition: parseObject(operand, { ...deeper, mayUseIndex: false }) }
@@ -188,7 +198,8 @@ function parseMember(key: string, operand: unknown, context: ParseContext): Cond
     return { kind: key === '$and' ? 'all' : 'any', conditions }
   }
   if (key === '$segment') return parseSegment(operand, context)
-  if (key.startsWith('$')) return throwInvalid(context, 'must be a field or one of $and, $or, $not, $segment')
+  if (key.startsWith('$'))
+    return throwInvalid(context, `must be a field or one of $and, $or, $not, $segment${didYouMean(key, combiners)}`)
   return parseField(key, operand, context)
 }
 
@@ -220,11 +231,7 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
   if (key === 'deliverability' && context.stack_id === peopleStackId) return parseDeliverability(operand, context)
   if (key.startsWith(incomingPrefix)) return parseIncoming(key.slice(incomingPrefix.length), operand, context)
   const field = fieldOf(key, context.stack_id)
-  if (!field)
-    return throwInvalid(
-      context,
-      `is not a field of a ${context.stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
-    )
+  if (!field) return throwNoField(key, context)
   const attribute =
     field.kind === 'attribute' ? context.definitions.declared.get(context.stack_id)?.get(field.key) : undefined
   const place = { path: pointer(...context.path), ...(context.segments && { segment: context.segments.chain.at(-1)! }) }
@@ -245,6 +252,15 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
   })
   const conditions = [...(tests.length > 0 ? [{ kind: 'field', field, tests } as const] : []), ...related]
   return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
+}
+
+/** The fields at the other end of a relationship are not named: the caller may lack the scope that reads them. */
+function throwNoField(name: string, context: ParseContext): never {
+  const { stack_id, caller, definitions, relationDepth, segments } = context
+  const unknown = { stack_id, name, names: fieldNamesOf(stack_id) }
+  const hint = relationDepth === 0 && !segments ? suggestField(caller, definitions, unknown) : ''
+  const noun = stack_id === peopleStackId ? 'person' : 'record'
+  return throwInvalid(context, `is not a field of a ${noun} that a filter accepts${hint}`)
 }
 
 function parseTest(type: OperandType, operator: string, operand: unknown, context: ParseContext): Test {

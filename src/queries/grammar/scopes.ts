@@ -1,5 +1,7 @@
-import { peopleStackId } from '../../organizations/definitions.ts'
-import { accessOf, type Rights, requireReadable } from '../../route/field-rights.ts'
+import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { accessOf, mayRead, type Rights, requireReadable } from '../../route/field-rights.ts'
+import { hintOf, nearNames } from '../../values/did-you-mean.ts'
+import { attributePrefix } from './fields.ts'
 import { type Condition, visit } from './grammar.ts'
 
 export type ReadScope = 'people:read' | 'records:read'
@@ -11,6 +13,23 @@ export const readScopeOf = (stack_id: number): ReadScope =>
 /** The read scopes that a filter needs: one for each kind of entity that it uses. */
 export function scopesOf(condition: Condition, stack_id: number): Set<ReadScope> {
   return new Set(visit(condition, stack_id).map(visited => readScopeOf(visited.stack_id)))
+}
+
+/**
+ * Ends a message about an unknown field with the one that was meant, of `names` and of the attributes: those that the role of the caller
+ * opens. The caller must have the scope that reads the stack. Empty without a caller.
+ */
+export function suggestField(
+  caller: Rights | undefined,
+  { declared }: Definitions,
+  { stack_id, name, names = [] }: { stack_id: number; name: string; names?: Iterable<string> },
+): string {
+  if (!caller) return ''
+  const key = name.startsWith(attributePrefix) ? name.slice(attributePrefix.length) : name
+  const keys = declared.get(stack_id)?.keys() ?? []
+  const access = accessOf(caller, stack_id)
+  const near = [...nearNames(name, names), ...nearNames(key, keys, attributePrefix)]
+  return hintOf(near.filter(each => mayRead(access, each.name)))
 }
 
 /** A field that a request names, at its place. */

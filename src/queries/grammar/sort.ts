@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { attributePrefix, type SortField, sortFieldNames, sortFieldOf } from '../../entities/indexes/sort-field.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
+import type { Rights } from '../../route/field-rights.ts'
 import type { AttributeType } from '../../values/attribute-rules.ts'
 import { pointer, refuse } from '../../values/errors.ts'
 import type { MeasuredSortBody, SortBody } from '../schema.ts'
 import { incomingPrefix } from './incoming.ts'
+import { suggestField } from './scopes.ts'
 
 /** The order of a page by a field. `type` is that of the attribute, or `text`. */
 export type Sort = { name: string; field: SortField; type: AttributeType; direction: 'asc' | 'desc' }
@@ -28,18 +30,22 @@ export function parseSort(
   { field: name, direction = 'asc' }: SortBody,
   definitions: Definitions,
   stack_id: number,
+  caller?: Rights,
 ): Sort {
+  const names = sortFieldNames(stack_id)
+  const hint = () => suggestField(caller, definitions, { stack_id, name, names })
   const field = sortFieldOf(name, stack_id)
   if (!field) {
     if (name.startsWith(incomingPrefix)) return throwUnsortable('needs `measure`, such as {"op": "count"}')
     const noun = stack_id === peopleStackId ? 'people' : 'records'
     return throwUnsortable(
-      `is not a field that sorts ${noun}: use ${sortFieldNames(stack_id).join(', ')} or ${attributePrefix}<key>`,
+      `is not a field that sorts ${noun}: use ${names.join(', ')} or ${attributePrefix}<key>${hint()}`,
     )
   }
   if (field.kind !== 'attribute') return { name, field, type: 'text', direction }
   const attribute = definitions.declared.get(stack_id)?.get(field.key)
-  if (!attribute) return throwUnsortable('is not a declared attribute. Only a declared, indexed attribute sorts a page')
+  if (!attribute)
+    return throwUnsortable(`is not a declared attribute. Only a declared, indexed attribute sorts a page${hint()}`)
   if (isRelationship(attribute))
     return throwUnsortable('is a relationship, which has no order: sort by an attribute with one value')
   if (attribute.type === 'json')

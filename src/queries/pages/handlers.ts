@@ -111,6 +111,7 @@ export function filterOptionsOf(
   return {
     signal,
     boundFrom,
+    caller,
     // A long page is read in parts, which all ask of the same time.
     nowMs: Date.now(),
     authorize: ({ condition, named, targetStackIds = [] }) => {
@@ -163,10 +164,10 @@ export function throwUnusedKeys(keys: UndeclaredKey[]): never {
 }
 
 /** A warning about an undeclared key that no entity carries. */
-export function warningOf({ stack_id, key, path, segment }: UndeclaredKey): Detail {
+export function warningOf({ stack_id, key, path, segment, hint = '' }: UndeclaredKey): Detail {
   const entity = stack_id === peopleStackId ? 'person' : 'record of the stack'
   const where = segment === undefined ? '' : `leads to the segment ${segment}, whose key ${JSON.stringify(key)} `
-  return { path, message: `${where}is not declared, and no ${entity} carries it` }
+  return { path, message: `${where}is not declared, and no ${entity} carries it${hint}` }
 }
 
 /** Returns a page of the entities of one stack that are linked with an entity. The path gives the address of the entity. */

@@ -46,7 +46,7 @@ export async function readSortedPage(
 ): Promise<SortedPage> {
   const { definitions } = reading
   const { stack_id } = selection
-  const sort = await reading.check(() => parseSort(body, definitions, stack_id))
+  const sort = await reading.check(() => parseSort(body, definitions, stack_id, reading.caller))
   const index = definitions.sort_indexes.get(stack_id)?.get(sort.name)
   if (!index) await beginSortIndex(reading.context, stack_id, sort.name, signal)
   const pages = buildPages(reading, sort, index, selection)

@@ -4,7 +4,10 @@ import { retryConflicts } from '../../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../../organizations/definitions-sql.ts'
 import type { Signal } from '../../process/signal.ts'
+import type { Rights } from '../../route/field-rights.ts'
+import { maxHints } from '../../values/did-you-mean.ts'
 import { type ParsedFilter, parseFilter, type TestedAttribute, type UndeclaredKey } from '../grammar/parse.ts'
+import { suggestField } from '../grammar/scopes.ts'
 import { defaultSearchMs, findUnusedKeys } from '../grammar/undeclared-keys.ts'
 import type { Rendered } from './fragment.ts'
 import { withIndexAdvice } from './index-advice.ts'
@@ -15,6 +18,8 @@ export type FilterOptions = {
   boundFrom?: 'body' | 'query' | undefined
   /** The time that relative times count from. */
   nowMs?: number | undefined
+  /** The caller of the request. Refusals and warnings may name the fields that its role opens. */
+  caller?: Rights | undefined
   /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
   authorize?: (parsed: ParsedFilter) => void
   /** Called before the page is read, with the undeclared keys that no entity carries, if there are any. It may throw. */
@@ -79,10 +84,14 @@ export class Reading {
     this.#request = request
   }
 
+  get caller(): Rights | undefined {
+    return this.#request.caller
+  }
+
   /** Parses the filter of the request, as {@link parse} does. */
   parseFilter(): Promise<{ parsed: ParsedFilter; notes: FilterNotes }> {
-    const { filter, stack_id, boundFrom, nowMs } = this.#request
-    return this.parse(() => parseFilter(filter, this.definitions, stack_id, { boundFrom, nowMs }))
+    const { filter, stack_id, boundFrom, nowMs, caller } = this.#request
+    return this.parse(() => parseFilter(filter, this.definitions, stack_id, { boundFrom, nowMs, caller }))
   }
 
   /** Parses a request whose filter the caller may run, and finds the undeclared keys that no entity carries. Throws the Fault of either. */
@@ -93,13 +102,20 @@ export class Reading {
       this.tested.push(...parsed.tested)
       authorize?.(parsed)
       const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
-      const unusedKeys = await findUnusedKeys(this.context.db, this.definitions, parsed.undeclared, {
+      const unused = await findUnusedKeys(this.context.db, this.definitions, parsed.undeclared, {
         signal,
         searchMs,
       })
+      const unusedKeys = unused.map((each, index) => (index < maxHints ? { ...each, hint: this.#hintFor(each) } : each))
       if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)
       return { parsed, notes: { unusedKeys, evaluated_at: parsed.evaluated_at } }
     })
+  }
+
+  /** The caller has the scopes that read the stacks of the filter. Across a relationship, an aggregate names a field by more than its key. */
+  #hintFor({ stack_id, key, path }: UndeclaredKey): string {
+    const isNamedSo = stack_id === this.#request.stack_id || /^\/(filter|sort)/.test(path)
+    return isNamedSo ? suggestField(this.caller, this.definitions, { stack_id, name: key }) : ''
   }
 
   /** Returns the result of `work`. A fault of it may come from outdated definitions. Throws {@link DefinitionsChanged} if they are. */

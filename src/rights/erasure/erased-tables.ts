@@ -164,6 +164,7 @@ export const keptTables: Readonly<Record<string, string>> = {
   erasures: 'the erasures themselves: internal identifiers and certificates',
   fills: 'the position of a background fill, an internal identifier',
   followers: 'positions in the change log',
+  sql_views: 'the names of schemas and of roles of PostgreSQL',
   import_mappings: 'the names of columns, and the fields that they became',
   imports: 'the counts and authors of imports',
   jobs: 'what a job is to do, until it ends, and then its counts and author',

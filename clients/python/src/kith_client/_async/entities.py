@@ -252,6 +252,7 @@ class AsyncEntities(Generic[Entity, Item, Body]):
         match: Sequence[str] | None = None,
         consents: Literal["now"] | None = None,
         lists: Literal["replace", "add"] | None = None,
+        phone_country: str | None = None,
         max_refused: int | None = None,
         skip: int = 0,
         portion: int = 5_000,
@@ -273,6 +274,7 @@ class AsyncEntities(Generic[Entity, Item, Body]):
             "match": ",".join(match) if match else None,
             "consents": consents,
             "lists": lists,
+            "phone_country": phone_country,
         }
         path = self._path("/import") + query_of(query)
         work = AsyncImport(self._transport, path, options, match or ("external_id",), skip, progress)

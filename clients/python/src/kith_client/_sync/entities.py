@@ -253,6 +253,7 @@ class Entities(Generic[Entity, Item, Body]):
         match: Sequence[str] | None = None,
         consents: Literal["now"] | None = None,
         lists: Literal["replace", "add"] | None = None,
+        phone_country: str | None = None,
         max_refused: int | None = None,
         skip: int = 0,
         portion: int = 5_000,
@@ -274,6 +275,7 @@ class Entities(Generic[Entity, Item, Body]):
             "match": ",".join(match) if match else None,
             "consents": consents,
             "lists": lists,
+            "phone_country": phone_country,
         }
         path = self._path("/import") + query_of(query)
         work = Import(self._transport, path, options, match or ("external_id",), skip, progress)

@@ -11,7 +11,9 @@ footer p{margin:0}
 .holder{margin:0;font-weight:600;color:var(--quiet)}
 h1{font-size:1.75rem;line-height:1.25;margin:.125rem 0 .5rem}
 h2{font-size:1.25rem;line-height:1.35;margin:0 0 .25rem}
-h3{font-size:1rem;line-height:1.4;margin:0 0 .5rem}
+h3,h4{font-size:1rem;line-height:1.4;margin:0 0 .5rem}
+h4{font-weight:600}
+.group{font-size:1.0625rem;margin:1.25rem 0 .75rem}
 .lead{font-size:1.0625rem;margin:0 0 1rem}
 .about{color:var(--quiet);margin:0 0 1rem}
 .none{color:var(--quiet);margin:0}
@@ -52,12 +54,13 @@ tr{border-top:1px solid var(--line);padding:.5rem 0}
 td{border:0;padding:.125rem 0}
 td[data-label]::before{content:attr(data-label) ": ";color:var(--quiet)}
 }
+@page{size:A4;margin:18mm}
 @media print{
 :root{--ink:#000;--quiet:#444;--paper:#fff;--ground:#fff;--line:#bbb;--link:#000;--yes:#000;--no:#000}
 body{font-size:10pt}
 header,section,footer{border:0;border-top:1pt solid #000;border-radius:0;margin:0;padding:10pt 0;max-width:none}
 nav{display:none}
-h2,h3,.about{break-after:avoid}
+h2,h3,h4,.about{break-after:avoid}
 article,tr,dl>div{break-inside:avoid}
 a{text-decoration:none}
 }

@@ -1,0 +1,23 @@
+import { useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { messages } from './messages.ts'
+
+type RevokeDialogProps = {
+  title: string
+  advice: string
+  revoke: () => Promise<unknown>
+  refresh: readonly unknown[]
+  onClose: () => void
+}
+
+/** Asks before a client or a token is revoked. */
+export function RevokeDialog({ title, advice, revoke, refresh, onClose }: RevokeDialogProps) {
+  const texts = useMessages(messages)
+  const write = useWrite(revoke, { refresh: [refresh], onSuccess: onClose })
+  return (
+    <ConfirmDialog title={title} action={texts.revoke} write={write} onClose={onClose}>
+      <p>{advice}</p>
+    </ConfirmDialog>
+  )
+}

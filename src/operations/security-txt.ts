@@ -1,0 +1,22 @@
+import type { Router } from '../http/pipeline/router.ts'
+import type { Config } from '../process/config.ts'
+
+const dayMs = 86_400_000
+/** RFC 9116 recommends less than a year. A copy that somebody keeps is then renewed in time. */
+const validDays = 180
+
+/** The text of RFC 9116 for a contact. All requests of a day (UTC) get the same text. */
+export function securityText(contact: string, nowMs: number): string {
+  const expires = new Date((Math.floor(nowMs / dayMs) + validDays) * dayMs).toISOString().replace('.000Z', 'Z')
+  return `Contact: ${contact}\nExpires: ${expires}\n`
+}
+
+/** Adds the file that says where to report a vulnerability. Without a contact its path does not exist. */
+export function registerSecurityText(router: Router, { securityContact }: Pick<Config, 'securityContact'>): void {
+  if (securityContact === undefined) return
+  router.add({
+    method: 'GET',
+    path: '/.well-known/security.txt',
+    handle: exchange => exchange.send(200, securityText(securityContact, Date.now()), 'text/plain; charset=utf-8'),
+  })
+}

@@ -1,0 +1,72 @@
+import { statement } from '../db/db.ts'
+
+const exists = 'to_regnamespace(quote_ident(v.schema_name)) is not null'
+/** Whether the role that got the rights in this database is still there. */
+const hasLogin = `exists (
+     select from pg_roles r join pg_database d on d.datname = current_database()
+     where r.rolname = v.login and r.oid = v.login_oid and d.oid = v.database_oid
+   )`
+
+/** The views of an organization. $2: the schema, or null for all. */
+export const findViewsSql = statement(
+  'find_sql_views',
+  `select v.schema_name, v.login, v.is_own_login, v.role, v.created_at, v.retired, ${hasLogin} as has_login,
+     ${exists} and v.version = h.schema_version as is_current
+   from sql_views v left join change_heads h on h.organization_id = $1
+   where v.organization_id = $1 and ($2::text is null or v.schema_name = $2)
+   order by v.schema_name`,
+)
+
+/** The views whose definitions are not the current ones, those with schemas to drop, and with $1 all. */
+export const findOutdatedViewsSql = statement(
+  'find_outdated_sql_views',
+  `select v.organization_id, v.schema_name, x.is_outdated, cardinality(v.retired) > 0 as has_retired
+   from sql_views v join change_heads h on h.organization_id = v.organization_id
+     join organizations o on o.id = v.organization_id
+     cross join lateral (select v.version is distinct from h.schema_version or not ${exists} as is_outdated) x
+   where o.deleted_at is null and ($1::boolean or x.is_outdated or cardinality(v.retired) > 0)`,
+)
+
+/** $2: schema. Locks the views for their renewal. Returns no row while another process renews them. */
+export const lockViewsSql = statement(
+  'lock_sql_views',
+  `select v.login, v.role, v.digest, v.retired, ${hasLogin} as has_login, ${exists} as exists
+   from sql_views v where v.organization_id = $1 and v.schema_name = $2 for update skip locked`,
+)
+
+/** $2: schema, $3: version of the definitions, $4: digest, $5: schemas to drop. */
+export const updateViewsSql = statement(
+  'update_sql_views',
+  `update sql_views set version = $3, digest = $4, retired = $5 where organization_id = $1 and schema_name = $2`,
+)
+
+/** $2: schema. Its earlier views are dropped. */
+export const clearRetiredSql = statement(
+  'clear_retired_sql_views',
+  `update sql_views set retired = '{}' where organization_id = $1 and schema_name = $2`,
+)
+
+/** $2: schema. Waits for a renewal. Returns the schemas with earlier views. */
+export const deleteViewsSql = statement(
+  'delete_sql_views',
+  'delete from sql_views where organization_id = $1 and schema_name = $2 returning retired',
+)
+
+/** $1: organization key, also of an organization that is being deleted. */
+export const findOrganizationOfViewsSql = statement(
+  'find_organization_of_sql_views',
+  'select o.id from organizations o where o.key = $1',
+)
+
+/** $1: schema. The names of its views. */
+export const listViewNamesSql = statement(
+  'list_sql_view_names',
+  `select c.relname as name from pg_class c where c.relnamespace = to_regnamespace(quote_ident($1)) and c.relkind = 'v'`,
+)
+
+/** $1: login. Ends its sessions, if the service may. */
+export const endSessionsSql = statement(
+  'end_sessions_of_login',
+  `select pg_terminate_backend(a.pid) from pg_stat_activity a
+   where a.usename = $1 and a.datname = current_database() and pg_has_role(a.usesysid, 'usage')`,
+)
