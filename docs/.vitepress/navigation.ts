@@ -7,7 +7,10 @@ export const checkout = join(import.meta.dirname, '../..')
 export const navigation = [
   { text: 'Start', pages: ['index', 'features', 'when-which'] },
   { text: 'Tutorials', pages: ['first-steps', 'tour', 'quick-starts'] },
-  { text: 'How to use it', pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'sql', 'assistants', 'seed'] },
+  {
+    text: 'How to use it',
+    pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'sql', 'assistants', 'seed'],
+  },
   {
     text: 'How to use the console',
     pages: [
