@@ -7,7 +7,7 @@ import { SlowFirst } from './test/support/sequencer.ts'
  * plans among many people, and every page in every theme and width.
  */
 export const systemTests = [
-  'test/{consent-lives,explain,hostile,operations,process,tenants}/**/*.test.ts',
+  'test/{consent-lives,explain,hostile,operations,process,tenants,upgrades}/**/*.test.ts',
   '{src,cli,client,console,scripts,test}/**/*.system.test.ts',
 ]
 

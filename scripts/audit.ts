@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A finding that is accepted until a date. `id` is that of the advisory (GHSA-…), or `name@version` of a package without a valid signature. */
+/** A finding that is accepted until a date. The `id` is that of the advisory (GHSA-…), or `name@version` of a package without a valid signature. */
 type Exception = { id: string; reason: string; until: string }
 type Finding = { id: string; text: string }
 /** What npm found, or why the registry did not answer. */
