@@ -42,7 +42,7 @@ async function forge(signer?: Parameters<typeof forgeBackup>[2]) {
 }
 
 describe('the signature of a backup', { timeout: 60_000 }, () => {
-  it('is that of the key of the ledger over the SHA-256, as docs/operations.md describes it', async () => {
+  it('is that of the key of the ledger over the SHA-256, as docs/backups.md describes it', async () => {
     const [header] = bytes.toString('latin1').split('\n')
     expect(JSON.parse(header!)).toMatchObject({ version: 2, signed_by: signedBy })
     const [digest, signature] = bytes.toString('latin1', bytes.length - 194).split('\n')

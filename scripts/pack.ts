@@ -17,7 +17,7 @@ const require = createRequire(import.meta.url)
 
 /** The files that are not made of TypeScript. */
 const copied = [
-  ...['LICENSE', 'README.md', 'CHANGELOG.md', 'migrations', 'console/dist', 'cli/import/profiles'],
+  ...['LICENSE', 'README.md', 'CHANGELOG.md', 'migrations', 'console/dist', 'docs/dist', 'cli/import/profiles'],
   ...['kith', 'kith.service', 'alerts.yaml', 'grafana-dashboard.json', 'Caddyfile', 'nginx.conf'].map(
     name => `ops/${name}`,
   ),
@@ -29,8 +29,11 @@ const swaggerFiles = ['package.json', 'LICENSE', 'swagger-ui.css', 'swagger-ui-b
 async function build(): Promise<void> {
   rmSync(dist, { recursive: true, force: true })
   execFileSync('npm', ['run', '--silent', 'build', '--workspace', 'console'], { cwd: root, stdio: 'inherit' })
+  execFileSync('npm', ['run', '--silent', 'docs'], { cwd: root, stdio: 'inherit' })
   execFileSync('npm', ['exec', '--', 'tsc', '--project', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
-  for (const path of copied) cpSync(join(root, path), join(dist, path), { recursive: true })
+  // The service decompresses a file for a client that accepts no compressed form of it.
+  const filter = (file: string) => !existsSync(`${file}.br`)
+  for (const path of copied) cpSync(join(root, path), join(dist, path), { recursive: true, filter })
   const start = readFileSync(join(root, 'cli/kith.js'), 'utf8')
   writeFileSync(join(dist, 'cli/kith.js'), start.replace("'./main.ts'", "'./main.js'"), { mode: 0o755 })
   const swagger = dirname(require.resolve('swagger-ui-dist/package.json'))

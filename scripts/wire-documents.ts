@@ -13,6 +13,10 @@ import { limits, profileFields } from './wire-vocabulary.ts'
 /** The documents with such tables. */
 export const documents = [
   'docs/api.md',
+  'docs/api-people.md',
+  'docs/api-consents.md',
+  'docs/api-writes.md',
+  'docs/api-access.md',
   'docs/queries.md',
   'docs/changes.md',
   'docs/webhooks.md',

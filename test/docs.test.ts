@@ -8,8 +8,10 @@ import { useSharedShop } from './support/shop.ts'
 
 const read = (name: string) => readFileSync(new URL(`../docs/${name}`, import.meta.url), 'utf8')
 
-/** The page on the API, with that on queries in its place: the examples of each build on those before it. */
-const document = read('api.md').replace(/^## Batches$/m, heading => `${read('queries.md')}\n${heading}`)
+/** The pages on the API: the examples of each build on those before it. */
+const document = ['api', 'api-people', 'api-consents', 'queries', 'api-writes', 'api-access']
+  .map(name => read(`${name}.md`))
+  .join('\n')
 
 type Example = {
   request: string
@@ -44,7 +46,7 @@ function parseExample(text: string): Example {
 
 const examples = [...document.matchAll(/```http\n([\s\S]*?)```/g)].map(match => parseExample(match[1]!.trimEnd()))
 
-describe('docs/api.md and docs/queries.md', () => {
+describe('the pages on the API', () => {
   const service = useOwnService()
   const { send } = useSharedShop(service)
 

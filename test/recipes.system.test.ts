@@ -171,7 +171,7 @@ describe('a field that is one line, a migration and its labels', () => {
     const { components } = await send('GET', '/openapi.json')
     expect(components.schemas.Person.properties).toHaveProperty('nickname')
     expect(copy.read('client/dist/src/wire.d.ts')).toContain('nickname: string | null')
-    expect(copy.read('docs/api.md')).toContain(
+    expect(copy.read('docs/api-people.md')).toContain(
       '| `nickname` | text, [searched](queries.md#search) | What friends say. |',
     )
   })
@@ -206,7 +206,7 @@ describe('a rule of attributes that is one line, its check and its texts', () =>
     expect(components.schemas.Attribute.properties).toHaveProperty('max_length')
     expect(copy.read('client/dist/src/wire.d.ts')).toContain('max_length: number | null')
     expect(copy.read('client/src/vocabulary.ts')).toContain("max_length: { types: ['text'], operand: 'number' }")
-    expect(copy.read('docs/api.md')).toContain('| `max_length` | `text` | The most characters. |')
+    expect(copy.read('docs/api-people.md')).toContain('| `max_length` | `text` | The most characters. |')
   })
 })
 

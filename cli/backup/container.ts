@@ -14,7 +14,7 @@ import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature
 /**
  * The header of a backup file. The file is this header as one line of JSON, one zstd stream of frames, and the SHA-256 of
  * all bytes before it as 64 hexadecimal digits and a line feed. In format 2, the signature of the SHA-256 follows as 128 hexadecimal digits
- * and a line feed. docs/operations.md describes it.
+ * and a line feed. docs/backups.md describes it.
  */
 export type Header = {
   format: 'kith-backup'

@@ -218,7 +218,7 @@ export const defaultHistoryLimit = 100
 export const consentHistoryQuery = Type.Object(
   {
     consent_type_id: Type.Optional(storedNumber('Only answers to this consent type.')),
-    // The page at /docs would fill in the first value of an enumeration.
+    // The page at /docs/api would fill in the first value of an enumeration.
     channel: Type.Optional(
       Type.String({ pattern: '^(email|sms)$', description: 'Only answers on this channel: `email` or `sms`.' }),
     ),

@@ -6,7 +6,7 @@ import { detail } from '../values/errors.ts'
 import { nullable, Type } from '../values/json-schema.ts'
 import { matchKinds } from './write-request.ts'
 
-/** The page at /docs sends example bodies with one click. This one renames, overwrites and opts in no one. */
+/** The page at /docs/api sends example bodies with one click. This one renames, overwrites and opts in no one. */
 export const harmlessBody = { attribute_values: {} }
 
 /** The identifier in the examples of bodies that need one. */

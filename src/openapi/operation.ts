@@ -58,13 +58,13 @@ export const headers = {
   ),
 }
 
-// An enum would be filled in on the page at /docs.
+// An enum would be filled in on the page at /docs/api.
 const channelParameter = {
   schema: { type: 'string', pattern: `^(${channels.join('|')})$` },
   description: `The channel: ${channels.map(channel => `\`${channel}\``).join(' or ')}.`,
 }
 
-// Path parameters have no examples. The page at /docs would fill them in, and a write could then reach an existing
+// Path parameters have no examples. The page at /docs/api would fill them in, and a write could then reach an existing
 // entity.
 const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: string }> = {
   external_id: {
@@ -235,7 +235,7 @@ const ifSequenceParameter = {
   schema: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
 }
 
-// Optional headers have no examples. The page at /docs would send them, and a wrong version causes 412.
+// Optional headers have no examples. The page at /docs/api would send them, and a wrong version causes 412.
 const ifMatchParameter = {
   name: 'If-Match',
   in: 'header',
@@ -256,7 +256,7 @@ const ifNoneMatchParameter = {
 const exampleNote = 'No entity has the version of the example. Enter the version to replace, or leave out the header.'
 
 /**
- * The page at /docs fills in an example, and a replacement clears the fields that it omits. The example for PUT is
+ * The page at /docs/api fills in an example, and a replacement clears the fields that it omits. The example for PUT is
  * therefore a version that no entity has.
  */
 const ifMatchOf = (method: Route['method'], share: (name: string, parameter: JsonSchema) => { $ref: string }) =>

@@ -1,4 +1,4 @@
-/** The URLs of the files that the page at /docs loads. */
+/** The URLs of the files that the page at /docs/api loads. */
 export type Parts = { style: string; ownStyle: string; bundle: string; initializer: string; icon: string }
 
 const head = (title: string) => `<!DOCTYPE html>
@@ -9,7 +9,7 @@ const head = (title: string) => `<!DOCTYPE html>
 <title>${title}</title>
 `
 
-/** The page at /docs: the Swagger UI. */
+/** The page at /docs/api: the Swagger UI. */
 export const docsPage = ({ style, ownStyle, bundle, initializer, icon }: Parts): string => `${head('kith: API')}\
 <link rel="stylesheet" href="${style}">
 <link rel="stylesheet" href="${ownStyle}">
@@ -90,7 +90,8 @@ a { color: #0b57a4 }
 <p>A self-hosted contact and record data service. It is running.</p>
 <ul>
 <li><a href="/console">The console</a>: people, records, consents and operations, for people who do not write code</li>
-<li><a href="/docs">The API</a>: every endpoint, to read and to try out</li>
+<li><a href="/docs">The documentation</a>: from the first steps to the operation of the service</li>
+<li><a href="/docs/api">The API</a>: every endpoint, to read and to try out</li>
 <li><a href="/openapi.json">The OpenAPI document</a>: the same for programs</li>
 <li><a href="/asyncapi.json">The AsyncAPI document</a>: webhooks and streams, for programs</li>
 </ul>

@@ -26,7 +26,7 @@ const at = (reference: string) =>
     .split('/')
     .reduce((part, key) => (part as Record<string, unknown>)[key]!, document as unknown)
 
-/** The inputs that the page at /docs fills in for each operation when "Try it out" is pressed. */
+/** The inputs that the page at /docs/api fills in for each operation when "Try it out" is pressed. */
 const operations: Prefilled[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => {
     const { parameters = [], requestBody } = operation as {
@@ -55,7 +55,7 @@ function entriesOf(value: unknown): [string, unknown][] {
   return Object.entries(value).flatMap(([key, inner]) => [[key, inner] as [string, unknown], ...entriesOf(inner)])
 }
 
-describe('the input that the page at /docs fills in', () => {
+describe('the input that the page at /docs/api fills in', () => {
   it('contains no parameter value, except an If-Match that no entity has', () => {
     for (const { address, parameters } of operations)
       for (const { name, in: place, required = false, example, examples, schema } of parameters) {

@@ -22,14 +22,14 @@ describe('/', () => {
   const request = (accept: string, method = 'GET') =>
     fetch(`${service.address}/`, { method, headers: { Accept: accept } })
 
-  it('sends a browser a page with links to /docs and /openapi.json', async () => {
+  it('sends a browser a page with links to the console, the documentation and the API', async () => {
     const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
     const response = await request(browser)
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
     expect(response.headers.get('vary')).toContain('Accept')
     const links = [...(await response.text()).matchAll(/href="([^"]+)"/g)].map(([, link]) => link)
-    expect(links).toEqual(['/console', '/docs', '/openapi.json', '/asyncapi.json'])
+    expect(links).toEqual(['/console', '/docs', '/docs/api', '/openapi.json', '/asyncapi.json'])
     expect((await request(browser, 'HEAD')).status).toBe(200)
   })
 
@@ -39,9 +39,9 @@ describe('/', () => {
   })
 })
 
-describe('/docs', () => {
+describe('/docs/api', () => {
   it('sends a page without a token, with and without a trailing slash', async () => {
-    for (const path of ['/docs', '/docs/']) {
+    for (const path of ['/docs/api', '/docs/api/']) {
       const { status, headers, text } = await fetchText(path)
       expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
       expect(headers.get('x-request-id')).toBeTruthy()
@@ -50,7 +50,7 @@ describe('/docs', () => {
   })
 
   it('loads all its files from the service, and its policy forbids other hosts', async () => {
-    const { text, headers } = await fetchText('/docs')
+    const { text, headers } = await fetchText('/docs/api')
     const parts = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!)
     expect(parts.filter(part => part.endsWith('.js')).length).toBeGreaterThan(0)
     for (const part of parts) {
@@ -69,7 +69,7 @@ describe('/docs', () => {
   })
 
   it('displays the document of the service, whose operations accept a pasted bearer token', async () => {
-    const { text } = await fetchText('/docs')
+    const { text } = await fetchText('/docs/api')
     const script = (await fetchText('/docs/static/swagger-initializer.js')).text
     expect(text).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">')
     expect(script).toContain("docExpansion: 'list'")
@@ -89,17 +89,17 @@ describe('/docs', () => {
   it('does not change error formats, authentication, body parsing and logging elsewhere', async () => {
     const missing = await fetchText('/docs/static/nothing.js')
     expect([missing.status, JSON.parse(missing.text).error]).toEqual([404, 'not_found'])
-    const posted = await fetch(`${service.address}/docs`, { method: 'POST', body: '{' })
+    const posted = await fetch(`${service.address}/docs/api`, { method: 'POST', body: '{' })
     expect([posted.status, JSON.parse(await posted.text()).error]).toEqual([405, 'invalid_parameter'])
     expect((await fetchText('/v1/docs')).status).toBe(401)
     const { send } = await service.organization()
     const created = await send('POST', '/v1/people', 'first_name=a', { 'Content-Type': 'text/plain' })
     expect([created.status, created.body.error]).toEqual([400, 'invalid_parameter'])
-    await fetchText('/docs')
+    await fetchText('/docs/api')
     const lines = service.logs.map(line => JSON.parse(line))
     expect(lines.filter(({ msg }) => msg !== 'request')).toEqual([
       expect.objectContaining({ msg: expect.stringContaining('listening') }),
     ])
-    expect(lines).toContainEqual(expect.objectContaining({ route: '/docs', status: 200 }))
+    expect(lines).toContainEqual(expect.objectContaining({ route: '/docs/api', status: 200 }))
   })
 })

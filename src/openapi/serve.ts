@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { acceptsHtml } from '../http/input/browser.ts'
 import type { Exchange, Handle } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import { pageHeaders } from '../route/page-headers.ts'
@@ -10,6 +11,7 @@ import { refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import type { OpenApiDocument } from './document.ts'
 import { docsInitializer, docsPage, docsStyle, homePage } from './pages.ts'
+import { serveSite } from './site.ts'
 
 /** The route of the document itself. */
 export const documentRow: OpenRoute = {
@@ -84,8 +86,9 @@ const page = docsPage({
 
 type Documents = { openApi: () => OpenApiDocument; asyncApi: () => object }
 
-/** Serves, without a token, the documents at /openapi.json and /asyncapi.json, the page that displays the first at /docs, and a home page at /. */
+/** Serves, without a token, the documents at /openapi.json and /asyncapi.json, the page that displays the first at /docs/api, the documentation at /docs, and a home page at /. */
 export function serveDocument(router: Router, { openApi, asyncApi }: Documents): void {
+  serveSite(router)
   const serve = (path: string, handle: Handle) => router.add({ method: 'GET', path, handle })
   const serveJson = (path: string, create: () => object) => {
     // Created on first use. All responses that are being sent share this copy.
@@ -99,10 +102,10 @@ export function serveDocument(router: Router, { openApi, asyncApi }: Documents):
   serveJson(asyncDocumentRow.path, asyncApi)
   serve('/', exchange => {
     exchange.varyBy('Accept')
-    if (!acceptsHtml(exchange)) refuse('not_found', 'There is no such address.')
+    if (!acceptsHtml(exchange.request)) refuse('not_found', 'There is no such address.')
     sendFile(exchange, homePage, html)
   })
-  for (const path of ['/docs', '/docs/']) serve(path, exchange => sendFile(exchange, page, html))
+  for (const path of ['/docs/api', '/docs/api/']) serve(path, exchange => sendFile(exchange, page, html))
   const serveStatic = (name: string, handle: Handle) => {
     for (const path of [staticPath, versionedPath]) serve(`${path}/${name}`, handle)
   }
@@ -116,9 +119,6 @@ export function serveDocument(router: Router, { openApi, asyncApi }: Documents):
     })
   }
 }
-
-/** Browsers name text/html in Accept. Programs such as curl send the wildcard alone. */
-const acceptsHtml = ({ request }: Exchange) => /\btext\/html\b/i.test(request.headers.accept ?? '')
 
 function sendFile(exchange: Exchange, content: string | Buffer, contentType: string) {
   exchange.headers(securityHeaders)

@@ -38,7 +38,7 @@ const proposedRules = Object.fromEntries(proposableRules.map(name => [name, prop
 /** Query of GET /v1/schema/attributes/{id}/violations. */
 export const violationsQuery = Type.Object(
   {
-    // A pattern instead of an enum, of which the page at /docs would fill in the first value.
+    // A pattern instead of an enum, of which the page at /docs/api would fill in the first value.
     rule: Type.Optional(
       Type.Unsafe<ViolationName>({
         type: 'string',

@@ -15,7 +15,7 @@ const bound = Type.Union([Type.Number(), Type.String(), Type.Null()])
 const ordered = ['number', 'date', 'datetime'] as const
 
 // The conditions on values besides the type, for later writes, in the order of reads. Schemas, the query of violations, the client's lists,
-// the forms of the console and the table in docs/api.md derive from this list.
+// the forms of the console and the table in docs/api-people.md derive from this list.
 
 const rules = {
   required: {

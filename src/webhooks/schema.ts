@@ -253,7 +253,7 @@ export const webhookWithSecret = Type.Object(
 /** Query of GET /v1/webhooks/{id}/deliveries. */
 export const deliveriesQuery = Type.Object(
   {
-    // The page at /docs would fill in the first value of an enumeration.
+    // The page at /docs/api would fill in the first value of an enumeration.
     status: Type.Optional(
       Type.String({ pattern: '^(waiting|delivered|failed)$', description: '`waiting`, `delivered` or `failed`.' }),
     ),

@@ -49,9 +49,17 @@ describe('the container image', () => {
   it('is built from all that the packages are made of, and from no secret, test or package of this machine', async () => {
     const tracked = (await promisify(execFile)('git', ['ls-files'], { cwd: checkout })).stdout.split('\n')
     const made = tracked.filter(
-      path => /^(client|console|src|cli|transfer|migrations)\//.test(path) && !path.endsWith('.test.ts'),
+      path => /^(client|console|docs|src|cli|transfer|migrations)\//.test(path) && !path.endsWith('.test.ts'),
     )
-    const others = ['scripts/pack.ts', 'tsconfig.build.json', 'ops/kith', 'LICENSE', 'README.md', 'CHANGELOG.md']
+    const others = [
+      'scripts/pack.ts',
+      'tsconfig.build.json',
+      'ops/kith',
+      'LICENSE',
+      'README.md',
+      'CHANGELOG.md',
+      'SECURITY.md',
+    ]
     expect([...made, ...others].filter(path => !isInBuildContext(path))).toEqual([])
     const left = [
       'ops/secrets/database_password',

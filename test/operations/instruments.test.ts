@@ -79,7 +79,7 @@ describe('the alerts', () => {
 
   it.each(alerts)('link to a section that says what $alert means and what to do', ({ alert, labels, annotations }) => {
     const section = sections.find(({ title }) => title === alert)
-    expect(annotations.runbook).toBe(`docs/operations.md#${section?.anchor}`)
+    expect(annotations.runbook).toBe(`docs/runbook.md#${section?.anchor}`)
     expect(section?.text).toMatch(/\*\*Means\*\*[\s\S]+\*\*Do\*\*/)
     expect(['page', 'ticket']).toContain(labels.severity)
     expect(annotations.summary).toMatch(/\S/)

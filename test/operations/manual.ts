@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
+import { anchorOf } from '../../docs/.vitepress/navigation.ts'
 
-/** The text of docs/operations.md. */
-export const manual = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+/** The text of the pages for operators. */
+export const manual = ['operations', 'runbook', 'backups']
+  .map(name => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8'))
+  .join('\n')
 
 /** A heading of the manual and the text below it, up to the next heading of any level. */
 export type Section = { title: string; anchor: string; text: string }
@@ -20,14 +23,6 @@ function sectionsOf(document: string): Section[] {
 
 /** The link anchors of a document's headings. */
 export const anchorsOf = (document: string): string[] => sectionsOf(document).map(({ anchor }) => anchor)
-
-/** The anchor of a heading, as code hosts generate it. */
-function anchorOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-')
-}
 
 /**
  * The code blocks of a language below a heading. Throws if the heading does not exist. The tests run what operators

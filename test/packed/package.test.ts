@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { useBrowser } from '../support/browser.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { checkout, makeFolder, stopProcesses } from '../support/process.ts'
 
@@ -14,6 +15,7 @@ const packages = process.env.KITH_TEST_PACKAGES!
 const installed = join(packages, 'node_modules/kith')
 const command = join(packages, 'node_modules/.bin/kith')
 
+const browser = useBrowser()
 let folder: string
 let environment: Record<string, string>
 
@@ -59,7 +61,7 @@ describe('the packages in an empty folder', () => {
       expect(JSON.parse(last).data).toMatchObject({
         ...{ external_id: 'first', first_name: 'Ada', attribute_values: { city: 'Rome' } },
       })
-      for (const path of ['/console/', '/docs', '/docs/static/swagger-ui-bundle.js', '/openapi.json']) {
+      for (const path of ['/console/', '/docs', '/docs/api', '/docs/static/swagger-ui-bundle.js', '/openapi.json']) {
         const response = await fetch(`${start.address}${path}`)
         expect({ path, status: response.status, empty: (await response.text()).length < 200 }).toEqual({
           ...{ path, status: 200, empty: false },
@@ -89,6 +91,44 @@ describe('the packages in an empty folder', () => {
       expect(await stop()).toBe(0)
     }
   })
+
+  it('show the documentation: no page has a dead link, or contacts another host or breaks its policy in a browser', async () => {
+    const { start, stop } = await serve()
+    try {
+      const pages = new Map<string, string>()
+      const links = new Map([['/docs/', '/']])
+      for (const [address, from] of links) {
+        const [path = '', anchor] = address.split('#')
+        const response = pages.has(path) ? undefined : await fetch(`${start.address}${path}`)
+        if (response) {
+          expect([path, from, response.status]).toEqual([path, from, 200])
+          const isPage = response.headers.get('content-type')!.startsWith('text/html') && path !== '/docs/api'
+          pages.set(path, isPage ? await response.text() : '')
+          for (const [, target] of pages.get(path)!.matchAll(/<a [^>]*href="([^"]+)"/g))
+            if (!/^\w+:/.test(target!)) links.set(new URL(target!, response.url).href.slice(start.address.length), path)
+        }
+        if (anchor) expect([address, from, pages.get(path)!.includes(` id="${anchor}"`)]).toEqual([address, from, true])
+      }
+      expect(pages.size).toBeGreaterThan(100)
+      for (const options of [{ viewport: { width: 1440, height: 900 } }, { viewport: { width: 390, height: 844 } }])
+        await browser.open(async (page, requested) => {
+          const errors: string[] = []
+          page.on('console', message => message.type() === 'error' && errors.push(message.text()))
+          for (const path of ['/docs', '/docs/first-steps', '/docs/api-people', '/docs/console/person']) {
+            await page.goto(`${start.address}${path}`, { waitUntil: 'networkidle' })
+            expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+          }
+          await page.keyboard.press('/')
+          await page.getByRole('searchbox').fill('certificate of an erasure')
+          await page.getByRole('option').getByText('The certificate', { exact: true }).first().click()
+          await page.waitForURL(`${start.address}/docs/rights#the-certificate`)
+          expect(errors).toEqual([])
+          expect(requested.filter(url => !url.startsWith(`${start.address}/docs`))).toEqual([])
+        }, options)
+    } finally {
+      await stop()
+    }
+  }, 120_000)
 
   it('serve as a container starts them: with the password of the database in a file, and a health check', async () => {
     const database = await createTestDatabase()

@@ -6,11 +6,11 @@ import { checkout } from './process.ts'
 /** Commands up to a comment line, and the comment: the end of their output. */
 type Step = { commands: string[]; output: string[] }
 
-/** test/operations runs the blocks of this page. */
-const testedElsewhere = ['docs/operations.md']
+/** test/operations runs the blocks of these pages. */
+const testedElsewhere = ['docs/operations.md', 'docs/runbook.md', 'docs/backups.md']
 
 /** These pages begin with an organization without people. */
-export const unseeded = ['README.md', 'docs/quick-starts.md']
+export const unseeded = ['README.md', 'docs/first-steps.md', 'docs/quick-starts.md', 'docs/tour.md']
 
 /** The blocks of a page. `comment` is the HTML comment on the line before, which may say why a block is not run. */
 export const pages = globSync(['*.md', 'client/*.md', 'docs/*.md', 'docs/console/*.md'], { cwd: checkout })

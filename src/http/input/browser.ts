@@ -98,3 +98,6 @@ const isOwnOrigin = (origin: string, request: IncomingMessage, settings: OriginS
   settings.publicUrl === undefined
     ? origin.toLowerCase() === ownOrigin(request, settings)
     : origin === new URL(settings.publicUrl).origin
+
+/** Whether a browser asks for a page. Programs such as curl send the wildcard alone. */
+export const acceptsHtml = ({ headers }: IncomingMessage) => /\btext\/html\b/i.test(headers.accept ?? '')

@@ -234,14 +234,15 @@ describe('requests outside /v1', () => {
     )
     const refused = { status: 503, after: '1' }
     await expect.poll(() => answerTo('127.0.0.1', '/openapi.json')).toEqual(refused)
-    for (const path of ['/metrics', '/openapi.json', '/docs', '/.well-known/jwks.json', '/nowhere'])
+    for (const path of ['/metrics', '/openapi.json', '/docs/api', '/.well-known/jwks.json', '/nowhere'])
       expect(await answerTo('127.0.0.1', path), path).toEqual(refused)
     // A body that arrives completely when there is no room any more.
     late.write('t=x')
     expect(String((await once(late, 'data'))[0])).toMatch(/^HTTP\/1\.1 503 /)
     // All connections to the database wait for the lock, so these requests need none.
     expect((await answerTo('127.0.0.1', '/healthz')).status).toBe(200)
-    for (const path of ['/openapi.json', '/docs']) expect((await answerTo('127.0.0.2', path)).status, path).toBe(200)
+    for (const path of ['/openapi.json', '/docs/api'])
+      expect((await answerTo('127.0.0.2', path)).status, path).toBe(200)
     expect((await answerTo('127.0.0.1', '/v1/people/eve')).status).toBe(401)
     await lock.release()
     const statuses = await Promise.all(

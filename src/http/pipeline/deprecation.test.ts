@@ -1,48 +1,20 @@
 import { expect, it } from 'vitest'
+import { serveRouter } from '../../../test/support/serve-router.ts'
 import { useService } from '../../../test/support/service.ts'
-import { readsOfPrimary } from '../../db/standby/reads.ts'
-import { createInstruments } from '../../instruments/instruments.ts'
 import { documentOf } from '../../openapi/document.ts'
 import { routeTable } from '../../process/app.ts'
-import { FairPool } from '../../process/fair-pool.ts'
-import { loggerTo } from '../../process/logger.ts'
-import { createGate } from '../overload/gate.ts'
-import { createDrain } from '../server/drain.ts'
-import { createServer } from '../server/server.ts'
-import { createPipeline } from './pipeline.ts'
 import { createRouter, registerRoutes } from './router.ts'
 
 const service = useService()
 const deprecated = { since: '2027-01-15', sunset: '2028-01-15', see: '/docs/promise' }
 
 it('tells in each response of a deprecated endpoint, and in the OpenAPI document, since when and until when it is there', async () => {
-  const { config, db, authenticator } = service
+  const { config } = service
   const [row] = routeTable({ config }).filter(({ operationId }) => operationId === 'listJobs')
   const rows = [{ ...row!, deprecated }]
-  const instruments = createInstruments()
-  const services = {
-    db,
-    config,
-    authenticator,
-    instruments,
-    drain: createDrain(),
-    logger: loggerTo(() => {}, 'info'),
-    rateLimiter: undefined,
-    accessLog: undefined,
-    reads: readsOfPrimary(db),
-  }
-  const gate = createGate({
-    config,
-    authenticator,
-    shouldClose: () => false,
-    observer: instruments.observer,
-    report: () => {},
-  })
   const router = createRouter()
   registerRoutes(router, config, rows)
-  const memory = { responseMemory: new FairPool({ max: 2 ** 20 }), running: new FairPool({ share: 8 }) }
-  const app = createServer(services, gate, createPipeline({ ...services, ...memory }, gate, router))
-  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  const { address, close } = await serveRouter(service, router)
   const { token } = await service.organization()
   try {
     for (const [headers, status] of [
@@ -56,7 +28,7 @@ it('tells in each response of a deprecated endpoint, and in the OpenAPI document
       expect(response.headers.get('Link')).toBe('</docs/promise>; rel="deprecation"; type="text/html"')
     }
   } finally {
-    await app.close()
+    await close()
   }
   const document = documentOf({
     info: { title: '', version: '', summary: '', description: '' },

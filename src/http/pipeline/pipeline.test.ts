@@ -138,8 +138,8 @@ describe('routing and envelopes', () => {
     ['MKCOL', '/v1/stacks/orders/batch', 'GET, PUT, PATCH, DELETE, HEAD, POST'],
     ['GET', '/oauth/token', 'POST'],
     ['PROPFIND', '/oauth/token', 'POST'],
-    ...['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/.well-known/jwks.json'].flatMap(path =>
-      ['POST', 'DELETE', 'OPTIONS', 'PROPFIND'].map(method => [method, path, 'GET, HEAD']),
+    ...['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/docs/api', '/.well-known/jwks.json'].flatMap(
+      path => ['POST', 'DELETE', 'OPTIONS', 'PROPFIND'].map(method => [method, path, 'GET, HEAD']),
     ),
   ])('%s %s returns 405 with the allowed methods', async (method, path, allow) => {
     const reply = await send(method, path)

@@ -48,7 +48,7 @@ describe('a response', () => {
   })
 
   it('that is a page forbids framing and sends no referrer', async () => {
-    for (const path of ['/docs', '/docs/static/swagger-ui.css']) {
+    for (const path of ['/docs/api', '/docs/static/swagger-ui.css']) {
       const { status, headers } = await send(service, 'GET', path, {})
       expect(status).toBe(200)
       expect(headers).toMatchObject({

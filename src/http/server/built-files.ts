@@ -1,0 +1,78 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliDecompress } from 'node:zlib'
+import type { Exchange } from '../pipeline/exchange.ts'
+
+const contentTypes: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.json': 'application/json',
+}
+
+/** The compressed forms that a build writes beside each file or in its place, best first. */
+const encodings = [
+  { name: 'br', extension: '.br' },
+  { name: 'gzip', extension: '.gz' },
+] as const
+
+// The names of files below assets/ contain a hash of their content.
+const forever = { 'Cache-Control': 'public, max-age=31536000, immutable' }
+
+export type BuiltFiles = {
+  /** Whether the build wrote the file. Only such names are read, so no address leads out of the folder. */
+  has: (name: string) => Promise<boolean>
+  read: (name: string) => Promise<Buffer>
+  /** Sends a file of the build, compressed if the client accepts it. */
+  send: (exchange: Exchange, name: string, status?: number) => Promise<void>
+}
+
+/** The files that a build wrote to a folder: none if it did not run. Each is read once, on first use. */
+export function readBuiltFiles(folder: string): BuiltFiles {
+  let names: Promise<ReadonlySet<string>> | undefined
+  const listed = () => {
+    names ??= readdir(folder, { recursive: true }).then(
+      found => new Set(found),
+      () => new Set(),
+    )
+    return names
+  }
+  const load = async (name: string) =>
+    (await listed()).has(name)
+      ? readFile(join(folder, name))
+      : promisify(brotliDecompress)(await readFile(join(folder, `${name}.br`)))
+  const contents = new Map<string, Promise<Buffer>>()
+  const read = (name: string) => {
+    const reading = contents.get(name) ?? load(name)
+    contents.set(name, reading)
+    return reading
+  }
+  return {
+    read,
+    async has(name) {
+      const known = await listed()
+      return contentTypes[extname(name)] !== undefined && (known.has(name) || known.has(`${name}.br`))
+    },
+    async send(exchange, name, status = 200) {
+      const known = await listed()
+      const accepted = String(exchange.request.headers['accept-encoding'] ?? '')
+      const encoding = encodings.find(
+        ({ name: coding, extension }) => accepts(accepted, coding) && known.has(name + extension),
+      )
+      if (name.startsWith('assets/')) exchange.headers(forever)
+      exchange.varyBy('Accept-Encoding')
+      if (encoding) exchange.header('Content-Encoding', encoding.name)
+      exchange.send(status, await read(name + (encoding?.extension ?? '')), contentTypes[extname(name)]!)
+    },
+  }
+}
+
+/** Whether Accept-Encoding names the coding, not with the weight 0. */
+const accepts = (header: string, coding: string) =>
+  header.split(',').some(part => {
+    const [name, ...parameters] = part.trim().split(/\s*;\s*/)
+    return name === coding && !parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter))
+  })
