@@ -590,7 +590,7 @@ describe('KITH_ARCHIVE', () => {
 
   it('is refused with DATABASE_URL, and with an endpoint in plain text', () => {
     const problems = problemsOf({ KITH_ARCHIVE: '/mnt/archive', DATABASE_URL: 'postgresql://u@h/d' })
-    expect(problems).toEqual([expect.stringContaining('docs/operations.md#archive-the-log')])
+    expect(problems).toEqual([expect.stringContaining('docs/backups.md#archive-the-log')])
     const plain = { KITH_ARCHIVE: 's3://backups', KITH_ARCHIVE_ENDPOINT: 'http://store.example.org', ...credentials }
     expect(problemsOf(plain)).toEqual([expect.stringMatching(/^KITH_ARCHIVE_ENDPOINT must be an https URL/)])
   })

@@ -358,7 +358,7 @@ function problemsOfArchive(values: Variables): string[] {
   if (archive === undefined) return problems
   if (url !== undefined)
     problems.push(
-      'KITH_ARCHIVE is for the embedded database only: archive the server of DATABASE_URL with its own means, by docs/operations.md#archive-the-log',
+      'KITH_ARCHIVE is for the embedded database only: archive the server of DATABASE_URL with its own means, by docs/backups.md#archive-the-log',
     )
   const address = parseArchiveAddress(archive, values)
   return typeof address === 'string' ? [...problems, `KITH_ARCHIVE ${address}`] : problems
