@@ -407,6 +407,7 @@ const commands: Row[] = [
 const groups = [
   [],
   ['org'],
+  ['archive'],
   ['views'],
   ['client'],
   ['user'],
@@ -472,7 +473,7 @@ it('this file tests every command', async () => {
   // follow prints lines until a signal ends it: cli/follow.system.test.ts. The output of dossier and duplicates is lines, too, and that of api
   // is the body of a response. mcp waits for an assistant: cli/mcp.system.test.ts. distribute needs Citus: cli/distribute.test.ts.
   // cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts, cli/duplicates.test.ts, cli/webhooks.test.ts, cli/keys.test.ts and
-  // cli/restore.system.test.ts (backup verify) test the others.
+  // cli/restore.system.test.ts (backup verify) and test/process/archive.test.ts test the others.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
   const rows = [
     ...records,
@@ -484,6 +485,8 @@ it('this file tests every command', async () => {
     'webhooks links',
     'keys rewrap',
     'keys forget',
+    'archive list',
+    'archive base',
   ]
   const others = [
     'serve',

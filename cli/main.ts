@@ -36,6 +36,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   unmerge: async () => (await import('./merge.ts')).unmergeCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
+  archive: async () => (await import('./archive.ts')).archiveCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,
   distribute: async () => (await import('./distribute.ts')).distributeCommand,
   org: async () => (await import('./org.ts')).orgCommand,

@@ -1,17 +1,19 @@
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
+import pg from 'pg'
 import { openDatabase } from '../src/db/db.ts'
 import type { MasterKeys } from '../src/db/master-keys.ts'
+import { migrate } from '../src/db/migrate.ts'
 import { keyFilePath, openMasterKeys } from '../src/keys-at-rest/key-file.ts'
 import { findLostKey } from '../src/keys-at-rest/keys-at-rest.ts'
-import { loadConfig } from '../src/process/config.ts'
+import { type Config, loadConfig } from '../src/process/config.ts'
 import { type Backup, verifyBackup } from './backup/container.ts'
 import { decryptFile, isEncrypted, readIdentities } from './backup/encryption.ts'
-import { type Loaded, loadBackup, refuseOtherVersions } from './backup/load.ts'
+import { type Loaded, loadBackup, refuseOtherVersions, renewLogIds } from './backup/load.ts'
 import { describeSignature, requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { isDiskFull, pathOf } from './files.ts'
@@ -20,19 +22,30 @@ import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { visible } from './visible.ts'
 
-export type RestoreOptions = { key?: string; identity?: string; keepLogId?: true; quiet?: true; json?: true }
+export type RestoreOptions = {
+  key?: string
+  identity?: string
+  at?: string
+  from?: string
+  keepLogId?: true
+  quiet?: true
+  json?: true
+}
 
 const statementTimeoutMs = 30_000
 
 export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Loads a backup into an empty database or data folder, completely or not at all.'
+  const description =
+    'Loads a backup into an empty database or data folder, or restores an archive (--from, --at) into a new data folder, completely ' +
+    'or not at all.'
   return newCommand('restore', description, [
     'KITH_DATA_DIR=/var/lib/kith-restored restore kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… restore kith.backup',
     'DATABASE_URL=postgresql://… restore - < kith.backup',
     'KITH_DATA_DIR=/var/lib/kith-restored restore kith.backup.age --identity backup-key.txt',
+    'KITH_DATA_DIR=/var/lib/kith-restored restore --at 2027-01-15T09:59:00Z --from /mnt/archive',
   ])
-    .argument('<file>', 'A file written by kith backup; - reads standard input.')
+    .argument('[file]', 'A file written by kith backup; - reads standard input.')
     .option(
       '--key <key>',
       'The key of the ledger that must have signed the backup, name+hash+base64, from a source that you trust.',
@@ -41,14 +54,62 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
       '--identity <file>',
       'The file with the identity of age that opens an encrypted backup, as age-keygen writes it.',
     )
+    .option('--at <time>', 'Restore the archive up to this moment, such as 2027-01-15T09:59:00Z. Default: everything.')
+    .option('--from <archive>', 'The archive, as KITH_ARCHIVE names it. Default: KITH_ARCHIVE.')
     .option(
       '--keep-log-id',
       'Keep the numbering of the change logs: for a move, where the original was stopped before the backup and never runs again.',
     )
     .option('--quiet', 'Show no progress.')
-    .action(async (file: string, options: RestoreOptions) =>
-      report(await restoreFile(environment, file, options), options),
-    )
+    .action((file: string | undefined, options: RestoreOptions) => {
+      if (options.at === undefined && options.from === undefined) {
+        if (file === undefined) throw new UsageError('Give the file of a backup, or --from with an archive.')
+        return restoreFile(environment, file, options).then(restored => report(restored, options))
+      }
+      if (file !== undefined || options.key !== undefined || options.identity !== undefined)
+        throw new UsageError('--at and --from restore an archive. Leave them out to restore a backup.')
+      return runFromArchive(environment, options)
+    })
+}
+
+async function runFromArchive(environment: NodeJS.ProcessEnv, { at, from, ...options }: RestoreOptions) {
+  const config = loadConfig(from === undefined ? environment : { ...environment, KITH_ARCHIVE: from })
+  if (!config.archive) throw new UsageError('Give --from with the archive, or set KITH_ARCHIVE.')
+  const moment = at === undefined ? undefined : parseMoment(at)
+  const masterKeys = openMasterKeys(config)
+  const { restoreArchive } = await import('../src/db/archive/recover.ts')
+  const { openStore } = await import('../src/db/archive/store.ts')
+  const { base, last_transaction_at } = await restoreArchive(
+    openStore(config.archive.address),
+    resolve(config.dataDir),
+    moment,
+  )
+  const { ran, lostKey } = await withServer(config, async url => {
+    const ran = await migrate(url)
+    if (!options.keepLogId) await withClient(url, renewLogIds)
+    return { ran, lostKey: await findMissingKey(url, masterKeys) }
+  })
+  const messages = [
+    `the state of ${moment?.toISOString() ?? 'the end of the archive'}; the last transaction is of ${last_transaction_at ?? 'an earlier copy'}`,
+    ...notesOf(config, { ran, lostKey, keepsLogId: options.keepLogId === true }),
+  ]
+  printResult(options, { value: { base, at: moment ?? null, last_transaction_at, ran }, messages })
+}
+
+async function withClient(url: string, work: (client: pg.Client) => Promise<void>) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await work(client).finally(() => client.end())
+}
+
+/** A moment with a time zone. Throws a UsageError for another text. */
+function parseMoment(text: string): Date {
+  const moment = new Date(text)
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(moment.getTime()))
+    return moment
+  throw new UsageError(
+    `${JSON.stringify(text)} is not a moment. Give one such as 2027-01-15T09:59:00Z, with its time zone.`,
+  )
 }
 
 /** Loads a backup into the database or data folder of this environment. Throws an Error with one sentence if nothing was restored. */
@@ -73,14 +134,7 @@ export async function restoreFile(
         loaded: await load(url, backup, { options, signal }),
         lostKey: await findMissingKey(url, masterKeys),
       }))
-      const keyFile = keyFilePath(config) ?? 'the file of KITH_MASTER_KEY_FILE'
-      const notes =
-        lostKey === undefined
-          ? []
-          : [
-              `The keys of the backup are wrapped by the master key ${lostKey}. Put it into ${keyFile} before the start, or run ` +
-                'kith keys forget if it is lost.',
-            ]
+      const notes = notesOf(config, { ran: loaded.migrations, lostKey, keepsLogId: options.keepLogId === true })
       return { file, backup, loaded, notes, seconds: (performance.now() - startedMs) / 1_000 }
     })
   } catch (error) {
@@ -89,6 +143,25 @@ export async function restoreFile(
   } finally {
     interrupt.end()
   }
+}
+
+type Result = { ran: string[]; lostKey: string | undefined; keepsLogId: boolean }
+
+/** What the operator should know of the restored data. */
+function notesOf(config: Config, { ran, lostKey, keepsLogId }: Result): string[] {
+  const keyFile = keyFilePath(config) ?? 'the file of KITH_MASTER_KEY_FILE'
+  return [
+    ...(keepsLogId
+      ? []
+      : ['The change logs have a new log_id: clients that follow them begin again, by docs/changes.md.']),
+    ...ran.map(name => `Ran migration ${name}.`),
+    ...(lostKey === undefined
+      ? []
+      : [
+          `The restored keys are wrapped by the master key ${lostKey}. Put it into ${keyFile} before the start, or run ` +
+            'kith keys forget if it is lost.',
+        ]),
+  ]
 }
 
 /** The options and the signal that the steps of a restore share. */
@@ -179,10 +252,6 @@ function report({ file, backup: { header }, loaded, notes, seconds }: Restored, 
     `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}: the state of ${at}`,
     describeSignature(signed_by, options.key !== undefined),
     ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${visible(leftOut.join(', '))}.`] : []),
-    ...(options.keepLogId
-      ? []
-      : ['The change logs have a new log_id: clients that follow them begin again, by docs/changes.md.']),
-    ...migrations.map(name => `Ran migration ${name}.`),
     ...notes,
   ]
   const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations, signed_by: signed_by ?? null }

@@ -9,6 +9,7 @@ import { type Authenticator, createAuthenticator } from './auth/authenticator.ts
 import { deleteExpiredTokens, tokenUses } from './auth/issued-tokens.ts'
 import { loadKeys, loadOrCreateKeys } from './auth/keys/keys.ts'
 import { findBaseUrl } from './consent-links/consent-links.ts'
+import type { Archiver } from './db/archive/archiver.ts'
 import { type Database, openDatabase } from './db/db.ts'
 import { findPending } from './db/distribution.ts'
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts'
@@ -29,6 +30,7 @@ import { listenWhileStarting, type StartingServer } from './http/server/starting
 import { reloadTlsOnHangup } from './http/server/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { completeMerges } from './identity/lead-links.ts'
+import type { EmbeddedSource } from './instruments/gauges.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
 import { jobsFollower } from './jobs/run-jobs.ts'
 import { keyFilePath, openMasterKeys } from './keys-at-rest/key-file.ts'
@@ -177,7 +179,11 @@ async function startWithWorkers(
     // A worker has the address of the embedded database, and so no data folder.
     const keyFile = keyFilePath(config)
     const keySetting = keyFile === undefined ? {} : { KITH_MASTER_KEY_FILE: keyFile }
-    workers = await startWorkers(count, { ...environment, ...keySetting, DATABASE_URL: storage.url }, logger)
+    workers = await startWorkers(
+      count,
+      { ...environment, ...keySetting, DATABASE_URL: storage.url, KITH_ARCHIVE: '' },
+      logger,
+    )
     closing.push(hurried => workers!.stop(hurried))
     if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
       logger.warn(
@@ -318,15 +324,33 @@ async function startRateLimiter({ rates }: Config, db: Database, logger: Logger)
   return createRateLimiter({ rates, db, report: message => logger.warn(message) })
 }
 
-type Storage = { url: string; embedded?: EmbeddedDatabase }
+type Storage = { url: string; embedded?: EmbeddedSource }
+
+/** The libraries of archives are loaded only if one is configured. */
+async function startArchiving(archive: NonNullable<Config['archive']>, embedded: EmbeddedDatabase, logger: Logger) {
+  const { startArchiver } = await import('./db/archive/archiver.ts')
+  const { openStore } = await import('./db/archive/store.ts')
+  const { url, dataDir: path } = embedded
+  const log = (line: string) => logger.info({ component: 'archive' }, line)
+  return startArchiver({ ...archive, url, path, store: openStore(archive.address), log })
+}
 
 async function openStorage({ config, logger, closing, stopping }: StartContext): Promise<Storage> {
   if (config.databaseUrl) await waitForDatabase(config.databaseUrl, config, logger, stopping)
   const openEmbedded = async () => {
     const log = (line: string) => logger.info({ component: 'postgresql' }, line)
-    const embedded = await startEmbedded({ dataDir: config.dataDir, purpose: 'serve', log, signal: stopping })
-    closing.push(() => embedded.stop())
-    return { url: embedded.url, embedded }
+    const { dataDir, archive } = config
+    const archives = archive !== undefined
+    const embedded = await startEmbedded({ dataDir, purpose: 'serve', log, signal: stopping, archives })
+    let archiver: Archiver | undefined
+    closing.push(async () => {
+      await archiver?.finish()
+      // PostgreSQL ends its last segment when it stops.
+      await embedded.stop()
+      await archiver?.stop()
+    })
+    if (archive) archiver = await startArchiving(archive, embedded, logger)
+    return { url: embedded.url, embedded: { ...embedded, archiveAgeSeconds: archiver?.ageSeconds } }
   }
   const storage = config.databaseUrl ? { url: config.databaseUrl } : await openEmbedded()
   // The starting process has migrated. A worker that is replaced during a rolling upgrade runs on the newer tables.

@@ -101,7 +101,7 @@ async function loadRows(client: pg.Client, loading: Loading): Promise<Omit<Loade
 }
 
 /** A restored log gives numbers that clients have seen to other changes, so each gets a new `log_id`, and their positions are refused. */
-async function renewLogIds(client: pg.Client) {
+export async function renewLogIds(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ organization_id: number }>('select organization_id from change_heads')
   const ids = rows.map(({ organization_id }) => organization_id)
   await client.query(

@@ -1,9 +1,10 @@
 import { statfs } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { openCluster } from './embedded/cluster.ts'
+import { isArchiving, setArchiving } from './embedded/archiving.ts'
+import { type Cluster, openCluster } from './embedded/cluster.ts'
 import { EmbeddedError } from './embedded/error.ts'
 import { explainFullDisk } from './embedded/full-disk.ts'
-import { acquireSessionLease, type Purpose } from './embedded/session-lease.ts'
+import { acquireSessionLease, type Purpose, type SessionLease } from './embedded/session-lease.ts'
 
 export { EmbeddedError }
 
@@ -20,6 +21,8 @@ export async function startEmbedded(options: {
   purpose: Purpose
   log: (line: string) => void
   signal?: AbortSignal
+  /** Whether the server of the purpose 'serve' keeps its log until it is archived. Other processes start it as the last service did. */
+  archives?: boolean
   /** The memory of a server that this call starts, for pages of data. The default is a quarter of the machine's. */
   sharedBuffersMb?: number
 }): Promise<EmbeddedDatabase> {
@@ -27,7 +30,8 @@ export async function startEmbedded(options: {
   try {
     const { sharedBuffersMb } = options
     const cluster = { ...(await openCluster(dataDir, options.log)), sharedBuffersMb }
-    const { url, up, leave } = await acquireSessionLease(cluster, options)
+    const lease = await acquireSessionLease(cluster, options)
+    const { url, up, leave } = options.purpose === 'serve' ? await changeArchiving(lease, cluster, options) : lease
     return { url, dataDir: cluster.path, up, stop: leave }
   } catch (cause) {
     const { message } = cause as Error
@@ -37,6 +41,24 @@ export async function startEmbedded(options: {
         : `The data folder ${dataDir} cannot be used: ${message}. Set KITH_DATA_DIR to a folder that kith can write to.`
     throw new EmbeddedError(explainFullDisk(problem, dataDir), { cause })
   }
+}
+
+/** Restarts the server if it does not archive and should, or the reverse. Only the owner of the data folder does so. */
+async function changeArchiving(
+  lease: SessionLease,
+  cluster: Cluster,
+  options: Parameters<typeof acquireSessionLease>[1] & { archives?: boolean },
+): Promise<SessionLease> {
+  const { archives = false } = options
+  if ((await isArchiving(lease.url, cluster.path)) === archives) return lease
+  await setArchiving(cluster.path, archives)
+  await lease.leave()
+  const restarted = await acquireSessionLease(cluster, options)
+  if ((await isArchiving(restarted.url, cluster.path)) === archives) return restarted
+  await restarted.leave()
+  throw new EmbeddedError(
+    `The embedded PostgreSQL in ${cluster.path} has to restart with the changed KITH_ARCHIVE, but another kith process uses it. End that process and start again.`,
+  )
 }
 
 /** The bytes that an unprivileged process may still write to the disk of a folder. */

@@ -217,8 +217,12 @@ export function registerVersionGauge(registry: Registry): void {
   gauge(registry, info, 'max', () => [{ labels: { version }, value: 1 }])
 }
 
-/** The embedded server: whether it runs, and the folder of its data. */
-export type EmbeddedSource = { up(): boolean; dataDir: string }
+/** The embedded server: whether it runs, the folder of its data, and the age of its archive, which is absent without one. */
+export type EmbeddedSource = {
+  up(): boolean
+  dataDir: string
+  archiveAgeSeconds?: (() => number | undefined) | undefined
+}
 
 /** Registers whether the embedded server runs, and the free space of its disk. `embedded` is undefined if this process does not manage one. */
 export function registerEmbeddedGauges(registry: Registry, embedded: EmbeddedSource | undefined): void {
@@ -234,6 +238,19 @@ export function registerEmbeddedGauges(registry: Registry, embedded: EmbeddedSou
   gauge(registry, disk, 'min', async () => {
     const bytes = embedded && (await freeBytes(embedded.dataDir).catch(() => undefined))
     return bytes === undefined ? [] : [{ value: bytes }]
+  })
+}
+
+/** Registers the age of the last moment to which the embedded database can be restored. */
+export function registerArchiveGauge(registry: Registry, embedded: EmbeddedSource | undefined): void {
+  const info = {
+    name: 'kith_archive_age_seconds',
+    help: 'Age of the last second to which the archive can restore; no sample without KITH_ARCHIVE.',
+  }
+  gauge(registry, info, 'max', () => {
+    if (!embedded?.archiveAgeSeconds) return []
+    // Before the first archived second, the age has no end.
+    return [{ value: embedded.archiveAgeSeconds() ?? Number.POSITIVE_INFINITY }]
   })
 }
 

@@ -5,6 +5,7 @@ import { aggregateForWorkers, scrapeThroughStarter } from './cluster.ts'
 import {
   type EmbeddedSource,
   eventLoopResolutionMs,
+  registerArchiveGauge,
   registerCertificateGauge,
   registerEmbeddedGauges,
   registerEventLoopGauge,
@@ -57,6 +58,7 @@ export function createInstruments({ embedded, certificateEndsAt, tracer }: Optio
   }
   registerVersionGauge(registry)
   registerEmbeddedGauges(registry, embedded)
+  registerArchiveGauge(registry, embedded)
   registerCertificateGauge(registry, certificateEndsAt)
   const stopEventLoopGauge = registerEventLoopGauge(registry)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs })
@@ -74,6 +76,7 @@ export function createInstruments({ embedded, certificateEndsAt, tracer }: Optio
 export function instrumentStarter({ embedded }: Pick<Options, 'embedded'>): void {
   const registry = new Registry()
   registerEmbeddedGauges(registry, embedded)
+  registerArchiveGauge(registry, embedded)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs })
   aggregateForWorkers(registry)
 }

@@ -543,3 +543,55 @@ describe('the role', () => {
     ])
   })
 })
+
+describe('KITH_ARCHIVE', () => {
+  const credentials = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'key' }
+
+  it('is the absolute path of a folder, with its defaults', () => {
+    expect(loadConfig({ KITH_ARCHIVE: '/mnt/archive' }).archive).toEqual({
+      address: { folder: '/mnt/archive' },
+      seconds: 60,
+      days: 7,
+    })
+  })
+
+  it('is a bucket with a prefix, at AWS or at an endpoint', () => {
+    const bucket = {
+      bucket: 'backups',
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'id', secretAccessKey: 'key' },
+    }
+    expect(loadConfig({ KITH_ARCHIVE: 's3://backups', ...credentials }).archive?.address).toEqual({
+      ...bucket,
+      prefix: '',
+      endpoint: 'https://s3.us-east-1.amazonaws.com',
+    })
+    const endpoint = { KITH_ARCHIVE_ENDPOINT: 'https://s3.example.org/', AWS_SESSION_TOKEN: 'token' }
+    const { archive } = loadConfig({ KITH_ARCHIVE: 's3://backups/kith/one/', ...credentials, ...endpoint })
+    expect(archive?.address).toEqual({
+      ...bucket,
+      credentials: { ...bucket.credentials, sessionToken: 'token' },
+      prefix: 'kith/one/',
+      endpoint: 'https://s3.example.org',
+    })
+  })
+
+  it.each(['archive', './archive', 's3://', 's3://B', 's3://backups/../x', 's3://backups/a?b', 'https://backups'])(
+    'is not %s',
+    text =>
+      expect(problemsOf({ KITH_ARCHIVE: text, ...credentials })).toEqual([expect.stringMatching(/^KITH_ARCHIVE /)]),
+  )
+
+  it('needs credentials for a bucket, which no problem quotes', () => {
+    const problems = problemsOf({ KITH_ARCHIVE: 's3://backups', AWS_SECRET_ACCESS_KEY: 'hunter2' })
+    expect(problems).toEqual([expect.stringContaining('AWS_ACCESS_KEY_ID')])
+    expect(problems.join()).not.toContain('hunter2')
+  })
+
+  it('is refused with DATABASE_URL, and with an endpoint in plain text', () => {
+    const problems = problemsOf({ KITH_ARCHIVE: '/mnt/archive', DATABASE_URL: 'postgresql://u@h/d' })
+    expect(problems).toEqual([expect.stringContaining('docs/operations.md#archive-the-log')])
+    const plain = { KITH_ARCHIVE: 's3://backups', KITH_ARCHIVE_ENDPOINT: 'http://store.example.org', ...credentials }
+    expect(problemsOf(plain)).toEqual([expect.stringMatching(/^KITH_ARCHIVE_ENDPOINT must be an https URL/)])
+  })
+})

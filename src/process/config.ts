@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { parse as parseServerUrl } from 'pg-connection-string'
 import type { Static } from 'typebox'
 import { Type } from '../values/json-schema.ts'
+import { type ArchiveAddress, parseArchiveAddress } from './archive-address.ts'
 import { DatabaseUrlError, parseDatabaseUrl } from './database-url.ts'
 
 const wholeNumber = (fallback: number, minimum: number, maximum: number) =>
@@ -62,6 +63,15 @@ const traceVariables = {
   OTEL_TRACES_SAMPLER_ARG: Type.Number({ default: 1, minimum: 0, maximum: 1 }),
 }
 
+/** The settings of an S3-compatible store, with the names that other programs of S3 use. */
+const archiveVariables = {
+  KITH_ARCHIVE_ENDPOINT: optionalText,
+  AWS_REGION: text('us-east-1'),
+  AWS_ACCESS_KEY_ID: optionalText,
+  AWS_SECRET_ACCESS_KEY: optionalText,
+  AWS_SESSION_TOKEN: optionalText,
+}
+
 const variables = Type.Object({
   HOST: text('127.0.0.1'),
   PORT: wholeNumber(8080, 0, 65_535),
@@ -103,6 +113,10 @@ const variables = Type.Object({
   KITH_RATE_STORE: Type.Enum(['memory', 'postgresql'], { default: 'memory' }),
   KITH_DATABASE_CONNECTIONS: wholeNumber(8, 1, 200),
   KITH_DATABASE_WAIT_SECONDS: wholeNumber(300, 0, 86_400),
+  KITH_ARCHIVE: optionalText,
+  KITH_ARCHIVE_SECONDS: wholeNumber(60, 1, 3_600),
+  KITH_ARCHIVE_DAYS: wholeNumber(7, 1, 3_650),
+  ...archiveVariables,
   ...traceVariables,
   ...limitVariables,
 })
@@ -171,6 +185,8 @@ export type Config = Readonly<{
   /** A standby that is further behind is not used for reads, and a reader is not ready. */
   readerMaxLagSeconds: number
   dataDir: string
+  /** Where the embedded database is archived, how often, and for how many days. Undefined: nowhere. */
+  archive: Readonly<{ address: ArchiveAddress; seconds: number; days: number }> | undefined
   /** The file of the master keys. Undefined: that of the data folder, or none if `databaseUrl` is set. */
   masterKeyFile: string | undefined
   logLevel: string
@@ -238,7 +254,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values), ...problemsOfIssuerClient(values))
   problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
   problems.push(...problemsOfLedgerOrigin(values))
-  problems.push(...problemsOfPublicUrl(values), ...problemsOfSecurityContact(values))
+  problems.push(...problemsOfPublicUrl(values), ...problemsOfSecurityContact(values), ...problemsOfArchive(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
 }
@@ -330,6 +346,29 @@ function problemsOfPublicUrl({ KITH_PUBLIC_URL: url }: Variables): string[] {
   return [
     'KITH_PUBLIC_URL must be an https URL without a user, a query and a fragment; http is allowed on loopback only',
   ]
+}
+
+/** An archive has all data, so it must not travel in plain text. */
+function problemsOfArchive(values: Variables): string[] {
+  const { KITH_ARCHIVE: archive, KITH_ARCHIVE_ENDPOINT: endpoint, DATABASE_URL: url } = values
+  const problems =
+    endpoint !== undefined && !isSafeUrl(endpoint)
+      ? ['KITH_ARCHIVE_ENDPOINT must be an https URL without a user; http is allowed on loopback only']
+      : []
+  if (archive === undefined) return problems
+  if (url !== undefined)
+    problems.push(
+      'KITH_ARCHIVE is for the embedded database only: archive the server of DATABASE_URL with its own means, by docs/operations.md#archive-the-log',
+    )
+  const address = parseArchiveAddress(archive, values)
+  return typeof address === 'string' ? [...problems, `KITH_ARCHIVE ${address}`] : problems
+}
+
+function archiveOf(values: Variables): Config['archive'] {
+  if (values.KITH_ARCHIVE === undefined) return undefined
+  // The address was checked with the other settings.
+  const address = parseArchiveAddress(values.KITH_ARCHIVE, values) as ArchiveAddress
+  return Object.freeze({ address, seconds: values.KITH_ARCHIVE_SECONDS, days: values.KITH_ARCHIVE_DAYS })
 }
 
 /** The contact is a line of a text file, so it has no spaces and no line breaks, which URL.parse would drop. */
@@ -443,6 +482,7 @@ function freeze(values: Variables): Config {
     databaseReadUrl: values.DATABASE_READ_URL,
     readerMaxLagSeconds: values.KITH_READER_MAX_LAG_SECONDS,
     dataDir: values.KITH_DATA_DIR,
+    archive: archiveOf(values),
     masterKeyFile: values.KITH_MASTER_KEY_FILE,
     logLevel: values.LOG_LEVEL,
     logFormat: values.KITH_LOG_FORMAT,

@@ -17,6 +17,8 @@ export type Cluster = Readonly<{
   password: string
   /** Undefined for the default of a server. */
   sharedBuffersMb?: number | undefined
+  /** Settings of the server beside those of every server. */
+  settings?: Readonly<Record<string, string>>
 }>
 
 export const superuser = 'kith'
@@ -83,7 +85,6 @@ async function readCluster(finalPath: string, user: ServerUser, binaries: Binari
   return { path, user, binaries, password: (await readFile(join(path, 'password'), 'utf8')).trim() }
 }
 
-/** Makes the data under a temporary name, and renames them when they are complete. If two processes do so at once, one of them wins. */
 async function initialise(
   dataDir: string,
   finalPath: string,
@@ -91,34 +92,70 @@ async function initialise(
   binaries: Binaries,
   log: (line: string) => void,
 ) {
-  await removeLeftovers(dataDir, finalPath, { settled: false })
   log(`initializing a new PostgreSQL in ${dataDir}`)
+  try {
+    await fillFolder(dataDir, finalPath, user, path => initdb(path, user, binaries))
+  } catch (error) {
+    // If two processes do so at once, one of them wins.
+    if (!(await lstat(finalPath).catch(() => undefined))) throw error
+  }
+}
+
+/** Makes the PostgreSQL of a data folder that has none: `fill` makes its data. Throws {@link EmbeddedError}. */
+export async function makeCluster(dataDir: string, fill: (cluster: Cluster) => Promise<void>): Promise<void> {
+  await makeDataFolder(dataDir)
+  const finalPath = join(dataDir, 'postgresql')
+  if (await lstat(finalPath).catch(() => undefined))
+    throw new EmbeddedError(`${dataDir} has data. Set KITH_DATA_DIR to a folder that does not exist yet.`)
+  const user = await unprivilegedUser()
+  const binaries = await findBinaries(user)
+  await fillFolder(dataDir, finalPath, user, async path => {
+    const password = await makeFolders(path, user)
+    await fill({ path, user, binaries, password })
+  })
+}
+
+/** Makes the data under a temporary name, and renames them when they are complete. */
+async function fillFolder(
+  dataDir: string,
+  finalPath: string,
+  user: ServerUser,
+  fill: (path: string) => Promise<void>,
+): Promise<void> {
+  await removeLeftovers(dataDir, finalPath, { settled: false })
   const externalFolder = (await canEnter(user, dataDir))
     ? undefined
     : await mkdtemp(join(await openSharedFolder(), 'data-'))
   const work = await makeWorkFolder(dataDir, externalFolder)
   try {
-    await initdb(await realpath(work), user, binaries)
+    const path = await realpath(work)
+    await fill(path)
+    await syncFolder(path)
     await publish(work, externalFolder, finalPath)
     await syncFolder(dataDir)
   } catch (error) {
     await removeWorkFolder(work, finalPath)
-    if (!(await lstat(finalPath).catch(() => undefined))) throw error
+    throw error
   }
 }
 
-async function initdb(path: string, user: ServerUser, binaries: Binaries) {
-  const passwordFile = join(path, 'password')
-  const data = join(path, 'data')
+/** Makes the folder of the data, and a password, which it returns. */
+async function makeFolders(path: string, user: ServerUser): Promise<string> {
+  const [passwordFile, data] = [join(path, 'password'), join(path, 'data')]
+  const password = randomBytes(24).toString('hex')
   await chmod(path, user ? 0o711 : 0o700)
-  await writeFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600, flush: true })
+  await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flush: true })
   await mkdir(data, { mode: 0o700 })
   if (user) for (const path of [passwordFile, data]) await chown(path, user.uid, user.gid)
-  const args = [`--pgdata=${data}`, `--username=${superuser}`, `--pwfile=${passwordFile}`]
+  return password
+}
+
+async function initdb(path: string, user: ServerUser, binaries: Binaries) {
+  await makeFolders(path, user)
+  const args = [`--pgdata=${join(path, 'data')}`, `--username=${superuser}`, `--pwfile=${join(path, 'password')}`]
   const settings = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions']
   const { ok, output } = await run(binaries.initdb, [...args, ...settings], user)
   if (!ok) throw new EmbeddedError(`PostgreSQL could not initialize its data in ${path}:\n${output}`)
-  await syncFolder(path)
 }
 
 async function syncFolder(path: string) {

@@ -4,6 +4,7 @@ import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import { archiveSettings } from './archiving.ts'
 import { type Cluster, superuser } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
 import { cleanEnvironment, commandLine } from './processes.ts'
@@ -143,6 +144,8 @@ async function launch(cluster: Cluster, stalePid: number | undefined, signal?: A
     ...settings,
     shared_buffers: `${cluster.sharedBuffersMb ?? sharedBuffers()}MB`,
     unix_socket_directories: socketDir,
+    ...(await archiveSettings(cluster.path)),
+    ...cluster.settings,
   })
   const args = ['-D', join(cluster.path, 'data'), ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const child = spawn(cluster.binaries.postgres, args, {

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/db.ts'
 import type { Config } from '../../process/config.ts'
+import { checkArchive } from './archive.ts'
 import {
   checkBackup,
   checkClock,
@@ -18,7 +19,12 @@ import { checkMasterKey } from './master-key.ts'
 
 /** The checks of this machine, and of the external issuer that it reaches. */
 export async function checkMachine(config: Config): Promise<Finding[]> {
-  return [...(await checkDataFolder(config)), ...(await checkTls(config)), ...(await checkIssuer(config))]
+  return [
+    ...(await checkDataFolder(config)),
+    ...(await checkTls(config)),
+    ...(await checkIssuer(config)),
+    ...(await checkArchive(config)),
+  ]
 }
 
 /** The checks of the database. A check that throws is `wrong`. */
