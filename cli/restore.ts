@@ -61,9 +61,9 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
       'Keep the numbering of the change logs: for a move, where the original was stopped before the backup and never runs again.',
     )
     .option('--quiet', 'Show no progress.')
-    .action((file: string | undefined, options: RestoreOptions) => {
+    .action((file: string | undefined, options: RestoreOptions, command: Command) => {
       if (options.at === undefined && options.from === undefined) {
-        if (file === undefined) throw new UsageError('Give the file of a backup, or --from with an archive.')
+        if (file === undefined) return command.error('error: give the file of a backup, or --from with an archive')
         return restoreFile(environment, file, options).then(restored => report(restored, options))
       }
       if (file !== undefined || options.key !== undefined || options.identity !== undefined)
