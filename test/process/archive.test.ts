@@ -261,9 +261,8 @@ describe('the start of a service with an archive', { timeout: 400_000 }, () => {
 
   it('refuses wrong credentials, a bucket and a folder that do not exist', async () => {
     const { environment } = await startBucket()
-    const wrongKey = await startOf({ ...environment, AWS_SECRET_ACCESS_KEY: 'wrong' })
+    const wrongKey = await startOf({ ...environment, AWS_ACCESS_KEY_ID: 'wrong' })
     expect(wrongKey).toMatchObject({ code: 1, output: expect.stringContaining('refuses the credentials') })
-    expect(wrongKey.output).not.toContain('S3RVER')
     const noBucket = await startOf({ ...environment, KITH_ARCHIVE: 's3://nowhere' })
     expect(noBucket).toMatchObject({ code: 1, output: expect.stringContaining('the bucket nowhere does not exist') })
     const noFolder = await startOf({ KITH_ARCHIVE: join(await makeFolder(), 'unmounted') })
