@@ -149,7 +149,11 @@ export async function startArchiver(options: ArchiverOptions): Promise<Archiver>
   try {
     progress = await open()
   } catch (error) {
-    if (error instanceof ArchiveRefusal) throw new Error(`KITH_ARCHIVE cannot be used: ${error.message}.`)
+    if (error instanceof ArchiveRefusal) {
+      // The server is about to stop, and nobody archives what it has.
+      await writeFile(stoppingFile(path), '')
+      throw new Error(`KITH_ARCHIVE cannot be used: ${error.message}.`)
+    }
     log(`archiving failed and will be retried: ${(error as Error).message}`)
     problem = (error as Error).message
   }
