@@ -22,8 +22,8 @@ export const config = {
     'console/test/**/*.test.ts',
     'bench/*.test.ts',
   ],
-  // They have commands of their own: npm run test:faults, npm run test:cluster.
-  exclude: ['**/node_modules/**', 'test/faults/**', 'test/cluster/**', ...systemTests],
+  // They have commands of their own: npm run test:faults, test:cluster and test:packed.
+  exclude: ['**/node_modules/**', 'test/faults/**', 'test/cluster/**', 'test/packed/**', ...systemTests],
   globalSetup: ['test/support/temporary-files.ts', 'test/support/postgres.ts'],
   pool: 'forks',
   // Node.js runs the files as it runs the service, and a worker loads the modules once for all its files. The modules
