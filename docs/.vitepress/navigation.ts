@@ -9,7 +9,7 @@ export const navigation = [
   { text: 'Tutorials', pages: ['first-steps', 'tour', 'quick-starts'] },
   {
     text: 'How to use it',
-    pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'sql', 'assistants', 'seed'],
+    pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'sql', 'assistants', 'n8n', 'seed'],
   },
   {
     text: 'How to use the console',
