@@ -258,7 +258,9 @@ describe('the console', () => {
       ['nickname', 5],
       ['max_length', 3],
     ])
-      expect(output.match(new RegExp(`Property '${missing}' is missing`, 'g')), output).toHaveLength(Number(languages))
+      expect(output.match(new RegExp(`TS2741: Property '${missing}' is missing`, 'g')), output).toHaveLength(
+        Number(languages),
+      )
     for (const file of ['changes/changes-page', 'history/history'])
       expect(output).toMatch(new RegExp(`src/${file}\\.tsx.*\n *Property 'archive' does not exist`))
     copy.write(
