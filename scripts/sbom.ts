@@ -19,7 +19,14 @@ const root = join(import.meta.dirname, '..')
 function readWholeTree(): Bom {
   const folder = mkdtempSync(join(tmpdir(), 'kith-sbom-'))
   const file = join(folder, 'bom.json')
-  const words = ['--package-lock-only', '--flatten-components', '--output-reproducible', '--no-validate']
+  // npm calls React invalid, because a part of VitePress that the site does not use names an older one as a peer.
+  const words = [
+    '--package-lock-only',
+    '--ignore-npm-errors',
+    '--flatten-components',
+    '--output-reproducible',
+    '--no-validate',
+  ]
   try {
     const program = join(root, 'node_modules/@cyclonedx/cyclonedx-npm/bin/cyclonedx-npm-cli.js')
     execFileSync(process.execPath, [program, ...words, '--spec-version', '1.6', '--output-file', file], { cwd: root })
