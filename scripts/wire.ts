@@ -12,6 +12,7 @@ import { dossierLine } from '../src/rights/dossier-schema.ts'
 import { errorStatuses } from '../src/values/errors.ts'
 import { allEvents, eventSubjects } from '../src/webhooks/events.ts'
 import { root } from './source.ts'
+import { clientTypesText } from './wire-client-types.ts'
 import { documents, documentText } from './wire-documents.ts'
 import { endpointsText, type JsonSchema, rows, usesOf } from './wire-endpoints.ts'
 import { pythonTexts, synchronous } from './wire-python.ts'
@@ -119,6 +120,7 @@ export const generated: Record<string, (present: string) => string> = {
   'client/src/wire.ts': () => formatted(wireText()),
   'client/src/endpoints.ts': () => formatted(endpointsText(typeOf, names)),
   'client/src/vocabulary.ts': () => formatted(vocabularyText()),
+  'client/public-types.txt': () => clientTypesText(),
   [`${pythonClient}/models.py`]: () => python.models,
   [`${pythonClient}/repetitions.py`]: () => python.repetitions,
   [`${pythonClient}/_async/endpoints.py`]: () => python.endpoints,
