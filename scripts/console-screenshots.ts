@@ -20,7 +20,7 @@ const folder = otherFolder ?? join(import.meta.dirname, '../docs/console/images'
 /** The pages by the names of their pictures. */
 const pages = {
   people: '/people',
-  person: '/people/customer-5',
+  person: '/people/customer-12',
   stacks: '/records',
   records: '/records/orders',
   reports: '/reports?owner=orders&measure=sum&of=attribute_values.total&group=attribute_values.placed_at&by=month',
@@ -72,7 +72,8 @@ async function takePictures(browser: Browser, { name, colorScheme, viewport }: (
   const page = await context.newPage()
   await page.goto(`${url}/console/sign-in`, { waitUntil: 'networkidle' })
   await page.screenshot({ path: join(folder, `sign-in-${name}.png`) })
-  // Labels differ between languages.
+  // Labels differ between languages. The button below the form of accounts shows that of clients.
+  await page.locator('main form ~ button').click()
   await page.locator('form input').nth(0).fill(client_id)
   await page.locator('form input').nth(1).fill(client_secret)
   await page.locator('form button[type=submit]').click()
