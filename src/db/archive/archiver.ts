@@ -52,17 +52,89 @@ type Progress = { timeline: number; next: number | undefined; needsBase: boolean
  * Error if the archive refuses the work: the credentials, or an archive of other data.
  */
 export async function startArchiver(options: ArchiverOptions): Promise<Archiver> {
-  const { url, path, store, seconds, log } = options
-  let progress: Progress | undefined
-  let untilMs: number | undefined
-  let lastTurnMs = Number.NEGATIVE_INFINITY
-  let finishAtMs: number | undefined
-  let problem = ''
-  let copying: Promise<void> | undefined
-  let retryAtMs = 0
-  const stoppingCopies = new AbortController()
+  const { path, seconds } = options
+  const archiving = new Archiving(options)
+  await archiving.begin()
+  await rm(stoppingFile(path), { force: true })
+  const steps = repeat(
+    () => archiving.step(),
+    Math.min(pollMs, seconds * 1_000),
+    () => {},
+  )
+  return {
+    ageSeconds: () => archiving.ageSeconds(),
+    finish: () => archiving.finish(),
+    stop: () => Promise.race([steps.stop(), setTimeout(stopPatienceMs)]),
+  }
+}
 
-  async function open(): Promise<Progress> {
+/** The state of an archiving, and its steps. One step runs at a time; a copy of the data is made beside them. */
+class Archiving {
+  readonly #options: ArchiverOptions
+  #progress: Progress | undefined
+  /** The last moment that can be restored. */
+  #untilMs: number | undefined
+  #lastTurnMs = Number.NEGATIVE_INFINITY
+  #finishAtMs: number | undefined
+  #retryAtMs = 0
+  #problem = ''
+  #copying: Promise<void> | undefined
+  readonly #stoppingCopies = new AbortController()
+
+  constructor(options: ArchiverOptions) {
+    this.#options = options
+  }
+
+  ageSeconds(): number | undefined {
+    return this.#untilMs === undefined ? undefined : Math.max(0, (Date.now() - this.#untilMs) / 1_000)
+  }
+
+  /** Takes the archive. One that is away may come later, and one that refuses ends the start. */
+  async begin(): Promise<void> {
+    try {
+      this.#progress = await this.#open()
+    } catch (error) {
+      const { message } = error as Error
+      if (error instanceof ArchiveRefusal) {
+        // The server is about to stop, and nobody archives what it has.
+        await writeFile(stoppingFile(this.#options.path), '')
+        throw new Error(`KITH_ARCHIVE cannot be used: ${message}.`)
+      }
+      this.#options.log(`archiving failed and will be retried: ${message}`)
+      this.#problem = message
+    }
+  }
+
+  async step(): Promise<void> {
+    const { seconds, log } = this.#options
+    if (performance.now() < this.#retryAtMs) return
+    try {
+      if (this.#lastTurnMs < (this.#finishAtMs ?? performance.now() - seconds * 1_000)) await this.#turn()
+      else if (this.#progress) await this.#confirm(this.#progress)
+      if (this.#problem !== '') log('the archive is back')
+      this.#problem = ''
+    } catch (error) {
+      const { message } = error as Error
+      if (message !== this.#problem) log(`archiving failed and will be retried: ${message}`)
+      this.#problem = message
+      this.#retryAtMs = performance.now() + Math.min(retryMs, seconds * 1_000)
+    }
+  }
+
+  async finish(): Promise<void> {
+    this.#stoppingCopies.abort()
+    const startedMs = performance.now()
+    this.#finishAtMs = startedMs
+    this.#retryAtMs = 0
+    while (this.#lastTurnMs < startedMs && performance.now() < startedMs + finishPatienceMs) await setTimeout(50)
+    if (this.#lastTurnMs >= startedMs) return
+    this.#finishAtMs = Number.NEGATIVE_INFINITY
+    this.#options.log('the archive is not up to date: the next start continues')
+    await writeFile(stoppingFile(this.#options.path), '')
+  }
+
+  async #open(): Promise<Progress> {
+    const { url, path, store } = this.#options
     const [row] = await query<{ system_identifier: string; wal_file: string }>(
       url,
       'select system_identifier::text, pg_walfile_name(pg_current_wal_insert_lsn()) as wal_file from pg_control_system()',
@@ -70,34 +142,38 @@ export async function startArchiver(options: ArchiverOptions): Promise<Archiver>
     const { timeline } = parseSegmentName(row!.wal_file)!
     await claimArchive(store, { system_identifier: row!.system_identifier, timeline, id: await readFolderId(path) })
     const position = await readPosition(store, timeline)
-    if (position) untilMs = Date.parse(position.until)
+    if (position) this.#untilMs = Date.parse(position.until)
     return { timeline, next: position && position.segment + 1, needsBase: false }
   }
 
   /** Ends the current segment, and archives all up to it. */
-  async function turn(): Promise<void> {
+  async #turn(): Promise<void> {
+    const { url, store } = this.#options
     const startedMs = performance.now()
     // Another copy of the data may have taken over the archive meanwhile.
-    const opened = await open()
-    progress ??= opened
+    const opened = await this.#open()
+    this.#progress ??= opened
+    const progress = this.#progress
     const { until, segment } = await switchSegment(url)
     progress.next ??= segment
-    await archiveThrough(progress, segment, options)
+    await archiveThrough(progress, segment, this.#options)
     await writePosition(store, progress.timeline, { until, segment })
-    untilMs = Date.parse(until)
-    await confirm(progress)
-    await copyIfDue(progress)
-    lastTurnMs = startedMs
+    this.#untilMs = Date.parse(until)
+    await this.#confirm(progress)
+    await this.#copyIfDue(progress)
+    this.#lastTurnMs = startedMs
   }
 
   /** Archives segments that PostgreSQL has filled, and lets it remove what is archived. */
-  async function confirm(current: Progress): Promise<void> {
+  async #confirm(progress: Progress): Promise<void> {
+    const { path } = this.#options
     const status = await readdir(join(path, 'data', 'pg_wal', 'archive_status'))
     const ready = status.filter(name => name.endsWith('.ready')).map(name => name.slice(0, -'.ready'.length))
     for (const name of ready.toSorted()) {
       const found = parseSegmentName(name)
-      const isOld = found?.timeline !== current.timeline || current.next === undefined || found.segment < current.next
-      if (!isOld) await archiveThrough(current, found.segment, options)
+      const isOld =
+        found?.timeline !== progress.timeline || progress.next === undefined || found.segment < progress.next
+      if (!isOld) await archiveThrough(progress, found.segment, this.#options)
       // Only restores of older copies could need the file, and they have what they need.
       await writeFile(join(archivedFolder(path), name), '')
     }
@@ -106,75 +182,31 @@ export async function startArchiver(options: ArchiverOptions): Promise<Archiver>
       if (!waiting.has(name) && name !== 'stopping') await rm(join(archivedFolder(path), name), { force: true })
   }
 
-  async function copyIfDue(current: Progress): Promise<void> {
-    if (copying) return
-    const last = (await listBases(store)).findLast(base => base.timeline === current.timeline)
+  async #copyIfDue(progress: Progress): Promise<void> {
+    if (this.#copying) return
+    const last = (await listBases(this.#options.store)).findLast(base => base.timeline === progress.timeline)
     const isRecent = last && Date.now() - Date.parse(last.stopped_at) < baseIntervalMs
-    if (isRecent && !current.needsBase) return
-    current.needsBase = false
-    const patienceMs = Number.POSITIVE_INFINITY
-    copying = copyBase({ url, path, store, patienceMs, signal: stoppingCopies.signal })
-      .then(
-        ({ id }) => {
-          log(`the copy ${id} of the data is in the archive`)
-          return removeOld(store, { days: options.days, current: id }).catch(error =>
-            log(`old copies could not be removed from the archive: ${error.message}`),
-          )
-        },
-        error => {
-          current.needsBase = true
-          if (!stoppingCopies.signal.aborted) log(`the data could not be copied to the archive: ${error.message}`)
-        },
-      )
-      .finally(() => {
-        copying = undefined
-      })
+    if (isRecent && !progress.needsBase) return
+    progress.needsBase = false
+    this.#copying = this.#copy(progress).finally(() => {
+      this.#copying = undefined
+    })
   }
 
-  async function step(): Promise<void> {
-    if (performance.now() < retryAtMs) return
+  /** Copies the data, and removes what the archive no longer needs. */
+  async #copy(progress: Progress): Promise<void> {
+    const { url, path, store, days, log } = this.#options
+    const { signal } = this.#stoppingCopies
     try {
-      if (lastTurnMs < (finishAtMs ?? performance.now() - seconds * 1_000)) await turn()
-      else if (progress) await confirm(progress)
-      if (problem !== '') log('the archive is back')
-      problem = ''
+      const { id } = await copyBase({ url, path, store, patienceMs: Number.POSITIVE_INFINITY, signal })
+      log(`the copy ${id} of the data is in the archive`)
+      await removeOld(store, { days, current: id }).catch(error =>
+        log(`old copies could not be removed from the archive: ${error.message}`),
+      )
     } catch (error) {
-      const { message } = error as Error
-      if (message !== problem) log(`archiving failed and will be retried: ${message}`)
-      problem = message
-      retryAtMs = performance.now() + Math.min(retryMs, seconds * 1_000)
+      progress.needsBase = true
+      if (!signal.aborted) log(`the data could not be copied to the archive: ${(error as Error).message}`)
     }
-  }
-
-  try {
-    progress = await open()
-  } catch (error) {
-    if (error instanceof ArchiveRefusal) {
-      // The server is about to stop, and nobody archives what it has.
-      await writeFile(stoppingFile(path), '')
-      throw new Error(`KITH_ARCHIVE cannot be used: ${error.message}.`)
-    }
-    log(`archiving failed and will be retried: ${(error as Error).message}`)
-    problem = (error as Error).message
-  }
-  await rm(stoppingFile(path), { force: true })
-  const steps = repeat(step, Math.min(pollMs, seconds * 1_000), () => {})
-
-  async function finish(): Promise<void> {
-    stoppingCopies.abort()
-    finishAtMs = performance.now()
-    retryAtMs = 0
-    while (lastTurnMs < finishAtMs && performance.now() < finishAtMs + finishPatienceMs) await setTimeout(50)
-    if (lastTurnMs >= finishAtMs) return
-    finishAtMs = Number.NEGATIVE_INFINITY
-    log('the archive is not up to date: the next start continues')
-    await writeFile(stoppingFile(path), '')
-  }
-
-  return {
-    ageSeconds: () => (untilMs === undefined ? undefined : Math.max(0, (Date.now() - untilMs) / 1_000)),
-    finish,
-    stop: () => Promise.race([steps.stop(), setTimeout(stopPatienceMs)]),
   }
 }
 
