@@ -61,7 +61,12 @@ async function startBucket(): Promise<Place & { close(): Promise<void>; restart(
   }
   let running = await run(0)
   const { port } = running
-  const close = () => running.s3.close()
+  const close = async () => {
+    const closed = running.s3.close()
+    // A connection that has a request is kept, and the service would use it again.
+    running.s3.httpServer.closeAllConnections()
+    await closed
+  }
   stops.push(() => close().catch(() => {}))
   const environment = {
     KITH_ARCHIVE: 's3://archive/kith/one',

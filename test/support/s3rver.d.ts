@@ -1,4 +1,5 @@
 declare module 's3rver' {
+  import type { Server } from 'node:http'
   import type { AddressInfo } from 'node:net'
 
   /** A server with the API of S3, which keeps its objects in a folder. It accepts the credentials S3RVER and S3RVER. */
@@ -10,6 +11,7 @@ declare module 's3rver' {
       directory: string
       configureBuckets: { name: string; configs: string[] }[]
     })
+    httpServer: Server
     run(): Promise<AddressInfo>
     close(): Promise<void>
   }
