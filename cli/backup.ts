@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { open as openFile, rename, rm, stat } from 'node:fs/promises'
+import { rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
@@ -7,6 +7,7 @@ import type pg from 'pg'
 import { keyFilePath, openMasterKeys } from '../src/keys-at-rest/key-file.ts'
 import { recordBackupSql } from '../src/operations/sql.ts'
 import { type Config, loadConfig } from '../src/process/config.ts'
+import { syncFolder } from '../src/process/sync-folder.ts'
 import { version } from '../src/process/version.ts'
 import { untilAborted, withConnection } from './backup/catalog.ts'
 import { encryptFor } from './backup/encryption.ts'
@@ -183,11 +184,6 @@ const record = (client: pg.Client, at: string): Promise<string | undefined> =>
     (error: Error) =>
       `The database does not store the time of this backup (${error.message}), so /metrics and kith doctor do not know of it.`,
   )
-
-async function syncFolder(path: string) {
-  const folder = await openFile(path)
-  await folder.sync().finally(() => folder.close())
-}
 
 function describeWriteError(error: NodeJS.ErrnoException, file: string): Error {
   if (isDiskFull(error))

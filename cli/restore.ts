@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
-import pg from 'pg'
 import { openDatabase } from '../src/db/db.ts'
 import type { MasterKeys } from '../src/db/master-keys.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { keyFilePath, openMasterKeys } from '../src/keys-at-rest/key-file.ts'
 import { findLostKey } from '../src/keys-at-rest/keys-at-rest.ts'
 import { type Config, loadConfig } from '../src/process/config.ts'
+import { withConnection } from './backup/catalog.ts'
 import { type Backup, verifyBackup } from './backup/container.ts'
 import { decryptFile, isEncrypted, readIdentities } from './backup/encryption.ts'
 import { type Loaded, loadBackup, refuseOtherVersions, renewLogIds } from './backup/load.ts'
@@ -86,7 +86,7 @@ async function runFromArchive(environment: NodeJS.ProcessEnv, { at, from, ...opt
   )
   const { ran, lostKey } = await withServer(config, async url => {
     const ran = await migrate(url)
-    if (!options.keepLogId) await withClient(url, renewLogIds)
+    if (!options.keepLogId) await withConnection(url, 'kith restore', renewLogIds)
     return { ran, lostKey: await findMissingKey(url, masterKeys) }
   })
   const messages = [
@@ -94,12 +94,6 @@ async function runFromArchive(environment: NodeJS.ProcessEnv, { at, from, ...opt
     ...notesOf(config, { ran, lostKey, keepsLogId: options.keepLogId === true }),
   ]
   printResult(options, { value: { base, at: moment ?? null, last_transaction_at, ran }, messages })
-}
-
-async function withClient(url: string, work: (client: pg.Client) => Promise<void>) {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await work(client).finally(() => client.end())
 }
 
 /** A moment with a time zone. Throws a UsageError for another text. */

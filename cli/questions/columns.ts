@@ -1,7 +1,6 @@
 import type { Person } from '../../client/index.ts'
+import { attributePrefix } from '../../src/values/profile-fields.ts'
 import type { Column, Row, RowFormat } from '../print-rows.ts'
-
-const attributePrefix = 'attribute_values.'
 
 const defaultFields = {
   people: ['external_id', 'first_name', 'last_name', 'email', 'mobile_number', 'state', 'created_at'],

@@ -96,11 +96,11 @@ async function requireServer(tx: Transaction, { schema_name, login, password }: 
 }
 
 const adviceFor =
-  (what: string, command: string) =>
+  (what: string, command: string, options = '') =>
   (error: unknown): never => {
     if (!isNotPermitted(error)) throw error
     throw new Error(
-      `The database role of the service may not ${what}: let an administrator run \`${command}\`, and run the command again.`,
+      `The database role of the service may not ${what}: let an administrator run \`${command}\`, and run the command again${options}.`,
       { cause: error },
     )
   }
@@ -114,13 +114,9 @@ async function createLogin(
 ): Promise<void> {
   const name = quoted(login)
   const create = `create role ${name} login connection limit ${maxConnections}`
-  await execute(tx, `${create} password ${pg.escapeLiteral(verifierOf(password))}`).catch((error: unknown) => {
-    if (!isNotPermitted(error)) throw error
-    throw new Error(
-      `The database role of the service may not create roles: let an administrator run \`${create} password '…'\`, and run the command again with --role ${login}.`,
-      { cause: error },
-    )
-  })
+  await execute(tx, `${create} password ${pg.escapeLiteral(verifierOf(password))}`).catch(
+    adviceFor('create roles', `${create} password '…'`, ` with --role ${login}`),
+  )
   for (const setting of [...loginSettings, `search_path = ${quoted(schema_name)}`])
     await execute(tx, `alter role ${name} in database ${quoted(database)} set ${setting}`)
 }

@@ -22,7 +22,7 @@ import type { ImportOutcome } from '../process/observer.ts'
 import type { Call, StreamingCall } from '../route/call.ts'
 import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { StreamResult } from '../route/result.ts'
-import { createRefusal, Fault, type Refusal, refuse, throwBusy } from '../values/errors.ts'
+import { createRefusal, Fault, type Refusal, refuseValues, throwBusy } from '../values/errors.ts'
 import { fieldsIn, isCountry } from '../values/phone-numbers.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
@@ -111,9 +111,7 @@ type Locate = (line: ImportLine) => ImportLine
 function phoneLocator({ phone_country }: ImportQuery): Locate {
   if (phone_country === undefined) return line => line
   if (!isCountry(phone_country))
-    return refuse('invalid_parameter', 'The request has invalid values. See details.', {
-      details: [{ path: '/phone_country', message: 'must be the ISO 3166 code of a country, such as IT' }],
-    })
+    return refuseValues({ path: '/phone_country', message: 'must be the ISO 3166 code of a country, such as IT' })
   return line => {
     const { mobile_prefix, mobile_number } = line as Record<string, unknown>
     if (mobile_prefix || typeof mobile_number !== 'string' || mobile_number === '') return line

@@ -1,5 +1,5 @@
 import type { HandlerResult } from '../route/result.ts'
-import { NotArrived, refuse, warningHeader } from '../values/errors.ts'
+import { NotArrived, refuse, refuseValues, warningHeader } from '../values/errors.ts'
 import { jsonOfEvent, noteChanges } from './change-json.ts'
 import { type FeedCall, type StreamStart, takeStream } from './change-streams.ts'
 import { changeCloser } from './closed-changes.ts'
@@ -108,7 +108,7 @@ function startOf({ segments }: Selection, given: number | undefined, path: strin
 }
 
 function throwInvalid(path: string, message: string): never {
-  return refuse('invalid_parameter', 'The request has invalid values. See details.', { details: [{ path, message }] })
+  return refuseValues({ path, message })
 }
 
 /** A client of server-sent events that has not received any event sends no header or an empty one. */

@@ -2,7 +2,7 @@ import type { Address } from '../entities/write-request.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, refuseValues } from '../values/errors.ts'
 import {
   type DuplicateGroup,
   type DuplicateOf,
@@ -148,7 +148,5 @@ function parseCursor(cursor: string, searched: readonly SharedKey[]): Position {
     const isKey = typeof after === 'string' && after.isWellFormed() && !after.includes('\0')
     if (isKey && rest.length === 0 && searched.includes(by)) return { by, after }
   } catch {}
-  return refuse('invalid_parameter', 'The request has invalid values. See details.', {
-    details: [{ path: '/cursor', message: 'must be the next_cursor of a page with the same `by`' }],
-  })
+  return refuseValues({ path: '/cursor', message: 'must be the next_cursor of a page with the same `by`' })
 }

@@ -1,13 +1,12 @@
 import type { CurrentState } from '../entities/entity-row.ts'
 import { linkedByKey } from '../entities/write/decide/attributes.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import { type Detail, pointer, refuse } from '../values/errors.ts'
-import { profileTexts } from '../values/profile-fields.ts'
+import { type Detail, pointer, refuseValues } from '../values/errors.ts'
+import { attributePrefix, profileTexts } from '../values/profile-fields.ts'
 import type { Keep, Side } from './merge.ts'
 
 /** The fields that a merge lets a request choose, beside attribute values. A phone is chosen whole, and consents follow from the answers. */
 const choices: readonly string[] = ['external_id', ...profileTexts.filter(name => name !== 'mobile_prefix')]
-const attributePrefix = 'attribute_values.'
 
 /** Reads the member `keep` of a merge. Throws a Fault of 400 with the path of each field that cannot be chosen. */
 export function readKeep(
@@ -27,7 +26,7 @@ export function readKeep(
     else if (name.startsWith(attributePrefix)) attributes.set(key, side)
     else columns.set(name, side)
   }
-  if (details.length > 0) refuse('invalid_parameter', 'The request has invalid values. See details.', { details })
+  if (details.length > 0) refuseValues(...details)
   return { columns, attributes }
 }
 

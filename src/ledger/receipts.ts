@@ -7,7 +7,7 @@ import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { type Channel, channels, isChannel } from '../values/channels.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, refuseValues } from '../values/errors.ts'
 import { buildReceipt, type ReceiptNames } from './build-receipt.ts'
 import { leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
@@ -47,8 +47,7 @@ export async function answerReceipt(originName: string, call: ReceiptCall): Prom
 
 function channelOf(text: string): Channel {
   if (isChannel(text)) return text
-  const details = [{ path: '/channel', message: `must be ${channels.join(' or ')}` }]
-  return refuse('invalid_parameter', 'The request has invalid values. See details.', { details })
+  return refuseValues({ path: '/channel', message: `must be ${channels.join(' or ')}` })
 }
 
 async function findPerson({ context: { db, organization_id }, params, signal }: ReceiptCall): Promise<string> {

@@ -1,7 +1,7 @@
 import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { type Route, route } from '../route/route.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, refuseValues } from '../values/errors.ts'
 import { proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
 import {
   checkpointText,
@@ -21,8 +21,7 @@ const bytesType = 'application/octet-stream'
 const changing = { 'Cache-Control': 'private, max-age=1' }
 const immutable = { 'Cache-Control': 'private, max-age=31536000, immutable' }
 
-const throwInvalid = (path: string, message: string): never =>
-  refuse('invalid_parameter', 'The request has invalid values. See details.', { details: [{ path, message }] })
+const throwInvalid = (path: string, message: string): never => refuseValues({ path, message })
 
 const printHashes = (hashes: Buffer[]) => hashes.map(hash => hash.toString('base64'))
 

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import type { ParameterKind, Route } from '../route/route.ts'
+import { bearerScheme, descriptionOf } from './operation.ts'
 import { createShapes, type JsonSchema, pascalCase, type Shapes } from './shapes.ts'
 
 const linesType = 'application/x-ndjson'
@@ -44,13 +45,7 @@ export function asyncDocumentOf({ info, rows, webhooks }: AsyncContract): JsonSc
 }
 
 const securitySchemes = {
-  bearer: {
-    type: 'http',
-    scheme: 'bearer',
-    bearerFormat: 'JWT',
-    description:
-      'A token from `kith token`, or from POST /oauth/token. Each operation names the scope that it requires.',
-  },
+  bearer: bearerScheme,
   signature: {
     type: 'httpApiKey',
     in: 'header',
@@ -104,13 +99,14 @@ function channelOf({ path, params, summary }: Route, { name, type, message }: St
 const parametersOf = (params: Record<string, ParameterKind>): JsonSchema =>
   Object.fromEntries(Object.keys(params).map(name => [name, { description: `The \`${name}\` of the path.` }]))
 
-function operationOf({ method, summary, description, scope, query, operationId }: Route, name: string, shapes: Shapes) {
+function operationOf(row: Route, name: string, shapes: Shapes) {
+  const { method, summary, query, operationId } = row
   return {
     action: 'send',
     channel: { $ref: `#/channels/${name}` },
     security: [{ $ref: '#/components/securitySchemes/bearer' }],
     summary,
-    description: [description, `Requires the scope \`${scope}\`.`].filter(Boolean).join('\n\n'),
+    description: descriptionOf(row),
     bindings: {
       http: { ...httpBinding(method), ...(query && { query: shapes.write(query, `${pascalCase(operationId)}Query`) }) },
     },

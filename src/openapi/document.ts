@@ -1,5 +1,5 @@
 import type { OpenRoute, Route } from '../route/route.ts'
-import { headers, openOperationOf, operationOf } from './operation.ts'
+import { bearerScheme, headers, openOperationOf, operationOf } from './operation.ts'
 import { createErrorResponses } from './refusals.ts'
 import { createShapes, type JsonSchema } from './shapes.ts'
 
@@ -42,15 +42,7 @@ export function documentOf({ info, tags, rows, openRows }: Contract): OpenApiDoc
   }
 }
 
-const securitySchemes = {
-  bearer: {
-    type: 'http',
-    scheme: 'bearer',
-    bearerFormat: 'JWT',
-    description:
-      'A token from `kith token`, or from POST /oauth/token. Each operation names the scope that it requires.',
-  },
-}
+const securitySchemes = { bearer: bearerScheme }
 
 function addOperation(paths: OpenApiDocument['paths'], path: string, method: string, operation: JsonSchema) {
   paths[path] = { ...paths[path], [method.toLowerCase()]: operation }

@@ -99,15 +99,28 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
   },
 }
 
+/** What a row does, since when it is deprecated, and the scope that it requires. */
+export function descriptionOf({ description, deprecated, scope }: Route): string {
+  const end = deprecated && `Deprecated since ${deprecated.since}. It goes on ${deprecated.sunset} at the earliest.`
+  return [description, end, `Requires the scope \`${scope}\`.`].filter(Boolean).join('\n\n')
+}
+
+/** The security scheme of the routes. */
+export const bearerScheme = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'JWT',
+  description: 'A token from `kith token`, or from POST /oauth/token. Each operation names the scope that it requires.',
+}
+
 /** The operation object of a row of the route table. */
 export function operationOf(row: Route, parts: Parts): JsonSchema {
-  const { operationId, summary, description, tag, scope, body, deprecated } = row
-  const end = deprecated && `Deprecated since ${deprecated.since}. It goes on ${deprecated.sunset} at the earliest.`
+  const { operationId, summary, tag, scope, body, deprecated } = row
   return {
     operationId,
     tags: [tag],
     summary,
-    description: [description, end, `Requires the scope \`${scope}\`.`].filter(Boolean).join('\n\n'),
+    description: descriptionOf(row),
     ...(deprecated && { deprecated: true }),
     security: [{ bearer: [scope] }],
     parameters: parametersOf(row, parts),

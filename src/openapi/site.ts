@@ -30,8 +30,15 @@ const policyOf = (page: string) => {
 /** Serves the documentation at /docs, without a token, if it was built. */
 export function serveSite(router: Router, folder = buildFolder): void {
   const files = readBuiltFiles(folder)
+  // A page does not change, so its scripts are looked for once.
+  const policies = new Map<string, Promise<Record<string, string>>>()
+  const policyFor = (name: string) => {
+    const policy = policies.get(name) ?? files.read(name).then(page => policyOf(page.toString('utf8')))
+    policies.set(name, policy)
+    return policy
+  }
   const sendPage = async (exchange: Exchange, name: string, status?: number) => {
-    exchange.headers(policyOf((await files.read(name)).toString('utf8')))
+    exchange.headers(await policyFor(name))
     await files.send(exchange, name, status)
   }
   const send = async (exchange: Exchange) => {

@@ -1,3 +1,4 @@
+import { readQualities } from '../values/qualities.ts'
 import { type PageLanguage, pageLanguages } from './settings-schema.ts'
 
 /** The primary subtag of a language: `de` of `de-AT`. */
@@ -9,12 +10,9 @@ export const pageLanguageOf = (tag: string | null | undefined): PageLanguage | u
 
 /** The language that an Accept-Language header prefers (RFC 9110, 12.5.4), of those that the pages exist in. */
 export function acceptedLanguage(header = ''): PageLanguage | undefined {
-  const ranges = header.split(',').map(range => {
-    const [tag = '', ...parameters] = range.split(';').map(part => part.trim())
-    const quality = Number(parameters.find(parameter => parameter.startsWith('q='))?.slice(2) ?? 1)
-    return { language: pageLanguageOf(tag), quality: quality <= 1 ? quality : 0 }
-  })
-  const accepted = ranges.filter(({ language, quality }) => language !== undefined && quality > 0)
+  const accepted = readQualities(header)
+    .map(({ name, quality }) => ({ language: pageLanguageOf(name), quality }))
+    .filter(({ language, quality }) => language !== undefined && quality > 0)
   // The sort is stable, so the first of equal qualities wins.
   return accepted.sort((a, b) => b.quality - a.quality)[0]?.language
 }

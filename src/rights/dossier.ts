@@ -12,9 +12,9 @@ import { pageHeaders } from '../route/page-headers.ts'
 import { personOf } from '../route/person-addresses.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope, type Scope } from '../route/scopes.ts'
-import { createPagePrinter, dossierPolicy } from './dossier-page/page.ts'
+import { createPagePrinter, dossierPolicy, type PageLine } from './dossier-page/page.ts'
 import type { SectionType } from './dossier-page/words.ts'
-import type { DossierLine, DossierQuery } from './dossier-schema.ts'
+import type { DossierQuery } from './dossier-schema.ts'
 import { type DossierSource, dossierSections, readPerson } from './dossier-sections.ts'
 import { findSubject } from './dossier-sql.ts'
 import { readOtherHolders } from './other-holders.ts'
@@ -66,7 +66,7 @@ async function pagePrinterOf(source: DossierSource, { body, acceptLanguage }: Ca
   const wanted = body.language ?? acceptedLanguage(acceptLanguage) ?? pageLanguageOf(person?.language as string | null)
   const types = dossierSections.map(({ type }) => type).filter(type => type !== 'about') as SectionType[]
   const { line, end } = createPagePrinter(wanted ?? settings.language ?? 'en', definitions, types)
-  return { line: (type, fields) => line({ type, ...JSON.parse(fields) } as DossierLine), end }
+  return { line: (type, fields) => line({ type, ...JSON.parse(fields) } as PageLine), end }
 }
 
 async function pageHeadersOf({ snapshot, definitions, id, name }: DossierSource) {

@@ -1,5 +1,5 @@
 import { type Detail, pointer, refuse } from '../values/errors.ts'
-import { phoneColumns, phoneMember } from '../values/profile-fields.ts'
+import { attributePrefix, phoneColumns, phoneMember } from '../values/profile-fields.ts'
 
 /** The names of the fields of an owner that a caller may read and write, as a role has them. */
 export type FieldAccess = { readonly read: ReadonlySet<string>; readonly write: ReadonlySet<string> }
@@ -23,7 +23,6 @@ type Use = keyof FieldAccess
 
 /** The name of all fields in a role. */
 export const allFields = '*'
-const attributePrefix = 'attribute_values.'
 const nothing: FieldAccess = { read: new Set(), write: new Set() }
 
 /** The fields of a stack that the caller may use. Undefined: all. */

@@ -4,7 +4,7 @@ import type { Database } from '../db/db.ts'
 import { searchFollowerName } from '../entities/indexes/search-index-sql.ts'
 import { beginFollower } from '../followers/begin-follower.ts'
 import type { Signal } from '../process/signal.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, refuseValues } from '../values/errors.ts'
 import { isUuid } from '../values/formats.ts'
 import { findPlaces, type Place, type Searched, type SearchedStack } from './search.ts'
 import { readSearchStateSql } from './sql.ts'
@@ -89,9 +89,7 @@ export function parseCursor(cursor: string, digest: string): Place {
     if (areCounts && typeof id === 'string' && isUuid(id) && of === digest && rest.length === 0)
       return { rank: rank as number, stack: stack as number, id }
   } catch {}
-  return refuse('invalid_parameter', 'The request has invalid values. See details.', {
-    details: [{ path: '/cursor', message: 'must be the next_cursor of a page with the same text' }],
-  })
+  return refuseValues({ path: '/cursor', message: 'must be the next_cursor of a page with the same text' })
 }
 
 /** More than the typos that all words of a text may have, and than the stacks of a search. */

@@ -13,7 +13,7 @@ import {
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
-import { type Detail, pointer, refuse } from '../values/errors.ts'
+import { type Detail, pointer, refuseValues } from '../values/errors.ts'
 import {
   beginIndexes,
   digestOf,
@@ -110,7 +110,7 @@ function searchedIn(definitions: Definitions, owners: readonly string[], text: s
     const keys = keysByStack.get(stack_id ?? peopleStackId)
     return { stack_id: stack_id!, keys: keys ?? [], text: keys ? parsed : { ...parsed, readings: [] } }
   })
-  if (details.length > 0) refuse('invalid_parameter', 'The request has invalid values. See details.', { details })
+  if (details.length > 0) refuseValues(...details)
   return { organization_id: definitions.organization_id, stacks }
 }
 

@@ -4,7 +4,7 @@ import { peopleStackId } from '../organizations/definitions.ts'
 import { type FieldAccess, mayRead } from '../route/field-rights.ts'
 import type { Scope } from '../route/scopes.ts'
 import { channels, channelTable } from '../values/channels.ts'
-import { profileFlags, readTexts } from '../values/profile-fields.ts'
+import { attributePrefix, profileFlags, readTexts } from '../values/profile-fields.ts'
 import { momentOfText } from './stored-values.ts'
 
 /** An owner that the views show, with the fields that may be read. Undefined: all. */
@@ -37,7 +37,6 @@ where e.organization_id = ${organization_id} and e.stack_id = ${peopleStackId}`
 }
 
 const closable = [...readTexts, ...profileFlags, 'consents']
-const attributePrefix = 'attribute_values.'
 const list = (names: readonly string[]) => `array[${names.map(name => pg.escapeLiteral(name)).join(', ')}]::text[]`
 
 const openKeys = ({ read }: FieldAccess) =>

@@ -95,6 +95,14 @@ export function refuse(code: ErrorCode, message: string, options: RefusalOptions
   )
 }
 
+/** Throws a Fault of 400 for values of the request, as its schema refuses them: each with its path. */
+export function refuseValues(...details: Detail[]): never {
+  return refuse('invalid_parameter', invalidValues, { details })
+}
+
+/** The message of a refusal whose details name the values. */
+export const invalidValues = 'The request has invalid values. See details.'
+
 /** Throws a Fault of 503: as many long requests of a kind already run as may. */
 export function throwBusy(message: string): never {
   const headers = { 'Retry-After': '10' }

@@ -3,7 +3,7 @@ import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { type ChangeEvent, type Operation, operationFacts, operations } from '../organizations/logged-changes.ts'
 import { pointer } from '../values/errors.ts'
-import { profileFlags, profileTexts } from '../values/profile-fields.ts'
+import { attributePrefix, profileFlags, profileTexts } from '../values/profile-fields.ts'
 
 /** The subjects of events with the scope that reads them. */
 const readScopes = { ...subjectScopes, consent: subjectScopes.person }
@@ -28,8 +28,6 @@ export const scopesOf = (events: readonly string[]) =>
 
 /** The changes that a webhook asks for. */
 export type Wanted = { events: string[]; stacks: string[] | null; keys: string[] | null }
-
-const attributePrefix = 'attribute_values.'
 
 /** The values of `match_changes` from $4 on. */
 export function matchValuesOf({ events, stacks, keys }: Wanted) {

@@ -3,7 +3,7 @@
 // It writes the folder test/upgrades/<version> and is run once, when a version is released. A stored release is never made anew.
 
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { createClient } from '../../client/index.ts'
@@ -43,5 +43,5 @@ await terminate(kith)
 const tar = execFileSync('tar', ['--create', '--directory', folder, '.kith'], { maxBuffer: 2 ** 30 })
 const params = { [constants.ZSTD_c_compressionLevel]: 19, [constants.ZSTD_c_windowLog]: 26 }
 writeFileSync(join(target, 'data.tar.zst'), zstdCompressSync(tar, { params }))
-writeFileSync(join(target, 'master.key'), execFileSync('cat', [join(folder, '.kith', 'master.key')]))
+copyFileSync(join(folder, '.kith', 'master.key'), join(target, 'master.key'))
 await endProcesses()

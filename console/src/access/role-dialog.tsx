@@ -4,9 +4,8 @@ import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
 import { useDefinitions } from '../entity/schema.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { messages } from './messages.ts'
 import { rolesQuery } from './queries.ts'
 import { FieldMatrix, type RoleFields } from './role-fields.tsx'
@@ -26,36 +25,36 @@ export function RoleDialog({ role, onClose }: { role: Role | null; onClose: () =
     { refresh: [rolesQuery.queryKey], onSuccess: onClose },
   )
   return (
-    <Dialog title={role ? role.name : texts.newRole} isOpen onClose={onClose} size="wide">
-      <Form
-        onSubmit={() => save.mutate({ name: name.trim() || key.trim(), scopes, fields })}
-        write={save}
-        submit={role ? texts.save : texts.create}
-        onCancel={onClose}
+    <FormDialog
+      title={role ? role.name : texts.newRole}
+      size="wide"
+      onSubmit={() => save.mutate({ name: name.trim() || key.trim(), scopes, fields })}
+      write={save}
+      submit={role ? texts.save : texts.create}
+      onClose={onClose}
+    >
+      {!role && (
+        <TextField
+          label={texts.roleKey}
+          help={texts.roleKeyHelp}
+          name="/key"
+          isRequired
+          autoFocus
+          value={key}
+          onChange={setKey}
+        />
+      )}
+      <TextField label={texts.name} name="/name" value={name} onChange={setName} />
+      <ScopeChoice scopes={scopes} onChange={setScopes} />
+      <Checkbox
+        name="/fields"
+        help={texts.everyFieldHelp}
+        isSelected={fields === null}
+        onChange={isEvery => setFields(isEvery ? null : { people: { read: [], write: [] } })}
       >
-        {!role && (
-          <TextField
-            label={texts.roleKey}
-            help={texts.roleKeyHelp}
-            name="/key"
-            isRequired
-            autoFocus
-            value={key}
-            onChange={setKey}
-          />
-        )}
-        <TextField label={texts.name} name="/name" value={name} onChange={setName} />
-        <ScopeChoice scopes={scopes} onChange={setScopes} />
-        <Checkbox
-          name="/fields"
-          help={texts.everyFieldHelp}
-          isSelected={fields === null}
-          onChange={isEvery => setFields(isEvery ? null : { people: { read: [], write: [] } })}
-        >
-          {texts.everyField}
-        </Checkbox>
-        {fields !== null && <FieldMatrix definitions={definitions} fields={fields} onChange={setFields} />}
-      </Form>
-    </Dialog>
+        {texts.everyField}
+      </Checkbox>
+      {fields !== null && <FieldMatrix definitions={definitions} fields={fields} onChange={setFields} />}
+    </FormDialog>
   )
 }

@@ -22,9 +22,8 @@ import {
 } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { FieldGroup } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { messages } from './messages.ts'
 
 const profile = [
@@ -77,24 +76,24 @@ export default function CreateDialog({ owner, onClose }: { owner: string; onClos
   }
   const shownFaults = useMemo(() => faults && faultTexts(faults, entityTexts), [faults, entityTexts])
   return (
-    <Dialog title={kind.create} isOpen onClose={onClose} size="wide">
-      <Form
-        onSubmit={submit}
-        write={create}
-        {...(shownFaults && { faults: shownFaults })}
-        submit={texts.create}
-        onCancel={onClose}
-      >
-        <FieldGroup look="grid">
-          <FieldEditors
-            fields={fields}
-            draftOf={draft}
-            onChange={(field, draft) => setDrafts(new Map(drafts).set(field.path, draft))}
-          />
-        </FieldGroup>
-        {owner === 'people' && <KnownPeople {...contactIn(fields, draft)} />}
-        <PlaceholderCheckbox fields={fields} isSelected={makesTargets} onChange={setMakesTargets} />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={kind.create}
+      size="wide"
+      onSubmit={submit}
+      write={create}
+      {...(shownFaults && { faults: shownFaults })}
+      submit={texts.create}
+      onClose={onClose}
+    >
+      <FieldGroup look="grid">
+        <FieldEditors
+          fields={fields}
+          draftOf={draft}
+          onChange={(field, draft) => setDrafts(new Map(drafts).set(field.path, draft))}
+        />
+      </FieldGroup>
+      {owner === 'people' && <KnownPeople {...contactIn(fields, draft)} />}
+      <PlaceholderCheckbox fields={fields} isSelected={makesTargets} onChange={setMakesTargets} />
+    </FormDialog>
   )
 }

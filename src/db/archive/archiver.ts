@@ -1,9 +1,8 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import pg from 'pg'
 import { repeat } from '../../process/background.ts'
-import { archivedFolder, readFolderId, stoppingFile } from '../embedded/archiving.ts'
+import { archivedFolder, query, readFolderId, stoppingFile } from '../embedded/archiving.ts'
 import {
   claimArchive,
   listBases,
@@ -237,15 +236,4 @@ async function switchSegment(url: string): Promise<{ until: string; segment: num
   await query(url, `select pg_logical_emit_message(true, 'kith archive', '')`)
   const [row] = await query<{ name: string }>(url, 'select pg_walfile_name(pg_switch_wal() - 1) as name')
   return { until: time!.until.toISOString(), segment: parseSegmentName(row!.name)!.segment }
-}
-
-async function query<Row extends pg.QueryResultRow = object>(url: string, text: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    return (await client.query<Row>(text)).rows
-  } finally {
-    await client.end().catch(() => {})
-  }
 }

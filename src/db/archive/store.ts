@@ -3,6 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promis
 import { dirname, join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import type { ArchiveAddress } from '../../process/archive-address.ts'
+import { syncFolder } from '../../process/sync-folder.ts'
 
 /** Named objects of bytes. An object is written whole or not at all, and is durable when `write` resolves. */
 export type Store = {
@@ -74,11 +75,6 @@ async function makeFolders(folder: string, name: string) {
       if (error.code !== 'EEXIST') throw error
     },
   )
-}
-
-async function syncFolder(path: string) {
-  const folder = await open(path)
-  await folder.sync().finally(() => folder.close())
 }
 
 function openBucket({

@@ -14,17 +14,29 @@ export const archivedFolder = (path: string): string => join(path, folderName)
 /** While this file exists, the command does not wait for a segment to be archived. */
 export const stoppingFile = (path: string): string => join(path, folderName, 'stopping')
 
-/** Whether the running server archives, and so will the next one. */
-export async function isArchiving(url: string, path: string): Promise<boolean> {
-  const hasFolder = (await stat(archivedFolder(path)).catch(() => undefined)) !== undefined
+/** Runs one statement on a connection of its own. */
+export async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
   try {
     await client.connect()
-    const { rows } = await client.query<{ archive_mode: string }>('show archive_mode')
-    return hasFolder && rows[0]?.archive_mode === 'on'
+    return (await client.query<Row>(text)).rows
   } finally {
-    await client.end()
+    await client.end().catch(() => {})
   }
+}
+
+const hasFolder = (path: string): Promise<boolean> =>
+  stat(archivedFolder(path)).then(
+    () => true,
+    () => false,
+  )
+
+/** Whether the running server archives, and so will the next one. A start without an archive makes no connection for this. */
+export async function isArchiving(url: string, path: string): Promise<boolean> {
+  if (!(await hasFolder(path))) return false
+  const [row] = await query<{ archive_mode: string }>(url, 'show archive_mode')
+  return row?.archive_mode === 'on'
 }
 
 /** Decides whether the server of a cluster archives from its next start on. */
@@ -49,7 +61,7 @@ export const shellWord = (path: string): string => `'${path.replaceAll("'", Stri
 
 /** The command waits 2 s, because the service usually archives a segment in less. A failure is logged, and PostgreSQL tries again. */
 export async function archiveSettings(path: string): Promise<Record<string, string>> {
-  if (!(await stat(archivedFolder(path)).catch(() => undefined))) return {}
+  if (!(await hasFolder(path))) return {}
   const isDone = `[ -e ${shellWord(archivedFolder(path))}/%f ] && exit 0`
   const isStopping = `[ -e ${shellWord(stoppingFile(path))} ] && exit 1`
   const loop = `for i in 1 2 3 4 5 6 7 8 9 10; do ${isDone}; ${isStopping}; sleep 0.2; done; exit 1`

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, chown, lstat, mkdir, mkdtemp, open, readFile, realpath, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, lstat, mkdir, mkdtemp, readFile, realpath, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { syncFolder } from '../../process/sync-folder.ts'
 import { type Binaries, findBinaries, openSharedFolder } from './binaries.ts'
 import { EmbeddedError } from './error.ts'
 import { makeWorkFolder, publish, removeLeftovers, removeWorkFolder } from './initialisation.ts'
@@ -156,9 +157,4 @@ async function initdb(path: string, user: ServerUser, binaries: Binaries) {
   const settings = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions']
   const { ok, output } = await run(binaries.initdb, [...args, ...settings], user)
   if (!ok) throw new EmbeddedError(`PostgreSQL could not initialize its data in ${path}:\n${output}`)
-}
-
-async function syncFolder(path: string) {
-  const folder = await open(path)
-  await folder.sync().finally(() => folder.close())
 }

@@ -1,5 +1,11 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
-import { type ProfileFlag, type ProfileText, profileFlags, profileTexts } from '../../values/profile-fields.ts'
+import {
+  attributePrefix,
+  type ProfileFlag,
+  type ProfileText,
+  profileFlags,
+  profileTexts,
+} from '../../values/profile-fields.ts'
 
 export type SortTime = 'created_at' | 'updated_at'
 
@@ -9,8 +15,6 @@ export type SortField =
   | { kind: 'boolean'; column: ProfileFlag }
   | { kind: 'time'; column: SortTime }
   | { kind: 'attribute'; key: string }
-
-export const attributePrefix = 'attribute_values.'
 
 const recordFields = new Map<string, SortField>([
   ['external_id', { kind: 'text', column: 'external_id' }],

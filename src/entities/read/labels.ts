@@ -20,6 +20,7 @@ import {
   parseLabel,
   personName,
 } from '../../stacks/label.ts'
+import { attributePrefix } from '../../values/profile-fields.ts'
 import { recordIdOf } from '../identifiers.ts'
 import type { Included } from './included.ts'
 import { readLabelsSql } from './labels-sql.ts'
@@ -139,8 +140,6 @@ function namedKeys(definitions: Definitions): { stack_id: number; key: string }[
 
 const isLabelField = (key: string): key is keyof NamedPerson => key in noFields
 const noFields = Object.fromEntries(labelFields.map(field => [field, null])) as NamedPerson
-
-const attributePrefix = 'attribute_values.'
 
 /** Whether the caller may read a field of a stack. */
 type IsReadable = (stack_id: number, name: string) => boolean

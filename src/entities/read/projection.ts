@@ -2,7 +2,7 @@ import { peopleStackId } from '../../organizations/definitions.ts'
 import { accessOf, allFields, mayRead, type Rights } from '../../route/field-rights.ts'
 import { didYouMean, maxHints } from '../../values/did-you-mean.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
-import { profileFlags, readTexts } from '../../values/profile-fields.ts'
+import { attributePrefix, profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { linksByIdBit, memberBits } from './read-sql.ts'
 
 /**
@@ -10,8 +10,6 @@ import { linksByIdBit, memberBits } from './read-sql.ts'
  * others are neither read nor printed. A further bit shows relationships by internal identifier. With `readsWhole`, the others are read.
  */
 export type Projection = Readonly<{ mask: number; keys: readonly string[]; readsWhole?: boolean }>
-
-const attributePrefix = 'attribute_values.'
 
 const shared = ['attribute_values', 'state', 'version', 'created_at', 'updated_at']
 

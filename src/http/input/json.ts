@@ -1,5 +1,13 @@
 import { yieldIfDue } from '../../process/event-loop.ts'
-import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } from '../../values/errors.ts'
+import {
+  createRefusal,
+  type ErrorCode,
+  Fault,
+  pointer,
+  type Refusal,
+  refuse,
+  refuseValues,
+} from '../../values/errors.ts'
 import { findUnseen } from '../../values/invisible-characters.ts'
 import { parseExactly } from '../../values/parse-json.ts'
 import { readsBackEqual } from '../../values/scalars.ts'
@@ -96,9 +104,7 @@ async function parseArrays(
 
 /** As the schema refuses it. */
 function throwTooManyElements(key: string, max: number): never {
-  refuse('invalid_parameter', 'The request has invalid values. See details.', {
-    details: [{ path: pointer(key), message: `must have at most ${max} elements` }],
-  })
+  refuseValues({ path: pointer(key), message: `must have at most ${max} elements` })
 }
 
 /** Scanning so many characters takes less than a millisecond. */

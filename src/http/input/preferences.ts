@@ -1,6 +1,7 @@
 import type { Preferences } from '../../route/call.ts'
 import { type IfMatch, ifMatchMessage, readIfMatch } from '../../route/entity-tag.ts'
 import { refuse } from '../../values/errors.ts'
+import { readQualities } from '../../values/qualities.ts'
 
 /** Most requests have neither header. */
 const noPreferences: Preferences = Object.freeze({
@@ -64,10 +65,8 @@ const jsonType = 'application/json'
 export function chooseMediaType(accept: string | undefined, offered: readonly string[]): string | undefined {
   if (accept === undefined || offered.length === 0) return undefined
   let best: { type: string; quality: number } | undefined
-  for (const range of accept.toLowerCase().split(',')) {
-    const [name = '', ...parameters] = range.split(';').map(part => part.trim())
+  for (const { name, quality } of readQualities(accept.toLowerCase())) {
     const type = name === '*/*' || name === 'application/*' ? jsonType : name
-    const quality = qualityOf(parameters)
     if (quality === 0 || (type !== jsonType && !offered.includes(type))) continue
     if (!best || quality > best.quality) best = { type, quality }
   }
@@ -83,19 +82,11 @@ export type Coding = 'zstd' | 'gzip'
  */
 export function chooseCoding(acceptEncoding: string | undefined): Coding | undefined {
   if (acceptEncoding === undefined) return undefined
-  const qualities = new Map<string, number>()
-  for (const element of acceptEncoding.toLowerCase().split(',')) {
-    const [name = '', ...parameters] = element.split(';').map(part => part.trim())
-    qualities.set(name, qualityOf(parameters))
-  }
+  const preferences = readQualities(acceptEncoding.toLowerCase())
+  const qualities = new Map(preferences.map(({ name, quality }) => [name, quality]))
   const zstd = qualities.get('zstd') ?? 0
   const gzip = qualities.get('gzip') ?? qualities.get('x-gzip') ?? qualities.get('*') ?? 0
   const best = Math.max(zstd, gzip)
   if (best === 0 || best < (qualities.get('identity') ?? 0)) return undefined
   return zstd === best ? 'zstd' : 'gzip'
-}
-
-function qualityOf(parameters: string[]): number {
-  const quality = Number(parameters.find(parameter => parameter.startsWith('q='))?.slice(2) ?? 1)
-  return quality >= 0 && quality <= 1 ? quality : 0
 }

@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from '
 import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import type { TSchema } from 'typebox'
 import { didYouMean, maxHints } from '../../values/did-you-mean.ts'
-import { type ErrorCode, pointer, refuse } from '../../values/errors.ts'
+import { type ErrorCode, invalidValues, pointer, refuse } from '../../values/errors.ts'
 import { formats } from '../../values/formats.ts'
 import { withUnseen } from '../../values/invisible-characters.ts'
 import { mapSchema } from '../../values/json-schema.ts'
@@ -176,7 +176,7 @@ function throwValidationFault(errors: ErrorObject[], boundFrom: 'body' | 'query'
     if (isType || !found.has(path)) found.set(path, messageOf(error) + hint)
   }
   const details = [...found].map(([path, message]) => ({ path, message }))
-  refuse(code, 'The request has invalid values. See details.', { details })
+  refuse(code, invalidValues, { details })
 }
 
 /** Ends the message about an unknown key with the one that was meant. */

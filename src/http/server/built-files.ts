@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
+import { readQualities } from '../../values/qualities.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 
 const contentTypes: Record<string, string> = {
@@ -58,9 +59,10 @@ export function readBuiltFiles(folder: string): BuiltFiles {
     },
     async send(exchange, name, status = 200) {
       const known = await listed()
-      const accepted = String(exchange.request.headers['accept-encoding'] ?? '')
+      const accepted = readQualities(String(exchange.request.headers['accept-encoding'] ?? ''))
       const encoding = encodings.find(
-        ({ name: coding, extension }) => accepts(accepted, coding) && known.has(name + extension),
+        ({ name: coding, extension }) =>
+          known.has(name + extension) && accepted.some(({ name, quality }) => name === coding && quality > 0),
       )
       if (name.startsWith('assets/')) exchange.headers(forever)
       exchange.varyBy('Accept-Encoding')
@@ -69,10 +71,3 @@ export function readBuiltFiles(folder: string): BuiltFiles {
     },
   }
 }
-
-/** Whether Accept-Encoding names the coding, not with the weight 0. */
-const accepts = (header: string, coding: string) =>
-  header.split(',').some(part => {
-    const [name, ...parameters] = part.trim().split(/\s*;\s*/)
-    return name === coding && !parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter))
-  })

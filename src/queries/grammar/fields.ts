@@ -1,8 +1,6 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
-import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
+import { attributePrefix, profileFlags, profileTexts } from '../../values/profile-fields.ts'
 import { type Field, timeColumns } from './grammar.ts'
-
-export const attributePrefix = 'attribute_values.'
 
 const sharedFields: [string, Field][] = [
   ['external_id', { kind: 'text', column: 'external_id' }],

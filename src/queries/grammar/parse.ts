@@ -2,11 +2,11 @@ import { type Attribute, type Definitions, isRelationship, peopleStackId } from 
 import type { Rights } from '../../route/field-rights.ts'
 import { didYouMean } from '../../values/did-you-mean.ts'
 import { Fault, pointer, refuse } from '../../values/errors.ts'
-import { addressFields } from '../../values/profile-fields.ts'
+import { addressFields, attributePrefix } from '../../values/profile-fields.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
 import type { MeasuredSortBody } from '../schema.ts'
 import { consentFault, consentFromQuery, contactableQuestion, deliverabilityFault } from './consent-operands.ts'
-import { attributePrefix, fieldNamesOf, fieldOf } from './fields.ts'
+import { fieldNamesOf, fieldOf } from './fields.ts'
 import {
   type Condition,
   type ConsentField,

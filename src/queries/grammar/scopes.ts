@@ -1,7 +1,7 @@
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { accessOf, mayRead, type Rights, requireReadable } from '../../route/field-rights.ts'
 import { hintOf, nearNames } from '../../values/did-you-mean.ts'
-import { attributePrefix } from './fields.ts'
+import { attributePrefix } from '../../values/profile-fields.ts'
 import { type Condition, visit } from './grammar.ts'
 
 export type ReadScope = 'people:read' | 'records:read'

@@ -1,6 +1,6 @@
 import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
-import { textFields } from '../../values/profile-fields.ts'
-import { attributePrefix, fieldOf } from './fields.ts'
+import { attributePrefix, textFields } from '../../values/profile-fields.ts'
+import { fieldOf } from './fields.ts'
 import type { Field, RelationshipAttribute, ValueType } from './grammar.ts'
 
 /** A field with the type of its values. `attribute` is absent for a column and for an undeclared key. */

@@ -18,8 +18,10 @@ const wordsIn: Record<PageLanguage, DossierWords> = { en, de, fr, it, es }
 /** What the page may do, in a browser that gets it from kith and in one that opens the file. */
 export const dossierPolicy = pagePolicy(pageStyle)
 
-/** Prints the lines of a dossier as parts of a page. */
-export type PagePrinter = { line(line: DossierLine): string; end(lines: Record<string, number>): string }
+/** Prints the lines of a dossier, each but the last, as parts of a page. */
+export type PagePrinter = { line(line: PageLine): string; end(lines: Record<string, number>): string }
+
+export type PageLine = Exclude<DossierLine, { type: 'end' }>
 
 /**
  * Prints a dossier as one HTML page, as its lines arrive. It has neither scripts nor anything that is loaded from elsewhere, and every
@@ -32,7 +34,7 @@ export function createPagePrinter(
 ): PagePrinter {
   const page: Page = { language, words: wordsIn[language], definitions }
   let [next, end] = [0, '']
-  let previous: DossierLine | undefined
+  let previous: PageLine | undefined
   const close = () => {
     const closing = end
     end = ''
@@ -46,7 +48,6 @@ export function createPagePrinter(
   return {
     line(line) {
       if (line.type === 'about') return headOf(page, line, types).text
-      if (line.type === 'end') return this.end(line.lines)
       const index = types.indexOf(line.type)
       let text = ''
       if (index >= next) {
@@ -57,7 +58,7 @@ export function createPagePrinter(
         next = index + 1
         previous = undefined
       }
-      const print = pageSections[line.type].print as (page: Page, line: DossierLine, before?: DossierLine) => Html
+      const print = pageSections[line.type].print as (page: Page, line: PageLine, before?: PageLine) => Html
       text += print(page, line, previous).text
       previous = line
       return text

@@ -33,8 +33,8 @@ export const timeOf = (page: Page, at: string): Html =>
 
 /** The name of a member as people read it. One without a label has its own words: `date_of_visit` → `Date of visit`. */
 export function labelOf({ language, words }: Page, name: string): string {
-  const labels: Record<string, string> = { ...words.labels, ...profileLabels[language] }
-  if (Object.hasOwn(labels, name)) return labels[name]!
+  for (const labels of [profileLabels[language], words.labels] as Record<string, string>[])
+    if (Object.hasOwn(labels, name)) return labels[name]!
   const text = name.replaceAll('_', ' ')
   return text.slice(0, 1).toUpperCase() + text.slice(1)
 }

@@ -1,0 +1,8 @@
+/** What a header of preferences names (Accept, Accept-Encoding, Accept-Language), in its order, with the quality of each: 0 if it is malformed. */
+export function readQualities(header: string): { name: string; quality: number }[] {
+  return header.split(',').map(element => {
+    const [name = '', ...parameters] = element.split(';').map(part => part.trim())
+    const quality = Number(parameters.find(parameter => parameter.startsWith('q='))?.slice(2) ?? 1)
+    return { name, quality: quality >= 0 && quality <= 1 ? quality : 0 }
+  })
+}
