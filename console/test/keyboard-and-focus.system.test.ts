@@ -110,6 +110,28 @@ it('a list is edited by the keyboard alone, takes lines that are pasted, and say
   expect(await storedValue(organization, 'o-1', 'friends')).toEqual(['grace', 'alan', 'ada', 'kurt'])
 })
 
+it('an edit begins once the declared fields are known', async () => {
+  const organization = await createOrders(service)
+  await openPerson(organization, 'grace', async page => {
+    let send = () => {}
+    const isAsked = new Promise<void>(resolve =>
+      page.route('**/v1/schema', async route => {
+        resolve()
+        await new Promise<void>(resolveSend => {
+          send = resolveSend
+        })
+        await route.continue()
+      }),
+    )
+    await page.reload()
+    await isAsked
+    await heading(page, 'Grace').waitFor()
+    expect(await button(page, 'Edit: Profile').count()).toBe(0)
+    send()
+    await button(page, 'Edit: Profile').waitFor()
+  })
+})
+
 it('Enter and Tab choose the first match of what was typed, and the arrow keys another', async () => {
   const organization = await service.organization()
   await organization.client.schema.attributes.create({ key: 'city', owner: 'people', type: 'text' })

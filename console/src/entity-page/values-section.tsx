@@ -113,7 +113,9 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
   const written = fields.filter(field => mayUse('write', owner, nameOfField(field)))
-  const mayWrite = useScope(scopesOf(owner).write) && onSaved !== undefined && written.length > 0
+  // An edit keeps the fields that it began with, so that it waits for the declared ones.
+  const { isLoading } = useDefinitions()
+  const mayWrite = useScope(scopesOf(owner).write) && onSaved !== undefined && written.length > 0 && !isLoading
   const edit = useEdit({ owner, id: idOf(entity), entity, onSaved: onSaved ?? (() => {}) })
   const { state } = edit
   if (state)
