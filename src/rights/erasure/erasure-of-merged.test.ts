@@ -207,13 +207,21 @@ describe('the erasure of a person who was merged and unmerged', () => {
 })
 
 it('a program that read a merge before its undoing and the erasure of the merged person learns that the survivor lost its values', async () => {
-  const organization = await createShop(service)
+  const organization = await createShop(
+    service,
+    { key: 'tags', owner: 'people', type: 'text', cardinality: 'many' },
+    { key: 'colors', owner: 'people', type: 'text', cardinality: 'many' },
+    { key: 'note', owner: 'people', type: 'text' },
+    { key: 'size', owner: 'people', type: 'number' },
+  )
   const { send } = organization
   const own = { external_id: 'y', attribute_values: { tags: ['own', 'shared'] } }
   await expectSuccess(send('POST', '/v1/people', own))
-  const other = { tags: ['other', 'shared'], colors: ['red'], note: { of: 'x' }, size: 42 }
+  const other = { tags: ['other', 'shared'], colors: ['red'], note: 'of x', size: 42 }
   await expectSuccess(send('POST', '/v1/people', { external_id: 'x', first_name: 'X', attribute_values: other }))
   await expectSuccess(send('POST', '/v1/people/y/merge', { from: 'x' }))
+  // The survivor writes one of the values itself, which stays.
+  for (const size of [7, 42]) await expectSuccess(send('PATCH', '/v1/people/y', { attribute_values: { size } }))
   const readAfter = async (position: number) =>
     (await expectSuccess(send('GET', `/v1/changes?after=${position}&subject=person`))).body.data.items as {
       sequence: number
@@ -230,6 +238,7 @@ it('a program that read a merge before its undoing and the erasure of the merged
     const values = Object.assign({}, ...ofSurvivor.map(after => after.attribute_values))
     const { first_name, attribute_values } = (await expectSuccess(send('GET', '/v1/people/y'))).body.data
     expect([fields.first_name ?? null, withoutNulls(values)]).toEqual([first_name, attribute_values])
+    expect(attribute_values).toEqual({ ...own.attribute_values, size: 42 })
   }
 })
 

@@ -1,10 +1,17 @@
 import { statement } from '../../db/db.ts'
+import { peopleStackId } from '../../organizations/definitions.ts'
 
 // Between a merge and its undoing, the log of the survivor got values of the merged person.
 
-/** Whether a member of a change q is one that the merge gave: the merged person had it, and the survivor got this value. */
-const isFilled = (key: string, value: string) =>
-  `coalesce(q.filled->${key} = ${value} and q.given->${key} <> 'null', false)`
+type Side = 'q.before' | 'q.after'
+
+/** Whether the survivor wrote a field or an attribute itself, after the merge and until this side of a change q. */
+const isOwn = (side: Side, of: 'fields' | 'attributes', key: string) =>
+  `coalesce((q.own_writes->'${of}'->>${key})::integer ${side === 'q.before' ? '<' : '<='} q.version, false)`
+
+/** Whether a field of a change q is one that the merge gave: the merged person had it, and the survivor got this value. */
+const isFilled = (side: Side, key: string, value: string) =>
+  `coalesce(q.filled->${key} = ${value} and q.given->${key} <> 'null', false) and not ${isOwn(side, 'fields', key)}`
 
 /** The value of an attribute a of a change q, as a list. */
 const listIn = (values: string) =>
@@ -20,17 +27,18 @@ const listWithoutFilled = `(
        )`
 
 /**
- * The attribute values `logged` of a change q without those of a merge. They lose the key too, which may be the client's own text. The removal
- * of one stays: a program that has read the merge before the erasure would keep the value else.
+ * The attribute values `logged` of a side of a change q without those of a merge. They lose the key too, which may be the client's own text. The
+ * removal of a declared attribute stays: a program that has read the merge before the erasure would keep the value else.
  */
-const attributesWithoutFilled = (logged: string) =>
+const attributesWithoutFilled = (side: Side, logged: string) =>
   `coalesce((
        select jsonb_object_agg(a.key, case when f.is_filled and jsonb_typeof(a.value) = 'array' then ${listWithoutFilled} else a.value end)
        from jsonb_each(${logged}) as a(key, value) cross join lateral (
          select coalesce(q.filled->'attribute_values' ? a.key and q.given->'attribute_values' ? a.key, false) as is_filled
        ) f
-       where not (f.is_filled and a.value = q.filled->'attribute_values'->a.key
-         and (jsonb_typeof(a.value) <> 'array' or coalesce(q.own->'attribute_values'->a.key, 'null') = 'null'))
+       where not (f.is_filled and not ${isOwn(side, 'attributes', 'a.key')} and (
+         a.value = 'null' and not a.key = any(q.declared) or a.value = q.filled->'attribute_values'->a.key
+           and (jsonb_typeof(a.value) <> 'array' or coalesce(q.own->'attribute_values'->a.key, 'null') = 'null')))
      ), '{}')`
 
 /** The entries of `consents` of a change q that are not answers of the merged person. An entry before a change has no time. */
@@ -43,16 +51,16 @@ const consentsWithoutFilled = (logged: string) =>
      ), '[]')`
 
 /**
- * The values `logged` of a change q without those that a merge filled: q.given are those of the merged person, q.filled what the survivor
+ * The values of a side of a change q without those that a merge filled: q.given are those of the merged person, q.filled what the survivor
  * got, and q.own what it had before. A field becomes null. What the survivor wrote itself stays.
  */
-const withoutFilled = (logged: string) =>
-  `case when ${logged} is not null then coalesce((
+const withoutFilled = (side: Side) =>
+  `case when ${side} is not null then coalesce((
        select jsonb_object_agg(k.key, case
-         when k.key = 'attribute_values' and jsonb_typeof(k.value) = 'object' then ${attributesWithoutFilled('k.value')}
+         when k.key = 'attribute_values' and jsonb_typeof(k.value) = 'object' then ${attributesWithoutFilled(side, 'k.value')}
          when k.key = 'consents' and jsonb_typeof(k.value) = 'array' then ${consentsWithoutFilled('k.value')}
-         when ${isFilled('k.key', 'k.value')} then 'null' else k.value end)
-       from jsonb_each(${logged}) as k(key, value)
+         when ${isFilled(side, 'k.key', 'k.value')} then 'null' else k.value end)
+       from jsonb_each(${side}) as k(key, value)
      ), '{}') end`
 
 /** The links of a change q without those that came with a merge. */
@@ -84,7 +92,7 @@ const filledLog = `with recursive ended as (
          and m.unmerged_sequence < e.unmerged_sequence offset 0
      ) m
    ), quoting as materialized (
-     select c.*, g.before as given, g.links as given_links, f.before as own, f.after as filled, f.links as filled_links, k.taken
+     select c.*, g.before as given, g.links as given_links, f.before as own, f.after as filled, f.links as filled_links, k.taken, o.own_writes, d.declared
      from ended e cross join lateral (
        select g.before, g.links from changes g where g.organization_id = $1 and g.sequence = e.given_by and g.before is not null offset 0
      ) g cross join lateral (
@@ -95,7 +103,22 @@ const filledLog = `with recursive ended as (
        where e.sequence = e.given_by or e.undo->'answers' @> jsonb_build_array(jsonb_build_object(
          'consent_type_id', n.value->'consent_type_id', 'channel', n.value->'channel', 'person_id', $2::text))
      ) k cross join lateral (
-       select c.ctid, c.sequence, c.before, c.after, c.links, c.basis from changes c
+       select jsonb_build_object(
+         'fields', jsonb_object_agg(w.key, w.version) filter (where not w.is_attribute),
+         'attributes', jsonb_object_agg(w.key, w.version) filter (where w.is_attribute)) as own_writes
+       from (
+         select n.key, n.is_attribute, min(c.version) as version from changes c cross join lateral (
+           select f.key, false as is_attribute from jsonb_object_keys(c.after) as f(key)
+           union all select a.key, true from jsonb_each(case jsonb_typeof(c.after->'attribute_values') when 'object' then c.after->'attribute_values' end) as a(key, value)
+         ) n
+         where c.organization_id = $1 and c.entity_id = e.into_id and c.version > (e.undo->>'into_version')::integer
+           and c.sequence <= e.unmerged_sequence and c.operation = 'update' and c.merge_id is null
+         group by n.key, n.is_attribute
+       ) w
+     ) o cross join lateral (
+       select array(select a.key from attributes a where a.organization_id = $1 and a.owner_stack_id = ${peopleStackId}) as declared
+     ) d cross join lateral (
+       select c.ctid, c.sequence, c.version, c.before, c.after, c.links, c.basis from changes c
        where c.organization_id = $1 and c.entity_id = e.into_id and c.version >= (e.undo->>'into_version')::integer
          and (c.sequence <= e.unmerged_sequence or c.merge_id = e.id) offset 0
      ) c
