@@ -8,6 +8,7 @@ import {
   type Locked,
   ownAuthor,
 } from '../organizations/change-organization.ts'
+import type { WebhookStates } from '../process/observer.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
 import { requireScope } from '../route/scopes.ts'
@@ -459,19 +460,6 @@ export async function forgetDeliveries(
       if (gone < deliveriesPerStatement) break
     }
   return forgotten
-}
-
-/**
- * Webhooks of all organizations by state. Of the active ones: how many deliveries wait, how many of them for a retry, and the age
- * in seconds of the oldest.
- */
-export type WebhookStates = {
-  active: number
-  failing: number
-  disabled: number
-  waiting: number
-  retries: number
-  seconds: number
 }
 
 export async function readWebhookStates(db: Database): Promise<WebhookStates> {
