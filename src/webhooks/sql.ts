@@ -365,7 +365,7 @@ export const forgetDeliveriesSql = statement(
      delete from webhook_deliveries d using old
      where d.organization_id = $1 and d.webhook_id = old.webhook_id and d.sequence = old.sequence
      returning 1
-   ) select count(*)::integer as gone from gone`,
+   ) select count(*)::integer as count from gone`,
 )
 
 /**

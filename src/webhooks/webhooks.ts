@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Context, Reading } from '../db/context.ts'
 import { type Database, masterKeysOf } from '../db/db.ts'
+import { deleteInSteps } from '../db/delete-in-steps.ts'
 import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
@@ -451,14 +452,10 @@ export async function forgetDeliveries(
   { signal, nowMs = Date.now() }: { signal?: Signal; nowMs?: number } = {},
 ): Promise<number> {
   const before = new Date(nowMs - retentionMs).toISOString()
+  const limit = deliveriesPerStatement
   let forgotten = 0
   for (const { organization_id } of await db.query<{ organization_id: number }>(listOrganizationsWithWebhooksSql, []))
-    while (!signal?.aborted) {
-      const values = [organization_id, before, deliveriesPerStatement]
-      const [{ gone } = { gone: 0 }] = await db.query<{ gone: number }>(forgetDeliveriesSql, values)
-      forgotten += gone
-      if (gone < deliveriesPerStatement) break
-    }
+    forgotten += await deleteInSteps(db, forgetDeliveriesSql, [organization_id, before, limit], { limit, signal })
   return forgotten
 }
 
