@@ -9,7 +9,7 @@ import type { Definitions } from '../organizations/definitions.ts'
 import type { Config } from '../process/config.ts'
 import { parseFilter } from '../queries/grammar/parse.ts'
 import { readMatchesOf } from '../queries/plan/membership.ts'
-import { erasePerson, readOrganizationKey } from '../rights/erasure/erase-person.ts'
+import { erasePerson } from '../rights/erasure/erase-person.ts'
 import { createRefusal, Fault, type Refusal } from '../values/errors.ts'
 import { type JobChange, writeOf } from './jobs.ts'
 import type { JobOp, JobState } from './schema.ts'
@@ -199,15 +199,10 @@ async function advance(run: Run, id: string, outcomes: readonly Outcome[]): Prom
 
 /** Erases people one after the other, as requests do, with a certificate each. */
 async function eraseEach(run: Run, ids: string[]): Promise<void> {
-  const { task, options } = run
-  const organization_key = await readOrganizationKey(task, options.originName)
-  for (const id of ids) {
-    if (task.signal.aborted) return
-    await erase(run, id, organization_key)
-  }
+  for (const id of ids) if (!run.task.signal.aborted) await erase(run, id)
 }
 
-async function erase(run: Run, person_id: string, organization_key: string): Promise<void> {
+async function erase(run: Run, person_id: string): Promise<void> {
   const { task, job, author, options } = run
   const { reason, records = 'keep', override_hold = false } = job.change
   let [isTaken, isErased] = [true, false]
@@ -232,7 +227,7 @@ async function erase(run: Run, person_id: string, organization_key: string): Pro
     },
   }
   try {
-    const erased = await erasePerson({ ...task, organization_key, originName: options.originName }, request)
+    const erased = await erasePerson({ ...task, originName: options.originName }, request)
     if (isErased) job.position = person_id
     else if (!isTaken) await advance(run, person_id, [])
     else if (erased) await advance(run, person_id, [{ done: unchangedAt(person_id) }])

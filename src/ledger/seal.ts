@@ -6,6 +6,7 @@ import { type Follower, type News, type Progress, passOverIdle, type Task } from
 import { buildEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
 import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
+import { organizationOfOrigin } from './note.ts'
 import type { LedgerEntry } from './schema.ts'
 import {
   deleteErasedAnswersSql,
@@ -163,7 +164,7 @@ type Sealing = { origin: string; organization: string; tree: GrowingTree }
 
 async function beginSealing(task: Task, { originName }: SealingOptions): Promise<Sealing> {
   const [origin, ledger] = await Promise.all([readOrigin(task, originName), readStoredLedger(task)])
-  return { origin, organization: origin.split('/').at(-2)!, tree: new GrowingTree(ledger?.size, ledger?.edge) }
+  return { origin, organization: organizationOfOrigin(origin), tree: new GrowingTree(ledger?.size, ledger?.edge) }
 }
 
 type Batch = { answers: Unsealed[]; last: number; at: string }

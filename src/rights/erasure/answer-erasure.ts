@@ -16,7 +16,7 @@ export async function answerErasure(originName: string, call: Call<EraseBody>): 
   const { reason, records = 'keep', dry_run = false, override_hold = false } = body
   const asked = { person_id: finderOf(call), reason, records, dry_run, override_hold, if_match: preferences.if_match }
   const request = { ...asked, actor: caller.subject, request_id }
-  const erasing = { ...context, organization_key: caller.organization.key, originName, signal, written, maxMs }
+  const erasing = { ...context, originName, signal, written, maxMs }
   const result = await erasePerson(erasing, request)
   if (!result) return throwNoPerson()
   const { person_id, merged_ids } = result.erasure

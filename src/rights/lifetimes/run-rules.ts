@@ -11,7 +11,7 @@ import { currentDefinitions, peopleStackId } from '../../organizations/definitio
 import { defaultLimits } from '../../process/config.ts'
 import { parseSegmentFilter } from '../../queries/grammar/parse.ts'
 import { readMatchesOf } from '../../queries/plan/membership.ts'
-import { erasePerson, readOrganizationKey } from '../erasure/erase-person.ts'
+import { erasePerson } from '../erasure/erase-person.ts'
 import { readHeld } from '../holds/holds.ts'
 import {
   changeRules,
@@ -95,10 +95,7 @@ async function runRule(run: Run): Promise<void> {
   if (untold.length + due.length > 0 && ofDay > maxOfDay(counts!.people + done)) return pauseRule(run)
   await inSetsOf(run, untold, peoplePerSet, ids => tell(run, ids))
   if (action === 'delete') await inSetsOf(run, due, peoplePerSet, ids => deletePeople(run, ids))
-  else {
-    const organization_key = await readOrganizationKey(task, run.options.originName)
-    await inSetsOf(run, due, 1, ([id]) => erase(run, id!, organization_key))
-  }
+  else await inSetsOf(run, due, 1, ([id]) => erase(run, id!))
 }
 
 /** A limit may have been lowered below what was done today. */
@@ -200,9 +197,9 @@ function deletePeople(run: Run, people: readonly string[]): Promise<void> {
 }
 
 /** Erases a person as a request does, with a certificate. A hold and a break of its stay are asked for under the lock of the head. */
-async function erase(run: Run, person_id: string, organization_key: string): Promise<void> {
+async function erase(run: Run, person_id: string): Promise<void> {
   const { task, rule, author, options } = run
-  const context = { ...task, organization_key, originName: options.originName }
+  const context = { ...task, originName: options.originName }
   await erasePerson(context, {
     ...author,
     person_id,
