@@ -12,6 +12,7 @@ import {
 import type { WebhookStates } from '../process/observer.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
+import { listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { pointer, refuse } from '../values/errors.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
@@ -402,7 +403,7 @@ export async function listDeliveries(
   const isWanted = (test: TestDeliveryShape) =>
     [status ?? test.state, state ?? test.state].every(each => each === test.state)
   const tests = before === undefined ? await readTests(context, id, signal) : []
-  return { items: rows.slice(0, limit), has_more: rows.length > limit, tests: tests.filter(isWanted) }
+  return { ...listPage(rows, limit), tests: tests.filter(isWanted) }
 }
 
 async function readTests({ db, organization_id }: Context, id: number, signal: Signal) {

@@ -1,6 +1,6 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
-import type { HandlerResult } from '../../route/result.ts'
+import { type HandlerResult, listPage } from '../../route/result.ts'
 import { refuse } from '../../values/errors.ts'
 import { readOtherHolders } from '../other-holders.ts'
 import { type ErasureRow, erasePerson, type FindPerson } from './erase-person.ts'
@@ -47,10 +47,9 @@ export async function answerErasures({ context, body, signal }: Call<ErasuresQue
   const { db, organization_id } = context
   const { before = noId, limit = defaultLimit } = body
   const rows = await db.query<ErasureRow>(listErasuresSql, [organization_id, before, limit + 1], signal)
-  const items = rows
-    .slice(0, limit)
-    .map(({ id, at, entity_id, actor, reason, records, completed_at, certificate }) => ({
-      ...{ id, at, person_id: entity_id, actor, reason, records, completed_at, certificate },
-    }))
-  return { status: 200, data: { items, has_more: rows.length > limit } }
+  const toJson = ({ id, at, entity_id: person_id, ...row }: ErasureRow) => {
+    const { actor, reason, records, completed_at, certificate } = row
+    return { id, at, person_id, actor, reason, records, completed_at, certificate }
+  }
+  return { status: 200, data: listPage(rows, limit, toJson) }
 }
