@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { count, flag, nullable, Type, text, time } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, Type, text, time } from '../values/json-schema.ts'
 
 /** What a job does with each entity. */
 export const jobOps = ['patch', 'delete', 'erase'] as const
@@ -137,13 +137,10 @@ export type JobPreview = Static<typeof jobPreview>
 
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' }))
 
-export const jobsQuery = Type.Object(
-  {
-    before: Type.Optional(Type.String({ maxLength: 64, description: 'Only jobs before the one with this id.' })),
-    limit,
-  },
-  { additionalProperties: false },
-)
+export const jobsQuery = closedObject({
+  before: Type.Optional(Type.String({ maxLength: 64, description: 'Only jobs before the one with this id.' })),
+  limit,
+})
 export type JobsQuery = Static<typeof jobsQuery>
 
 const hasMore = Type.Boolean({ description: 'Whether another page follows.' })
@@ -157,13 +154,10 @@ export const jobPage = Type.Object(
   },
 )
 
-export const refusalsQuery = Type.Object(
-  {
-    after: Type.Optional(Type.String({ maxLength: 64, description: 'Only refusals after the one with this `id`.' })),
-    limit,
-  },
-  { additionalProperties: false },
-)
+export const refusalsQuery = closedObject({
+  after: Type.Optional(Type.String({ maxLength: 64, description: 'Only refusals after the one with this `id`.' })),
+  limit,
+})
 export type RefusalsQuery = Static<typeof refusalsQuery>
 
 export const refusalPage = Type.Object(

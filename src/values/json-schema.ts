@@ -1,4 +1,4 @@
-import type { TSchema, Type as TypeBox } from 'typebox'
+import type { TProperties, TSchema, Type as TypeBox } from 'typebox'
 
 /** The schemas that a member of an object may lack. */
 const optional = new WeakSet<object>()
@@ -41,6 +41,10 @@ const builders = {
  * come with the whole language of TypeScript's types, in 373 files. A test compares both.
  */
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>
+
+/** The schema of an object that has no other members. */
+export const closedObject = <T extends TProperties>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false })
 
 /** The schema of a value that may be null. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])

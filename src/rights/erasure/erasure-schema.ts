@@ -1,5 +1,16 @@
 import type { Static } from 'typebox'
-import { count, flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../values/json-schema.ts'
+import {
+  closedObject,
+  count,
+  flag,
+  nullable,
+  number,
+  storedNumber,
+  Type,
+  text,
+  time,
+  uuid,
+} from '../../values/json-schema.ts'
 
 /** Body of the erasure of a person. */
 export const eraseBody = Type.Object(
@@ -96,13 +107,10 @@ export const erased = Type.Object(
 export type Erased = Static<typeof erased>
 
 /** The query of the list of erasures. */
-export const erasuresQuery = Type.Object(
-  {
-    before: Type.Optional(storedNumber('Only erasures before this id.')),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
-  },
-  { additionalProperties: false },
-)
+export const erasuresQuery = closedObject({
+  before: Type.Optional(storedNumber('Only erasures before this id.')),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+})
 export type ErasuresQuery = Static<typeof erasuresQuery>
 
 /** An erasure as the list shows it. */

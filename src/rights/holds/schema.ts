@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../values/json-schema.ts'
+import { closedObject, flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../values/json-schema.ts'
 
 const until = nullable(time('When the hold ends by itself. Null: when somebody ends it.'))
 
@@ -47,16 +47,13 @@ export const hold = Type.Object(
 export type HoldShape = Static<typeof hold>
 
 /** The query of the list of holds. */
-export const holdsQuery = Type.Object(
-  {
-    after: Type.Optional(storedNumber('Only holds after this id.')),
-    person: Type.Optional(
-      Type.String({ format: 'uuid', description: 'Only the holds of the person with this internal identifier.' }),
-    ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
-  },
-  { additionalProperties: false },
-)
+export const holdsQuery = closedObject({
+  after: Type.Optional(storedNumber('Only holds after this id.')),
+  person: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Only the holds of the person with this internal identifier.' }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+})
 export type HoldsQuery = Static<typeof holdsQuery>
 
 /** A page of holds. */
