@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { Type } from '../values/json-schema.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
 import {
@@ -82,7 +82,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       operationId: 'listWebhooks',
       summary: 'List the webhooks',
       answer: webhookList,
-      handle: async ({ context, signal }) => ({ status: 200, data: { items: await listWebhooks(context, signal) } }),
+      handle: dataOf(async ({ context, signal }) => ({ items: await listWebhooks(context, signal) })),
     }),
     route({
       ...reads,
@@ -90,7 +90,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       operationId: 'getWebhook',
       summary: 'Read a webhook',
       answer: webhook,
-      handle: async call => ({ status: 200, data: await findWebhook(call.context, idOf(call), call.signal) }),
+      handle: dataOf(call => findWebhook(call.context, idOf(call), call.signal)),
     }),
     definitionWrite<WebhookPatch>({
       ...writes,
@@ -116,10 +116,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       summary: 'Delete a webhook',
       description: 'Requests under way may still arrive. Its deliveries are deleted soon.',
       answer: Type.Literal(true),
-      handle: async call => {
-        await deleteWebhook(webhookCallOf(call), idOf(call))
-        return { status: 200, data: true }
-      },
+      handle: dataOf(call => deleteWebhook(webhookCallOf(call), idOf(call)).then(() => true)),
     }),
     ...actionRoutes(webhookCallOf),
   ]
@@ -137,7 +134,7 @@ function actionRoutes(webhookCallOf: (call: Call<unknown>) => WebhookCall): Rout
         'The new secret and the one before it both sign for 24 hours. The response shows the new one, once. An Idempotency-Key is ignored.',
       answer: webhookWithSecret,
       showsSecret: true,
-      handle: async call => ({ status: 200, data: await rotateSecret(webhookCallOf(call), idOf(call)) }),
+      handle: dataOf(call => rotateSecret(webhookCallOf(call), idOf(call))),
     }),
     route({
       ...writes,
@@ -180,10 +177,7 @@ function actionRoutes(webhookCallOf: (call: Call<unknown>) => WebhookCall): Rout
       query: deliveriesQuery,
       hasDefaults: true,
       answer: deliveryPage,
-      handle: async call => ({
-        status: 200,
-        data: await listDeliveries(call.context, idOf(call), call.body, call.signal),
-      }),
+      handle: dataOf(call => listDeliveries(call.context, idOf(call), call.body, call.signal)),
     }),
   ]
 }
