@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { closedObject, nullable, Type } from '../values/json-schema.ts'
+import { closedObject, nullable, pageOf, Type } from '../values/json-schema.ts'
 import { leftReasons } from './undo.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
@@ -46,14 +46,7 @@ const example = {
 }
 
 /** A page of imports, newest first. */
-export const importPage = Type.Object(
-  { items: Type.Array(listedImport), has_more: Type.Boolean({ description: 'Whether another page follows.' }) },
-  {
-    title: 'ImportPage',
-    description: 'A page of imports, newest first.',
-    examples: [{ items: [example], has_more: false }],
-  },
-)
+export const importPage = pageOf(listedImport, 'ImportPage', 'A page of imports, newest first.', [example])
 
 export const undoBody = Type.Object(
   {

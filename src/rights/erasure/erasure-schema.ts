@@ -5,6 +5,7 @@ import {
   flag,
   nullable,
   number,
+  pageOf,
   storedNumber,
   Type,
   text,
@@ -129,27 +130,15 @@ const listedErasure = Type.Object(
 )
 
 /** A page of erasures, newest first. */
-export const erasurePage = Type.Object(
-  { items: Type.Array(listedErasure), has_more: flag('Whether another page follows.') },
+export const erasurePage = pageOf(listedErasure, 'ErasurePage', 'A page of erasures, newest first.', [
   {
-    title: 'ErasurePage',
-    description: 'A page of erasures, newest first.',
-    examples: [
-      {
-        items: [
-          {
-            id: 1,
-            at: '2026-01-01T12:00:00.000Z',
-            person_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
-            actor: 'privacy desk',
-            reason: 'Request of 2026-01-01',
-            records: 'keep',
-            completed_at: '2026-01-01T12:00:00.000Z',
-            certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
-          },
-        ],
-        has_more: false,
-      },
-    ],
+    id: 1,
+    at: '2026-01-01T12:00:00.000Z',
+    person_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+    actor: 'privacy desk',
+    reason: 'Request of 2026-01-01',
+    records: 'keep',
+    completed_at: '2026-01-01T12:00:00.000Z',
+    certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
   },
-)
+])

@@ -1,5 +1,15 @@
 import type { Static } from 'typebox'
-import { closedObject, flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../values/json-schema.ts'
+import {
+  closedObject,
+  nullable,
+  number,
+  pageOf,
+  storedNumber,
+  Type,
+  text,
+  time,
+  uuid,
+} from '../../values/json-schema.ts'
 
 const until = nullable(time('When the hold ends by itself. Null: when somebody ends it.'))
 
@@ -57,11 +67,4 @@ export const holdsQuery = closedObject({
 export type HoldsQuery = Static<typeof holdsQuery>
 
 /** A page of holds. */
-export const holdPage = Type.Object(
-  { items: Type.Array(hold), has_more: flag('Whether another page follows.') },
-  {
-    title: 'HoldPage',
-    description: 'A page of the holds that are in force.',
-    examples: [{ items: [example], has_more: false }],
-  },
-)
+export const holdPage = pageOf(hold, 'HoldPage', 'A page of the holds that are in force.', [example])
