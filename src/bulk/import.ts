@@ -5,7 +5,7 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import { readMatch } from '../entities/write/load/match.ts'
 import { writeStretch } from '../entities/write/request-coalescing.ts'
 import { dryRun, planWrites } from '../entities/write/run.ts'
-import { maxPortion, maxStretch } from '../entities/write/set-size.ts'
+import { maxStretch, type SetSize } from '../entities/write/set-size.ts'
 import type { Planned } from '../entities/write/write.ts'
 import {
   type EntityBody,
@@ -32,6 +32,12 @@ import { beginImport, type EndImport } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
+
+/**
+ * The lines that a dry run tries together, so that a line finds those before it. Their transaction holds the organization for as long as they
+ * take.
+ */
+const maxDryRun: SetSize = { items: 1_024, bytes: 262_144 }
 
 /** The maximum number of sets of an import in memory: one is stored, and the next one is read and planned meanwhile. */
 const maxConcurrentSets = 2
@@ -160,8 +166,7 @@ async function* answerLines(
     }
     return written
   }
-  // Nothing bounds the time for which a dry run holds the organization.
-  const sets = batchStream(entries, call.body.dry_run ? maxPortion : maxStretch)
+  const sets = batchStream(entries, call.body.dry_run ? maxDryRun : maxStretch)
   const written = mapConcurrently(sets, concurrentSets(call), write)
   try {
     for (;;) {
