@@ -72,8 +72,7 @@ function applyCommand(environment: NodeJS.ProcessEnv): Command {
       const certificates = await parseCertificates(text, organization.key)
       const people = `the people of ${certificates.length} certificates, and those whom ${organization.key} knows as erased`
       await confirm(options, `Erase again ${people}? It cannot be undone.`)
-      const { id, key: organization_key } = organization
-      const context = { ...contextOf(db, id), organization_key, originName: config.ledgerOrigin }
+      const context = { ...contextOf(db, organization.id), originName: config.ledgerOrigin }
       const value = await applyErasures(context, certificates)
       const lines = value.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
       const messages = [`Erased ${value.length} ${value.length === 1 ? 'person' : 'people'} again.`]

@@ -105,9 +105,9 @@ describe('kith verify', () => {
       stderr: '',
     })
     const facts = { at: '2026-11-22T08:15:31.224Z', person_id: entry.person_id, removed: {}, not_removed: [] }
-    const certificate = await signCertificate('shop', facts as unknown as ErasureFacts, {
-      origin,
-      signer: { kid: 'example', privateKey: fixedKey('key') },
+    const certificate = await signCertificate(origin, facts as unknown as ErasureFacts, {
+      kid: 'example',
+      privateKey: fixedKey('key'),
     })
     expect(await verify(await inFolder('certificate.json', JSON.stringify({ certificate })))).toMatchObject({ code: 0 })
     const files = {

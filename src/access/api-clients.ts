@@ -2,6 +2,7 @@ import { requireRole } from '../auth/caller-role.ts'
 import { type Client, findClient, insertClient, isClientName, readClientPage, revokeClient } from '../auth/clients.ts'
 import type { Call } from '../route/call.ts'
 import { grantedRole, requireGrantable } from '../route/grantable.ts'
+import { listPage } from '../route/result.ts'
 import { splitScopes } from '../route/scopes.ts'
 import { actorNameMessage, organizationOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
@@ -24,7 +25,7 @@ export const clientToJson = ({ id, name, scope, role, created_at, revoked_at }: 
 export async function listApiClients({ context: { db }, caller, body, signal }: Call<ClientsQuery>) {
   const { before, limit = defaultLimit } = body
   const clients = await readClientPage(db, caller.organization.id, { before, limit: limit + 1 }, signal)
-  return { items: clients.slice(0, limit).map(clientToJson), has_more: clients.length > limit }
+  return listPage(clients, limit, clientToJson)
 }
 
 /** Reads a client of the caller's organization. Throws a Fault of 404. */

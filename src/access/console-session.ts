@@ -32,23 +32,20 @@ import {
 } from '../sessions/sessions.ts'
 import { lookAlikeOf, organizationOf } from '../values/actor-names.ts'
 import { Fault, refuse } from '../values/errors.ts'
-import { Type } from '../values/json-schema.ts'
+import { closedObject, Type } from '../values/json-schema.ts'
 import { registerIssuerRoutes, startPath } from './console-oidc.ts'
 import { createSignInLog } from './sign-in-log.ts'
 
 const path = '/console/session'
 
-const credentials = Type.Object(
-  {
-    code: Type.Optional(Type.String({ maxLength: 200 })),
-    client_id: Type.Optional(Type.String({ maxLength: 200 })),
-    client_secret: Type.Optional(Type.String({ maxLength: 200 })),
-    organization: Type.Optional(Type.String({ maxLength: 63 })),
-    name: Type.Optional(Type.String({ maxLength: 255 })),
-    password: Type.Optional(Type.String({ maxLength: maxPasswordBytes })),
-  },
-  { additionalProperties: false },
-)
+const credentials = closedObject({
+  code: Type.Optional(Type.String({ maxLength: 200 })),
+  client_id: Type.Optional(Type.String({ maxLength: 200 })),
+  client_secret: Type.Optional(Type.String({ maxLength: 200 })),
+  organization: Type.Optional(Type.String({ maxLength: 63 })),
+  name: Type.Optional(Type.String({ maxLength: 255 })),
+  password: Type.Optional(Type.String({ maxLength: maxPasswordBytes })),
+})
 
 type PasswordSignIn = { organization: string; name: string; password: string }
 type SignIn = { code: string } | { client_id: string; client_secret: string } | PasswordSignIn

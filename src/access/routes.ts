@@ -1,5 +1,5 @@
 import { listSchema } from '../organizations/definition-schema.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { sessionList } from '../sessions/schema.ts'
 import { listSessions, revokeSession } from '../sessions/sessions.ts'
 import { Type } from '../values/json-schema.ts'
@@ -53,7 +53,7 @@ function clientRoutes(): Route[] {
       description: 'The programs that fetch their own tokens, newest first, revoked ones included.',
       query: clientsQuery,
       answer: apiClientPage,
-      handle: async call => ({ status: 200, data: await listApiClients(call) }),
+      handle: dataOf(call => listApiClients(call)),
     }),
     route<AccessClientBody>({
       method: 'POST',
@@ -85,7 +85,7 @@ function clientRoutes(): Route[] {
       operationId: 'getClient',
       summary: 'Read a client',
       answer: apiClient,
-      handle: async call => ({ status: 200, data: await findApiClient(call) }),
+      handle: dataOf(call => findApiClient(call)),
     }),
     route({
       method: 'DELETE',
@@ -97,7 +97,7 @@ function clientRoutes(): Route[] {
       description: 'It gets no more tokens, and its tokens are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
       securityEvent: 'client_revoked',
-      handle: async call => ({ status: 200, data: await revokeApiClient(call) }),
+      handle: dataOf(call => revokeApiClient(call)),
     }),
   ]
 }
@@ -139,7 +139,7 @@ function tokenRoutes(): Route[] {
         'and are not listed. An expired token is listed for 30 days.',
       query: tokensQuery,
       answer: listedTokenPage,
-      handle: async call => ({ status: 200, data: await listApiTokens(call) }),
+      handle: dataOf(call => listApiTokens(call)),
     }),
     route({
       method: 'DELETE',
@@ -153,7 +153,7 @@ function tokenRoutes(): Route[] {
       description: 'It and the tokens that were made with it are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
       securityEvent: 'token_revoked',
-      handle: async call => ({ status: 200, data: await revokeApiToken(call) }),
+      handle: dataOf(call => revokeApiToken(call)),
     }),
     route({
       method: 'GET',
@@ -165,7 +165,7 @@ function tokenRoutes(): Route[] {
       summary: 'List the signing keys',
       description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
       answer: listSchema(signingKey),
-      handle: async ({ context: { db } }) => ({ status: 200, data: await listSigningKeys(db) }),
+      handle: dataOf(({ context: { db } }) => listSigningKeys(db)),
     }),
   ]
 }
@@ -183,7 +183,7 @@ function accountRoutes(): Route[] {
       summary: 'List the accounts',
       description: 'The people who sign in to the console with a password, newest first, at most 1,000.',
       answer: accountList,
-      handle: async call => ({ status: 200, data: { items: await listApiAccounts(call) } }),
+      handle: dataOf(async call => ({ items: await listApiAccounts(call) })),
     }),
     route<AccountBody>({
       method: 'POST',
@@ -214,7 +214,7 @@ function accountRoutes(): Route[] {
         'With another role, or disabled, its sessions end within ten seconds, and so does an invitation that nobody has accepted.',
       body: accountPatch,
       answer: account,
-      handle: async call => ({ status: 200, data: await updateApiAccount(call) }),
+      handle: dataOf(call => updateApiAccount(call)),
     }),
     route({
       method: 'DELETE',
@@ -226,7 +226,7 @@ function accountRoutes(): Route[] {
       description:
         'Its sessions end within ten seconds. Its name is free for somebody else then, so disable it instead if in doubt.',
       answer: Type.Literal(true),
-      handle: async call => ({ status: 200, data: await removeApiAccount(call) }),
+      handle: dataOf(call => removeApiAccount(call)),
     }),
     route({
       method: 'POST',
@@ -241,7 +241,7 @@ function accountRoutes(): Route[] {
         'somebody accepts the invitation.',
       answer: invitedAccount,
       showsSecret: true,
-      handle: async call => ({ status: 200, data: await inviteApiAccount(call) }),
+      handle: dataOf(call => inviteApiAccount(call)),
     }),
   ]
 }

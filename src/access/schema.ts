@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { scopes } from '../route/scopes.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, nullable, Type } from '../values/json-schema.ts'
 
 /** A scope of a token. */
 const scope = Type.Enum([...scopes], { title: 'Scope', description: 'A scope of a token.' })
@@ -82,19 +82,16 @@ export const apiClientWithSecret = Type.Object(
 const pageLimit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' }))
 
 /** Query of GET /v1/clients. */
-export const clientsQuery = Type.Object(
-  {
-    before: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        description: 'Only clients after this one in the list: a client_id.',
-      }),
-    ),
-    limit: pageLimit,
-  },
-  { additionalProperties: false },
-)
+export const clientsQuery = closedObject({
+  before: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Only clients after this one in the list: a client_id.',
+    }),
+  ),
+  limit: pageLimit,
+})
 export type ClientsQuery = Static<typeof clientsQuery>
 
 export const apiClientPage = Type.Object(
@@ -188,15 +185,12 @@ export const apiToken = Type.Object(
 export type ApiTokenShape = Static<typeof apiToken>
 
 /** Query of GET /v1/tokens. */
-export const tokensQuery = Type.Object(
-  {
-    before: Type.Optional(
-      Type.String({ format: 'uuid', description: 'Only tokens after this one in the list: the jti of a token.' }),
-    ),
-    limit: pageLimit,
-  },
-  { additionalProperties: false },
-)
+export const tokensQuery = closedObject({
+  before: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Only tokens after this one in the list: the jti of a token.' }),
+  ),
+  limit: pageLimit,
+})
 export type TokensQuery = Static<typeof tokensQuery>
 
 const exampleListed = {

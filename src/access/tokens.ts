@@ -4,6 +4,7 @@ import { type IssuedToken, makeListedToken, readTokenPage, revokeToken } from '.
 import type { Call } from '../route/call.ts'
 import type { Credential } from '../route/caller.ts'
 import { grantedRole, requireGrantable } from '../route/grantable.ts'
+import { listPage } from '../route/result.ts'
 import { splitScopes } from '../route/scopes.ts'
 import { actorNameMessage, organizationOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
@@ -53,7 +54,7 @@ export const tokenToJson = ({ id: jti, scope, ...shown }: IssuedToken): ListedTo
 export async function listApiTokens({ context, body, signal }: Call<TokensQuery>) {
   const { before, limit = defaultLimit } = body
   const tokens = await readTokenPage(context, { before, limit: limit + 1 }, signal)
-  return { items: tokens.slice(0, limit).map(tokenToJson), has_more: tokens.length > limit }
+  return listPage(tokens, limit, tokenToJson)
 }
 
 /** Revokes a token of the caller's organization. Throws a Fault of 404. */

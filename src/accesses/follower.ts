@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../db/db.ts'
-import type { Follower, News, Progress, Task } from '../followers/follower.ts'
+import { type Follower, inSets, type Progress, passOverIdle, restUntil, type Task } from '../followers/follower.ts'
 import { bucketOf, hashesOf, idsOfTime, toPairs } from './batch.ts'
 import { forgetAccesses } from './forget.ts'
 import {
@@ -25,8 +24,8 @@ const settledMs = 120_000
 const erasedMs = 10 * 60_000
 const maxErased = 5_000
 const batchesPerSet = 1_000
-/** After each set the follower pauses for this many times as long as the set took, so that writes keep the database. */
-const pausePerWork = 4
+/** See {@link inSets}. */
+const defaultPausePerWork = 4
 
 export type AccessFollowerOptions = {
   /** KITH_ACCESS_LOG_RETENTION_DAYS. */
@@ -52,18 +51,10 @@ export function accessFollower(options: AccessFollowerOptions): Follower {
     passOver: async (db, news) => {
       const ids = news.map(({ organization_id }) => organization_id)
       const found = await findWork(db, ids, options)
-      const busy = new Set(found.filter(hasWork).map(({ organization_id }) => organization_id))
-      const passed = news.filter(({ organization_id }) => !busy.has(organization_id))
-      return new Map(passed.map((each: News) => [each, progressAt(each.after, nowMs())]))
+      return passOverIdle(news, found.filter(hasWork), ({ after }) => restUntil(after, nowMs() + intervalMs))
     },
   }
 }
-
-const progressAt = (sequence: number, nowMs: number): Progress => ({
-  sequence,
-  notBeforeMs: nowMs + intervalMs,
-  wakeAtMs: nowMs + intervalMs,
-})
 
 const hasWork = ({ count, is_old, has_erased }: Work) => count >= minBatches || is_old || has_erased
 
@@ -86,7 +77,7 @@ async function workThrough(task: Task, options: AccessFollowerOptions): Promise<
   }
   if (work && work.count >= minBatches) await indexBatches(task, work.last_id, nowMs())
   if (work?.is_old) await deleteOld(task, options)
-  return progressAt(task.after, nowMs())
+  return restUntil(task.after, nowMs() + intervalMs)
 }
 
 /** Adds the settled batches after one to the index, in parts. */
@@ -116,13 +107,10 @@ async function indexBatches(task: Task, afterId: number, nowMs: number): Promise
 async function deleteOld(task: Task, options: AccessFollowerOptions): Promise<void> {
   const { db, organization_id, signal } = task
   const before = firstKept(options)
-  const factor = options.pausePerWork ?? pausePerWork
-  while (!signal.aborted) {
-    const startedMs = performance.now()
+  await inSets(signal, options.pausePerWork ?? defaultPausePerWork, async () => {
     const [gone] = await db.query<{ count: number }>(deleteBatchesSql, [organization_id, before, batchesPerSet])
     db.observer?.retentionEnded('accesses', gone!.count)
-    if (gone!.count < batchesPerSet) break
-    await pause((performance.now() - startedMs) * factor)
-  }
+    return gone!.count < batchesPerSet
+  })
   await db.query(deleteIndexSql, [organization_id, before])
 }

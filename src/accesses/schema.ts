@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { count, nullable, Type, text, time } from '../values/json-schema.ts'
+import { closedObject, count, nullable, Type, text, time } from '../values/json-schema.ts'
 import { accessKinds } from './batch.ts'
 
 /** The media type of the log as lines. */
@@ -77,16 +77,13 @@ export const accessesQuery = Type.Object(filters, { additionalProperties: false 
 export type AccessesQuery = Static<typeof accessesQuery>
 
 /** Query of GET /v1/access-log. */
-export const accessLogQuery = Type.Object(
-  {
-    entity: Type.Optional(
-      Type.String({
-        pattern: '^([0-9a-fA-F]{24}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$',
-        description: 'Only entries that list this entity: the `id` of a person or the `record_id` of a record.',
-      }),
-    ),
-    ...filters,
-  },
-  { additionalProperties: false },
-)
+export const accessLogQuery = closedObject({
+  entity: Type.Optional(
+    Type.String({
+      pattern: '^([0-9a-fA-F]{24}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$',
+      description: 'Only entries that list this entity: the `id` of a person or the `record_id` of a record.',
+    }),
+  ),
+  ...filters,
+})
 export type AccessLogQuery = Static<typeof accessLogQuery>

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, nullable, pageOf, Type } from '../values/json-schema.ts'
 import { leftReasons } from './undo.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
@@ -25,13 +25,10 @@ const listedImport = Type.Object(
 )
 
 /** The query of the list of imports. */
-export const importsQuery = Type.Object(
-  {
-    before: Type.Optional(Type.String({ maxLength: 64, description: 'Only imports before the one with this id.' })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
-  },
-  { additionalProperties: false },
-)
+export const importsQuery = closedObject({
+  before: Type.Optional(Type.String({ maxLength: 64, description: 'Only imports before the one with this id.' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+})
 export type ImportsQuery = Static<typeof importsQuery>
 
 const example = {
@@ -49,14 +46,7 @@ const example = {
 }
 
 /** A page of imports, newest first. */
-export const importPage = Type.Object(
-  { items: Type.Array(listedImport), has_more: Type.Boolean({ description: 'Whether another page follows.' }) },
-  {
-    title: 'ImportPage',
-    description: 'A page of imports, newest first.',
-    examples: [{ items: [example], has_more: false }],
-  },
-)
+export const importPage = pageOf(listedImport, 'ImportPage', 'A page of imports, newest first.', [example])
 
 export const undoBody = Type.Object(
   {

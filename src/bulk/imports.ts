@@ -1,7 +1,7 @@
 import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
-import type { HandlerResult } from '../route/result.ts'
+import { type HandlerResult, listPage } from '../route/result.ts'
 import { createRefusal, Fault } from '../values/errors.ts'
 import type { ImportsQuery } from './imports-schema.ts'
 import { beginImportSql, endImportSql, listImportsSql } from './sql.ts'
@@ -60,8 +60,6 @@ export async function listImports({ context, body, signal }: Call<ImportsQuery>)
   const { db, organization_id } = context
   const rows = await db.query<ImportRow>(listImportsSql, [organization_id, before, limit + 1], signal)
   const definitions = await cachedDefinitions(context, signal)
-  const items = rows
-    .slice(0, limit)
-    .map(({ id, stack_id, ...row }) => ({ id, owner: ownerOf(definitions, stack_id), ...row }))
-  return { status: 200, data: { items, has_more: rows.length > limit } }
+  const toJson = ({ id, stack_id, ...row }: ImportRow) => ({ id, owner: ownerOf(definitions, stack_id), ...row })
+  return { status: 200, data: listPage(rows, limit, toJson) }
 }

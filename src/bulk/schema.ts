@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox'
 import { linksById, matchBody } from '../entities/schema.ts'
 import { matchKinds } from '../entities/write-request.ts'
 import { detail } from '../values/errors.ts'
-import { Type } from '../values/json-schema.ts'
+import { closedObject, Type } from '../values/json-schema.ts'
 import { defaultMaxRefused } from './refusals.ts'
 
 const importParameters = {
@@ -90,42 +90,39 @@ export const recordsImportQuery = Type.Object(
 const kind = `(${matchKinds.join('|')})`
 
 /** The query parameters of an import of people. */
-export const peopleImportQuery = Type.Object(
-  {
-    ...importParameters,
-    ...csvParameters,
-    match: Type.Optional(
-      Type.Array(Type.String({ pattern: `^${kind}(,${kind})*$` }), {
-        minItems: 1,
-        maxItems: 3,
-        description:
-          'What people are recognized by, in this order: `external_id`, `email` and `mobile`, separated by commas or repeated. ' +
-          'The default is the external identifier alone.',
-      }),
-    ),
-    phone_country: Type.Optional(
-      Type.String({
-        pattern: '^[A-Z]{2}$',
-        description:
-          'The country (ISO 3166, such as `IT`) of numbers without a prefix: they are stored with the prefix of the country. ' +
-          'Without it, they are stored as they are, and read with `default_country` of the settings.',
-      }),
-    ),
-    consents: Type.Optional(
-      Type.Literal('now', {
-        description:
-          'Consent answers without `collected_at` are given now, as in other writes, and become current. Without it, their time is ' +
-          'unknown: they answer what is unanswered, and else go to the history as superseded.',
-      }),
-    ),
-    erased: Type.Optional(
-      Type.Literal('recreate', {
-        description: 'Store people anew who were erased. Without it, their lines are refused.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const peopleImportQuery = closedObject({
+  ...importParameters,
+  ...csvParameters,
+  match: Type.Optional(
+    Type.Array(Type.String({ pattern: `^${kind}(,${kind})*$` }), {
+      minItems: 1,
+      maxItems: 3,
+      description:
+        'What people are recognized by, in this order: `external_id`, `email` and `mobile`, separated by commas or repeated. ' +
+        'The default is the external identifier alone.',
+    }),
+  ),
+  phone_country: Type.Optional(
+    Type.String({
+      pattern: '^[A-Z]{2}$',
+      description:
+        'The country (ISO 3166, such as `IT`) of numbers without a prefix: they are stored with the prefix of the country. ' +
+        'Without it, they are stored as they are, and read with `default_country` of the settings.',
+    }),
+  ),
+  consents: Type.Optional(
+    Type.Literal('now', {
+      description:
+        'Consent answers without `collected_at` are given now, as in other writes, and become current. Without it, their time is ' +
+        'unknown: they answer what is unanswered, and else go to the history as superseded.',
+    }),
+  ),
+  erased: Type.Optional(
+    Type.Literal('recreate', {
+      description: 'Store people anew who were erased. Without it, their lines are refused.',
+    }),
+  ),
+})
 
 /** A line of an import of people: the body of a create, and what its person is recognized by in place of the query's `match`. */
 export function personLine(body: TSchema): TSchema {
@@ -138,13 +135,10 @@ export function personLine(body: TSchema): TSchema {
 
 /** The body of an export. `format` is the format of the kind's identifiers. */
 export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>
-  Type.Object(
-    {
-      after_id: Type.Optional(Type.String({ format, description: 'Return only entities after this identifier.' })),
-      links: linksById,
-    },
-    { additionalProperties: false },
-  )
+  closedObject({
+    after_id: Type.Optional(Type.String({ format, description: 'Return only entities after this identifier.' })),
+    links: linksById,
+  })
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 

@@ -1,3 +1,4 @@
+import type { Statement } from '../db/db.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
 import { writeArray } from '../entities/write/request-coalescing.ts'
 import { dryRun } from '../entities/write/run.ts'
@@ -34,30 +35,25 @@ type Changed = LoggedChange & { external_id: string | null }
 type Imported = { stack_id: number; id: string }
 type Undo = { deleted: number; restored: number; updated: number; left: Left[] }
 
-/** What an undo takes back: by whom it was done and when, and how its place stores how far the undo is. */
-export type Undoable = FoundImport & { advance(position: number, undone_at: string | null): Promise<unknown> }
-
 export async function undoImport(call: Call<UndoRequest>): Promise<HandlerResult> {
-  const {
-    context: { db, organization_id },
-    params,
-    signal,
-  } = call
-  const id = params.import_id!
-  const [found] = await db.query<FoundImport>(findImportSql, [organization_id, id], signal)
-  if (!found) refuse('not_found', 'There is no such import.')
-  const advance: Undoable['advance'] = (position, undone_at) =>
-    db.query(advanceUndoSql, [organization_id, id, position, undone_at], signal)
-  return undo(call, id, { ...found, advance })
+  const { db, organization_id } = call.context
+  const id = call.params.import_id!
+  const [found] = await db.query<FoundImport>(findImportSql, [organization_id, id], call.signal)
+  return found ? undo(call, id, found, advanceUndoSql) : refuse('not_found', 'There is no such import.')
 }
 
 /**
  * Takes back what an import or a job did, from its newest change on, in sets of ordinary writes. A write has the version that its plan rests on as its
  * condition, so that it changes nothing that anything else has written meanwhile. The position is stored after each set: a repeated request
- * goes on where the last one ended.
+ * goes on where the last one ended. `advanceSql` stores the position of the undo, and when it was done.
  */
-export async function undo(call: Call<UndoRequest>, source_id: string, found: Undoable): Promise<HandlerResult> {
-  const { caller, body, memory } = call
+export async function undo(
+  call: Call<UndoRequest>,
+  source_id: string,
+  found: FoundImport,
+  advanceSql: Statement,
+): Promise<HandlerResult> {
+  const { context, caller, body, memory, signal } = call
   const organization_id = caller.organization.id
   if (found.stack_id !== peopleStackId) requireScope(caller, 'records:write')
   const { dry_run = false } = body
@@ -70,7 +66,7 @@ export async function undo(call: Call<UndoRequest>, source_id: string, found: Un
     while (position > found.after_sequence && performance.now() - startedMs < maxMs && done.left.length < maxLeft) {
       position = await undoSet(call, [organization_id, source_id, found.actor, found.after_sequence], position, done)
       const undone_at = position > found.after_sequence ? null : new Date().toISOString()
-      if (!dry_run) await found.advance(position, undone_at)
+      if (!dry_run) await context.db.query(advanceSql, [organization_id, source_id, position, undone_at], signal)
     }
   } finally {
     release()

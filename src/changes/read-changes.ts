@@ -6,16 +6,13 @@ import { FairPool } from '../process/fair-pool.ts'
 import type { Signal } from '../process/signal.ts'
 import { createRefusal, Fault, type Refusal, refuse } from '../values/errors.ts'
 import { type ChangePage, type LoggedChange, parseChanges, type ReadChanges, readNamed } from './change-json.ts'
-import { filterValuesOf, type Selection, segmentValuesOf } from './selection.ts'
+import { filterValuesOf, type Selection } from './selection.ts'
 import {
   findFirstBearerSql,
   readChangesOfSql,
   readChangesSql,
-  readDefinitionChangesSql,
-  readEntityChangesSql,
   readHeadSql,
-  readRareOperationsSql,
-  readSegmentChangesSql,
+  readIndexSql,
   readSegmentHeadSql,
   readSequenceAtSql,
 } from './sql.ts'
@@ -69,19 +66,9 @@ export async function readLines(
 ): Promise<LineRange> {
   const { db, organization_id } = context
   const index = indexOf(selection)
-  const statement =
-    index === 'segments'
-      ? readSegmentChangesSql
-      : index === 'definitions'
-        ? readDefinitionChangesSql
-        : index === 'rare operations'
-          ? readRareOperationsSql
-          : index === 'entities'
-            ? readEntityChangesSql
-            : readChangesSql
+  const statement = index ? readIndexSql[index] : readChangesSql
   const end = index ? until : Math.min(until, after + maxScanned)
-  const filterValues = selection.segments ? segmentValuesOf(selection) : filterValuesOf(selection)
-  const values = [organization_id, after, end, limit, maxBytes, ...filterValues]
+  const values = [organization_id, after, end, limit, maxBytes, ...filterValuesOf(selection)]
   const { page, read } = await reads(db).run(organization_id, signal, async () => {
     const [row] = await db.query<Head & ChangePage & { cut?: number | null; since?: number | null }>(
       statement,
@@ -106,7 +93,7 @@ export async function readLines(
 }
 
 /** The index that has all changes of a selection, and few others. */
-function indexOf({ subjects, operations, segments, entity_ids }: Selection) {
+function indexOf({ subjects, operations, segments, entity_ids }: Selection): keyof typeof readIndexSql | undefined {
   if (segments) return 'segments'
   if (entity_ids) return 'entities'
   if (!subjects.includes('person') && !subjects.includes('record')) return 'definitions'

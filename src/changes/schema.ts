@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { operations, subjects } from '../organizations/logged-changes.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, nullable, Type } from '../values/json-schema.ts'
 
 const sequence = Type.Integer({
   minimum: 1,
@@ -156,69 +156,63 @@ export const defaultLimit = 100
 const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 
 /** The query of GET /v1/changes. */
-export const changesQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.Integer({ ...position, description: 'Return changes after this number. The default is 0.' }),
-    ),
-    limit,
-    wait: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 20,
-        description: 'Seconds to wait until a change matches, if none does yet. For pages only.',
-      }),
-    ),
-    subject: Type.Optional(
-      Type.Array(Type.Enum([...subjects]), { maxItems: 10, description: 'Only changes of these kinds. Repeatable.' }),
-    ),
-    stack: Type.Optional(
-      Type.Array(Type.String({ minLength: 1 }), {
-        maxItems: 100,
-        description: 'Only records of the stacks with these keys. Repeatable.',
-      }),
-    ),
-    operation: Type.Optional(
-      Type.Array(Type.Enum([...operations]), { maxItems: 10, description: 'Only these operations. Repeatable.' }),
-    ),
-    segment: Type.Optional(
-      Type.Array(Type.String({ minLength: 1 }), {
-        maxItems: 20,
-        description:
-          'Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable.',
-      }),
-    ),
-    entity: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        description:
-          'Only changes of the people and records with this internal or external identifier, in every stack, or that had it when the request began. Not together with `segment`.',
-      }),
-    ),
-    links: Type.Optional(
-      Type.Literal('id', {
-        description:
-          'Shows the targets of relationships in `before` and `after` by their internal identifiers, as they were written: also targets that were deleted or merged since.',
-      }),
-    ),
-    log_id: Type.Optional({
-      ...log_id,
-      description: 'The `log_id` that `after` belongs to. If the log has another one by now, the response is 410.',
+export const changesQuery = closedObject({
+  after: Type.Optional(
+    Type.Integer({ ...position, description: 'Return changes after this number. The default is 0.' }),
+  ),
+  limit,
+  wait: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 20,
+      description: 'Seconds to wait until a change matches, if none does yet. For pages only.',
     }),
-  },
-  { additionalProperties: false },
-)
+  ),
+  subject: Type.Optional(
+    Type.Array(Type.Enum([...subjects]), { maxItems: 10, description: 'Only changes of these kinds. Repeatable.' }),
+  ),
+  stack: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      maxItems: 100,
+      description: 'Only records of the stacks with these keys. Repeatable.',
+    }),
+  ),
+  operation: Type.Optional(
+    Type.Array(Type.Enum([...operations]), { maxItems: 10, description: 'Only these operations. Repeatable.' }),
+  ),
+  segment: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      maxItems: 20,
+      description:
+        'Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable.',
+    }),
+  ),
+  entity: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description:
+        'Only changes of the people and records with this internal or external identifier, in every stack, or that had it when the request began. Not together with `segment`.',
+    }),
+  ),
+  links: Type.Optional(
+    Type.Literal('id', {
+      description:
+        'Shows the targets of relationships in `before` and `after` by their internal identifiers, as they were written: also targets that were deleted or merged since.',
+    }),
+  ),
+  log_id: Type.Optional({
+    ...log_id,
+    description: 'The `log_id` that `after` belongs to. If the log has another one by now, the response is 410.',
+  }),
+})
 export type ChangesQuery = Static<typeof changesQuery>
 
 /** The query of a history. */
-export const historyQuery = Type.Object(
-  {
-    before_version: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return changes to versions before this one.' }),
-    ),
-    limit,
-  },
-  { additionalProperties: false },
-)
+export const historyQuery = closedObject({
+  before_version: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return changes to versions before this one.' }),
+  ),
+  limit,
+})
 export type HistoryQuery = Static<typeof historyQuery>

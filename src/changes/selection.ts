@@ -184,17 +184,12 @@ export const widestOf = ({ segments, links }: Selection): Selection =>
 export const logKeyOf = ({ segments, links }: Pick<Selection, 'segments' | 'links'>): string =>
   `${links ?? ''}${segments ? JSON.stringify(segments) : ''}`
 
-/** The values of {@link readChangesSql} from $6 on. */
-export function filterValuesOf({ subjects, stack_ids, operations, entity_ids }: Selection): unknown[] {
+/** The values of {@link readChangesSql} from $6 on, and what the other feeds have as $11. */
+export function filterValuesOf({ subjects, stack_ids, operations, segments, entity_ids }: Selection): unknown[] {
   const others = subjects.filter(name => name !== 'person' && name !== 'record')
   const values = [subjects.includes('person'), subjects.includes('record'), stack_ids, others, operations]
-  return entity_ids ? [...values, entity_ids] : values
-}
-
-/** The values of {@link readSegmentChangesSql} from $6 on. */
-export function segmentValuesOf({ subjects, stack_ids, operations, segments }: Selection): unknown[] {
-  const shows = (subject: Subject) => subjects.includes(subject)
-  return [shows('person'), shows('record'), stack_ids, operations, segments!.ids, shows('segment')]
+  const named = segments?.ids ?? entity_ids
+  return named ? [...values, named] : values
 }
 
 /** Whether a change is in a selection, as {@link readChangesSql} decides it. */

@@ -119,51 +119,50 @@ const isSelected = `case when c.subject <> 'entity' then c.subject = any($9::tex
        and ($10::text[] is null or c.operation = any($10))`
 
 /**
- * $2: after this number, $3: up to this one, $4: limit, $5: maximum bytes, $6: whether people match, $7: whether records
- * match, $8: stacks of the records or null for all, $9: other subjects, $10: operations or null for all. Scans the range of
- * the primary key from $2 to $3. Returns the head of the same moment.
+ * A page of the changes c that are selected. $2: after this number, $3: up to this one, $4: limit, $5: maximum bytes, $6: whether people match,
+ * $7: whether records match, $8: stacks of the records or null for all, $9: other subjects, $10: operations or null for all.
  */
-export const readChangesSql = statement(
-  'read_changes',
-  `select h.sequence as head, h.log_id, page.*
-   from change_heads h left join lateral (${pageOf(
-     'sequence',
-     '$5',
-     `select ${columns}, ${bytesBefore('c.sequence')}
-     from changes c
-     where ${inRange}
-       and ${isSelected}
+const selectedPage = (source: string, { where = '', size = sizeOfChange, line = lineOf(fields) } = {}) =>
+  pageOf(
+    'sequence',
+    '$5',
+    `select ${columns}, ${bytesBefore('c.sequence', size)}
+     from ${source}
+     where ${where}${isSelected}
      order by c.sequence limit $4`,
-   )}) page on true
+    line,
+  )
+
+/** A statement of {@link selectedPage}, which returns the head of the same moment. */
+const feed = (name: string, page: string, further = '') =>
+  statement(
+    name,
+    `select h.sequence as head, h.log_id, page.*${further}
+   from change_heads h left join lateral (${page}) page on true
    where h.organization_id = $1`,
-)
+  )
+
+/** Scans the range of the primary key from $2 to $3. */
+export const readChangesSql = feed('read_changes', selectedPage('changes c', { where: `${inRange}\n       and ` }))
 
 /** The most changes of an index that one statement tests. */
 const maxCandidates = 5_000
 
 /**
- * As {@link readChangesSql}, of the changes under a condition that a partial index has. Reads those between $2 and $3, and no more than
- * `maxCandidates`. `cut` is the number of the last one if there may be more, and null if the page is full.
+ * Reads the changes under a condition that a partial index has: those between $2 and $3, and no more than `maxCandidates`. `cut` is the number
+ * of the last one if there may be more, and null if the page is full.
  */
 const readIndexedSql = (name: string, condition: string) =>
-  statement(
+  feed(
     name,
-    `select h.sequence as head, h.log_id, page.*, case when page.matched < $4 then (
-       select c.sequence from changes c where ${inRange} and ${condition}
-       order by c.sequence offset ${maxCandidates - 1} limit 1
-     ) end as cut
-   from change_heads h left join lateral (${pageOf(
-     'sequence',
-     '$5',
-     `select ${columns}, ${bytesBefore('c.sequence')}
-     from (
+    selectedPage(`(
        select ${columns} from changes c where ${inRange} and ${condition}
        order by c.sequence limit ${maxCandidates}
-     ) c
-     where ${isSelected}
-     order by c.sequence limit $4`,
-   )}) page on true
-   where h.organization_id = $1`,
+     ) c`),
+    `, case when page.matched < $4 then (
+       select c.sequence from changes c where ${inRange} and ${condition}
+       order by c.sequence offset ${maxCandidates - 1} limit 1
+     ) end as cut`,
   )
 
 /** {@link readIndexedSql} of what is neither a person nor a record. */
@@ -172,21 +171,12 @@ export const readDefinitionChangesSql = readIndexedSql('read_definition_feed', '
 /** {@link readIndexedSql} of all operations other than create and update. */
 export const readRareOperationsSql = readIndexedSql('read_rare_feed', `c.operation not in ('create', 'update')`)
 
-/** As {@link readChangesSql}, of the people and records $11, of which it reads all changes. */
-export const readEntityChangesSql = statement(
+/** Reads all changes of the people and records $11. */
+export const readEntityChangesSql = feed(
   'read_entity_feed',
-  `select h.sequence as head, h.log_id, page.*
-   from change_heads h left join lateral (${pageOf(
-     'sequence',
-     '$5',
-     `select ${columns}, ${bytesBefore('c.sequence')}
-     from unnest($11::uuid[]) as v(id) cross join lateral (
+  selectedPage(`unnest($11::uuid[]) as v(id) cross join lateral (
        select ${columns} from changes c where ${inRange} and c.entity_id = v.id order by c.version offset 0
-     ) c
-     where ${isSelected}
-     order by c.sequence limit $4`,
-   )}) page on true
-   where h.organization_id = $1`,
+     ) c`),
 )
 
 /** The name of the follower that keeps who is in a segment. */
@@ -197,7 +187,7 @@ const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${
 /** The most entries and exits of one segment that one statement reads. */
 const maxMoves = 2_000
 
-/** The people who entered and left the segments $10 by a change c. */
+/** The people who entered and left the segments $11 by a change c. */
 const segmentsOfChange = `(
      select jsonb_build_object('entered', coalesce(jsonb_agg(x.entry order by x.key) filter (where x.entered), '[]'),
        'left', coalesce(jsonb_agg(x.entry order by x.key) filter (where not x.entered), '[]'),
@@ -208,14 +198,14 @@ const segmentsOfChange = `(
          select s.entered, s.person_id from segment_changes s
          where s.organization_id = $1 and s.segment_id = g.id and s.sequence = c.sequence offset 0
        ) s
-       where g.organization_id = $1 and g.id = any($10::integer[])
+       where g.organization_id = $1 and g.id = any($11::integer[])
        group by g.key, s.entered
      ) x
    )`
 
 /**
- * As {@link readChangesSql}, of the changes by which somebody entered or left a segment. $9: operations or null for all, $10:
- * segments, $11: whether changes of segments match, by which the clock has moved people. The head is the position of the follower, which knows nothing of later changes, and `newest` that of the log. `since` is
+ * As {@link readChangesSql}, of the changes by which somebody entered or left a segment of $11, also those of a segment by which the clock has
+ * moved people. The head is the position of the follower, which knows nothing of later changes, and `newest` that of the log. `since` is
  * null if the members of a segment are being computed anew. `cut` is the last number that was read if there may be more. Each change and its people are looked up, because PostgreSQL without
  * statistics would join whole ranges.
  */
@@ -223,34 +213,35 @@ export const readSegmentChangesSql = statement(
   'read_segment_changes',
   `select h.sequence as newest, least(f.sequence, h.sequence) as head, h.log_id, (
      select case when bool_and(g.since is not null) then max(g.since) end from segments g
-     where g.organization_id = $1 and g.id = any($10)
+     where g.organization_id = $1 and g.id = any($11)
    ) as since, r.cut, page.*
    from change_heads h join ${segmentsFollower} cross join lateral (
-     select min(s.sequence) as cut from unnest($10::integer[]) as g(id) cross join lateral (
+     select min(s.sequence) as cut from unnest($11::integer[]) as g(id) cross join lateral (
        select s.sequence from segment_changes s
        where s.organization_id = $1 and s.segment_id = g.id and s.sequence > $2::bigint and s.sequence <= $3::bigint
        order by s.sequence offset ${maxMoves - 1} limit 1
      ) s
-   ) r left join lateral (${pageOf(
-     'sequence',
-     '$5',
-     `select ${columns}, ${bytesBefore('c.sequence', `${sizeOfChange} + 40 * m.people`)}
-     from (
+   ) r left join lateral (${selectedPage(
+     `(
        select s.sequence, count(*) as people from segment_changes s
-       where s.organization_id = $1 and s.segment_id = any($10) and s.sequence > $2::bigint
+       where s.organization_id = $1 and s.segment_id = any($11) and s.sequence > $2::bigint
          and s.sequence <= least($3::bigint, f.sequence, r.cut)
        group by s.sequence
      ) m cross join lateral (
        select ${columns} from changes c where c.organization_id = $1 and c.sequence = m.sequence offset 0
-     ) c
-     where case when c.stack_id is null then $11::boolean when c.stack_id = 0 then $6::boolean
-         else $7::boolean and ($8::integer[] is null or c.stack_id = any($8)) end
-       and ($9::text[] is null or c.operation = any($9))
-     order by c.sequence limit $4`,
-     lineOf([...fields, segmentsOfChange]),
+     ) c`,
+     { size: `${sizeOfChange} + 40 * m.people`, line: lineOf([...fields, segmentsOfChange]) },
    )}) page on true
    where h.organization_id = $1`,
 )
+
+/** The feeds that read an index, as {@link readChangesSql}. */
+export const readIndexSql = {
+  segments: readSegmentChangesSql,
+  definitions: readDefinitionChangesSql,
+  'rare operations': readRareOperationsSql,
+  entities: readEntityChangesSql,
+}
 
 /** The head as {@link readSegmentChangesSql} has it. */
 export const readSegmentHeadSql = statement(

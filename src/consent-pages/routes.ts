@@ -2,7 +2,7 @@ import { paths } from '../consent-links/consent-links.ts'
 import type { Config } from '../process/config.ts'
 import type { PageRoute } from '../route/page.ts'
 import { personAddresses } from '../route/person-addresses.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { confirm, showConfirmation } from './confirm.ts'
 import { createConsentLinks } from './links.ts'
 import { savePreferences, showPreferences } from './preferences.ts'
@@ -28,7 +28,7 @@ export function linkRoutes(config: Config): Route[] {
       hasDefaults: true,
       answer: consentLinks,
       repeats: 'read',
-      handle: async call => ({ status: 200, data: await createConsentLinks(call, config) }),
+      handle: dataOf(call => createConsentLinks(call, config)),
     }),
   )
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from '../db/context.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import type { Signal } from '../process/signal.ts'
@@ -49,4 +50,33 @@ export type Progress = {
   notBeforeMs?: number | undefined
   /** The next work begins then, even without news. */
   wakeAtMs?: number | undefined
+}
+
+/** Passes over the organizations that are not busy. */
+export function passOverIdle(
+  news: readonly News[],
+  busy: readonly Pick<News, 'organization_id'>[],
+  progressOf: (idle: News) => Progress,
+): Map<News, Progress> {
+  const ids = new Set(busy.map(({ organization_id }) => organization_id))
+  return new Map(news.filter(({ organization_id }) => !ids.has(organization_id)).map(each => [each, progressOf(each)]))
+}
+
+/** Passes over the organizations whose time to wake up has not come. No change gives the follower something to do. */
+export const passOverUntilDue: NonNullable<Follower['passOver']> = async (_, news) =>
+  new Map(news.filter(({ is_due }) => !is_due).map(each => [each, { sequence: each.head }]))
+
+/** The progress of a follower that works again at a time, and not before. */
+export const restUntil = (sequence: number, ms: number): Progress => ({ sequence, notBeforeMs: ms, wakeAtMs: ms })
+
+/**
+ * Runs sets until one of them returns that it was the last, or the process stops. After each it pauses for `pausePerWork` times as long as the
+ * set took, so that writes keep the database.
+ */
+export async function inSets(signal: Signal, pausePerWork: number, runSet: () => Promise<boolean>): Promise<void> {
+  while (!signal.aborted) {
+    const startedMs = performance.now()
+    if (await runSet()) return
+    if (pausePerWork > 0) await pause((performance.now() - startedMs) * pausePerWork)
+  }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { onCommit } from '../db/commit-events.ts'
 import type { Database } from '../db/db.ts'
+import type { FollowerLag } from '../process/observer.ts'
 import type { Follower, News } from './follower.ts'
 import { Looks } from './looks.ts'
 import { PassedOver } from './pass-over.ts'
@@ -156,9 +157,6 @@ function createSearch(db: Database, followers: readonly Follower[], options: Sea
     },
   }
 }
-
-/** How far the followers of a name are behind: changes of all organizations, in how many, and the age of the oldest one. */
-export type FollowerLag = { name: string; changes: number; organizations: number; seconds: number }
 
 type Behind = News & { name: string; seconds: number }
 

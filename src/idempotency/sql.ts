@@ -62,5 +62,5 @@ export const forgetKeysSql = statement(
      select id from idempotency_keys where organization_id = $1 and at < $2 limit $3
    ), gone as (
      delete from idempotency_keys k using old o where k.organization_id = $1 and k.id = o.id and k.at < $2 returning 1
-   ) select count(*)::integer as gone from gone`,
+   ) select count(*)::integer as count from gone`,
 )

@@ -48,7 +48,7 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
       // Those who are left after others were set aside may share an earlier key, under which they were found.
       if (group.why.some(({ by }) => earlier.includes(by))) continue
       items.push(group)
-      for (const { id } of group.people) call.shown.add(peopleStackId, id)
+      call.shown.addAll(peopleStackId, group.people)
       people += group.people.length
     }
     entries = Math.min(3 * entries, maxEntries)
@@ -75,11 +75,7 @@ export async function answerDuplicatesOf(call: Call<DuplicatesOfQuery>, address:
     }))
     .toSorted((one, other) => other.score - one.score || (one.person.id < other.person.id ? -1 : 1))
     .slice(0, body.limit ?? defaultSize)
-  call.shown.add(peopleStackId, person.id)
-  call.shown.addAll(
-    peopleStackId,
-    items.map(({ person }) => person.id),
-  )
+  call.shown.addAll(peopleStackId, [person, ...items.map(item => item.person)])
   return { status: 200, data: { items } }
 }
 

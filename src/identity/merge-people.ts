@@ -9,7 +9,7 @@ import type { Author, Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { createRefusal, createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
 import { profileFlags, profileTexts } from '../values/profile-fields.ts'
 import {
   type Asked,
@@ -141,11 +141,7 @@ async function readBoth(tx: Transaction, definitions: Definitions, { survivor, f
 function throwIfPlaceholder({ active, external_id }: StoredRow, path: string) {
   if (active) return
   const message = `${JSON.stringify(external_id)} is a placeholder: only links name it. Create the person first.`
-  throw new Fault(
-    createRefusal('invalid_parameter', message, {
-      details: [{ path, message: 'is a placeholder: create the person first' }],
-    }),
-  )
+  refuse('invalid_parameter', message, { details: [{ path, message: 'is a placeholder: create the person first' }] })
 }
 
 type Merged = Pick<Undo, 'aliases' | 'merges'> & {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Limits } from '../process/config.ts'
-import { flag, nullable, Type, text, time, uuid } from '../values/json-schema.ts'
+import { closedObject, flag, nullable, Type, text, time, uuid } from '../values/json-schema.ts'
 
 /** The most people of a group that a page of duplicates shows, so that each group can be set aside at once. */
 export const maxPeoplePerGroup = 100
@@ -52,15 +52,12 @@ export const setAside = Type.Object(
   { title: 'SetAside', description: 'People who were set aside: no two of them are the same.', examples: [example] },
 )
 
-export const setAsidesQuery = Type.Object(
-  {
-    before: Type.Optional(
-      Type.String({ format: 'uuid', description: 'Only set-asides older than the one with this id.' }),
-    ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'The default is 20.' })),
-  },
-  { additionalProperties: false },
-)
+export const setAsidesQuery = closedObject({
+  before: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Only set-asides older than the one with this id.' }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'The default is 20.' })),
+})
 export type SetAsidesQuery = Static<typeof setAsidesQuery>
 
 const names = { first_name: nullable(text()), last_name: nullable(text()), email: nullable(text()) }

@@ -1,9 +1,10 @@
 import { newUuid } from '../entities/identifiers.ts'
 import type { Address } from '../entities/write-request.ts'
+import { definitionCallOf } from '../organizations/change-definitions.ts'
 import { changeOrganization, type Locked } from '../organizations/change-organization.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
-import type { HandlerResult } from '../route/result.ts'
+import { type HandlerResult, listPage } from '../route/result.ts'
 import { createValueRefusal, Fault, pointer, refuse } from '../values/errors.ts'
 import { findPeople } from './identity-write.ts'
 import type { ListedSetAside, SetAsideBody, SetAsidesQuery } from './set-aside-schema.ts'
@@ -17,10 +18,10 @@ const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
  * now, and reads follow merges, so a merge and its undoing change none. Asked again, the answer is the same. Throws a Fault of 400 or 404.
  */
 export async function setPeopleAside(call: Call<SetAsideBody>): Promise<HandlerResult> {
-  const { context, caller, request_id, signal, written, body } = call
+  const { caller, body } = call
   const addresses = addressesOf(body)
-  const change = { actor: caller.subject, request_id, signal, written }
-  const listed = await changeOrganization(context, change, async locked => {
+  const change = definitionCallOf(call)
+  const listed = await changeOrganization(change, change, async locked => {
     const { tx, organization_id, at } = locked
     const people = await readPeople(locked, addresses)
     const [standing] = await tx.query<{ id: string }>(findSetAsideSql, [organization_id, people])
@@ -30,17 +31,16 @@ export async function setPeopleAside(call: Call<SetAsideBody>): Promise<HandlerR
       (await tx.query<ListedSetAside>(listSetAsidesSql, [organization_id, afterAll, 1, id]))[0]!
     return { changes: [], result }
   })
-  showPeople(call, [listed])
+  call.shown.addAll(peopleStackId, listed.people)
   const people = listed.people.map(({ id, external_id }) => ({ id, external_id }))
   return { status: 200, data: { ...listed, people } }
 }
 
 /** Takes a set-aside back. Throws a Fault of 404. */
 export async function takeBackSetAside(call: Call): Promise<HandlerResult> {
-  const { context, caller, request_id, signal, written, params } = call
-  const change = { actor: caller.subject, request_id, signal, written }
-  const people = await changeOrganization(context, change, async ({ tx, organization_id }) => {
-    const values = [organization_id, params.uuid!.toLowerCase()]
+  const change = definitionCallOf(call)
+  const people = await changeOrganization(change, change, async ({ tx, organization_id }) => {
+    const values = [organization_id, call.params.uuid!.toLowerCase()]
     const gone = await tx.query<{ person_id: string }>(deleteSetAsideSql, values)
     if (gone.length === 0) refuse('not_found', 'There is no such set-aside.')
     return { changes: [], result: gone.map(({ person_id }) => person_id) }
@@ -55,17 +55,9 @@ export async function listSetAsides(call: Call<SetAsidesQuery>): Promise<Handler
   const { before = afterAll, limit = defaultLimit } = body
   const values = [context.organization_id, before, limit + 1, null]
   const rows = await context.db.query<ListedSetAside>(listSetAsidesSql, values, signal)
-  const items = rows.slice(0, limit)
-  showPeople(call, items)
-  return { status: 200, data: { items, has_more: rows.length > limit } }
-}
-
-function showPeople({ shown }: Pick<Call, 'shown'>, listed: readonly ListedSetAside[]) {
-  for (const { people } of listed)
-    shown.addAll(
-      peopleStackId,
-      people.map(({ id }) => id),
-    )
+  const data = listPage(rows, limit)
+  for (const { people } of data.items) call.shown.addAll(peopleStackId, people)
+  return { status: 200, data }
 }
 
 /** The people whom a body names, with the path of each. Throws a Fault of 400 unless they are named in one way. */

@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts'
+import { shareFor } from './single-flight.ts'
 import { estimateChangesSql } from './sql.ts'
 
 /**
@@ -23,19 +24,13 @@ const cacheMs = 1_000
  * other statements while the check waits for a connection is up.
  */
 export function createDatabaseHealth(db: Database, answeredAt: () => number): () => Promise<DatabaseHealth> {
-  let last: { checkedAtMs: number; health: Promise<DatabaseHealth> } | undefined
   let lastRows: number | undefined
-  const check = async (): Promise<DatabaseHealth> => {
+  return shareFor(cacheMs, async () => {
     const estimate = await estimateInTime(db)
     lastRows = estimate?.rows ?? lastRows
     const up = estimate !== undefined || performance.now() - answeredAt() < timeoutMs
     return { up, changeLogRows: lastRows, oldestTransactionSeconds: estimate?.transaction_seconds }
-  }
-  return () => {
-    const nowMs = performance.now()
-    if (!last || nowMs - last.checkedAtMs > cacheMs) last = { checkedAtMs: nowMs, health: check() }
-    return last.health
-  }
+  })
 }
 
 /** The estimate, or undefined if the database does not answer in time. */

@@ -1,67 +1,110 @@
 import type { Metric, Registry } from '@prometheus-io/client'
-import { type Counter, Histogram } from './histogram.ts'
 
 export type Labels = Record<string, string>
 
-type Sample = { value: number; labels: Labels; metricName?: string }
-type Kind = 'counter' | 'gauge' | 'histogram'
+type Sample = { value: number; labels?: Labels; metricName?: string }
 /** How the samples of several workers are combined. */
 type Aggregator = 'sum' | 'max' | 'min'
+/** What a gauge reads: its samples, or the value of its only one. Undefined or null: there is none. */
+type Reading = Sample[] | number | null | undefined
 
-/** The name and the help text of a metric. `docs/metrics.md` describes it in more detail. */
-export type MetricInfo = { name: string; help: string }
-
-// Counting takes 210 ns in a child of the library's counter and 400 ns in one of its histograms, which is 1.5 of the 30 µs of a
-// GET. These take 10 ns each. The library reads the samples at a scrape, renders the text, and sums over the workers.
-function register(registry: Registry, kind: Kind, info: MetricInfo, aggregator: Aggregator, samples: () => Samples) {
-  const get = async () => ({ ...info, type: kind, aggregator, values: await samples() })
-  registry.registerMetric({ ...info, type: kind, aggregator, get } as unknown as Metric)
+/** Registers a metric. `docs/metrics.md` describes each in more detail. */
+function register(
+  registry: Registry,
+  info: { name: string; help: string; type: 'counter' | 'gauge' | 'histogram'; aggregator: Aggregator },
+  read: () => Sample[] | Promise<Sample[]>,
+) {
+  const get = async () => ({ ...info, values: (await read()).map(sample => ({ labels: {}, ...sample })) })
+  registry.registerMetric({ ...info, get } as unknown as Metric)
 }
 
-type Samples = Sample[] | Promise<Sample[]>
+/** A counter, read at each scrape. */
+export class Counter {
+  value = 0
 
-/** Children by their labels. The caller keeps its child, because the look-up costs more than the counting. */
-class Children<C> {
-  readonly #children = new Map<string, { labels: Labels; child: C }>()
-  readonly #make: () => C
-
-  constructor(make: () => C) {
-    this.#make = make
-  }
-
-  of(labels: Labels): C {
-    const key = JSON.stringify(labels)
-    const known = this.#children.get(key)
-    if (known) return known.child
-    const child = this.#make()
-    this.#children.set(key, { labels, child })
-    return child
-  }
-
-  get all(): { labels: Labels; child: C }[] {
-    return [...this.#children.values()]
+  add(count = 1): void {
+    this.value += count
   }
 }
 
-/** Returns the child with these labels. */
-export type Family<C> = (labels?: Labels) => C
+/** A histogram of sizes. `bounds` are the ascending upper bounds of its buckets. Sizes above the last bound count in one more bucket. */
+export class Histogram {
+  readonly bounds: readonly number[]
+  /** The count of each bucket alone, without the lower ones. There is one more bucket than bounds. */
+  readonly counts: number[]
+  sum = 0
 
-/** Registers a counter, a number that only grows. */
-export function counters(registry: Registry, info: MetricInfo): Family<Counter> {
-  const children = new Children<Counter>(() => ({ value: 0 }))
-  register(registry, 'counter', info, 'sum', () =>
-    children.all.map(({ labels, child }) => ({ labels, value: child.value })),
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds
+    this.counts = new Array(bounds.length + 1).fill(0)
+  }
+
+  observe(size: number): void {
+    const { bounds } = this
+    let index = 0
+    while (index < bounds.length && size > bounds[index]!) index += 1
+    this.counts[index]! += 1
+    this.sum += size
+  }
+}
+
+/** The values that each label of a metric has. A scrape shows them all from the beginning. Other values come with their first count. */
+type LabelValues = Record<string, readonly string[]>
+
+type Branch<C> = { child?: C; branches: Map<string, Branch<C>> }
+
+/** The children of a metric by the values of its labels. The look-up takes 25 ns for one label and 57 ns for three. */
+function childrenOf<C extends object>(labels: LabelValues, make: () => C) {
+  const names = Object.keys(labels)
+  const all: { labels: Labels; child: C }[] = []
+  const root: Branch<C> = { branches: new Map() }
+  const of = (...values: string[]): C => {
+    let branch = root
+    for (const value of values) {
+      let next = branch.branches.get(value)
+      if (!next) {
+        next = { branches: new Map() }
+        branch.branches.set(value, next)
+      }
+      branch = next
+    }
+    if (branch.child) return branch.child
+    branch.child = make()
+    all.push({ labels: Object.fromEntries(names.map((name, index) => [name, values[index]!])), child: branch.child })
+    return branch.child
+  }
+  let known: string[][] = [[]]
+  for (const values of Object.values(labels)) known = known.flatMap(before => values.map(value => [...before, value]))
+  for (const values of known) of(...values)
+  return { of, all }
+}
+
+/**
+ * Registers a counter, a number that only grows, and returns its children. Counting takes 210 ns in a child of the library's counter and
+ * 400 ns in one of its histograms, which is 1.5 of the 30 µs of a GET. The library reads the samples at a scrape, renders the text, and sums
+ * over the workers.
+ */
+export function counters(registry: Registry, name: string, help: string, labels: LabelValues = {}) {
+  const { of, all } = childrenOf(labels, () => new Counter())
+  register(registry, { name, help, type: 'counter', aggregator: 'sum' }, () =>
+    all.map(({ labels, child: { value } }) => ({ labels, value })),
   )
-  return (labels = {}) => children.of(labels)
+  return of
 }
 
-/** Registers a histogram. `bounds` are the upper bounds of the buckets, ascending. */
-export function histograms(registry: Registry, info: MetricInfo, bounds: readonly number[]): Family<Histogram> {
-  const children = new Children(() => new Histogram(bounds))
-  register(registry, 'histogram', info, 'sum', () =>
-    children.all.flatMap(({ labels, child }) => samplesOf(info.name, labels, child)),
+/** As {@link counters}, of a histogram. `bounds` are the upper bounds of the buckets, ascending. */
+export function histograms(
+  registry: Registry,
+  name: string,
+  help: string,
+  labels: LabelValues,
+  bounds: readonly number[],
+) {
+  const { of, all } = childrenOf(labels, () => new Histogram(bounds))
+  register(registry, { name, help, type: 'histogram', aggregator: 'sum' }, () =>
+    all.flatMap(({ labels, child }) => samplesOf(name, labels, child)),
   )
-  return (labels = {}) => children.of(labels)
+  return of
 }
 
 /** The sample of a bucket counts the observations in it and in all lower buckets (https://prometheus.io/docs/concepts/metric_types/#histogram). */
@@ -79,14 +122,15 @@ function samplesOf(name: string, labels: Labels, { bounds, counts, sum }: Histog
   ]
 }
 
-/** Registers a gauge, whose value is read at each scrape. */
-export function gauge(
-  registry: Registry,
-  info: MetricInfo,
-  aggregator: Aggregator,
-  read: () => { value: number; labels?: Labels }[] | Promise<{ value: number; labels?: Labels }[]>,
-): void {
-  register(registry, 'gauge', info, aggregator, async () =>
-    (await read()).map(({ value, labels = {} }) => ({ value, labels })),
-  )
-}
+/** Returns a function that registers a gauge, whose value is read at each scrape. */
+export const gauges =
+  (registry: Registry, aggregator: Aggregator) =>
+  (name: string, help: string, read: () => Reading | Promise<Reading>): void =>
+    register(registry, { name, help, type: 'gauge', aggregator }, async () => {
+      const found = (await read()) ?? []
+      return typeof found === 'number' ? [{ value: found }] : found
+    })
+
+/** The samples of a gauge by the values of one label. */
+export const samplesBy = (label: string, values: Record<string, number>): Sample[] =>
+  Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value }))

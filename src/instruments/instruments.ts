@@ -5,12 +5,9 @@ import { aggregateForWorkers, scrapeThroughStarter } from './cluster.ts'
 import {
   type EmbeddedSource,
   eventLoopResolutionMs,
-  registerArchiveGauge,
-  registerCertificateGauge,
   registerEmbeddedGauges,
-  registerEventLoopGauge,
+  registerProcessGauges,
   registerSourceGauges,
-  registerVersionGauge,
   type Sources,
 } from './gauges.ts'
 import { createMetrics } from './metrics.ts'
@@ -56,11 +53,8 @@ export function createInstruments({ embedded, certificateEndsAt, tracer }: Optio
       tracer?.statement(name, startedMs, failed, parent)
     },
   }
-  registerVersionGauge(registry)
   registerEmbeddedGauges(registry, embedded)
-  registerArchiveGauge(registry, embedded)
-  registerCertificateGauge(registry, certificateEndsAt)
-  const stopEventLoopGauge = registerEventLoopGauge(registry)
+  const stop = registerProcessGauges(registry, certificateEndsAt)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs })
   const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => renderMetrics(registry)
   return {
@@ -68,7 +62,7 @@ export function createInstruments({ embedded, certificateEndsAt, tracer }: Optio
     readerObserver,
     scrape: async () => ({ contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: await scrape() }),
     watch: sources => registerSourceGauges(registry, sources, metrics.answeredAt),
-    stop: stopEventLoopGauge,
+    stop,
   }
 }
 
@@ -76,7 +70,6 @@ export function createInstruments({ embedded, certificateEndsAt, tracer }: Optio
 export function instrumentStarter({ embedded }: Pick<Options, 'embedded'>): void {
   const registry = new Registry()
   registerEmbeddedGauges(registry, embedded)
-  registerArchiveGauge(registry, embedded)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs })
   aggregateForWorkers(registry)
 }

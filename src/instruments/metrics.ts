@@ -1,22 +1,12 @@
 import type { Registry } from '@prometheus-io/client'
-import type {
-  DeliveryOutcome,
-  Fallback,
-  ImportOutcome,
-  Observer,
-  Overload,
-  RequestEnd,
-  RetentionKind,
-} from '../process/observer.ts'
-import { counters, gauge, histograms } from './families.ts'
-import type { Counter, Histogram } from './histogram.ts'
+import type { Observer } from '../process/observer.ts'
+import { counters, gauges, histograms } from './families.ts'
 
 const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const statementBounds = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-const outcomes: ImportOutcome[] = ['created', 'updated', 'unchanged', 'failed']
 
 /** The metrics that are counted as events happen. */
 export type Metrics = Omit<Observer, 'batch' | 'tracer'> & {
@@ -29,107 +19,84 @@ export type Metrics = Omit<Observer, 'batch' | 'tracer'> & {
 
 /** Registers the metrics and returns the functions that count. All labels come from closed lists. */
 export function createMetrics(registry: Registry): Metrics {
-  const overloads = counters(registry, {
-    name: 'kith_overload_refusals_total',
-    help: 'Requests refused by load shedding before kith processed them, by reason.',
-  })
-  const byReason: Record<Overload, Counter> = {
-    connection: overloads({ reason: 'connection' }),
-    draining: overloads({ reason: 'draining' }),
-    requests: overloads({ reason: 'requests' }),
-    bytes: overloads({ reason: 'bytes' }),
-    connections: overloads({ reason: 'connections' }),
-    share: overloads({ reason: 'share' }),
-  }
-  const batches = histograms(registry, { name: 'kith_batch_items', help: 'Requests per batch.' }, batchBounds)
-  const byWork = { read: batches({ work: 'read' }), write: batches({ work: 'write' }) }
+  const overloads = counters(
+    registry,
+    'kith_overload_refusals_total',
+    'Requests refused by load shedding before kith processed them, by reason.',
+    { reason: ['connection', 'draining', 'requests', 'bytes', 'connections', 'share'] },
+  )
+  const batches = histograms(
+    registry,
+    'kith_batch_items',
+    'Requests per batch.',
+    { work: ['read', 'write'] },
+    batchBounds,
+  )
   return {
     ...countRequests(registry),
-    overloaded: reason => {
-      byReason[reason].value += 1
-    },
+    overloaded: reason => overloads(reason).add(),
     ...countStatements(registry),
-    cache: countCaches(registry),
-    batch: (work, items) => byWork[work].observe(items),
-    imported: countImports(registry),
-    accesses: countAccesses(registry),
-    providerEvents: countProviderEvents(registry),
-    readFellBack: countFallbacks(registry),
-    followerFailed: countFollowerFailures(registry),
-    retentionEnded: countRetention(registry),
-    ...countDeliveries(registry),
+    batch: (work, items) => batches(work).observe(items),
+    ...countWork(registry),
   }
 }
 
-type Route = { duration: Histogram; countOf: (status: number) => Counter }
-
 function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'requestEnded'> {
   let inFlight = 0
-  const requests = counters(registry, {
-    name: 'kith_http_requests_total',
-    help: 'Requests with a response, by method, route and status.',
-  })
+  const requests = counters(
+    registry,
+    'kith_http_requests_total',
+    'Requests with a response, by method, route and status.',
+    { method: [], route: [], status: [] },
+  )
   const durations = histograms(
     registry,
-    {
-      name: 'kith_http_request_duration_seconds',
-      help: "Time from a request's head to the last byte of its response.",
-    },
+    'kith_http_request_duration_seconds',
+    "Time from a request's head to the last byte of its response.",
+    { method: [], route: [] },
     requestBounds,
   )
-  gauge(
+  gauges(registry, 'sum')('kith_http_requests_in_flight', 'Requests without a complete response.', () => inFlight)
+  const aborted = counters(
     registry,
-    { name: 'kith_http_requests_in_flight', help: 'Requests without a complete response.' },
-    'sum',
-    () => [{ value: inFlight }],
+    'kith_http_aborted_total',
+    'Requests whose client disconnected before its response.',
   )
-  const aborted = counters(registry, {
-    name: 'kith_http_aborted_total',
-    help: 'Requests whose client disconnected before its response.',
-  })()
-  const refusals = counters(registry, {
-    name: 'kith_http_refusals_total',
-    help: 'Refused requests, by error code.',
-  })
-  const countRefusal = memoize((code: string) => refusals({ error: code }))
-  // Two look-ups in maps of a few dozen strings. The library's own look-up took longer than this whole function.
-  const routeOf = memoize((route: string) =>
-    memoize(
-      (method: string): Route => ({
-        duration: durations({ method, route }),
-        countOf: memoize((status: number) => requests({ method, route, status: `${status}` })),
-      }),
-    ),
-  )
-  const countResponse = ({ method, route = 'unknown', durationMs }: RequestEnd, status: number) => {
-    const methodLabel = methods.includes(method) ? method : 'other'
-    const { duration, countOf } = routeOf(route)(methodLabel)
-    duration.observe(durationMs / 1_000)
-    countOf(status).value += 1
-  }
+  const refusals = counters(registry, 'kith_http_refusals_total', 'Refused requests, by error code.', { error: [] })
   return {
     requestBegan: () => {
       inFlight += 1
     },
-    requestEnded: end => {
+    requestEnded: ({ method, route = 'unknown', durationMs, status, error }) => {
       inFlight -= 1
-      if (end.status === undefined) aborted.value += 1
-      else countResponse(end, end.status)
-      if (end.error !== undefined) countRefusal(end.error).value += 1
+      const label = methods.includes(method) ? method : 'other'
+      if (status === undefined) aborted().add()
+      else {
+        durations(label, route).observe(durationMs / 1_000)
+        requests(label, route, `${status}`).add()
+      }
+      if (error !== undefined) refusals(error).add()
     },
   }
 }
 
-function countStatements(registry: Registry): Pick<Metrics, 'statement' | 'statementOfReader' | 'answeredAt'> {
+function countStatements(
+  registry: Registry,
+): Pick<Metrics, 'statement' | 'statementOfReader' | 'answeredAt' | 'cache'> {
   const durations = histograms(
     registry,
-    { name: 'kith_db_statement_duration_seconds', help: 'Time from sending a statement to its result, by its name.' },
+    'kith_db_statement_duration_seconds',
+    'Time from sending a statement to its result, by its name.',
+    { statement: [] },
     statementBounds,
   )
-  const durationOf = memoize((statement: string) => durations({ statement }))
+  const caches = counters(registry, 'kith_cache_requests_total', 'Cache look-ups, by cache and outcome.', {
+    cache: ['token', 'definitions', 'statement'],
+    outcome: ['hit', 'miss'],
+  })
   let answeredAtMs = Number.NEGATIVE_INFINITY
   const count = (name: string, startedMs: number, nowMs: number) =>
-    durationOf(name || 'unnamed').observe((nowMs - startedMs) / 1_000)
+    durations(name || 'unnamed').observe((nowMs - startedMs) / 1_000)
   return {
     statement: (name, startedMs, failed) => {
       const nowMs = performance.now()
@@ -138,130 +105,64 @@ function countStatements(registry: Registry): Pick<Metrics, 'statement' | 'state
     },
     statementOfReader: (name, startedMs) => count(name, startedMs, performance.now()),
     answeredAt: () => answeredAtMs,
+    cache: (cache, hit) => caches(cache, hit ? 'hit' : 'miss').add(),
   }
 }
 
-function countCaches(registry: Registry): Observer['cache'] {
-  const requests = counters(registry, {
-    name: 'kith_cache_requests_total',
-    help: 'Cache look-ups, by cache and outcome.',
-  })
-  const of = (cache: string) => ({
-    hit: requests({ cache, outcome: 'hit' }),
-    miss: requests({ cache, outcome: 'miss' }),
-  })
-  const caches = { token: of('token'), definitions: of('definitions'), statement: of('statement') }
-  return (cache, hit) => {
-    caches[cache][hit ? 'hit' : 'miss'].value += 1
-  }
-}
+type WorkMetrics =
+  | ('imported' | 'accesses' | 'providerEvents' | 'readFellBack' | 'followerFailed' | 'retentionEnded')
+  | ('delivered' | 'webhookDisabled')
 
-/** The providers are a closed list, that of the sources (deliverability/sources-schema.ts). */
-function countProviderEvents(registry: Registry): Observer['providerEvents'] {
-  const events = counters(registry, {
-    name: 'kith_provider_events_total',
-    help: 'Events of mail providers with a valid signature, by provider and outcome.',
+function countWork(registry: Registry): Pick<Observer, WorkMetrics> {
+  const lines = counters(registry, 'kith_import_lines_total', 'Imported lines, by kind and outcome.', {
+    kind: ['people', 'records'],
+    outcome: ['created', 'updated', 'unchanged', 'failed'],
   })
-  const of = (outcome: string) => memoize((provider: string) => events({ provider, outcome }))
-  const byOutcome = { stored: of('stored'), ignored: of('ignored') }
-  return (provider, outcome, count) => {
-    byOutcome[outcome](provider).value += count
-  }
-}
-
-function countAccesses(registry: Registry): Observer['accesses'] {
-  const entries = counters(registry, {
-    name: 'kith_access_log_entries_total',
-    help: 'Entries of the access log, recorded or dropped because the database took none.',
+  const entries = counters(
+    registry,
+    'kith_access_log_entries_total',
+    'Entries of the access log, recorded or dropped because the database took none.',
+    { outcome: ['recorded', 'dropped'] },
+  )
+  // The providers are a closed list, that of the sources (deliverability/sources-schema.ts).
+  const events = counters(
+    registry,
+    'kith_provider_events_total',
+    'Events of mail providers with a valid signature, by provider and outcome.',
+    { provider: [], outcome: [] },
+  )
+  const fallbacks = counters(
+    registry,
+    'kith_reader_fallbacks_total',
+    'Reads that the primary served in place of the standby, by reason.',
+    { reason: [] },
+  )
+  const failures = counters(
+    registry,
+    'kith_follower_failures_total',
+    'Failed runs of the followers of the change log, by follower.',
+    { follower: [] },
+  )
+  const removals = counters(
+    registry,
+    'kith_retention_removed_total',
+    'Erased records, emptied changes and deleted batches of accesses whose retention was over, by kind.',
+    { kind: ['records', 'changes', 'accesses'] },
+  )
+  const attempts = counters(registry, 'kith_webhook_attempts_total', 'Requests to webhooks, by outcome.', {
+    outcome: ['delivered', 'retried', 'failed'],
   })
-  const byOutcome = { recorded: entries({ outcome: 'recorded' }), dropped: entries({ outcome: 'dropped' }) }
-  return (outcome, count) => {
-    byOutcome[outcome].value += count
-  }
-}
-
-function countImports(registry: Registry): Observer['imported'] {
-  const lines = counters(registry, {
-    name: 'kith_import_lines_total',
-    help: 'Imported lines, by kind and outcome.',
+  const disabled = counters(registry, 'kith_webhooks_disabled_total', 'Webhooks that kith has disabled, by reason.', {
+    reason: ['gone', 'failing'],
   })
-  const of = (kind: string) => Object.fromEntries(outcomes.map(outcome => [outcome, lines({ kind, outcome })]))
-  const kinds = { people: of('people'), records: of('records') }
-  return (kind, outcome, count) => {
-    kinds[kind][outcome]!.value += count
-  }
-}
-
-function countFollowerFailures(registry: Registry): Observer['followerFailed'] {
-  const failures = counters(registry, {
-    name: 'kith_follower_failures_total',
-    help: 'Failed runs of the followers of the change log, by follower.',
-  })
-  const failuresOf = memoize((follower: string) => failures({ follower }))
-  return follower => {
-    failuresOf(follower).value += 1
-  }
-}
-
-function countFallbacks(registry: Registry): Observer['readFellBack'] {
-  const fallbacks = counters(registry, {
-    name: 'kith_reader_fallbacks_total',
-    help: 'Reads that the primary served in place of the standby, by reason.',
-  })
-  const fallbacksOf = memoize((reason: Fallback) => fallbacks({ reason }))
-  return reason => {
-    fallbacksOf(reason).value += 1
-  }
-}
-
-function countRetention(registry: Registry): Observer['retentionEnded'] {
-  const removals = counters(registry, {
-    name: 'kith_retention_removed_total',
-    help: 'Erased records, emptied changes and deleted batches of accesses whose retention was over, by kind.',
-  })
-  const byKind: Record<RetentionKind, Counter> = {
-    records: removals({ kind: 'records' }),
-    changes: removals({ kind: 'changes' }),
-    accesses: removals({ kind: 'accesses' }),
-  }
-  return (kind, count) => {
-    byKind[kind].value += count
-  }
-}
-
-function countDeliveries(registry: Registry): Pick<Observer, 'delivered' | 'webhookDisabled'> {
-  const attempts = counters(registry, {
-    name: 'kith_webhook_attempts_total',
-    help: 'Requests to webhooks, by outcome.',
-  })
-  const disabled = counters(registry, {
-    name: 'kith_webhooks_disabled_total',
-    help: 'Webhooks that kith has disabled, by reason.',
-  })
-  const byOutcome: Record<DeliveryOutcome, Counter> = {
-    delivered: attempts({ outcome: 'delivered' }),
-    retried: attempts({ outcome: 'retried' }),
-    failed: attempts({ outcome: 'failed' }),
-  }
-  const byReason = { gone: disabled({ reason: 'gone' }), failing: disabled({ reason: 'failing' }) }
   return {
-    delivered: outcome => {
-      byOutcome[outcome].value += 1
-    },
-    webhookDisabled: reason => {
-      byReason[reason].value += 1
-    },
-  }
-}
-
-/** Memoizes a function of one key. */
-function memoize<K extends string | number, V>(make: (key: K) => V): (key: K) => V {
-  const values = new Map<K, V>()
-  return key => {
-    const existing = values.get(key)
-    if (existing !== undefined) return existing
-    const value = make(key)
-    values.set(key, value)
-    return value
+    imported: (kind, outcome, count) => lines(kind, outcome).add(count),
+    accesses: (outcome, count) => entries(outcome).add(count),
+    providerEvents: (provider, outcome, count) => events(provider, outcome).add(count),
+    readFellBack: reason => fallbacks(reason).add(),
+    followerFailed: follower => failures(follower).add(),
+    retentionEnded: (kind, count) => removals(kind).add(count),
+    delivered: outcome => attempts(outcome).add(),
+    webhookDisabled: reason => disabled(reason).add(),
   }
 }

@@ -28,3 +28,19 @@ export function singleFlight<T>(
     return running
   }
 }
+
+/** Shares the result of `work` between all calls while it runs and for a time after its end. A failure is shared only while it runs. */
+export function shareFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
+  let shared: Promise<T> | undefined
+  let untilMs = 0
+  const keepFor = (ms: number) => () => {
+    untilMs = performance.now() + ms
+  }
+  return () => {
+    if (shared && performance.now() < untilMs) return shared
+    untilMs = Number.POSITIVE_INFINITY
+    shared = work()
+    shared.then(keepFor(ms), keepFor(0))
+    return shared
+  }
+}

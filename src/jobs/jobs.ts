@@ -1,3 +1,4 @@
+import { ownerOf } from '../bulk/imports.ts'
 import { announceCommit } from '../db/commit-events.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
@@ -9,7 +10,7 @@ import { filterOptionsOf } from '../queries/pages/handlers.ts'
 import { readHeld } from '../rights/holds/holds.ts'
 import type { BatchCall, Call } from '../route/call.ts'
 import { accessOf, requireWritable } from '../route/field-rights.ts'
-import type { HandlerResult } from '../route/result.ts'
+import { type HandlerResult, listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { createRefusal, createValueRefusal, Fault, type Refusal, refuse } from '../values/errors.ts'
 import { isObjectId, isUuid } from '../values/formats.ts'
@@ -190,11 +191,10 @@ const wireId = (stack_id: number, id: string) => (stack_id === peopleStackId ? i
 
 type JobRow = Omit<Job, 'owner' | 'remaining'> & { stack_id: number }
 
-function toJson({ stack_id, ...row }: JobRow, { stacks }: Definitions): Job {
+function toJson({ stack_id, ...row }: JobRow, definitions: Definitions): Job {
   const { total, done, unchanged, refused } = row
   const remaining = row.state === 'done' ? 0 : Math.max(0, total - done - unchanged - refused)
-  const owner = stack_id === peopleStackId ? 'people' : stacks.find(({ id }) => id === stack_id)!.key
-  return { ...row, owner, remaining }
+  return { ...row, owner: ownerOf(definitions, stack_id), remaining }
 }
 
 async function findRow({ context, signal }: Call<unknown>, id: string): Promise<JobRow> {
@@ -226,10 +226,7 @@ export async function answerJobs({ context, body, caller, signal }: Call<JobsQue
   const rows = await db.query<JobRow>(listJobsSql, [organization_id, before, limit + 1], signal)
   const definitions = await cachedDefinitions(context, signal)
   if (rows.some(({ stack_id }) => stack_id !== peopleStackId)) requireScope(caller, 'records:write')
-  return {
-    status: 200,
-    data: { items: rows.slice(0, limit).map(row => toJson(row, definitions)), has_more: rows.length > limit },
-  }
+  return { status: 200, data: listPage(rows, limit, row => toJson(row, definitions)) }
 }
 
 type RefusalRow = Omit<JobRefusal, 'id'> & { entity_id: string }
@@ -243,11 +240,11 @@ export async function answerRefusals(call: Call<RefusalsQuery>): Promise<Handler
   const from = after === undefined ? null : stack_id === peopleStackId ? after : uuidOfRecord(after)
   const values = [context.organization_id, id, stack_id, from, limit + 1]
   const rows = await context.db.query<RefusalRow>(listRefusalsSql, values, signal)
-  const items = rows.slice(0, limit).map(({ entity_id, ...refusal }) => {
+  const data = listPage(rows, limit, ({ entity_id, ...refusal }) => {
     shown.add(stack_id, entity_id)
     return { id: wireId(stack_id, entity_id), ...refusal }
   })
-  return { status: 200, data: { items, has_more: rows.length > limit } }
+  return { status: 200, data }
 }
 
 /** Ends a job after the set that is being stored. One that has ended stays as it is. */

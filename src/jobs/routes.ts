@@ -1,9 +1,9 @@
 import { type UndoRequest, undoBody, undone } from '../bulk/imports-schema.ts'
-import { type FoundImport, type Undoable, undo } from '../bulk/undo-import.ts'
+import { type FoundImport, undo } from '../bulk/undo-import.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { type Route, route } from '../route/route.ts'
-import { createRefusal, Fault } from '../values/errors.ts'
+import { refuse } from '../values/errors.ts'
 import { answerJob, answerJobs, answerRefusals, cancelJob, requireJob } from './jobs.ts'
 import { type JobsQuery, job, jobPage, jobsQuery, type RefusalsQuery, refusalPage, refusalsQuery } from './schema.ts'
 import { advanceJobUndoSql, findJobToUndoSql } from './sql.ts'
@@ -80,16 +80,11 @@ export const jobRoutes = (): Route[] => [
 ]
 
 async function undoJob(call: Call<UndoRequest>): Promise<HandlerResult> {
-  const {
-    context: { db, organization_id },
-    signal,
-  } = call
+  const { db, organization_id } = call.context
   const { id, state } = await requireJob(call)
-  if (state === 'running') throw new Fault(createRefusal('invalid_parameter', runningMessage, { status: 409 }))
-  const [found] = await db.query<FoundImport>(findJobToUndoSql, [organization_id, id], signal)
-  const advance: Undoable['advance'] = (position, undone_at) =>
-    db.query(advanceJobUndoSql, [organization_id, id, position, undone_at], signal)
-  return undo(call, id, { ...found!, advance })
+  if (state === 'running') refuse('invalid_parameter', runningMessage, { status: 409 })
+  const [found] = await db.query<FoundImport>(findJobToUndoSql, [organization_id, id], call.signal)
+  return undo(call, id, found!, advanceJobUndoSql)
 }
 
 const runningMessage = 'The job is running. Cancel it, or wait until it has ended.'

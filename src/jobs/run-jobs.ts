@@ -1,16 +1,15 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Transaction } from '../db/db.ts'
 import { isUnavailable } from '../db/pg-errors.ts'
 import { writeWithin } from '../entities/write/run.ts'
 import type { Outcome } from '../entities/write-request.ts'
-import type { Follower, Progress, Task } from '../followers/follower.ts'
+import { type Follower, inSets, type Progress, passOverUntilDue, type Task } from '../followers/follower.ts'
 import { LeaseLost } from '../followers/lease.ts'
 import { type Author, changeOrganization, type Locked } from '../organizations/change-organization.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import type { Config } from '../process/config.ts'
 import { parseFilter } from '../queries/grammar/parse.ts'
 import { readMatchesOf } from '../queries/plan/membership.ts'
-import { erasePerson, readOrganizationKey } from '../rights/erasure/erase-person.ts'
+import { erasePerson } from '../rights/erasure/erase-person.ts'
 import { createRefusal, Fault, type Refusal } from '../values/errors.ts'
 import { type JobChange, writeOf } from './jobs.ts'
 import type { JobOp, JobState } from './schema.ts'
@@ -29,7 +28,7 @@ import {
 const entitiesPerSet = 100
 /** An erasure is a transaction of its own, so a set of them only lets the other jobs of the organization have their turns. */
 const erasuresPerSet = 20
-/** After each set the follower pauses for this many times as long as the set took, so that writes keep the database. */
+/** See {@link inSets}. */
 const defaultPausePerWork = 1
 
 export type JobOptions = { originName: string; limits: Config['limits']; pausePerWork?: number }
@@ -65,29 +64,23 @@ export function jobsFollower(options: JobOptions): Follower {
     isScheduled: true,
     maxConcurrent: 2,
     work: task => runJobs(task, options),
-    passOver: async (_, news) => {
-      const idle = news.filter(({ is_due }) => !is_due)
-      return new Map(idle.map(each => [each, { sequence: each.head }]))
-    },
+    passOver: passOverUntilDue,
   }
 }
 
 async function runJobs(task: Task, options: JobOptions): Promise<Progress> {
-  const { db, organization_id, signal } = task
-  const { pausePerWork = defaultPausePerWork } = options
-  while (!signal.aborted) {
-    const jobs = await db.query<StoredJob>(readRunningJobsSql, [organization_id])
-    if (jobs.length === 0) return { sequence: task.head }
-    for (const { change, ...rest } of jobs) {
-      // A job that runs has its change.
-      const job: RunningJob = { ...rest, change: change! }
-      if (signal.aborted) break
-      const startedMs = performance.now()
-      await runSet({ task, job, author: { actor: job.actor, request_id: job.id }, options })
-      if (pausePerWork > 0) await pause((performance.now() - startedMs) * pausePerWork)
-    }
-  }
-  return { sequence: task.head, wakeAtMs: Date.now() }
+  const { db, organization_id, signal, head: sequence } = task
+  let jobs: StoredJob[] = []
+  await inSets(signal, options.pausePerWork ?? defaultPausePerWork, async () => {
+    if (jobs.length === 0) jobs = await db.query<StoredJob>(readRunningJobsSql, [organization_id])
+    const stored = jobs.shift()
+    if (!stored) return true
+    // A job that runs has its change.
+    const job: RunningJob = { ...stored, change: stored.change! }
+    await runSet({ task, job, author: { actor: job.actor, request_id: job.id }, options })
+    return false
+  })
+  return { sequence, wakeAtMs: signal.aborted ? Date.now() : undefined }
 }
 
 /** Changes the next entities of a job, or ends it. */
@@ -206,15 +199,10 @@ async function advance(run: Run, id: string, outcomes: readonly Outcome[]): Prom
 
 /** Erases people one after the other, as requests do, with a certificate each. */
 async function eraseEach(run: Run, ids: string[]): Promise<void> {
-  const { task, options } = run
-  const organization_key = await readOrganizationKey(task, options.originName)
-  for (const id of ids) {
-    if (task.signal.aborted) return
-    await erase(run, id, organization_key)
-  }
+  for (const id of ids) if (!run.task.signal.aborted) await erase(run, id)
 }
 
-async function erase(run: Run, person_id: string, organization_key: string): Promise<void> {
+async function erase(run: Run, person_id: string): Promise<void> {
   const { task, job, author, options } = run
   const { reason, records = 'keep', override_hold = false } = job.change
   let [isTaken, isErased] = [true, false]
@@ -239,7 +227,7 @@ async function erase(run: Run, person_id: string, organization_key: string): Pro
     },
   }
   try {
-    const erased = await erasePerson({ ...task, organization_key, originName: options.originName }, request)
+    const erased = await erasePerson({ ...task, originName: options.originName }, request)
     if (isErased) job.position = person_id
     else if (!isTaken) await advance(run, person_id, [])
     else if (erased) await advance(run, person_id, [{ done: unchangedAt(person_id) }])

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { count, flag, nullable, Type, text, time } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, pageOf, Type, text, time } from '../values/json-schema.ts'
 
 /** What a job does with each entity. */
 export const jobOps = ['patch', 'delete', 'erase'] as const
@@ -137,53 +137,31 @@ export type JobPreview = Static<typeof jobPreview>
 
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' }))
 
-export const jobsQuery = Type.Object(
-  {
-    before: Type.Optional(Type.String({ maxLength: 64, description: 'Only jobs before the one with this id.' })),
-    limit,
-  },
-  { additionalProperties: false },
-)
+export const jobsQuery = closedObject({
+  before: Type.Optional(Type.String({ maxLength: 64, description: 'Only jobs before the one with this id.' })),
+  limit,
+})
 export type JobsQuery = Static<typeof jobsQuery>
 
-const hasMore = Type.Boolean({ description: 'Whether another page follows.' })
+export const jobPage = pageOf(job, 'JobPage', 'A page of jobs, newest first.', [exampleJob])
 
-export const jobPage = Type.Object(
-  { items: Type.Array(job), has_more: hasMore },
-  {
-    title: 'JobPage',
-    description: 'A page of jobs, newest first.',
-    examples: [{ items: [exampleJob], has_more: false }],
-  },
-)
-
-export const refusalsQuery = Type.Object(
-  {
-    after: Type.Optional(Type.String({ maxLength: 64, description: 'Only refusals after the one with this `id`.' })),
-    limit,
-  },
-  { additionalProperties: false },
-)
+export const refusalsQuery = closedObject({
+  after: Type.Optional(Type.String({ maxLength: 64, description: 'Only refusals after the one with this `id`.' })),
+  limit,
+})
 export type RefusalsQuery = Static<typeof refusalsQuery>
 
-export const refusalPage = Type.Object(
-  { items: Type.Array(refusal), has_more: hasMore },
-  {
-    title: 'JobRefusalPage',
-    description: 'A page of the refusals of a job, in order of the identifiers.',
-    examples: [
-      {
-        items: [
-          {
-            ...{ id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', external_id: 'customer-1', error: 'invalid_parameter' },
-            ...{
-              message: 'The request breaks a rule.',
-              details: [{ path: '/email', message: 'belongs to another person' }],
-            },
-          },
-        ],
-        has_more: false,
+export const refusalPage = pageOf(
+  refusal,
+  'JobRefusalPage',
+  'A page of the refusals of a job, in order of the identifiers.',
+  [
+    {
+      ...{ id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', external_id: 'customer-1', error: 'invalid_parameter' },
+      ...{
+        message: 'The request breaks a rule.',
+        details: [{ path: '/email', message: 'belongs to another person' }],
       },
-    ],
-  },
+    },
+  ],
 )

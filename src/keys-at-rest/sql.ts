@@ -6,28 +6,18 @@ import { statement } from '../db/db.ts'
 /** A column of JSON is a string if it is wrapped. */
 const differs = (column: string) => `${column} #>> '{}' not like $1`
 
-const isKeyToWrap = `private_jwk is not null and ${differs('private_jwk')}`
-export const findSigningKeysSql = statement(
-  'find_wrapped_signing_keys',
-  `select kid, private_jwk from signing_keys where ${isKeyToWrap}`,
-)
-
-/** $1: kid, $2: as it was read, $3: as it is to be. */
-export const storeSigningKeySql = statement(
-  'store_wrapped_signing_key',
-  'update signing_keys set private_jwk = $3::jsonb where kid = $1 and private_jwk = $2::jsonb returning kid',
-)
-
-export const findLedgerKeysSql = statement(
-  'find_wrapped_ledger_keys',
-  `select kid, private_jwk from ledger_keys where ${isKeyToWrap}`,
-)
-
-/** $1: kid, $2: as it was read, $3: as it is to be. */
-export const storeLedgerKeySql = statement(
-  'store_wrapped_ledger_key',
-  'update ledger_keys set private_jwk = $3::jsonb where kid = $1 and private_jwk = $2::jsonb returning kid',
-)
+/** The statements of a table of keys that sign. To store, $1: kid, $2: as it was read, $3: as it is to be. */
+const privateKeysOf = (table: 'signing_keys' | 'ledger_keys') => ({
+  find: statement(
+    `find_wrapped_${table}`,
+    `select kid, private_jwk from ${table} where private_jwk is not null and ${differs('private_jwk')}`,
+  ),
+  store: statement(
+    `store_wrapped_${table}`,
+    `update ${table} set private_jwk = $3::jsonb where kid = $1 and private_jwk = $2::jsonb returning kid`,
+  ),
+})
+export const privateKeys = { signing_keys: privateKeysOf('signing_keys'), ledger_keys: privateKeysOf('ledger_keys') }
 
 const isLinkKeyToWrap = `k.secret not like convert_to($1, 'UTF8')`
 export const findLinkKeysSql = statement(

@@ -8,14 +8,11 @@ import { headerRow, type StoredSecrets, secretsRow, type WebhookKey, wrapSecrets
 import { newSecret } from '../webhooks/webhooks.ts'
 import {
   deleteLinkKeySql,
-  findLedgerKeysSql,
   findLinkKeysSql,
-  findSigningKeysSql,
   findSourcesSql,
   findWebhooksSql,
-  storeLedgerKeySql,
+  privateKeys,
   storeLinkKeySql,
-  storeSigningKeySql,
   storeSourceSql,
   storeWebhookSql,
 } from './sql.ts'
@@ -39,22 +36,18 @@ const textOf = (stored: unknown) => (typeof stored === 'string' ? stored : JSON.
 
 type PrivateKey = { kid: string; private_jwk: unknown }
 
-/** The key that signs tokens. If it is replaced, its tokens stay valid, because the public half is not wrapped. */
-const signing_keys: WrappedColumns<PrivateKey> = {
-  find: (db, pattern) => db.query<PrivateKey>(findSigningKeysSql, [pattern]),
-  secrets: ({ kid, private_jwk }) => [[textOf(private_jwk), signingKeyRow(kid)]],
+/** The keys of a table. If the key that signs tokens is replaced, its tokens stay valid, because the public half is not wrapped. */
+const keysOf = (
+  table: keyof typeof privateKeys,
+  rowOf: (kid: string) => string,
+  rotate: (db: Database) => Promise<string>,
+): WrappedColumns<PrivateKey> => ({
+  find: (db, pattern) => db.query<PrivateKey>(privateKeys[table].find, [pattern]),
+  secrets: ({ kid, private_jwk }) => [[textOf(private_jwk), rowOf(kid)]],
   store: (db, { kid, private_jwk }, [wrapped]) =>
-    db.query(storeSigningKeySql, [kid, JSON.stringify(private_jwk), JSON.stringify(wrapped)]),
-  forget: rotateKeys,
-}
-
-const ledger_keys: WrappedColumns<PrivateKey> = {
-  find: (db, pattern) => db.query<PrivateKey>(findLedgerKeysSql, [pattern]),
-  secrets: ({ kid, private_jwk }) => [[textOf(private_jwk), ledgerKeyRow(kid)]],
-  store: (db, { kid, private_jwk }, [wrapped]) =>
-    db.query(storeLedgerKeySql, [kid, JSON.stringify(private_jwk), JSON.stringify(wrapped)]),
-  forget: rotateLedgerKey,
-}
+    db.query(privateKeys[table].store, [kid, JSON.stringify(private_jwk), JSON.stringify(wrapped)]),
+  forget: rotate,
+})
 
 type LinkKey = { organization_id: number; id: number; secret: Buffer }
 
@@ -107,8 +100,8 @@ const deliverability_sources: WrappedColumns<Source> = {
 
 /** Everything that is wrapped, by table. The first two have a row in every database since its first start. */
 export const wrappedColumns = {
-  signing_keys,
-  ledger_keys,
+  signing_keys: keysOf('signing_keys', signingKeyRow, rotateKeys),
+  ledger_keys: keysOf('ledger_keys', ledgerKeyRow, rotateLedgerKey),
   link_keys,
   webhooks,
   deliverability_sources,

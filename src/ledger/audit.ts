@@ -13,7 +13,7 @@ import { beginAuditSql, readEntryRangeSql } from './audit-sql.ts'
 import { leafData } from './entry.ts'
 import { type LedgerKey, listLedgerKeys } from './keys.ts'
 import type { StoredEntry } from './ledger.ts'
-import { formatVerifierKey } from './note.ts'
+import { formatVerifierKey, organizationOfOrigin } from './note.ts'
 import { type Answer, entryOf, readAnswersBetween } from './seal.ts'
 import { readTilesSql } from './sql.ts'
 import {
@@ -68,11 +68,9 @@ const maxFindings = 100
  */
 export async function readKeptCheckpoint(db: Database, organization: string, note: string): Promise<Checkpoint> {
   const checkpoint = await readCheckpoint(note, await listLedgerKeys(db))
-  if (organizationOf(checkpoint.origin) === organization) return checkpoint
+  if (organizationOfOrigin(checkpoint.origin) === organization) return checkpoint
   throw new FormatError(`The checkpoint belongs to another ledger, ${checkpoint.origin}.`)
 }
-
-const organizationOf = (origin: string) => origin.split('/').at(-2)
 
 /** Verifies a checkpoint by the keys of all ledgers, whose name is its origin. */
 async function readCheckpoint(note: string, keys: LedgerKey[]): Promise<Checkpoint> {
@@ -323,7 +321,7 @@ class Audit {
     const say = (message: string) => this.#report({ kind: 'checkpoint', message })
     try {
       const checkpoint = await readCheckpoint(note, await listLedgerKeys(this.#reading.db))
-      if (organizationOf(checkpoint.origin) !== organization)
+      if (organizationOfOrigin(checkpoint.origin) !== organization)
         say(`The stored checkpoint belongs to another ledger, ${checkpoint.origin}.`)
       else if (checkpoint.size !== size) say(`The stored checkpoint has ${checkpoint.size} entries, not ${size}.`)
       else if (!this.#tree.root().equals(checkpoint.rootHash))

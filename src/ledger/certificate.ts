@@ -4,7 +4,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { parseVerifierKey, type VerifierKey } from '../../client/src/ledger-proof.ts'
 import { FormatError } from '../../client/src/ledger-text.ts'
-import { formatVerifierKey } from './note.ts'
+import { formatVerifierKey, organizationOfOrigin } from './note.ts'
 
 /** The format of certificates. A later format has another number. */
 const certificateFormat = 'kith erasure certificate 1'
@@ -48,11 +48,8 @@ export class CertificateError extends Error {
 type Signer = { kid: string; privateKey: Parameters<typeof formatVerifierKey>[1] }
 
 /** Signs a certificate: a compact JWS by the key of the ledger. `origin` is the name of the ledger. */
-export async function signCertificate(
-  organization: string,
-  erasure: ErasureFacts,
-  { origin, signer }: { origin: string; signer: Signer },
-): Promise<string> {
+export async function signCertificate(origin: string, erasure: ErasureFacts, signer: Signer): Promise<string> {
+  const organization = organizationOfOrigin(origin)
   const verifier_key = formatVerifierKey(origin, signer.privateKey)
   const content: CertificateContent = { format: certificateFormat, organization, verifier_key, erasure }
   return new CompactSign(Buffer.from(JSON.stringify(content)))

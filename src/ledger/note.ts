@@ -15,6 +15,9 @@ import { hashBytes } from './tree.ts'
 /** A key that signs notes: an Ed25519 private key and its name. */
 export type SignerKey = { name: string; privateKey: KeyObject }
 
+/** The key of the organization in the origin of its ledger, `<name>/<organization>/<log_id>`. */
+export const organizationOfOrigin = (origin: string): string => origin.split('/').at(-2) ?? ''
+
 const ed25519 = Buffer.of(0x01)
 const idBytes = 4
 

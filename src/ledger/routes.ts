@@ -1,6 +1,6 @@
 import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { refuse, refuseValues } from '../values/errors.ts'
 import { proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
 import {
@@ -72,10 +72,7 @@ export function ledgerRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Ro
       summary: 'List the keys of the ledger',
       description: 'The note keys that verify checkpoints: the one that signs now, and all earlier ones.',
       answer: ledgerKeys,
-      handle: async ({ context, signal }) => ({
-        status: 200,
-        data: { keys: await readVerifierKeys(context, ledgerOrigin, signal) },
-      }),
+      handle: dataOf(async ({ context, signal }) => ({ keys: await readVerifierKeys(context, ledgerOrigin, signal) })),
     }),
     route<SizeQuery>({
       ...shared,

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { channels } from '../values/channels.ts'
-import { count, flag, ifTrue, number, Type, text, time, uuid } from '../values/json-schema.ts'
+import { closedObject, count, flag, ifTrue, number, Type, text, time, uuid } from '../values/json-schema.ts'
 import receiptExample from './receipt-example.json' with { type: 'json' }
 
 const base64 = (description: string) =>
@@ -86,18 +86,15 @@ export const consistencyProof = Type.Object(
 )
 
 /** The query of the proofs. */
-export const sizeQuery = Type.Object(
-  {
-    size: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: 'The size of the tree that the proof leads to. The default is that of the newest checkpoint.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const sizeQuery = closedObject({
+  size: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The size of the tree that the proof leads to. The default is that of the newest checkpoint.',
+    }),
+  ),
+})
 export type SizeQuery = Static<typeof sizeQuery>
 
 const optionalText = Type.Optional(text())
@@ -155,16 +152,13 @@ export const consentReceipt = Type.Object(
 )
 
 /** The query of GET …/receipt. */
-export const receiptQuery = Type.Object(
-  {
-    sequence: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: 'The number of the change that gave the answer. The default is the current answer.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const receiptQuery = closedObject({
+  sequence: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The number of the change that gave the answer. The default is the current answer.',
+    }),
+  ),
+})
 export type ReceiptQuery = Static<typeof receiptQuery>

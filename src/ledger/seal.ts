@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Reading, Within } from '../db/context.ts'
 import { awaitPipelined, type Database } from '../db/db.ts'
-import type { Follower, News, Progress, Task } from '../followers/follower.ts'
+import { type Follower, type News, type Progress, passOverIdle, type Task } from '../followers/follower.ts'
 import { buildEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
 import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
+import { organizationOfOrigin } from './note.ts'
 import type { LedgerEntry } from './schema.ts'
 import {
   deleteErasedAnswersSql,
@@ -66,13 +67,8 @@ async function passOverOthers(db: Database, news: readonly News[], { nowMs = Dat
     changes.map(({ organization_id }) => organization_id),
     changes.map(({ sequence }) => sequence),
   ])
-  const unsealed = new Set(found.map(({ organization_id }) => organization_id))
   const notBeforeMs = nowMs() + pauseMs
-  return new Map(
-    few
-      .filter(({ organization_id }) => !unsealed.has(organization_id))
-      .map(each => [each, { sequence: each.head, notBeforeMs }]),
-  )
+  return passOverIdle(few, found, ({ head }) => ({ sequence: head, notBeforeMs }))
 }
 
 async function seal(task: Task, options: SealingOptions): Promise<Progress> {
@@ -168,7 +164,7 @@ type Sealing = { origin: string; organization: string; tree: GrowingTree }
 
 async function beginSealing(task: Task, { originName }: SealingOptions): Promise<Sealing> {
   const [origin, ledger] = await Promise.all([readOrigin(task, originName), readStoredLedger(task)])
-  return { origin, organization: origin.split('/').at(-2)!, tree: new GrowingTree(ledger?.size, ledger?.edge) }
+  return { origin, organization: organizationOfOrigin(origin), tree: new GrowingTree(ledger?.size, ledger?.edge) }
 }
 
 type Batch = { answers: Unsealed[]; last: number; at: string }

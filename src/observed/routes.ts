@@ -1,5 +1,5 @@
 import { definitionCallOf } from '../organizations/change-definitions.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { declareObserved } from './declare.ts'
 import { answerObserved } from './observed.ts'
 import {
@@ -49,10 +49,7 @@ export function observedRoutes(): Route[] {
       // A second declaration of a key is refused.
       repeats: 'once',
       refusals: { 409: 'duplicate_entry' },
-      handle: async call => ({
-        status: 200,
-        data: await declareObserved(definitionCallOf(call), call.body, call.caller),
-      }),
+      handle: dataOf(call => declareObserved(definitionCallOf(call), call.body, call.caller)),
     }),
   ]
 }

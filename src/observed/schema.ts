@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { attribute } from '../attributes/schema.ts'
 import { definitionDescription, definitionName } from '../organizations/definition-schema.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, nullable, Type } from '../values/json-schema.ts'
 
 const owner = Type.String({ minLength: 1, description: '`people`, or the key of a stack.' })
 
@@ -21,14 +21,11 @@ const observedTypeCounts = Type.Object(
 )
 
 /** The query of GET /v1/schema/observed. */
-export const observedQuery = Type.Object(
-  {
-    owner: Type.Optional(
-      Type.String({ minLength: 1, description: "`people`, or the key of a stack. Default: 'people'." }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const observedQuery = closedObject({
+  owner: Type.Optional(
+    Type.String({ minLength: 1, description: "`people`, or the key of a stack. Default: 'people'." }),
+  ),
+})
 export type ObservedQuery = Static<typeof observedQuery>
 
 /** A key of stored values that no attribute declares. */

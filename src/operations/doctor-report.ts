@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts'
+import { shareFor } from '../instruments/single-flight.ts'
 import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import { readLastBackup } from './backups.ts'
@@ -19,10 +20,7 @@ export type Doctor = (organizationKey: string, signal: Signal) => Promise<Doctor
  * names no other organization than the caller's: findings about others are counted.
  */
 export function createDoctor(db: Database, config: Config): Doctor {
-  let running: Promise<Run> | undefined
-  let last: { run: Run; endedAtMs: number } | undefined
-
-  async function examine(): Promise<Run> {
+  const examine = shareFor(cacheMs, async (): Promise<Run> => {
     const findings: OrganizationFinding[] = [
       ok('configuration', 'the environment is valid'),
       ...(await checkMachine(config)),
@@ -31,21 +29,11 @@ export function createDoctor(db: Database, config: Config): Doctor {
     // The findings say it where the database does not respond.
     const seconds = await readLastBackup(db).catch(() => null)
     const last_backup_at = seconds === null ? null : new Date(seconds * 1_000).toISOString()
-    const run = { checked_at: new Date().toISOString(), last_backup_at, findings }
-    last = { run, endedAtMs: performance.now() }
-    return run
-  }
-
-  function latest(): Run | Promise<Run> {
-    if (last && performance.now() - last.endedAtMs < cacheMs) return last.run
-    running ??= examine().finally(() => {
-      running = undefined
-    })
-    return running
-  }
+    return { checked_at: new Date().toISOString(), last_backup_at, findings }
+  })
 
   return async (organizationKey, signal) => {
-    const { checked_at, last_backup_at, findings } = await untilAborted(Promise.resolve(latest()), signal)
+    const { checked_at, last_backup_at, findings } = await untilAborted(examine(), signal)
     const shown = [
       ...findings.filter(({ organization = organizationKey }) => organization === organizationKey),
       ...countOthers(findings.filter(({ organization = organizationKey }) => organization !== organizationKey)),

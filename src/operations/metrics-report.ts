@@ -1,3 +1,4 @@
+import { shareFor } from '../instruments/single-flight.ts'
 import type { Instruments } from '../process/observer.ts'
 import { parseSamples, type Samples } from './samples.ts'
 import type { OperationsMetricsShape } from './schema.ts'
@@ -9,17 +10,7 @@ export type MetricsReader = () => Promise<OperationsMetricsShape>
 
 /** Returns a function that reads the metrics of the service: of all workers, from the registry that /metrics shows. */
 export function createMetricsReader({ scrape }: Pick<Instruments, 'scrape'>): MetricsReader {
-  let last: { readAtMs: number; metrics: Promise<OperationsMetricsShape> } | undefined
-  const read = async () => reportOf(parseSamples((await scrape()).text), new Date())
-  return () => {
-    if (last && performance.now() - last.readAtMs < cacheMs) return last.metrics
-    const current = { readAtMs: performance.now(), metrics: read() }
-    last = current
-    current.metrics.catch(() => {
-      if (last === current) last = undefined
-    })
-    return current.metrics
-  }
+  return shareFor(cacheMs, async () => reportOf(parseSamples((await scrape()).text), new Date()))
 }
 
 /** The selection of the metrics that {@link OperationsMetricsShape} describes. */

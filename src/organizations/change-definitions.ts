@@ -24,7 +24,7 @@ type DefinitionLimits = Pick<Limits, (typeof limitNames)[keyof typeof limitNames
 /** A request that changes definitions, settings or webhooks. */
 export type DefinitionCall = Context & ChangeCall & { limits: DefinitionLimits }
 
-export function definitionCallOf({ context, caller, ...call }: Call): DefinitionCall {
+export function definitionCallOf({ context, caller, ...call }: Call<unknown>): DefinitionCall {
   const { request_id, limits, signal, isDryRun, written } = call
   return { ...context, actor: caller.subject, request_id, limits, signal, isDryRun, written }
 }

@@ -6,7 +6,7 @@ import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import type { Signal } from '../process/signal.ts'
 import { cachedDefinitions, type Definitions } from './definitions.ts'
-import { appendDefinitionChangesSql, numberChangesSql, numberDefinitionChangesSql } from './definitions-sql.ts'
+import { appendDefinitionChangesSql, numberChangesSql } from './definitions-sql.ts'
 import { type Head, lockHead, standingDefinitions } from './head.ts'
 import type { Operation, Subject } from './logged-changes.ts'
 
@@ -118,7 +118,7 @@ function appendChanges(tx: Transaction, context: LogContext, changes: readonly D
     ...{ subject, definition_id, operation, before, after },
   }))
   return [
-    tx.query(changesDefinitions ? numberDefinitionChangesSql : numberChangesSql, [organization_id, changes.length, at]),
+    tx.query(numberChangesSql, [organization_id, changes.length, at, changesDefinitions ? changes.length : 0]),
     tx.query(appendDefinitionChangesSql, [organization_id, JSON.stringify(logged), at, actor, request_id]),
   ]
 }

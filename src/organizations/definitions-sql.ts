@@ -71,21 +71,15 @@ export const lockHeadSql = statement(
   'select schema_version, sequence from change_heads where organization_id = $1 for update',
 )
 
-/** What the head keeps of the time $3 of a change, as store-sql.ts of entities/write keeps it. The search by time needs it. */
-const keepsTime =
-  'latest_at = greatest(h.latest_at, $3::timestamptz), max_setback = greatest(h.max_setback, h.latest_at - $3::timestamptz)'
-
-/** $2: the number of changes of definitions, which take their numbers from the head, $3: their time. Locks it. */
-export const numberDefinitionChangesSql = statement(
-  'number_definition_changes',
-  `update change_heads h set sequence = h.sequence + $2, schema_version = h.schema_version + $2, ${keepsTime}
-   where h.organization_id = $1`,
-)
-
-/** As {@link numberDefinitionChangesSql}, for changes after which the definitions keep their version. */
+/**
+ * $2: the number of changes, which take their numbers from the head, $3: their time, $4: by how much the version of the definitions rises.
+ * Locks it. The head keeps of the time what store-sql.ts of entities/write keeps: the search by time needs it.
+ */
 export const numberChangesSql = statement(
   'number_changes',
-  `update change_heads h set sequence = h.sequence + $2, ${keepsTime} where h.organization_id = $1`,
+  `update change_heads h set sequence = h.sequence + $2, schema_version = h.schema_version + $4,
+     latest_at = greatest(h.latest_at, $3::timestamptz), max_setback = greatest(h.max_setback, h.latest_at - $3::timestamptz)
+   where h.organization_id = $1`,
 )
 
 /**

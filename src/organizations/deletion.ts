@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../db/db.ts'
+import { deleteInSteps } from '../db/delete-in-steps.ts'
 import { refuse } from '../values/errors.ts'
 import { deleteRowsSql, findDeletedSql, markDeletedSql, organizationTables } from './deletion-sql.ts'
 import { defaultOrganizationKey, findOrganization } from './organizations.ts'
@@ -50,16 +51,14 @@ export async function deleteOrganization(db: Database, key: string, progress: Pr
   }
   const removed: DeletedRows = {}
   let total = 0
-  for (const table of organizationTables)
-    for (;;) {
-      const [{ count } = { count: 0 }] = await db.query<{ count: number }>(deleteRowsSql[table], [
-        organization.id,
-        rowsPerStep,
-      ])
-      if (count > 0) removed[table] = (removed[table] ?? 0) + count
-      total += count
-      if (count > 0) progress.deleted?.(total)
-      if (count < rowsPerStep) break
-    }
+  const limit = rowsPerStep
+  const deleted = (count: number) => {
+    total += count
+    if (count > 0) progress.deleted?.(total)
+  }
+  for (const table of organizationTables) {
+    const count = await deleteInSteps(db, deleteRowsSql[table], [organization.id, limit], { limit, deleted })
+    if (count > 0) removed[table] = count
+  }
   return removed
 }

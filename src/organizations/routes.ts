@@ -1,4 +1,4 @@
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { definitionCallOf, definitionWrite } from './change-definitions.ts'
 import { describeOrganization } from './organizations.ts'
 import { organization } from './schema.ts'
@@ -19,10 +19,7 @@ export function organizationRoutes(): Route[] {
       summary: 'Read the organization, with its counts and limits',
       tag: 'Organization',
       answer: organization,
-      handle: async ({ context, limits, signal }) => ({
-        status: 200,
-        data: await describeOrganization(context, limits, signal),
-      }),
+      handle: dataOf(({ context, limits, signal }) => describeOrganization(context, limits, signal)),
     }),
     route({
       method: 'GET',
@@ -32,10 +29,7 @@ export function organizationRoutes(): Route[] {
       operationId: 'getSettings',
       summary: 'Read the settings of the pages for people',
       description: 'The pages are those that the links of POST /v1/people/{external_id}/consent-links lead to.',
-      handle: async ({ context, signal }) => ({
-        status: 200,
-        data: await readSettings(context, signal),
-      }),
+      handle: dataOf(({ context, signal }) => readSettings(context, signal)),
     }),
     definitionWrite<SettingsPatch>({
       method: 'PATCH',
@@ -46,7 +40,7 @@ export function organizationRoutes(): Route[] {
       description: 'Only the given settings change. `null` clears one.',
       body: settingsPatch,
       securityEvent: 'settings_changed',
-      handle: async call => ({ status: 200, data: await patchSettings(definitionCallOf(call), call.body) }),
+      handle: dataOf(call => patchSettings(definitionCallOf(call), call.body)),
     }),
   ]
 }

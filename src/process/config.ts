@@ -170,60 +170,7 @@ export type Rates = Readonly<{
 /** The sampling of traces: a sampler of the OpenTelemetry specification, and its ratio from 0 to 1. */
 export type Traces = Readonly<{ sampler: string; ratio: number }>
 
-export type Config = Readonly<{
-  host: string
-  port: number
-  /** Undefined for the embedded PostgreSQL below `dataDir`. */
-  databaseUrl: string | undefined
-  databaseConnections: number
-  /** How long a start waits for a server that is away. */
-  databaseWaitSeconds: number
-  /** `reader`: `databaseUrl` names a standby, and the process only reads. */
-  role: 'primary' | 'reader'
-  /** The standby that answers some reads of a process with the role `primary`. */
-  databaseReadUrl: string | undefined
-  /** A standby that is further behind is not used for reads, and a reader is not ready. */
-  readerMaxLagSeconds: number
-  dataDir: string
-  /** Where the embedded database is archived, how often, and for how many days. Undefined: nowhere. */
-  archive: Readonly<{ address: ArchiveAddress; seconds: number; days: number }> | undefined
-  /** The file of the master keys. Undefined: that of the data folder, or none if `databaseUrl` is set. */
-  masterKeyFile: string | undefined
-  logLevel: string
-  /** `auto` is `pretty` on a terminal, else `json`. */
-  logFormat: 'auto' | 'pretty' | 'json'
-  authSecret: string | undefined
-  /** The issuer whose tokens are accepted in addition to the service's own. `roleClaim` names the claim with the role of a caller. */
-  outsideIssuer:
-    | Readonly<{ issuer: string; jwksUrl: string; audience: string; roleClaim: string | undefined }>
-    | undefined
-  /** The client with which people sign in to the console at the outside issuer. `name` is the issuer's for people. */
-  issuerClient: Readonly<{ id: string; secret: string | undefined; scope: string; name: string }> | undefined
-  tls: { certFile: string; keyFile: string } | undefined
-  /** The number of proxies in front, which is the number of trusted entries of X-Forwarded-For. */
-  behindProxy: number
-  /** The URL at which people reach the service, without a slash at the end. */
-  publicUrl: string | undefined
-  /** Where vulnerabilities are reported: a mailto: or https: URI. Undefined: the service does not say. */
-  securityContact: string | undefined
-  /** The origins of web pages that may call the API from a browser. */
-  corsOrigins: readonly string[]
-  /** The ranges of addresses (CIDR) that webhooks may reach although they are not public. */
-  webhookAllow: readonly string[]
-  /** The first part of the origin of ledgers, as `kith.example.org`. */
-  ledgerOrigin: string
-  /** The values of a change are removed this many days after it. Undefined: never. */
-  logRetentionDays: number | undefined
-  /** How often the clock moves people into and out of segments. */
-  segmentClockMs: number
-  /** `strict`: stored before the answer. */
-  accessLog: 'on' | 'strict' | 'off'
-  accessLogRetentionDays: number
-  rates: Rates
-  /** Undefined if traces are off. */
-  traces: Traces | undefined
-  limits: Readonly<Limits>
-}>
+export type Config = ReturnType<typeof freeze>
 
 /** Ends a start, with all problems of the environment in one list. */
 export class ConfigError extends Error {
@@ -364,7 +311,7 @@ function problemsOfArchive(values: Variables): string[] {
   return typeof address === 'string' ? [...problems, `KITH_ARCHIVE ${address}`] : problems
 }
 
-function archiveOf(values: Variables): Config['archive'] {
+function archiveOf(values: Variables) {
   if (values.KITH_ARCHIVE === undefined) return undefined
   // The address was checked with the other settings.
   const address = parseArchiveAddress(values.KITH_ARCHIVE, values) as ArchiveAddress
@@ -471,22 +418,31 @@ function sentenceOf({ instancePath, message, params }: ErrorObject): string {
   return `${instancePath.slice(1)} ${message}${allowed ? `: ${allowed.join(', ')}` : ''}`
 }
 
-function freeze(values: Variables): Config {
+function freeze(values: Variables) {
   return Object.freeze({
     host: values.HOST,
     port: values.PORT,
+    /** Undefined for the embedded PostgreSQL below `dataDir`. */
     databaseUrl: values.DATABASE_URL,
     databaseConnections: values.KITH_DATABASE_CONNECTIONS,
+    /** How long a start waits for a server that is away. */
     databaseWaitSeconds: values.KITH_DATABASE_WAIT_SECONDS,
-    role: values.KITH_ROLE as Config['role'],
+    /** `reader`: `databaseUrl` names a standby, and the process only reads. */
+    role: values.KITH_ROLE,
+    /** The standby that answers some reads of a process with the role `primary`. */
     databaseReadUrl: values.DATABASE_READ_URL,
+    /** A standby that is further behind is not used for reads, and a reader is not ready. */
     readerMaxLagSeconds: values.KITH_READER_MAX_LAG_SECONDS,
     dataDir: values.KITH_DATA_DIR,
+    /** Where the embedded database is archived, how often, and for how many days. Undefined: nowhere. */
     archive: archiveOf(values),
+    /** The file of the master keys. Undefined: that of the data folder, or none if `databaseUrl` is set. */
     masterKeyFile: values.KITH_MASTER_KEY_FILE,
     logLevel: values.LOG_LEVEL,
+    /** `auto` is `pretty` on a terminal, else `json`. */
     logFormat: values.KITH_LOG_FORMAT,
     authSecret: values.AUTH_SECRET,
+    /** The issuer whose tokens are accepted in addition to the service's own. `roleClaim` names the claim with the role of a caller. */
     outsideIssuer: values.AUTH_ISSUER
       ? Object.freeze({
           issuer: values.AUTH_ISSUER,
@@ -495,6 +451,7 @@ function freeze(values: Variables): Config {
           roleClaim: values.AUTH_ROLE_CLAIM,
         })
       : undefined,
+    /** The client with which people sign in to the console at the outside issuer. `name` is the issuer's for people. */
     issuerClient: values.AUTH_CLIENT_ID
       ? Object.freeze({
           id: values.AUTH_CLIENT_ID,
@@ -504,14 +461,23 @@ function freeze(values: Variables): Config {
         })
       : undefined,
     tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,
+    /** The number of proxies in front, which is the number of trusted entries of X-Forwarded-For. */
     behindProxy: values.KITH_BEHIND_PROXY,
+    /** The URL at which people reach the service, without a slash at the end. */
     publicUrl: withoutSlash(values.KITH_PUBLIC_URL),
+    /** Where vulnerabilities are reported: a mailto: or https: URI. Undefined: the service does not say. */
     securityContact: values.KITH_SECURITY_CONTACT,
+    /** The origins of web pages that may call the API from a browser. */
     corsOrigins: Object.freeze(originsOf(values)),
+    /** The ranges of addresses (CIDR) that webhooks may reach although they are not public. */
     webhookAllow: Object.freeze(rangesOf(values)),
+    /** The first part of the origin of ledgers, as `kith.example.org`. */
     ledgerOrigin: values.KITH_LEDGER_ORIGIN,
+    /** The values of a change are removed this many days after it. Undefined: never. */
     logRetentionDays: values.KITH_LOG_RETENTION_DAYS,
+    /** How often the clock moves people into and out of segments. */
     segmentClockMs: values.KITH_SEGMENT_CLOCK_MINUTES * 60_000,
+    /** `strict`: stored before the answer. */
     accessLog: values.KITH_ACCESS_LOG,
     accessLogRetentionDays: values.KITH_ACCESS_LOG_RETENTION_DAYS,
     rates: Object.freeze({
@@ -520,6 +486,7 @@ function freeze(values: Variables): Config {
       pages: Object.freeze({ perSecond: values.KITH_RATE_PAGES, burst: values.KITH_RATE_PAGES_BURST }),
       store: values.KITH_RATE_STORE,
     }),
+    /** Undefined if traces are off. */
     traces: hasTraces(values)
       ? Object.freeze({ sampler: values.OTEL_TRACES_SAMPLER, ratio: values.OTEL_TRACES_SAMPLER_ARG })
       : undefined,

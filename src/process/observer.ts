@@ -83,6 +83,12 @@ export type Tracer = {
   begin(name: string, parent: object | undefined, key?: object): EndSpan
 }
 
+/** How far the followers of one name are behind: changes of all organizations, in how many, and the age of the oldest one. */
+export type FollowerLag = { name: string; changes: number; organizations: number; seconds: number }
+
+/** Webhooks of all organizations by state. Of active ones: deliveries that wait, those for a retry, and the age of the oldest in seconds. */
+export type WebhookStates = Record<'active' | 'failing' | 'disabled' | 'waiting' | 'retries' | 'seconds', number>
+
 /** The metrics in Prometheus' text format. */
 export type Scrape = { contentType: string; text: string }
 

@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import { warning } from '../changes/schema.ts'
 import { labels, linksById } from '../entities/schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, nullable, Type } from '../values/json-schema.ts'
 import { maxCursorCharacters } from './pages/cursor.ts'
 
 const direction = Type.Optional(
@@ -156,20 +156,17 @@ export function listBody(format: CursorFormat, maxSize: number) {
 
 /** Body of the filter endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
 export function filterBody(format: CursorFormat, maxSize: number) {
-  return Type.Object(
-    {
-      ...pageMembers,
-      filter: Type.Optional(
-        Type.Record(Type.String(), Type.Unknown(), {
-          description: 'Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
-        }),
-      ),
-      cursor_configuration: cursor(format, maxSize),
-      sort_direction: direction,
-      sort: sortBody,
-    },
-    { additionalProperties: false },
-  )
+  return closedObject({
+    ...pageMembers,
+    filter: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
+      }),
+    ),
+    cursor_configuration: cursor(format, maxSize),
+    sort_direction: direction,
+    sort: sortBody,
+  })
 }
 
 const next_cursor = nullable(Type.String({ description: 'The `cursor` of the next page, or null on the last page.' }))

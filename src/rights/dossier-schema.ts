@@ -5,7 +5,7 @@ import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
 import { entityFields } from '../entities/schema.ts'
 import { pageLanguages } from '../organizations/settings-schema.ts'
 import { channels } from '../values/channels.ts'
-import { count, flag, nullable, number, Type, text, time, uuid } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, number, Type, text, time, uuid } from '../values/json-schema.ts'
 import { profileFlags, readTexts } from '../values/profile-fields.ts'
 import { otherHolders } from './erasure/erasure-schema.ts'
 
@@ -283,15 +283,12 @@ export const dossierLine = Type.Union(
 export type DossierLine = Static<typeof dossierLine>
 
 /** Query of a dossier. */
-export const dossierQuery = Type.Object(
-  {
-    language: Type.Optional(
-      Type.Enum([...pageLanguages], {
-        description:
-          'The language of the page. By default that of Accept-Language, else of the person, else of the organization, else English.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const dossierQuery = closedObject({
+  language: Type.Optional(
+    Type.Enum([...pageLanguages], {
+      description:
+        'The language of the page. By default that of Accept-Language, else of the person, else of the organization, else English.',
+    }),
+  ),
+})
 export type DossierQuery = Static<typeof dossierQuery>

@@ -238,7 +238,7 @@ describe('the erasure of a person into whom others were merged', () => {
     await create('bob')
     await erase('ada')
     const reached = contextOf(service.db, shop.id)
-    const context = { ...reached, organization_key: shop.key, originName: service.config.ledgerOrigin }
+    const context = { ...reached, originName: service.config.ledgerOrigin }
     expect(await applyErasures(context, [])).toEqual([])
     expect((await get('eve')).status).toBe(200)
     // Somebody brings the email back past the API.

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../db/db.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import type { Follower, News, Progress, Task } from '../followers/follower.ts'
+import {
+  type Follower,
+  inSets,
+  type News,
+  type Progress,
+  passOverIdle,
+  restUntil,
+  type Task,
+} from '../followers/follower.ts'
 import { changeOrganization } from '../organizations/change-organization.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
@@ -20,8 +27,8 @@ const changesPerSet = 1_000
 /** A retention counts days, so an hour more or less does not matter. */
 const intervalMs = 3_600_000
 const dayMs = 86_400_000
-/** After each set the follower pauses for this many times as long as the set took, so that writes keep the database. */
-const pausePerWork = 4
+/** See {@link inSets}. */
+const defaultPausePerWork = 4
 
 export type RetentionOptions = {
   /** KITH_LOG_RETENTION_DAYS. Undefined: the values of changes stay. */
@@ -50,14 +57,7 @@ async function passOverOthers(db: Database, news: readonly News[], options: Rete
   const { nowMs = Date.now } = options
   const values = [news.map(each => each.organization_id), news.map(({ after }) => after), oldBefore(options) ?? null]
   const found = await db.query<{ organization_id: number }>(findRetentionSql, values)
-  const retaining = new Set(found.map(({ organization_id }) => organization_id))
-  const passed = news.filter(({ organization_id }) => !retaining.has(organization_id))
-  return new Map(passed.map(each => [each, progressAt(each.after, nowMs())]))
-}
-
-function progressAt(sequence: number, nowMs: number): Progress {
-  const nextMs = nowMs + intervalMs
-  return { sequence, notBeforeMs: nextMs, wakeAtMs: nextMs }
+  return passOverIdle(news, found, ({ after }) => restUntil(after, nowMs() + intervalMs))
 }
 
 /** The time before which changes lose their values. Undefined if they keep them. */
@@ -68,39 +68,26 @@ async function workThrough(task: Task, options: RetentionOptions): Promise<Progr
   const { nowMs = Date.now } = options
   await eraseExpiredRecords(task, options)
   const sequence = await emptyOldChanges(task, options)
-  return progressAt(sequence, nowMs())
-}
-
-/** Runs sets until one of them is the last, with a pause after each. */
-async function runSets({ signal }: Task, options: RetentionOptions, runSet: () => Promise<'last' | 'more'>) {
-  const factor = options.pausePerWork ?? pausePerWork
-  while (!signal.aborted) {
-    const startedMs = performance.now()
-    if ((await runSet()) === 'last') return
-    await pause((performance.now() - startedMs) * factor)
-  }
+  return restUntil(sequence, nowMs() + intervalMs)
 }
 
 async function eraseExpiredRecords(task: Task, options: RetentionOptions): Promise<void> {
+  const { pausePerWork = defaultPausePerWork } = options
   const { stacks } = await currentDefinitions(task)
   for (const { id, retention_days } of stacks)
-    if (retention_days !== null) await runSets(task, options, () => eraseSet(task, options, id))
+    if (retention_days !== null) await inSets(task.signal, pausePerWork, () => eraseSet(task, options, id))
 }
 
-/** Erases the oldest expired records of a stack in one transaction. The retention may have changed since the last set. */
-async function eraseSet(
-  task: Task,
-  { nowMs = Date.now }: RetentionOptions,
-  stack_id: number,
-): Promise<'last' | 'more'> {
+/** Erases the oldest expired records of a stack in one transaction. The retention may have changed since. Returns whether none are left. */
+async function eraseSet(task: Task, { nowMs = Date.now }: RetentionOptions, stack_id: number): Promise<boolean> {
   const { db, organization_id } = task
   const definitions = await currentDefinitions(task)
   const retention_days = definitions.stacks.find(({ id }) => id === stack_id)?.retention_days ?? null
-  if (retention_days === null) return 'last'
+  if (retention_days === null) return true
   const beforeMs = nowMs() - retention_days * dayMs
   const values = [organization_id, stack_id, firstIdAt(beforeMs), new Date(beforeMs).toISOString(), recordsPerSet]
   const expired = await db.query<{ id: string }>(findExpiredSql, values)
-  if (expired.length === 0) return 'last'
+  if (expired.length === 0) return true
   const targets = expired.map(({ id }) => ({ stack_id, id }))
   const author = { actor: 'retention', request_id: randomUUID() }
   const entities = await changeOrganization(task, author, async ({ tx, definitions, at }) => {
@@ -111,7 +98,7 @@ async function eraseSet(
     return { result: erased.entities.length }
   })
   db.observer?.retentionEnded('records', entities)
-  return expired.length < recordsPerSet ? 'last' : 'more'
+  return expired.length < recordsPerSet
 }
 
 /** A record's id begins with the second of its creation. A minute more allows for a clock that was ahead. */
@@ -128,7 +115,7 @@ async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<n
   const before = oldBefore(options)
   if (before === undefined) return after
   let sequence = after
-  await runSets(task, options, async () => {
+  await inSets(task.signal, options.pausePerWork ?? defaultPausePerWork, async () => {
     const set = await db.transaction(async tx => {
       const [row] = await tx.query<EmptiedSet>(emptyChangesSql, [organization_id, sequence, before, changesPerSet])
       await tx.query(forgetImportsSql, [organization_id, row!.last])
@@ -139,7 +126,7 @@ async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<n
     })
     sequence = set.last
     db.observer?.retentionEnded('changes', set.emptied)
-    return set.count < changesPerSet ? 'last' : 'more'
+    return set.count < changesPerSet
   })
   return sequence
 }

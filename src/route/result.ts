@@ -37,3 +37,10 @@ export type PlainResult = {
 }
 
 export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult | PlainResult
+
+/** The page of a list, of which one row more than the limit was read. */
+export const listPage = <Row, Item = Row>(
+  rows: readonly Row[],
+  limit: number,
+  toItem: (row: Row) => Item = row => row as never,
+): { items: Item[]; has_more: boolean } => ({ items: rows.slice(0, limit).map(toItem), has_more: rows.length > limit })

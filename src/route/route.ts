@@ -207,3 +207,8 @@ export function dryRunSupport({ dryRun, body, query }: Pick<Route, 'dryRun' | 'b
 export function route<Body>(row: RouteDescription & { handle(call: Call<Body>): Promise<HandlerResult> }): Route {
   return row as Route
 }
+
+/** A handler that answers 200 with what it reads or has done. */
+export const dataOf =
+  <Body>(read: (call: Call<Body>) => Promise<unknown>) =>
+  async (call: Call<Body>): Promise<HandlerResult> => ({ status: 200, data: await read(call) })

@@ -30,8 +30,8 @@ export class Shown {
     this.#of(stack_id).count += 1
   }
 
-  addAll(stack_id: number, ids: Iterable<string>): void {
-    for (const id of ids) this.add(stack_id, id)
+  addAll(stack_id: number, entities: Iterable<string | { id: string }>): void {
+    for (const entity of entities) this.add(stack_id, typeof entity === 'string' ? entity : entity.id)
   }
 
   /** Whether {@link take} has something to return: an id, or with `counts` a count. */

@@ -1,6 +1,6 @@
 import type { Static, TOptional, TSchema, TUnknown } from 'typebox'
 import { attributeRules, operandOf, type RuleName, ruleNames } from '../values/attribute-rules.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, nullable, Type } from '../values/json-schema.ts'
 
 /** The names of what a value can violate: its type, or a rule of its attribute. */
 const violationNames = ['type', ...ruleNames] as const
@@ -36,31 +36,28 @@ const proposedRules = Object.fromEntries(proposableRules.map(name => [name, prop
 >
 
 /** Query of GET /v1/schema/attributes/{id}/violations. */
-export const violationsQuery = Type.Object(
-  {
-    // A pattern instead of an enum, of which the page at /docs/api would fill in the first value.
-    rule: Type.Optional(
-      Type.Unsafe<ViolationName>({
-        type: 'string',
-        pattern: `^(${violationNames.join('|')})$`,
-        description:
-          'Only violations of this rule. `unique` can be asked for before the attribute is unique, if its index is ready. ' +
-          '`type` are values that were stored before the declaration and are of another type.',
-      }),
-    ),
-    ...proposedRules,
-    size: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 500, description: 'The maximum number of items on the page. Default: 50.' }),
-    ),
-    after_id: Type.Optional(
-      Type.String({
-        format: 'entity-id',
-        description: 'The `next_after_id` of the page before. If absent, the page is the first.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const violationsQuery = closedObject({
+  // A pattern instead of an enum, of which the page at /docs/api would fill in the first value.
+  rule: Type.Optional(
+    Type.Unsafe<ViolationName>({
+      type: 'string',
+      pattern: `^(${violationNames.join('|')})$`,
+      description:
+        'Only violations of this rule. `unique` can be asked for before the attribute is unique, if its index is ready. ' +
+        '`type` are values that were stored before the declaration and are of another type.',
+    }),
+  ),
+  ...proposedRules,
+  size: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 500, description: 'The maximum number of items on the page. Default: 50.' }),
+  ),
+  after_id: Type.Optional(
+    Type.String({
+      format: 'entity-id',
+      description: 'The `next_after_id` of the page before. If absent, the page is the first.',
+    }),
+  ),
+})
 export type ViolationsQuery = Static<typeof violationsQuery>
 
 export const defaultViolations = 50

@@ -5,7 +5,7 @@ import type { EntitySchemas } from '../queries/pages/endpoints.ts'
 import { filterEntities } from '../queries/pages/handlers.ts'
 import { answerSchema } from '../queries/schema.ts'
 import type { Call } from '../route/call.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { type Detail, Fault } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import {
@@ -117,10 +117,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       description: 'A segment that the filter of another one names cannot be deleted. No person is changed.',
       answer: Type.Literal(true),
       refusals: { 409: 'invalid_parameter' },
-      handle: async call => {
-        await deleteSegment(definitionCallOf(call), call.params.segment_key!)
-        return { status: 200, data: true }
-      },
+      handle: dataOf(call => deleteSegment(definitionCallOf(call), call.params.segment_key!).then(() => true)),
     }),
     route<SegmentPeopleQuery>({
       method: 'GET',

@@ -7,7 +7,7 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { type FilterBody, filterBody, nextCursor, warnings } from '../queries/schema.ts'
-import { Type } from '../values/json-schema.ts'
+import { closedObject, Type } from '../values/json-schema.ts'
 
 const filter = Type.Record(Type.String(), Type.Unknown(), {
   description:
@@ -76,36 +76,32 @@ export const segmentList = listSchema(segment)
 /** The query of GET /v1/segments/{segment_key}/people: what POST /v1/people/filter takes. A page has at most `maxSize` items. */
 export const segmentPeopleQuery = (maxSize: number) => {
   const { fields, include, labels, links, count } = filterBody('uuid', maxSize).properties
-  return Type.Object(
-    {
-      size: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: maxSize, description: 'The maximum number of items on the page.' }),
-      ),
-      after_id: Type.Optional(
-        Type.String({ format: 'uuid', description: 'The id of the last person of the previous page.' }),
-      ),
-      cursor: nextCursor,
-      sort: Type.Optional(
-        Type.String({
-          description:
-            'The field to sort by, as `sort` of a filter: `last_name`, or with a direction `last_name:desc`.',
-        }),
-      ),
-      // An enum would be filled in on the page of the documentation.
-      sort_direction: Type.Optional(
-        Type.String({
-          pattern: '^(asc|desc)$',
-          description: "The order of the identifiers, `asc` or `desc`. Default: 'desc'.",
-        }),
-      ),
-      fields: Type.Optional(fields),
-      include: Type.Optional(include),
-      labels: Type.Optional(labels),
-      links: Type.Optional(links),
-      count: Type.Optional(count),
-    },
-    { additionalProperties: false },
-  )
+  return closedObject({
+    size: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: maxSize, description: 'The maximum number of items on the page.' }),
+    ),
+    after_id: Type.Optional(
+      Type.String({ format: 'uuid', description: 'The id of the last person of the previous page.' }),
+    ),
+    cursor: nextCursor,
+    sort: Type.Optional(
+      Type.String({
+        description: 'The field to sort by, as `sort` of a filter: `last_name`, or with a direction `last_name:desc`.',
+      }),
+    ),
+    // An enum would be filled in on the page of the documentation.
+    sort_direction: Type.Optional(
+      Type.String({
+        pattern: '^(asc|desc)$',
+        description: "The order of the identifiers, `asc` or `desc`. Default: 'desc'.",
+      }),
+    ),
+    fields: Type.Optional(fields),
+    include: Type.Optional(include),
+    labels: Type.Optional(labels),
+    links: Type.Optional(links),
+    count: Type.Optional(count),
+  })
 }
 export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> & {
   size?: number

@@ -1,5 +1,6 @@
 import { readHeadSql, segmentsFollowerName } from '../changes/sql.ts'
 import type { Transaction } from '../db/db.ts'
+import { deleteInSteps } from '../db/delete-in-steps.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { readMatchesOf } from '../queries/plan/membership.ts'
@@ -174,7 +175,7 @@ async function computeMembers(
   const { ids } = conditions
   await update(task, tx => tx.query(beginSegmentsSql, [organization_id, ids]))
   const [newest] = await db.query<{ sequence: number }>(readHeadSql, [organization_id])
-  await forgetRows(task, forgetSegmentChangesSql, ids)
+  await forgetChanges(task, ids)
   for (let after = firstId; after !== lastId; ) {
     if (signal.aborted) return false
     after = await update(task, async tx => {
@@ -197,19 +198,20 @@ function update<T>({ db, hold }: Task, run: (tx: Transaction) => Promise<T>): Pr
   })
 }
 
+const forgetChanges = ({ db, organization_id, signal }: Task, ids: number[]) =>
+  deleteInSteps(db, forgetSegmentChangesSql, [organization_id, ids, rowsPerDeletion], {
+    limit: rowsPerDeletion,
+    signal,
+  })
+
 /** Deletes what is left of deleted segments. */
 async function forget(task: Task, ids: number[]): Promise<void> {
-  await forgetRows(task, forgetSegmentChangesSql, ids)
-  await forgetRows(task, forgetSegmentMembersSql, ids)
-  if (!task.signal.aborted) await update(task, tx => tx.query(markForgottenSql, [task.organization_id, ids]))
-}
-
-async function forgetRows(task: Task, statement: typeof forgetSegmentChangesSql, ids: number[]): Promise<void> {
   const { db, organization_id, signal } = task
-  for (let count = rowsPerDeletion; count === rowsPerDeletion && !signal.aborted; ) {
-    const [deleted] = await db.query<{ count: number }>(statement, [organization_id, ids, rowsPerDeletion])
-    count = deleted!.count
-  }
+  await forgetChanges(task, ids)
+  await deleteInSteps(db, forgetSegmentMembersSql, [organization_id, ids, rowsPerDeletion], {
+    ...{ limit: rowsPerDeletion, signal },
+  })
+  if (!task.signal.aborted) await update(task, tx => tx.query(markForgottenSql, [task.organization_id, ids]))
 }
 
 /** Tells who entered or left by the next changes. Returns the new position. */

@@ -72,24 +72,17 @@ export const markForgottenSql = statement(
 )
 
 /** $2: segments, $3: limit. Returns how many were deleted. */
-export const forgetSegmentChangesSql = statement(
-  'forget_segment_changes',
-  `with gone as (
-     delete from segment_changes s where s.organization_id = $1 and s.ctid = any(array(
-       select x.ctid from segment_changes x where x.organization_id = $1 and x.segment_id = any($2::integer[]) limit $3
+const forget = (table: 'segment_changes' | 'segment_members') =>
+  statement(
+    `forget_${table}`,
+    `with gone as (
+     delete from ${table} s where s.organization_id = $1 and s.ctid = any(array(
+       select x.ctid from ${table} x where x.organization_id = $1 and x.segment_id = any($2::integer[]) limit $3
      )) returning 1
    ) select count(*)::integer as count from gone`,
-)
-
-/** $2: segments, $3: limit. Returns how many were deleted. */
-export const forgetSegmentMembersSql = statement(
-  'forget_segment_members',
-  `with gone as (
-     delete from segment_members m where m.organization_id = $1 and m.ctid = any(array(
-       select x.ctid from segment_members x where x.organization_id = $1 and x.segment_id = any($2::integer[]) limit $3
-     )) returning 1
-   ) select count(*)::integer as count from gone`,
-)
+  )
+export const forgetSegmentChangesSql = forget('segment_changes')
+export const forgetSegmentMembersSql = forget('segment_members')
 
 /** $2: segments, $3: after this person, $4: up to this one. */
 export const readMembersBetweenSql = statement(

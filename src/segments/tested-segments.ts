@@ -4,17 +4,10 @@ import { parseSegmentFilter } from '../queries/grammar/parse.ts'
 import { hashOfCondition, type RelationshipLevel, relationshipLevels } from '../queries/plan/membership.ts'
 
 /** A segment with a valid filter. `hash` stands for what the filter means. */
-export type TestedSegment = { segment: Segment; isRelative: boolean; hash: string }
+export type TestedSegment = { segment: Segment; isRelative: boolean; condition: Condition; hash: string }
 
-/** The segments under some definitions. `invalid` are those whose filters the definitions no longer allow. */
-export type ParsedSegments = { definitions: Definitions; tested: TestedSegment[]; invalid: number[] }
-
-const parsedSegments = new WeakMap<Definitions, ParsedSegments>()
-
-/** All segments under the definitions. */
-export function parseSegments(definitions: Definitions): ParsedSegments {
-  const known = parsedSegments.get(definitions)
-  if (known) return known
+/** All segments under the definitions. `invalid` are those whose filters the definitions no longer allow. */
+export function parseSegments(definitions: Definitions): { tested: TestedSegment[]; invalid: number[] } {
   const tested: TestedSegment[] = []
   const invalid: number[] = []
   for (const segment of definitions.segments) {
@@ -24,12 +17,11 @@ export function parseSegments(definitions: Definitions): ParsedSegments {
     else {
       const isRelative = parsed.evaluated_at !== undefined
       const hash = hashOfCondition(parsed.condition, definitions)
-      tested.push({ segment, isRelative, hash: isRelative ? `${hash} ${definitions.time_zone}` : hash })
+      const { condition } = parsed
+      tested.push({ segment, isRelative, condition, hash: isRelative ? `${hash} ${definitions.time_zone}` : hash })
     }
   }
-  const parsed = { definitions, tested, invalid }
-  parsedSegments.set(definitions, parsed)
-  return parsed
+  return { tested, invalid }
 }
 
 /** The conditions of segments at a time. */
@@ -48,7 +40,9 @@ export function conditionsAt(
   definitions: Definitions,
   nowMs: number,
 ): ConditionsAt {
-  const conditions = segments.map(({ segment }) => parseSegmentFilter(segment, definitions, nowMs)!.condition)
+  const conditions = segments.map(({ segment, isRelative, condition }) =>
+    isRelative ? parseSegmentFilter(segment, definitions, nowMs)!.condition : condition,
+  )
   const ids = segments.map(({ segment }) => segment.id)
   const asksAddresses = conditions.some(each =>
     [...visit(each, peopleStackId)].some(({ condition: { kind } }) => kind === 'contactable'),

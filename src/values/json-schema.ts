@@ -1,4 +1,4 @@
-import type { TSchema, Type as TypeBox } from 'typebox'
+import type { TProperties, TSchema, Type as TypeBox } from 'typebox'
 
 /** The schemas that a member of an object may lack. */
 const optional = new WeakSet<object>()
@@ -42,6 +42,10 @@ const builders = {
  */
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>
 
+/** The schema of an object that has no other members. */
+export const closedObject = <T extends TProperties>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false })
+
 /** The schema of a value that may be null. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
@@ -60,6 +64,14 @@ export const count = (description?: string) => Type.Integer({ minimum: 0, ...des
 export const storedNumber = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
 /** A member that is true or absent. */
 export const ifTrue = (description: string) => Type.Optional(Type.Literal(true, { description }))
+
+/** The schema of a page of a list, with the `items` of its example. */
+export const pageOf = <T extends TSchema>(item: T, title: string, description: string, items: object[]) =>
+  Type.Object(
+    { items: Type.Array(item), has_more: flag('Whether another page follows.') },
+    { title, description, examples: [{ items, has_more: false }] },
+  )
+
 const dataKeywords = ['const', 'enum', 'default', 'examples']
 const namedKeywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
 

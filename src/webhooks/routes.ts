@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { Type } from '../values/json-schema.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
 import {
@@ -36,10 +36,10 @@ import {
 } from './webhooks.ts'
 
 const path = '/v1/webhooks'
-const tag = 'Webhooks'
-const params = { id: 'number' } as const
-const byId = { tag, path: `${path}/{id}`, params }
-const idOf = ({ params }: Call) => Number(params.id)
+const byId = { path: `${path}/{id}`, params: { id: 'number' } } as const
+const reads = { method: 'GET', tag: 'Webhooks', scope: 'webhooks:read' } as const
+const writes = { method: 'POST', tag: 'Webhooks', scope: 'webhooks:write' } as const
+const idOf = ({ params }: Call<unknown>) => Number(params.id)
 
 /** The route table of webhooks. */
 export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): Route[] {
@@ -50,7 +50,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
     resolver ??= createResolve()
     return resolver(host)
   }
-  const webhookCallOf = (call: Call): WebhookCall => ({
+  const webhookCallOf = (call: Call<unknown>): WebhookCall => ({
     ...definitionCallOf(call),
     signal: call.signal,
     allowed,
@@ -58,10 +58,8 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
   })
   return [
     definitionWrite<WebhookBody>({
-      method: 'POST',
-      tag,
+      ...writes,
       path,
-      scope: 'webhooks:write',
       operationId: 'createWebhook',
       summary: 'Create a webhook',
       description:
@@ -79,34 +77,25 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       },
     }),
     route({
-      method: 'GET',
-      tag,
+      ...reads,
       path,
-      scope: 'webhooks:read',
       operationId: 'listWebhooks',
       summary: 'List the webhooks',
       answer: webhookList,
-      handle: async ({ context, signal }) => ({
-        status: 200,
-        data: { items: await listWebhooks(context, signal) },
-      }),
+      handle: dataOf(async ({ context, signal }) => ({ items: await listWebhooks(context, signal) })),
     }),
     route({
-      method: 'GET',
+      ...reads,
       ...byId,
-      scope: 'webhooks:read',
       operationId: 'getWebhook',
       summary: 'Read a webhook',
       answer: webhook,
-      handle: async call => ({
-        status: 200,
-        data: await findWebhook(call.context, idOf(call), call.signal),
-      }),
+      handle: dataOf(call => findWebhook(call.context, idOf(call), call.signal)),
     }),
     definitionWrite<WebhookPatch>({
-      method: 'PATCH',
+      ...writes,
       ...byId,
-      scope: 'webhooks:write',
+      method: 'PATCH',
       operationId: 'patchWebhook',
       summary: 'Change a webhook',
       description:
@@ -114,52 +103,43 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
         'what the events tell of, and `people:write` for `links`.',
       body: webhookPatch,
       answer: webhook,
-      handle: async call => ({
-        status: 200,
-        data: await patchWebhook(webhookCallOf(call as Call), idOf(call as Call), call.body, changed =>
-          requireScopes(call, changed),
-        ),
-      }),
+      handle: async call => {
+        const authorize = (changed: Parameters<typeof requireScopes>[1]) => requireScopes(call, changed)
+        return { status: 200, data: await patchWebhook(webhookCallOf(call), idOf(call), call.body, authorize) }
+      },
     }),
     definitionWrite({
-      method: 'DELETE',
+      ...writes,
       ...byId,
-      scope: 'webhooks:write',
+      method: 'DELETE',
       operationId: 'deleteWebhook',
       summary: 'Delete a webhook',
       description: 'Requests under way may still arrive. Its deliveries are deleted soon.',
       answer: Type.Literal(true),
-      handle: async call => {
-        await deleteWebhook(webhookCallOf(call), idOf(call))
-        return { status: 200, data: true }
-      },
+      handle: dataOf(call => deleteWebhook(webhookCallOf(call), idOf(call)).then(() => true)),
     }),
-    ...actionRoutes(webhookAllow, webhookCallOf),
+    ...actionRoutes(webhookCallOf),
   ]
 }
 
-function actionRoutes(webhookAllow: readonly string[], webhookCallOf: (call: Call) => WebhookCall): Route[] {
+function actionRoutes(webhookCallOf: (call: Call<unknown>) => WebhookCall): Route[] {
   return [
     definitionWrite({
-      method: 'POST',
-      tag,
+      ...writes,
+      ...byId,
       path: `${path}/{id}/rotate`,
-      params,
-      scope: 'webhooks:write',
       operationId: 'rotateWebhookSecret',
       summary: 'Make a new secret',
       description:
         'The new secret and the one before it both sign for 24 hours. The response shows the new one, once. An Idempotency-Key is ignored.',
       answer: webhookWithSecret,
       showsSecret: true,
-      handle: async call => ({ status: 200, data: await rotateSecret(webhookCallOf(call), idOf(call)) }),
+      handle: dataOf(call => rotateSecret(webhookCallOf(call), idOf(call))),
     }),
     route({
-      method: 'POST',
-      tag,
+      ...writes,
+      ...byId,
       path: `${path}/{id}/test`,
-      params,
-      scope: 'webhooks:write',
       operationId: 'testWebhook',
       summary: 'Send a test event',
       description:
@@ -168,21 +148,15 @@ function actionRoutes(webhookAllow: readonly string[], webhookCallOf: (call: Cal
       answer: testResult,
       // Each request sends an event, and a key would hold a transaction open while the receiver responds.
       repeats: 'once',
-      handle: async call => ({
-        status: 200,
-        data: await sendTest(webhookCallOf(call), idOf(call), {
-          id: randomUUID(),
-          limitMs: call.limits.requestMs * 0.8,
-          ranges: webhookAllow,
-        }),
-      }),
+      handle: async call => {
+        const options = { id: randomUUID(), limitMs: call.limits.requestMs * 0.8 }
+        return { status: 200, data: await sendTest(webhookCallOf(call), idOf(call), options) }
+      },
     }),
     route<ReplayBody>({
-      method: 'POST',
-      tag,
+      ...writes,
+      ...byId,
       path: `${path}/{id}/replay`,
-      params,
-      scope: 'webhooks:write',
       operationId: 'replayWebhook',
       summary: 'Send changes again',
       description:
@@ -190,17 +164,12 @@ function actionRoutes(webhookAllow: readonly string[], webhookCallOf: (call: Cal
       body: replayBody,
       answer: replayResult,
       successes: { 202: 'Accepted.' },
-      handle: async call => ({
-        status: 202,
-        data: await replay(webhookCallOf(call as Call), idOf(call as Call), call.body),
-      }),
+      handle: async call => ({ status: 202, data: await replay(webhookCallOf(call), idOf(call), call.body) }),
     }),
     route<DeliveriesQuery>({
-      method: 'GET',
-      tag,
+      ...reads,
+      ...byId,
       path: `${path}/{id}/deliveries`,
-      params,
-      scope: 'webhooks:read',
       operationId: 'listWebhookDeliveries',
       summary: 'List the deliveries of a webhook',
       description:
@@ -208,10 +177,7 @@ function actionRoutes(webhookAllow: readonly string[], webhookCallOf: (call: Cal
       query: deliveriesQuery,
       hasDefaults: true,
       answer: deliveryPage,
-      handle: async call => ({
-        status: 200,
-        data: await listDeliveries(call.context, idOf(call as Call), call.body, call.signal),
-      }),
+      handle: dataOf(call => listDeliveries(call.context, idOf(call), call.body, call.signal)),
     }),
   ]
 }

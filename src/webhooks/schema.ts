@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { listSchema, times } from '../organizations/definition-schema.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, nullable, Type } from '../values/json-schema.ts'
 import { allEvents, eventPattern, eventSubjects } from './events.ts'
 import { maxHeaders, maxValueCharacters } from './request-headers.ts'
 import { maxCounted } from './sql.ts'
@@ -251,29 +251,26 @@ export const webhookWithSecret = Type.Object(
 )
 
 /** Query of GET /v1/webhooks/{id}/deliveries. */
-export const deliveriesQuery = Type.Object(
-  {
-    // The page at /docs/api would fill in the first value of an enumeration.
-    status: Type.Optional(
-      Type.String({ pattern: '^(waiting|delivered|failed)$', description: '`waiting`, `delivered` or `failed`.' }),
-    ),
-    state: Type.Optional(
-      Type.String({
-        pattern: `^(${deliveryStates.join('|')})$`,
-        description: '`due`, `failing`, `blocked`, `delivered` or `failed`.',
-      }),
-    ),
-    before: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: 'Only deliveries of changes before this number.',
-      }),
-    ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
-  },
-  { additionalProperties: false },
-)
+export const deliveriesQuery = closedObject({
+  // The page at /docs/api would fill in the first value of an enumeration.
+  status: Type.Optional(
+    Type.String({ pattern: '^(waiting|delivered|failed)$', description: '`waiting`, `delivered` or `failed`.' }),
+  ),
+  state: Type.Optional(
+    Type.String({
+      pattern: `^(${deliveryStates.join('|')})$`,
+      description: '`due`, `failing`, `blocked`, `delivered` or `failed`.',
+    }),
+  ),
+  before: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Only deliveries of changes before this number.',
+    }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+})
 export type DeliveriesQuery = Static<typeof deliveriesQuery>
 
 /** A test event, as the list of deliveries shows it. */

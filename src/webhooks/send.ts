@@ -1,6 +1,7 @@
 import { isIPv6, type LookupFunction } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
+import type { Signal } from '../process/signal.ts'
 import { version } from '../process/version.ts'
 import { type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { type RequestHeaders, withoutValues } from './request-headers.ts'
@@ -27,7 +28,7 @@ export type DeliveryOutcome = {
 
 export type Sender = {
   /** Sends a message once. Never rejects, unless `signal` aborts. */
-  send(message: Message, signal: AbortSignal): Promise<DeliveryOutcome>
+  send(message: Message, signal: Signal): Promise<DeliveryOutcome>
   close(): Promise<void>
 }
 
@@ -117,11 +118,7 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
  * Runs work under a signal that aborts with another one, or after a time. AbortSignal.any and AbortSignal.timeout take a tenth of the time of a
  * request longer, and the timer of each request would go on for 15 seconds.
  */
-async function withLimit<T>(
-  signal: AbortSignal,
-  limitMs: number,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
+async function withLimit<T>(signal: Signal, limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const ending = new AbortController()
   const abort = () => ending.abort(signal.reason)
   const timer = setTimeout(() => ending.abort(new DOMException('', 'TimeoutError')), limitMs)

@@ -10,18 +10,11 @@ const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.paylo
 const position = `join followers f on f.organization_id = $1 and f.name = '${followerName}' and f.id = w.id
      join change_heads h on h.organization_id = $1`
 
-/** The webhooks of an organization with their positions in the change log. */
-export const listWebhooksSql = statement(
-  'list_webhooks',
+/** $2: id, or null for all. The webhooks of an organization with their positions in the change log. */
+export const readWebhooksSql = statement(
+  'read_webhooks',
   `select ${columns}, f.sequence as position, h.sequence as head from webhooks w ${position}
-   where w.organization_id = $1 and w.deleted_at is null order by w.id`,
-)
-
-/** $2: id. */
-export const readWebhookSql = statement(
-  'read_webhook',
-  `select ${columns}, f.sequence as position, h.sequence as head from webhooks w ${position}
-   where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
+   where w.organization_id = $1 and w.deleted_at is null and ($2::integer is null or w.id = $2) order by w.id`,
 )
 
 /** $2: id. Returns everything that sending needs: also the secrets, the values of headers, the requested replay, and the name of the numbering. */
@@ -365,7 +358,7 @@ export const forgetDeliveriesSql = statement(
      delete from webhook_deliveries d using old
      where d.organization_id = $1 and d.webhook_id = old.webhook_id and d.sequence = old.sequence
      returning 1
-   ) select count(*)::integer as gone from gone`,
+   ) select count(*)::integer as count from gone`,
 )
 
 /**

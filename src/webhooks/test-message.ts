@@ -1,16 +1,17 @@
 import { masterKeysOf } from '../db/db.ts'
-import { parseRanges } from './addresses.ts'
 import { isSuccess } from './schedule.ts'
 import { createSender } from './send.ts'
 import { readSendingSql } from './sql.ts'
 import { type StoredSecrets, unwrapSending } from './stored-secrets.ts'
 import { activeSecrets, findWebhook, recordTest, type WebhookCall } from './webhooks.ts'
 
-type TestOptions = { id: string; limitMs: number; ranges: readonly string[] }
-
 /** Sends a signed test event once, keeps its outcome and returns it. Throws a Fault of 404. */
-export async function sendTest(call: WebhookCall, id: number, { id: messageId, limitMs, ranges }: TestOptions) {
-  const { db, organization_id, signal, resolve } = call
+export async function sendTest(
+  call: WebhookCall,
+  id: number,
+  { id: messageId, limitMs }: { id: string; limitMs: number },
+) {
+  const { db, organization_id, signal, allowed, resolve } = call
   await findWebhook(call, id, signal)
   type Row = StoredSecrets & { url: string; log_id: string }
   const [webhook] = await db.query<Row>(readSendingSql, [organization_id, id], signal)
@@ -18,14 +19,11 @@ export async function sendTest(call: WebhookCall, id: number, { id: messageId, l
   const { secrets, request_headers: headers } = unwrapSending(masterKeysOf(db), { organization_id, id }, webhook!)
   const timestamp = new Date().toISOString()
   const body = JSON.stringify({ type: 'webhook.test', timestamp, data: { webhook_id: id } })
-  const sender = createSender({ allowed: parseRanges(ranges), resolve, timeoutMs: limitMs })
-  const ending = new AbortController()
-  const abort = () => ending.abort(signal.reason)
-  signal.addEventListener('abort', abort)
+  const sender = createSender({ allowed, resolve, timeoutMs: limitMs })
   try {
     const active = activeSecrets(secrets, Date.now())
     const message = { url, id: `${log_id}:test-${messageId}`, body, secrets: active, headers }
-    const outcome = await sender.send(message, ending.signal)
+    const outcome = await sender.send(message, signal)
     const result = {
       response_status: outcome.status ?? null,
       duration_ms: outcome.durationMs,
@@ -38,7 +36,6 @@ export async function sendTest(call: WebhookCall, id: number, { id: messageId, l
     await recordTest(call, id, test)
     return { delivered: isDelivered, ...result }
   } finally {
-    signal.removeEventListener('abort', abort)
     await sender.close()
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Context, Reading } from '../db/context.ts'
 import { type Database, masterKeysOf } from '../db/db.ts'
+import { deleteInSteps } from '../db/delete-in-steps.ts'
 import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
@@ -8,8 +9,10 @@ import {
   type Locked,
   ownAuthor,
 } from '../organizations/change-organization.ts'
+import type { WebhookStates } from '../process/observer.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
+import { listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { pointer, refuse } from '../values/errors.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
@@ -36,13 +39,12 @@ import {
   listDeliveriesSql,
   listFailingSql,
   listOrganizationsWithWebhooksSql,
-  listWebhooksSql,
   lockPositionSql,
   readBacklogsSql,
   readSecretsSql,
   readStatesSql,
   readTestsSql,
-  readWebhookSql,
+  readWebhooksSql,
   recordTestSql,
   requestReplaySql,
   setPausedSql,
@@ -106,12 +108,8 @@ function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): We
   const { disabled_reason, disabled_at, failing_since, last_success_at, position, head, created_at, updated_at } = row
   const disabled = disabled_reason === null ? null : { reason: disabled_reason, at: disabled_at! }
   // The deliveries are read after the webhook, which may be gone by then.
-  const {
-    webhook_id: _,
-    deliveries,
-    oldest_at,
-    ...blocking
-  } = backlogRow ?? { webhook_id: row.id, deliveries: 0, oldest_at: null, sequence: null }
+  const none = { webhook_id: row.id, deliveries: 0, oldest_at: null, sequence: null }
+  const { webhook_id: _, deliveries, oldest_at, ...blocking } = backlogRow ?? none
   return {
     id: row.id,
     ...settingsOf(row),
@@ -131,29 +129,25 @@ function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): We
   }
 }
 
-async function readBacklogs(
+/** The webhook of this id, or all of them. */
+async function readWebhooks(
   { db, organization_id }: Reading,
-  rows: ReadWebhook[],
+  id: number | null,
   signal?: Signal,
 ): Promise<WebhookShape[]> {
+  const rows = await db.query<ReadWebhook>(readWebhooksSql, [organization_id, id], signal)
   const values = [organization_id, rows.map(({ id }) => id), new Date().toISOString()]
   const backlogs = rows.length === 0 ? [] : await db.query<BacklogRow>(readBacklogsSql, values, signal)
   const byId = new Map(backlogs.map(backlog => [backlog.webhook_id, backlog]))
   return rows.map(row => webhookToJson(row, byId.get(row.id)))
 }
 
-export async function listWebhooks(context: Context, signal: Signal): Promise<WebhookShape[]> {
-  const { db, organization_id } = context
-  const rows = await db.query<ReadWebhook>(listWebhooksSql, [organization_id], signal)
-  return readBacklogs(context, rows, signal)
-}
+export const listWebhooks = (context: Context, signal: Signal): Promise<WebhookShape[]> =>
+  readWebhooks(context, null, signal)
 
 /** Throws a Fault of 404 if the organization has no such webhook. */
-export async function findWebhook(reading: Reading, id: number, signal?: Signal): Promise<WebhookShape> {
-  const { db, organization_id } = reading
-  const rows = await db.query<ReadWebhook>(readWebhookSql, [organization_id, id], signal)
-  return (await readBacklogs(reading, rows, signal))[0] ?? throwNotFound()
-}
+export const findWebhook = async (reading: Reading, id: number, signal?: Signal): Promise<WebhookShape> =>
+  (await readWebhooks(reading, id, signal))[0] ?? throwNotFound()
 
 function throwNotFound(): never {
   return refuse('not_found', 'There is no such webhook.')
@@ -268,7 +262,7 @@ function changeWebhook(
   return changeOrganization<WebhookShape | undefined>(call, call, async locked => {
     const { tx } = locked
     await tx.query(lockPositionSql, [organization_id, id])
-    const [webhook] = await tx.query<ReadWebhook>(readWebhookSql, [organization_id, id])
+    const [webhook] = await tx.query<ReadWebhook>(readWebhooksSql, [organization_id, id])
     const changed = await work(locked, webhook ?? throwNotFound())
     const isDeleted = changed.changes?.[0]?.operation === 'delete'
     return { ...changed, result: async () => (isDeleted ? undefined : findWebhook({ db: tx, organization_id }, id)) }
@@ -396,7 +390,7 @@ export async function listDeliveries(
   signal: Signal,
 ): Promise<DeliveryPageShape> {
   const { db, organization_id } = context
-  const [webhook] = await db.query(readWebhookSql, [organization_id, id], signal)
+  const [webhook] = await db.query(readWebhooksSql, [organization_id, id], signal)
   if (!webhook) throwNotFound()
   const selection = [
     before ?? Number.MAX_SAFE_INTEGER,
@@ -409,7 +403,7 @@ export async function listDeliveries(
   const isWanted = (test: TestDeliveryShape) =>
     [status ?? test.state, state ?? test.state].every(each => each === test.state)
   const tests = before === undefined ? await readTests(context, id, signal) : []
-  return { items: rows.slice(0, limit), has_more: rows.length > limit, tests: tests.filter(isWanted) }
+  return { ...listPage(rows, limit), tests: tests.filter(isWanted) }
 }
 
 async function readTests({ db, organization_id }: Context, id: number, signal: Signal) {
@@ -450,28 +444,11 @@ export async function forgetDeliveries(
   { signal, nowMs = Date.now() }: { signal?: Signal; nowMs?: number } = {},
 ): Promise<number> {
   const before = new Date(nowMs - retentionMs).toISOString()
+  const limit = deliveriesPerStatement
   let forgotten = 0
   for (const { organization_id } of await db.query<{ organization_id: number }>(listOrganizationsWithWebhooksSql, []))
-    while (!signal?.aborted) {
-      const values = [organization_id, before, deliveriesPerStatement]
-      const [{ gone } = { gone: 0 }] = await db.query<{ gone: number }>(forgetDeliveriesSql, values)
-      forgotten += gone
-      if (gone < deliveriesPerStatement) break
-    }
+    forgotten += await deleteInSteps(db, forgetDeliveriesSql, [organization_id, before, limit], { limit, signal })
   return forgotten
-}
-
-/**
- * Webhooks of all organizations by state. Of the active ones: how many deliveries wait, how many of them for a retry, and the age
- * in seconds of the oldest.
- */
-export type WebhookStates = {
-  active: number
-  failing: number
-  disabled: number
-  waiting: number
-  retries: number
-  seconds: number
 }
 
 export async function readWebhookStates(db: Database): Promise<WebhookStates> {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { everything, segmentValuesOf } from '../../src/changes/selection.ts'
+import { everything, filterValuesOf } from '../../src/changes/selection.ts'
 import { readSegmentChangesSql } from '../../src/changes/sql.ts'
 import type { Statement, Transaction } from '../../src/db/db.ts'
 import { parseFilter } from '../../src/queries/grammar/parse.ts'
@@ -35,7 +35,7 @@ export function testSegments(world: World): void {
     const selection = { ...everything, segments: { ids: [1], since: 0 } }
     const statements: [Statement, unknown[], number][] = [
       [readBatchSql, [5_000, people, 1_000], 1_000],
-      [readSegmentChangesSql, [5_000, 5_500, 50, 1_048_576, ...segmentValuesOf(selection)], 500],
+      [readSegmentChangesSql, [5_000, 5_500, 50, 1_048_576, ...filterValuesOf(selection)], 500],
       [readMembershipsSql, [ids], 3 * ids.length],
       [readMembersBetweenSql, [[1], first, last], 1_000],
       [readSourcesSql, [ids, [attributes.agent], 1_001], 1_001],

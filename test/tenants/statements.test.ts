@@ -217,8 +217,8 @@ const globalStatements = [
   'insert_organization',
   'insert_signing_key',
   ...['signing_keys', 'ledger_keys', 'link_keys', 'webhooks', 'sources'].map(name => `find_wrapped_${name}`),
-  'store_wrapped_signing_key',
-  'store_wrapped_ledger_key',
+  'store_wrapped_signing_keys',
+  'store_wrapped_ledger_keys',
   'insert_tombstone_key',
   'estimate_changes',
   'read_last_backup',
@@ -955,10 +955,10 @@ async function nameCountry({ send }: Shop) {
 
 /** Erases people with all that they have, brings them back, and finds them again. The twin has the same people. */
 async function useErasures(shop: Shop) {
-  const { send, id, key } = shop
+  const { send, id } = shop
   const ok = (method: string, path: string, body?: unknown, headers = {}) =>
     expectSuccess(send(method, path, body, headers))
-  const context = { ...contextOf(service.db, id), organization_key: key, originName: 'kith' }
+  const context = { ...contextOf(service.db, id), originName: 'kith' }
   const named = async (external_id: string) => (await ok('GET', `/v1/people/${external_id}`)).body.data.id as string
   const reason = 'Request of the person'
   await ok('POST', '/v1/schema/notes')

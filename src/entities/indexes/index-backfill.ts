@@ -1,5 +1,6 @@
 import { type Context, contextOf, perOrganizationData } from '../../db/context.ts'
 import { type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
+import { deleteInSteps } from '../../db/delete-in-steps.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
@@ -182,10 +183,8 @@ async function holdSortTerms(
 }
 
 async function removeDropped({ db, organization_id }: Context, { signal }: BackfillOptions) {
+  const limit = termsPerDelete
   for (const { index_id } of await db.query<{ index_id: number }>(readDroppedSql, [organization_id]))
-    while (!signal?.aborted) {
-      const [deleted] = await db.query<{ count: number }>(deleteTermsSql, [organization_id, index_id, termsPerDelete])
-      if (deleted!.count < termsPerDelete) break
-    }
+    await deleteInSteps(db, deleteTermsSql, [organization_id, index_id, limit], { limit, signal })
   await db.query(deleteFillsSql, [organization_id])
 }

@@ -1,6 +1,6 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
-import type { HandlerResult } from '../../route/result.ts'
+import { type HandlerResult, listPage } from '../../route/result.ts'
 import { refuse } from '../../values/errors.ts'
 import { readOtherHolders } from '../other-holders.ts'
 import { type ErasureRow, erasePerson, type FindPerson } from './erase-person.ts'
@@ -16,7 +16,7 @@ export async function answerErasure(originName: string, call: Call<EraseBody>): 
   const { reason, records = 'keep', dry_run = false, override_hold = false } = body
   const asked = { person_id: finderOf(call), reason, records, dry_run, override_hold, if_match: preferences.if_match }
   const request = { ...asked, actor: caller.subject, request_id }
-  const erasing = { ...context, organization_key: caller.organization.key, originName, signal, written, maxMs }
+  const erasing = { ...context, originName, signal, written, maxMs }
   const result = await erasePerson(erasing, request)
   if (!result) return throwNoPerson()
   const { person_id, merged_ids } = result.erasure
@@ -47,10 +47,9 @@ export async function answerErasures({ context, body, signal }: Call<ErasuresQue
   const { db, organization_id } = context
   const { before = noId, limit = defaultLimit } = body
   const rows = await db.query<ErasureRow>(listErasuresSql, [organization_id, before, limit + 1], signal)
-  const items = rows
-    .slice(0, limit)
-    .map(({ id, at, entity_id, actor, reason, records, completed_at, certificate }) => ({
-      ...{ id, at, person_id: entity_id, actor, reason, records, completed_at, certificate },
-    }))
-  return { status: 200, data: { items, has_more: rows.length > limit } }
+  const toJson = ({ id, at, entity_id: person_id, ...row }: ErasureRow) => {
+    const { actor, reason, records, completed_at, certificate } = row
+    return { id, at, person_id, actor, reason, records, completed_at, certificate }
+  }
+  return { status: 200, data: listPage(rows, limit, toJson) }
 }

@@ -76,9 +76,8 @@ export type ErasureRequest = {
   if_match?: IfMatch
 } & Author
 
-/** The organization, its key, and what begins the origin of its ledger. */
+/** The organization, and what begins the origin of its ledger. */
 export type ErasureContext = Context & {
-  organization_key: string
   originName: string
   signal?: Signal | undefined
   /** Receives the number of a change by which the log includes the erasure. */
@@ -175,10 +174,10 @@ function resultOf({ certificate, removed }: ErasureRow): ErasureResult {
 type Signing = (facts: ErasureFacts) => Promise<string>
 
 async function prepareSigning(context: ErasureContext): Promise<Signing> {
-  const { db, organization_key, originName, signal } = context
+  const { db, originName, signal } = context
   const signer = await readLedgerSigner(db, signal)
   const origin = await readOrigin(context, originName, signal)
-  return facts => signCertificate(organization_key, facts, { origin, signer })
+  return facts => signCertificate(origin, facts, signer)
 }
 
 /** Returns undefined if the person was erased before or never existed. */
@@ -352,10 +351,6 @@ async function blankLogSet(
   return { next, after: until }
 }
 
-/** The key of the organization, as the origin of its ledger has it. */
-export const readOrganizationKey = async (context: Context, originName: string): Promise<string> =>
-  (await readOrigin(context, originName)).split('/').at(-2)!
-
 /** Goes on with the erasures that a process or a deadline left unfinished, of all organizations. */
 export async function completeErasures(
   db: Database,
@@ -365,8 +360,7 @@ export async function completeErasures(
   const organizations = await db.query<{ organization_id: number }>(listUnfinishedOrganizationsSql, [])
   for (const { organization_id } of organizations) {
     const context = contextOf(db, organization_id)
-    const organization_key = await readOrganizationKey(context, originName)
-    const sign = await prepareSigning({ ...context, organization_key, originName })
+    const sign = await prepareSigning({ ...context, originName })
     while (!signal?.aborted && !(await eraseSet(context, null, sign, undefined)));
   }
 }

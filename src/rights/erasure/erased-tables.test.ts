@@ -68,7 +68,7 @@ describe('the lists of tables', () => {
         })) as typeof service.db.transaction
       const request = { person_id: person.id, reason, records: 'linked' as const, actor: 'tests', request_id: 'r' }
       const reached = contextOf({ ...service.db, transaction }, organization.id)
-      const context = { ...reached, organization_key: organization.key, originName: service.config.ledgerOrigin }
+      const context = { ...reached, originName: service.config.ledgerOrigin }
       await erasePerson(context, request)
       return left
     }

@@ -1,5 +1,17 @@
 import type { Static } from 'typebox'
-import { count, flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../values/json-schema.ts'
+import {
+  closedObject,
+  count,
+  flag,
+  nullable,
+  number,
+  pageOf,
+  storedNumber,
+  Type,
+  text,
+  time,
+  uuid,
+} from '../../values/json-schema.ts'
 
 /** Body of the erasure of a person. */
 export const eraseBody = Type.Object(
@@ -96,13 +108,10 @@ export const erased = Type.Object(
 export type Erased = Static<typeof erased>
 
 /** The query of the list of erasures. */
-export const erasuresQuery = Type.Object(
-  {
-    before: Type.Optional(storedNumber('Only erasures before this id.')),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
-  },
-  { additionalProperties: false },
-)
+export const erasuresQuery = closedObject({
+  before: Type.Optional(storedNumber('Only erasures before this id.')),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+})
 export type ErasuresQuery = Static<typeof erasuresQuery>
 
 /** An erasure as the list shows it. */
@@ -121,27 +130,15 @@ const listedErasure = Type.Object(
 )
 
 /** A page of erasures, newest first. */
-export const erasurePage = Type.Object(
-  { items: Type.Array(listedErasure), has_more: flag('Whether another page follows.') },
+export const erasurePage = pageOf(listedErasure, 'ErasurePage', 'A page of erasures, newest first.', [
   {
-    title: 'ErasurePage',
-    description: 'A page of erasures, newest first.',
-    examples: [
-      {
-        items: [
-          {
-            id: 1,
-            at: '2026-01-01T12:00:00.000Z',
-            person_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
-            actor: 'privacy desk',
-            reason: 'Request of 2026-01-01',
-            records: 'keep',
-            completed_at: '2026-01-01T12:00:00.000Z',
-            certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
-          },
-        ],
-        has_more: false,
-      },
-    ],
+    id: 1,
+    at: '2026-01-01T12:00:00.000Z',
+    person_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+    actor: 'privacy desk',
+    reason: 'Request of 2026-01-01',
+    records: 'keep',
+    completed_at: '2026-01-01T12:00:00.000Z',
+    certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
   },
-)
+])

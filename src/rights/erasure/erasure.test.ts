@@ -44,9 +44,8 @@ async function eraseOne() {
   return { organization, person, send: organization.send }
 }
 
-const erasingOf = ({ id, key }: { id: number; key: string }) => ({
+const erasingOf = ({ id }: { id: number }) => ({
   ...contextOf(service.db, id),
-  organization_key: key,
   originName: service.config.ledgerOrigin,
 })
 

@@ -5,7 +5,7 @@ import { changeOrganization, type DefinitionDiff, type Locked } from '../../orga
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
 import { personOf } from '../../route/person-addresses.ts'
-import type { HandlerResult } from '../../route/result.ts'
+import { type HandlerResult, listPage } from '../../route/result.ts'
 import { refuse } from '../../values/errors.ts'
 import { findSubject } from '../dossier-sql.ts'
 import { isErasedSql, listHoldsSql, nextHoldIdSql, readHeldSql, readHoldsOfSql, storeHoldSql } from './holds-sql.ts'
@@ -82,10 +82,7 @@ export async function holdPerson(call: Call<HoldBody>, change: DefinitionCall): 
     const entry = diff(id, current ? 'update' : 'create', changed.before, changed.after)
     return { statements: [store(locked, next)], changes: [entry], result }
   })
-  call.shown.addAll(
-    peopleStackId,
-    held.people.map(({ id }) => id),
-  )
+  call.shown.addAll(peopleStackId, held.people)
   return { status: 200, data: held }
 }
 
@@ -117,11 +114,7 @@ export async function answerHolds({ context, body, shown, signal }: Call<HoldsQu
   const { after = 0, limit = defaultLimit, person = null } = body
   const values = [context.organization_id, new Date().toISOString(), after, limit + 1, person]
   const rows = await context.db.query<ListedHold>(listHoldsSql, values, signal)
-  const items = rows.slice(0, limit).map(toJson)
-  for (const { people } of items)
-    shown.addAll(
-      peopleStackId,
-      people.map(({ id }) => id),
-    )
-  return { status: 200, data: { items, has_more: rows.length > limit } }
+  const data = listPage(rows, limit, toJson)
+  for (const { people } of data.items) shown.addAll(peopleStackId, people)
+  return { status: 200, data }
 }

@@ -1,5 +1,15 @@
 import type { Static } from 'typebox'
-import { flag, nullable, number, storedNumber, Type, text, time, uuid } from '../../values/json-schema.ts'
+import {
+  closedObject,
+  nullable,
+  number,
+  pageOf,
+  storedNumber,
+  Type,
+  text,
+  time,
+  uuid,
+} from '../../values/json-schema.ts'
 
 const until = nullable(time('When the hold ends by itself. Null: when somebody ends it.'))
 
@@ -47,24 +57,14 @@ export const hold = Type.Object(
 export type HoldShape = Static<typeof hold>
 
 /** The query of the list of holds. */
-export const holdsQuery = Type.Object(
-  {
-    after: Type.Optional(storedNumber('Only holds after this id.')),
-    person: Type.Optional(
-      Type.String({ format: 'uuid', description: 'Only the holds of the person with this internal identifier.' }),
-    ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
-  },
-  { additionalProperties: false },
-)
+export const holdsQuery = closedObject({
+  after: Type.Optional(storedNumber('Only holds after this id.')),
+  person: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Only the holds of the person with this internal identifier.' }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+})
 export type HoldsQuery = Static<typeof holdsQuery>
 
 /** A page of holds. */
-export const holdPage = Type.Object(
-  { items: Type.Array(hold), has_more: flag('Whether another page follows.') },
-  {
-    title: 'HoldPage',
-    description: 'A page of the holds that are in force.',
-    examples: [{ items: [example], has_more: false }],
-  },
-)
+export const holdPage = pageOf(hold, 'HoldPage', 'A page of the holds that are in force.', [example])

@@ -1,6 +1,6 @@
 import { definitionCallOf, definitionWrite } from '../../organizations/change-definitions.ts'
 import type { Call } from '../../route/call.ts'
-import { type Route, route } from '../../route/route.ts'
+import { dataOf, type Route, route } from '../../route/route.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { Type } from '../../values/json-schema.ts'
 import { answerPreview, answerRule, answerRules, answerRuns, createRule, deleteRule, idOf, patchRule } from './rules.ts'
@@ -59,10 +59,7 @@ export function retentionRuleRoutes(): Route[] {
       body: rulePatch,
       answer: rule,
       refusals: { 409: 'duplicate_entry' },
-      handle: async call => ({
-        status: 200,
-        data: await patchRule(definitionCallOf(call as Call), idOf(call), call.body),
-      }),
+      handle: dataOf(call => patchRule(definitionCallOf(call as Call), idOf(call), call.body)),
     }),
     definitionWrite({
       ...byId,
@@ -70,10 +67,7 @@ export function retentionRuleRoutes(): Route[] {
       operationId: 'deleteRetentionRule',
       summary: 'Delete a retention rule',
       answer: Type.Literal(true),
-      handle: async call => {
-        await deleteRule(definitionCallOf(call), idOf(call))
-        return { status: 200, data: true }
-      },
+      handle: dataOf(call => deleteRule(definitionCallOf(call), idOf(call)).then(() => true)),
     }),
     route({
       ...byId,

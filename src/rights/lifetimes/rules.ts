@@ -189,10 +189,7 @@ export async function answerPreview(call: Call): Promise<HandlerResult> {
     db.query<PreviewItem>(listStaysSql, [organization_id, ...stays, id, after_days, false, previewItems], call.signal),
   ])
   const { count, held, people } = counts!
-  call.shown.addAll(
-    peopleStackId,
-    items.map(({ id }) => id),
-  )
+  call.shown.addAll(peopleStackId, items)
   return {
     status: 200,
     data: { count, held, daily_limit, would_pause: Math.min(count, daily_limit) > maxOfDay(people), items },

@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { StoredRow } from '../../entities/entity-row.ts'
 import { buildNotice } from '../../entities/write/decide/decide.ts'
 import { readRowsSql } from '../../entities/write/load/load-sql.ts'
 import { writeWithin } from '../../entities/write/run.ts'
 import { storeChanges } from '../../entities/write/store/store.ts'
 import { newWrite } from '../../entities/write-request.ts'
-import type { Follower, Progress, Task } from '../../followers/follower.ts'
+import { type Follower, inSets, type Progress, passOverUntilDue, type Task } from '../../followers/follower.ts'
 import { type Author, changeOrganization, type Locked } from '../../organizations/change-organization.ts'
 import { currentDefinitions, peopleStackId } from '../../organizations/definitions.ts'
 import { defaultLimits } from '../../process/config.ts'
 import { parseSegmentFilter } from '../../queries/grammar/parse.ts'
 import { readMatchesOf } from '../../queries/plan/membership.ts'
-import { erasePerson, readOrganizationKey } from '../erasure/erase-person.ts'
+import { erasePerson } from '../erasure/erase-person.ts'
 import { readHeld } from '../holds/holds.ts'
 import {
   changeRules,
@@ -41,7 +40,7 @@ const peoplePerSet = 100
 const intervalMs = 3_600_000
 /** How long before it takes a person a rule tells of it. */
 const noticeDays = 7
-/** After each set the follower pauses for this many times as long as the set took, so that writes keep the database. */
+/** See {@link inSets}. */
 const defaultPausePerWork = 1
 
 export type RuleOptions = { originName: string; nowMs?: () => number; pausePerWork?: number }
@@ -60,10 +59,7 @@ export function retentionRulesFollower(options: RuleOptions): Follower {
     isScheduled: true,
     maxConcurrent: 1,
     work: task => runRules(task, options),
-    passOver: async (_, news) => {
-      const idle = news.filter(({ is_due }) => !is_due)
-      return new Map(idle.map(each => [each, { sequence: each.head }]))
-    },
+    passOver: passOverUntilDue,
   }
 }
 
@@ -97,12 +93,9 @@ async function runRule(run: Run): Promise<void> {
   const [counts] = await db.query<{ people: number }>(countStaysSql, counted)
   const ofDay = Math.max(told + untold.length, done + due.length)
   if (untold.length + due.length > 0 && ofDay > maxOfDay(counts!.people + done)) return pauseRule(run)
-  await inSets(run, untold, peoplePerSet, ids => tell(run, ids))
-  if (action === 'delete') await inSets(run, due, peoplePerSet, ids => deletePeople(run, ids))
-  else {
-    const organization_key = await readOrganizationKey(task, run.options.originName)
-    await inSets(run, due, 1, ([id]) => erase(run, id!, organization_key))
-  }
+  await inSetsOf(run, untold, peoplePerSet, ids => tell(run, ids))
+  if (action === 'delete') await inSetsOf(run, due, peoplePerSet, ids => deletePeople(run, ids))
+  else await inSetsOf(run, due, 1, ([id]) => erase(run, id!))
 }
 
 /** A limit may have been lowered below what was done today. */
@@ -111,18 +104,18 @@ const leftOf = (limit: number, done: number) => Math.max(0, limit - done)
 type PersonId = { id: string }
 const idsOf = (rows: readonly PersonId[]) => rows.map(({ id }) => id)
 
-/** Runs sets, with a pause after each, until the process stops. */
-async function inSets(
+/** Runs sets of people, with a pause after each, until the process stops. */
+async function inSetsOf(
   { task: { signal }, options: { pausePerWork = defaultPausePerWork } }: Run,
   ids: readonly string[],
   size: number,
   runSet: (ids: string[]) => Promise<unknown>,
 ): Promise<void> {
-  for (let first = 0; first < ids.length && !signal.aborted; first += size) {
-    const startedMs = performance.now()
-    await runSet(ids.slice(first, first + size))
-    if (pausePerWork > 0) await pause((performance.now() - startedMs) * pausePerWork)
-  }
+  const left = [...ids]
+  await inSets(signal, pausePerWork, async () => {
+    if (left.length > 0) await runSet(left.splice(0, size))
+    return left.length === 0
+  })
 }
 
 /** The rule under the lock of the head. Undefined if it was changed since the run began. */
@@ -204,9 +197,9 @@ function deletePeople(run: Run, people: readonly string[]): Promise<void> {
 }
 
 /** Erases a person as a request does, with a certificate. A hold and a break of its stay are asked for under the lock of the head. */
-async function erase(run: Run, person_id: string, organization_key: string): Promise<void> {
+async function erase(run: Run, person_id: string): Promise<void> {
   const { task, rule, author, options } = run
-  const context = { ...task, organization_key, originName: options.originName }
+  const context = { ...task, originName: options.originName }
   await erasePerson(context, {
     ...author,
     person_id,
