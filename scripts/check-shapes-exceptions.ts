@@ -49,4 +49,9 @@ export const exceptions: Exception[] = [
     ['read_sequences'],
     'One look at a standby serves the reads of all organizations that wait.',
   ),
+  ...except(
+    'counted locations',
+    ['delete_addresses'],
+    'The COPY that follows has the same keys: it fails if one of the rows is still there.',
+  ),
 ]

@@ -13,8 +13,8 @@ const lastAnswer = `select ${answerColumns} from consent_history a
 const hasChannel = `t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text))`
 
 /** The key of the address on the channel, and who gave the answer that stands: the person, or one who was merged into it. */
-const contact = `case $4::text ${channels.map(channel => `when '${channel}' then e.${channelTable[channel].key}`).join(' ')} end as address,
-       coalesce((e.answers->concat($3::integer, ':', $4::text)->>'person_id')::uuid, e.id) as answered_by`
+const contact = `e.id, case $4::text ${channels.map(channel => `when '${channel}' then e.${channelTable[channel].key}`).join(' ')} end as address,
+       coalesce((e.answers->$5->>'person_id')::uuid, e.id) as answered_by, e.answers ? $5 as has_answer`
 
 /** The deletion, or the erasure, of a person who does not exist. */
 const endOf = (person: string, condition: string) =>
@@ -37,28 +37,29 @@ const refusals = `select json_object_agg(w.address, json_build_object('state', w
          and w.consent_type_id = $3 and not w.state`
 
 /**
- * The facts of decisions about people by an identifier, all of one snapshot. `further` finds the person to whom a name n leads that no person
- * o has, and `gone` one who does not exist.
+ * The facts of decisions about people by an identifier, all of one snapshot. `further` finds the person to whom a name n leads that no person has,
+ * and `gone` one who does not exist.
  *
- * One index scan looks up all people, and one scan of each table what holds for their addresses: one for each person takes twice as long. PostgreSQL
- * expects ten people, and would compare each name with each person; a full join makes it use hashes.
+ * One index scan looks up all people, and one scan of each table what holds for their addresses: one for each person takes twice as long. The last
+ * answer is looked up for each: some people have hundreds.
  */
 const facts = (identifier: { column: string; type: string; further: string; gone: string }) =>
   `with people as materialized (
-     select e.${identifier.column} as name, e.id, ${contact}, e.answers ? ($3::integer || ':' || $4) as has_answer
+     select e.${identifier.column} as name, ${contact}, null::bigint as gone_sequence, null::timestamptz as gone_at, null::boolean as is_erased
      from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${identifier.column} = any($2::${identifier.type}[])
    ), found as materialized (
-     select n.name, n.position::integer, coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address,
-       coalesce(o.answered_by, f.answered_by) as answered_by, coalesce(o.has_answer, f.has_answer) as has_answer
-     from unnest($2::${identifier.type}[]) with ordinality as n(name, position)
-       full join people o on o.name = n.name
+     select p.* from people p
+     union all
+     select n.name, f.*, d.sequence, d.at, d.operation = 'erase'
+     from (select unnest($2::${identifier.type}[]) as name except select p.name from people p) n
        left join lateral (
-         select e.id, ${contact}, true as has_answer from (${identifier.further} offset 0) p cross join lateral (
+         select ${contact} from (${identifier.further} offset 0) p cross join lateral (
            select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
          ) e
        ) f on true
+       left join lateral (${endOf(identifier.gone, 'f.id is null')}) d on true
    )
-   select e.position, case when e.position = 1 then (
+   select e.name, case when e.name = ($2::${identifier.type}[])[1] then (
        select json_build_object('head', h.sequence, 'state', t.state, 'mandatory', t.mandatory, 'default_state', t.default_state,
          'has_channel', ${hasChannel}, 'text_sha256', (
            select json_object_agg(x.version, encode(x.sha256, 'hex')) from consent_texts x
@@ -66,17 +67,14 @@ const facts = (identifier: { column: string; type: string; further: string; gone
          ), 'suppressed', (${suppressedEvents}), 'refused', (${refusals}))
        from change_heads h left join consent_types t on t.organization_id = $1 and t.id = $3 where h.organization_id = $1
      ) end as purpose,
-     e.id as person_id, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
-     nullif(a.person_id, e.id) as merged_person_id,
+     e.id as person_id, e.address, e.gone_sequence, e.gone_at, e.is_erased, nullif(a.person_id, e.id) as merged_person_id,
      a.version, a.state, a.previous_state, a.pending, a.undated, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
-   from found e
-     left join lateral (${endOf(identifier.gone, 'e.id is null')}) d on true
-     left join lateral (${lastAnswer}) a on true`
+   from found e left join lateral (${lastAnswer}) a on true`
 
 /**
- * $2: external or internal identifiers, $3: consent type, $4: channel. Returns a row for each identifier, in any order. The row of the
- * position 1 has the purpose, with the hashes of its texts by version, and the suppressions and refusals by address. Its members are null if
- * the consent type does not exist.
+ * $2: external or internal identifiers, $3: consent type, $4: channel, $5: the key of the answers to both. Returns a row for each identifier, in any
+ * order. The row of the first one has the purpose, with the hashes of its texts by version, and the suppressions and refusals by address. Its members
+ * are null if the consent type does not exist.
  */
 export const readContactFacts = {
   external_id: statement(
@@ -84,9 +82,8 @@ export const readContactFacts = {
     facts({
       column: 'external_id',
       type: 'text',
-      further:
-        'select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = n.name',
-      gone: deletedOrErasedWith('e.name'),
+      further: 'select s.person_id from aliases s where s.organization_id = $1 and s.external_id = n.name',
+      gone: deletedOrErasedWith('n.name'),
     }),
   ),
   id: statement(
@@ -94,8 +91,8 @@ export const readContactFacts = {
     facts({
       column: 'id',
       type: 'uuid',
-      further: survivorOf('n.name', ' and o.id is null'),
-      gone: `coalesce((${survivorOf('e.name', ' and e.id is null')}), e.name)`,
+      further: survivorOf('n.name'),
+      gone: `coalesce((${survivorOf('n.name')}), n.name)`,
     }),
   ),
 }

@@ -13,6 +13,7 @@ import { channelTable } from '../values/channels.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 import { pastTimeOf } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
+import { answerKey } from './answers.ts'
 import {
   type AnswerOfAddress,
   type Contact,
@@ -37,9 +38,9 @@ type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & {
   refused: Record<string, AnswerOfAddress> | null
 }
 
-/** A person, the deletion or erasure of one, or neither, with the answer that stands. `purpose` is null except in the row of the position 1. */
+/** A person, the deletion or erasure of one, or neither, with the answer that stands. `purpose` is null except in the row of the first name. */
 type FactsRow = {
-  position: number
+  name: string
   purpose: FoundPurpose | null
   person_id: string | null
   address: string | null
@@ -57,10 +58,10 @@ export async function answerContactable(call: Call<ContactableBody>, config: Lin
   const addLinks = await prepareContactLinks(call, config)
   const { by, identifier } = personOf(call.params)
   const { rows, decide, sequence } = await readFacts(call, by, [identifier])
-  const { person_id, gone_sequence } = rows[0]!
-  if (person_id === null && gone_sequence === null) throwNoPerson()
+  const [row] = rows as [FactsRow]
+  if (row.person_id === null && row.gone_sequence === null) throwNoPerson()
   noteDecided(call, rows)
-  return { status: 200, data: { ...addLinks(decide(rows[0]!), person_id), sequence } }
+  return { status: 200, data: { ...addLinks(decide(row), row.person_id), sequence } }
 }
 
 /** Answers which people may be written to. Throws a Fault of 400, and with `links` of 403. */
@@ -73,11 +74,12 @@ export async function answerContactableMany(
   const { rows, decide, sequence } = await readFacts(call, 'external_id', external_ids)
   noteDecided(call, rows)
   await yieldIfDue()
-  const itemOf = (row: FactsRow, index: number) => ({
-    external_id: external_ids[index]!,
-    ...addLinks(decide(row), row.person_id),
-  })
-  return listResult(rows, itemOf, `"sequence":${sequence}`)
+  const byName = new Map(rows.map(row => [row.name, row]))
+  const itemOf = (external_id: string) => {
+    const row = byName.get(external_id)!
+    return { external_id, ...addLinks(decide(row), row.person_id) }
+  }
+  return listResult(external_ids, itemOf, `"sequence":${sequence}`)
 }
 
 /** Notes the people whom decisions show, for the access log. */
@@ -85,7 +87,7 @@ function noteDecided({ shown }: Call<unknown>, rows: readonly FactsRow[]): void 
   for (const { person_id } of rows) if (person_id !== null) shown.add(peopleStackId, person_id)
 }
 
-/** Reads the facts of decisions about people, in their order. */
+/** Reads the facts of decisions about people, in any order. */
 async function readFacts(
   {
     context: { db, organization_id },
@@ -95,10 +97,9 @@ async function readFacts(
   by: 'id' | 'external_id',
   identifiers: readonly string[],
 ) {
-  const values = [organization_id, identifiers, consent_type_id, channel]
+  const values = [organization_id, identifiers, consent_type_id, channel, answerKey(consent_type_id, channel)]
   const rows = await db.query<FactsRow>(readContactFacts[by], values, signal)
-  rows.sort((one, other) => one.position - other.position)
-  const found = rows[0]!.purpose!
+  const found = rows.find(({ purpose }) => purpose !== null)!.purpose!
   const purpose = purposeOf(found)
   const answerOf = (row: FactsRow) => {
     if (row.version === null) return undefined

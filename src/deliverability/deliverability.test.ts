@@ -207,6 +207,21 @@ describe('the events of an address', () => {
     expect(await addressesOf('late')).toMatchObject([{ address: 'new@example.com', state: 'deliverable' }])
   })
 
+  it('keep what the provider says to the character, of addresses that are known and of new ones', async () => {
+    const told = { at: '2026-11-01T10:00:00.123456Z', provider: '\\N', reference: 'a\tb\\t"c"\\' }
+    await record(email('one@example.com', 'hard_bounce', { at: '2026-10-01T10:00:00Z' }))
+    const addresses = ['two@example.com', 'one@example.com', "o'hara+a\\b@example.com"]
+    const statuses = await record(...addresses.map(address => email(address, 'hard_bounce', told)))
+    expect(statuses).toEqual(['stored', 'stored', 'not_an_address'])
+    const { items } = await ok('GET', '/v1/deliverability/events')
+    expect(items).toEqual(
+      addresses
+        .slice(0, 2)
+        .toSorted()
+        .map(address => email(address, 'hard_bounce', told)),
+    )
+  })
+
   it('are those of one organization', async () => {
     const other = await service.organization()
     await person('ada', { email: 'ada@example.com' })

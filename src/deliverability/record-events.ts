@@ -27,7 +27,7 @@ import { formats } from '../values/formats.ts'
 import { utcTime } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 import type { EventStatus, GivenEvent } from './schema.ts'
-import { readAddressesOfSql, readAddressesSql, readHoldersSql, storeAddressesSql } from './sql.ts'
+import { deleteAddressesSql, insertAddresses, readAddressesOfSql, readAddressesSql, readHoldersSql } from './sql.ts'
 
 /**
  * An event whose address is known, as people have it in their key. `index` is its place in the request. `value` is what the hash of the address
@@ -46,6 +46,8 @@ type AddressedEvent = {
 /** An address with what was stored of it, and what is. */
 type Address = Pick<AddressedEvent, 'channel' | 'key' | 'value'> & {
   hash: string
+  /** The location of its row. Null without one. */
+  ctid: string | null
   people: readonly string[]
   isErased: boolean
   /** How many days a bounce suppresses it. */
@@ -153,7 +155,7 @@ async function storeEvents(
   statuses: EventStatus[],
 ): Promise<Omit<Changed<unknown>, 'result'>> {
   if (events.length === 0) return { changes: [] }
-  const { tx, organization_id, definitions, at } = locked
+  const { tx, definitions, at } = locked
   const { actor, request_id, limits } = call
   const addresses = await readStates(locked, events)
   const refusing: { index: number; id: string; body: ConsentBody }[] = []
@@ -181,15 +183,14 @@ async function storeEvents(
   )
   for (const { index } of updated) statuses[index] = 'stored'
   const changed = [...addresses.values()].filter(({ before, after }) => before !== after)
-  const rows = JSON.stringify(changed.map(rowOfAddress))
-  const statements = changed.length === 0 ? [] : [tx.query(storeAddressesSql, [organization_id, rows])]
+  const statements = storeAddresses(locked, changed)
   const sequence = (await logStates(locked, call, changed, at)) ?? updated.at(-1)?.sequence
   return sequence === undefined ? { statements, changes: [] } : { statements, sequence }
 }
 
 async function readStates({ tx, organization_id }: Locked, events: readonly AddressedEvent[]) {
   const asked = new Map(events.map(event => [event.value, event]))
-  type State = Pick<Address, 'value' | 'hash' | 'isErased' | 'days'> & { events: AddressEvents | null }
+  type State = Pick<Address, 'value' | 'hash' | 'ctid' | 'isErased' | 'days'> & { events: AddressEvents | null }
   const keys = channels.map(channel => [...asked.values()].flatMap(each => (each.channel === channel ? each.key : [])))
   const [states, holders] = await Promise.all([
     tx.query<State>(readAddressesSql, [organization_id, [...asked.keys()]]),
@@ -205,12 +206,24 @@ async function readStates({ tx, organization_id }: Locked, events: readonly Addr
   )
 }
 
+/** Replaces the rows of addresses. */
+function storeAddresses({ tx, organization_id }: Locked, addresses: readonly Address[]): Promise<unknown>[] {
+  if (addresses.length === 0) return []
+  const known = addresses.filter(({ ctid }) => ctid !== null)
+  const places = [known.map(({ ctid }) => ctid), known.map(({ hash }) => hash)]
+  const rows = addresses.map(address => ({ organization_id, ...rowOfAddress(address) }))
+  return [
+    ...(known.length > 0 ? [tx.query(deleteAddressesSql, [organization_id, ...places])] : []),
+    tx.append(insertAddresses, rows),
+  ]
+}
+
 /** The row of an address. Of one that only erased people had, kith keeps the hash alone. */
 function rowOfAddress({ channel, key, hash, people, isErased, after, days }: Address) {
   const suppression = suppressionOf(after, days)
   return {
     channel,
-    hash,
+    hash: `\\x${hash}`,
     address: isErased && people.length === 0 ? null : key,
     events: after,
     reason: suppression?.reason ?? null,

@@ -19,9 +19,9 @@ const page = [1_000_000, null, null, 100, 1_048_576]
 const maxRowsOfPerson = 8
 
 const statements: [Statement, unknown[], number][] = [
-  [readContactFacts.external_id, [asked, 1, 'email'], 100],
-  [readContactFacts.id, [[person], 1, 'email'], maxRowsOfPerson],
-  [readContactFacts.id, [[gone], 1, 'email'], maxRowsOfPerson],
+  [readContactFacts.external_id, [asked, 1, 'email', '1:email'], 100],
+  [readContactFacts.id, [[person], 1, 'email', '1:email'], maxRowsOfPerson],
+  [readContactFacts.id, [[gone], 1, 'email', '1:email'], maxRowsOfPerson],
   [readConsentHistory.id, [person, ...page], maxRowsOfPerson],
   [readConsentHistory.external_id, ['p7', ...page], maxRowsOfPerson],
   [readConsentHistory.external_id, ['nobody', ...page], maxRowsOfPerson],
@@ -29,7 +29,7 @@ const statements: [Statement, unknown[], number][] = [
   [findSubject.id, [person], maxRowsOfPerson],
   // The name of a person, a further identifier, and a name that no person has.
   ...['p7', 'a7', 'nobody'].flatMap((name): [Statement, unknown[], number][] => [
-    [readContactFacts.external_id, [[name], 1, 'email'], maxRowsOfPerson],
+    [readContactFacts.external_id, [[name], 1, 'email', '1:email'], maxRowsOfPerson],
     [findNamedSql, [name], maxRowsOfPerson],
     [findSubject.external_id, [name], maxRowsOfPerson],
     [findOtherHoldersSql, [name, person, 100], maxRowsOfPerson],
