@@ -1,3 +1,5 @@
+import { firstWithin, type SetSize } from '../entities/write/set-size.ts'
+
 /** An item with its size, which counts towards the size of a batch. */
 export type Weighed = { bytes: number }
 
@@ -9,7 +11,7 @@ export type Weighed = { bytes: number }
  */
 export async function* batchStream<T extends Weighed>(
   source: AsyncIterable<T[]>,
-  maxSize: { items: number; bytes: number },
+  maxSize: SetSize,
 ): AsyncGenerator<T[]> {
   const iterator = source[Symbol.asyncIterator]()
   const buffered: T[] = []
@@ -42,7 +44,8 @@ export async function* batchStream<T extends Weighed>(
       while (buffered.length === 0 && reading) await reading
       if (failure) throw failure.error
       if (buffered.length === 0) return
-      const batch = buffered.splice(0, countItemsWithin(buffered, maxSize))
+      const batch = firstWithin(buffered, item => item.bytes, maxSize)
+      buffered.splice(0, batch.length)
       for (const item of batch) bytes -= item.bytes
       readOn()
       yield batch
@@ -51,15 +54,4 @@ export async function* batchStream<T extends Weighed>(
     // Not awaited: it would settle only after the pending read, which may never end.
     iterator.return?.().catch(() => {})
   }
-}
-
-/** The number of leading items that form a batch. */
-function countItemsWithin(items: readonly Weighed[], maxSize: { items: number; bytes: number }): number {
-  let bytes = 0
-  const maxItems = Math.min(items.length, maxSize.items)
-  for (let count = 0; count < maxItems; count += 1) {
-    bytes += items[count]!.bytes
-    if (count > 0 && bytes > maxSize.bytes) return count
-  }
-  return maxItems
 }

@@ -3,8 +3,9 @@ import { perDatabase } from '../db/per-database.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { readMatch } from '../entities/write/load/match.ts'
-import { maxStretchItems, writeStretch } from '../entities/write/request-coalescing.ts'
+import { writeStretch } from '../entities/write/request-coalescing.ts'
 import { dryRun, planWrites } from '../entities/write/run.ts'
+import { maxStretch, type SetSize } from '../entities/write/set-size.ts'
 import type { Planned } from '../entities/write/write.ts'
 import {
   type EntityBody,
@@ -32,11 +33,14 @@ import { type Line, linesOf } from './lines.ts'
 import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
-/** The maximum size of a set, the lines of one transaction. */
-const setSize = { items: maxStretchItems, bytes: 262_144 }
+/**
+ * The lines that a dry run tries together, so that a line finds those before it. Their transaction holds the organization for as long as they
+ * take.
+ */
+const maxDryRun: SetSize = { items: 1_024, bytes: 262_144 }
 
-/** The maximum number of sets of an import in memory: one is stored, and the next ones are read and planned meanwhile. */
-const maxConcurrentSets = 3
+/** The maximum number of sets of an import in memory: one is stored, and the next one is read and planned meanwhile. */
+const maxConcurrentSets = 2
 
 /** The maximum number of imports per organization and process. Each import holds some sets of lines in memory. */
 const maxImports = 2
@@ -162,7 +166,7 @@ async function* answerLines(
     }
     return written
   }
-  const sets = batchStream(entries, setSize)
+  const sets = batchStream(entries, call.body.dry_run ? maxDryRun : maxStretch)
   const written = mapConcurrently(sets, concurrentSets(call), write)
   try {
     for (;;) {

@@ -35,9 +35,18 @@ const launched: { kith: Kith; pid: number }[] = []
 const folders: string[] = []
 
 /** Starts the real program with exactly this environment. By default it is `serve` on a free port. */
-export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
+export const launch = (environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith =>
+  launchProgram(program, environment, words, cwd)
+
+/** Starts a program of another folder, such as that of an earlier release. */
+export function launchProgram(
+  file: string,
+  environment: Record<string, string>,
+  words = ['serve'],
+  cwd?: string,
+): Kith {
   const env = { PORT: '0', ...compileCache, ...environment }
-  return spawnKith(process.execPath, [...startFlags, program, ...words], { env, cwd })
+  return spawnKith(process.execPath, [...startFlags, file, ...words], { env, ...(cwd && { cwd }) })
 }
 
 /** Starts the service by `npm start`, in its own process group. The group's id is the pid of npm. */

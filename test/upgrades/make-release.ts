@@ -1,9 +1,10 @@
-// Keeps what a release stores, for the tests of later versions: a data folder and a backup of the sample shop, and what the release exports.
+// Keeps what a release stores, for the tests of later versions: a data folder and a backup of the sample shop, what the release exports, and
+// its program.
 //   node test/upgrades/make-release.ts
 // It writes the folder test/upgrades/<version> and is run once, when a version is released. A stored release is never made anew.
 
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, globSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { createClient } from '../../client/index.ts'
@@ -40,8 +41,18 @@ const checkpoint = command('ledger', 'checkpoint', '--org', 'default')
 writeFileSync(join(target, 'expected.json.gz'), gzipSync(JSON.stringify({ checkpoint, ...(await readAll(client)) })))
 execFileSync(process.execPath, ['cli/main.ts', 'backup', join(target, 'kith.backup')], { env: environment })
 await terminate(kith)
-const tar = execFileSync('tar', ['--create', '--directory', folder, '.kith'], { maxBuffer: 2 ** 30 })
-const params = { [constants.ZSTD_c_compressionLevel]: 19, [constants.ZSTD_c_windowLog]: 26 }
-writeFileSync(join(target, 'data.tar.zst'), zstdCompressSync(tar, { params }))
 copyFileSync(join(folder, '.kith', 'master.key'), join(target, 'master.key'))
+
+/** Writes an archive of paths of a folder to the folder of the release. */
+function keep(name: string, from: string, paths: string[]) {
+  const tar = execFileSync('tar', ['--create', '--directory', from, ...paths], { maxBuffer: 2 ** 30 })
+  const params = { [constants.ZSTD_c_compressionLevel]: 19, [constants.ZSTD_c_windowLog]: 26 }
+  writeFileSync(join(target, name), zstdCompressSync(tar, { params }))
+}
+keep('data.tar.zst', folder, ['.kith'])
+// What `serve` needs of the package. A service with a database of its own needs no package beside it.
+execFileSync(process.execPath, ['scripts/pack.ts', folder], { stdio: 'inherit' })
+execFileSync('tar', ['--extract', '--file', globSync(join(folder, 'kith-[0-9]*.tgz'))[0]!, '--directory', folder])
+const unneeded = ['*.map', 'package/console', 'package/docs', 'swagger-ui*.js', 'swagger-ui.css']
+keep('program.tar.zst', folder, [...unneeded.map(pattern => `--exclude=${pattern}`), 'package'])
 await endProcesses()

@@ -18,17 +18,15 @@ import {
 import type { Address, KeyedOutcome, Write } from '../write-request.ts'
 import { type Item, planItem } from './plan.ts'
 import { planWrites, runSet, type SetOptions, type WriteOptions } from './run.ts'
+import { firstWithin, maxStretch } from './set-size.ts'
 import type { Planned, WriteLimits } from './write.ts'
 
 // A write of a few bytes may lock a row of 512 KiB. With sets of 256, 256 such writes took up to 420 MiB; with 64, 350 MiB.
 const maxItems = { read: 256, write: 64 }
 const bytesLimit = 262_144
 
-/** The most writes of an array or an import that one set may have. A time bounds it: {@link maxSetMs}. */
-export const maxStretchItems = 1_024
-
 /** How long the set of an array or an import takes at most while other writes of the organization wait, and while none does, in milliseconds. */
-const maxSetMs = { waitedFor: 10, alone: 50 }
+const maxSetMs = { waitedFor: 10, alone: 100 }
 const maxSettledPerTurn = 8
 
 /**
@@ -92,7 +90,7 @@ export async function writeArray(
   const { items, definitions } = await planWrites(context, writes, options)
   const outcomes = new Map<number, KeyedOutcome>()
   for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index))) {
-    const stretch = { items: rest.slice(0, lengthOf(rest)), definitions }
+    const stretch = { items: firstWithin(rest, ({ write }) => write.bytes, maxStretch), definitions }
     try {
       for (const [index, outcome] of await writeStretch(context, stretch, options)) outcomes.set(index, outcome)
     } catch (error) {
@@ -103,16 +101,6 @@ export async function writeArray(
     }
   }
   return writes.map((_, index) => outcomes.get(index)!)
-}
-
-/** The number of first items that one stretch has. */
-function lengthOf(items: readonly Item[]): number {
-  let bytes = 0
-  const end = items.findIndex(({ write }, index) => {
-    bytes += write.bytes
-    return index === maxStretchItems || (index > 0 && bytes > bytesLimit)
-  })
-  return end === -1 ? items.length : end
 }
 
 /**

@@ -14,6 +14,7 @@ import type { Loaded } from './load/loaded.ts'
 import { type Item, planItems } from './plan.ts'
 import type { Previews } from './previews.ts'
 import { type DecidedRound, decideRound } from './round.ts'
+import { firstWithin, maxPortion } from './set-size.ts'
 import { storeRound } from './store/store.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
@@ -30,10 +31,13 @@ export type Written = { outcomes: Map<number, KeyedOutcome>; definitions: Defini
 /** After so many rounds a transaction is committed, so that it does not hold the head for long. The items left have no outcome. */
 const maxRounds = 64
 
-/**
- * How many items are loaded at a time. While PostgreSQL stores what was decided of one portion, Node decides the next.
- */
-const portionItems = 128
+const bytesOf = ({ write }: Item) => write.bytes
+
+/** The first portion of items, and the items after it. */
+function splitPortion(items: Item[]): [portion: Item[], rest: Item[]] {
+  const portion = firstWithin(items, bytesOf, maxPortion)
+  return [portion, items.slice(portion.length)]
+}
 
 /** Items that are being loaded, and the round before which their load was sent. `sent` are the statements before it that nobody awaits. */
 type Portion = { items: Item[]; loading: Promise<Loaded>; since: number; sent: readonly Promise<unknown>[] }
@@ -82,8 +86,9 @@ export async function write(
     const loaded = await portion.loading
     const ends = ending === 'commit' && (rounds >= maxRounds || !mayGoOn())
     if (!ends && rest.length > 0 && portions.length === 0) {
-      portions.push(loadNext(rest.slice(0, portionItems)))
-      rest = rest.slice(portionItems)
+      const [next, others] = splitPortion(rest)
+      portions.push(loadNext(next))
+      rest = others
     }
     const round = await decideRound(loaded, portion.since, changed, { definitions, limits, at })
     changed.round += 1
@@ -143,17 +148,15 @@ function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredR
 async function lockAndLoad(tx: Transaction, { items, definitions: cached }: Planned, limits: WriteLimits) {
   const { organization_id } = cached
   const locking = lockHead({ tx, organization_id })
-  const first = items.slice(0, portionItems)
+  const [first, rest] = splitPortion(items)
   const loading = load(tx, cached, first)
   await awaitPipelined([locking, loading])
   const { schema_version, sequence } = await locking
-  if (schema_version === cached.version)
-    return { definitions: cached, sequence, first, loaded: await loading, rest: items.slice(portionItems) }
+  if (schema_version === cached.version) return { definitions: cached, sequence, first, loaded: await loading, rest }
   const definitions = await readDefinitions({ db: tx, organization_id }, cached)
-  const planned = await planItems(items, definitions, limits.links)
-  const firstPlanned = planned.slice(0, portionItems)
+  const [firstPlanned, restPlanned] = splitPortion(await planItems(items, definitions, limits.links))
   const loaded = await load(tx, definitions, firstPlanned)
-  return { definitions, sequence, first: firstPlanned, loaded, rest: planned.slice(portionItems) }
+  return { definitions, sequence, first: firstPlanned, loaded, rest: restPlanned }
 }
 
 const results = {

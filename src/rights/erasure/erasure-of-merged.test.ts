@@ -206,6 +206,36 @@ describe('the erasure of a person who was merged and unmerged', () => {
   })
 })
 
+it('a program that read a merge before its undoing and the erasure of the merged person learns that the survivor lost its values', async () => {
+  const organization = await createShop(service)
+  const { send } = organization
+  const own = { external_id: 'y', attribute_values: { tags: ['own', 'shared'] } }
+  await expectSuccess(send('POST', '/v1/people', own))
+  const other = { tags: ['other', 'shared'], colors: ['red'], note: { of: 'x' }, size: 42 }
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'x', first_name: 'X', attribute_values: other }))
+  await expectSuccess(send('POST', '/v1/people/y/merge', { from: 'x' }))
+  const readAfter = async (position: number) =>
+    (await expectSuccess(send('GET', `/v1/changes?after=${position}&subject=person`))).body.data.items as {
+      sequence: number
+      external_id: string
+      after: { first_name?: string | null; attribute_values?: object } | null
+    }[]
+  const read = await readAfter(0)
+  await expectSuccess(send('POST', '/v1/people/y/unmerge', { from: 'x' }))
+  await expectSuccess(erase(organization, 'x'))
+  const late = [...read, ...(await readAfter(read.at(-1)!.sequence))]
+  for (const changes of [late, await readAfter(0)]) {
+    const ofSurvivor = changes.flatMap(({ external_id, after }) => (external_id === 'y' ? [after!] : []))
+    const { attribute_values: _, ...fields } = Object.assign({}, ...ofSurvivor)
+    const values = Object.assign({}, ...ofSurvivor.map(after => after.attribute_values))
+    const { first_name, attribute_values } = (await expectSuccess(send('GET', '/v1/people/y'))).body.data
+    expect([fields.first_name ?? null, withoutNulls(values)]).toEqual([first_name, attribute_values])
+  }
+})
+
+const withoutNulls = (values: object) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
+
 describe('a person who was erased', () => {
   it('does not come back by an unmerge of somebody with the same email, unless with erased=recreate', async () => {
     const { organization, send, one, other } = await mergeTwo()

@@ -6,15 +6,31 @@ import { statement } from '../../db/db.ts'
 const isFilled = (key: string, value: string) =>
   `coalesce(q.filled->${key} = ${value} and q.given->${key} <> 'null', false)`
 
+/** The value of an attribute a of a change q, as a list. */
+const listIn = (values: string) =>
+  `(select case jsonb_typeof(v.value) when 'array' then v.value else jsonb_build_array(v.value) end
+        from (select ${values}->'attribute_values'->a.key as value) v where v.value is not null)`
+
+/** The list of an attribute a of a change q without the elements that came with a merge, as the survivor may have written it again. */
+const listWithoutFilled = `(
+         select coalesce(jsonb_agg(x.value order by x.position), '[]')
+         from jsonb_array_elements(a.value) with ordinality as x(value, position)
+         where not (${listIn('q.given')} @> jsonb_build_array(x.value)
+           and not coalesce(${listIn('q.own')} @> jsonb_build_array(x.value), false))
+       )`
+
 /**
- * The attribute values `logged` of a change q without those of a merge. They lose the key too, which may be the client's own text. So does the
- * removal of one, and an array, which may have been written again with the elements of both people.
+ * The attribute values `logged` of a change q without those of a merge. They lose the key too, which may be the client's own text. The removal
+ * of one stays: a program that has read the merge before the erasure would keep the value else.
  */
 const attributesWithoutFilled = (logged: string) =>
   `coalesce((
-       select jsonb_object_agg(a.key, a.value) from jsonb_each(${logged}) as a(key, value)
-       where not (coalesce(q.filled->'attribute_values' ? a.key and q.given->'attribute_values' ? a.key, false)
-         and (a.value = q.filled->'attribute_values'->a.key or a.value = 'null' or jsonb_typeof(a.value) = 'array'))
+       select jsonb_object_agg(a.key, case when f.is_filled and jsonb_typeof(a.value) = 'array' then ${listWithoutFilled} else a.value end)
+       from jsonb_each(${logged}) as a(key, value) cross join lateral (
+         select coalesce(q.filled->'attribute_values' ? a.key and q.given->'attribute_values' ? a.key, false) as is_filled
+       ) f
+       where not (f.is_filled and a.value = q.filled->'attribute_values'->a.key
+         and (jsonb_typeof(a.value) <> 'array' or coalesce(q.own->'attribute_values'->a.key, 'null') = 'null'))
      ), '{}')`
 
 /** The entries of `consents` of a change q that are not answers of the merged person. An entry before a change has no time. */
@@ -27,8 +43,8 @@ const consentsWithoutFilled = (logged: string) =>
      ), '[]')`
 
 /**
- * The values `logged` of a change q without those that a merge filled: q.given are those of the merged person, and q.filled what the survivor
- * got. A field becomes null. What the survivor wrote itself stays, but for the arrays of the same attributes.
+ * The values `logged` of a change q without those that a merge filled: q.given are those of the merged person, q.filled what the survivor
+ * got, and q.own what it had before. A field becomes null. What the survivor wrote itself stays.
  */
 const withoutFilled = (logged: string) =>
   `case when ${logged} is not null then coalesce((
@@ -68,11 +84,11 @@ const filledLog = `with recursive ended as (
          and m.unmerged_sequence < e.unmerged_sequence offset 0
      ) m
    ), quoting as materialized (
-     select c.*, g.before as given, g.links as given_links, f.after as filled, f.links as filled_links, k.taken
+     select c.*, g.before as given, g.links as given_links, f.before as own, f.after as filled, f.links as filled_links, k.taken
      from ended e cross join lateral (
        select g.before, g.links from changes g where g.organization_id = $1 and g.sequence = e.given_by and g.before is not null offset 0
      ) g cross join lateral (
-       select f.after, f.links from changes f
+       select f.before, f.after, f.links from changes f
        where f.organization_id = $1 and f.entity_id = e.into_id and f.version = (e.undo->>'into_version')::integer offset 0
      ) f cross join lateral (
        select coalesce(jsonb_agg(n.value), '[]') as taken from jsonb_array_elements(f.after->'consents') as n(value)
