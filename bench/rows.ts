@@ -82,6 +82,8 @@ const withRole = (request: (side: Side) => BenchRequest) => async (side: Side) =
   return () => ({ ...request(side), headers })
 }
 
+const getRandom = (side: Side) => get(`/v1/people/${side.randomPerson()}`)
+
 const pageAtRandom = (side: Side) =>
   post('/v1/people/list', { sorting_type: 'asc', cursor_configuration: { size: 50, after_id: side.randomId() } })
 
@@ -114,14 +116,14 @@ export const rows: readonly Row[] = [
     group: 'core',
     name: 'get',
     title: 'GET a person by external id',
-    requests: side => () => get(`/v1/people/${side.randomPerson()}`),
+    requests: side => () => getRandom(side),
     sql: `${randomSql}select * from entities where ${whereSql};`,
   },
   {
     group: 'core',
     name: 'get-role',
     title: 'GET a person by external id, of which a role shows five fields',
-    requests: withRole(side => get(`/v1/people/${side.randomPerson()}`)),
+    requests: withRole(getRandom),
   },
   {
     group: 'core',
@@ -299,6 +301,17 @@ export const rows: readonly Row[] = [
     name: 'erase',
     title: 'erase a person',
     prepare: onNewPeople(500, 1, name => post(`/v1/people/${name}/erase`, { reason: 'benchmark', records: 'keep' })),
+  },
+  {
+    group: 'questions',
+    name: 'get-roles',
+    title: 'GET a person by external id, in turn without a role and with each of three',
+    requests: async side => {
+      const requests = [() => getRandom(side)]
+      while (requests.length < 4) requests.push(await withRole(getRandom)(side))
+      let turn = 0
+      return () => requests[turn++ % requests.length]!()
+    },
   },
   {
     group: 'questions',
