@@ -21,7 +21,7 @@ const roles = {
 } as const
 type RoleKey = keyof typeof roles
 
-/** What a role opens of the attribute values in its fields. */
+/** The attribute values that a role opens by the names of its fields. */
 function opened(values: Record<string, unknown>, names: readonly string[]) {
   if (names.includes('*') || names.includes('attribute_values')) return values
   return Object.fromEntries(Object.entries(values).filter(([key]) => names.includes(`attribute_values.${key}`)))
