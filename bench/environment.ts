@@ -52,11 +52,10 @@ async function startPostgresIn(folder: string): Promise<BenchPostgres> {
 /** A running service of a checkout, on its own database. */
 export type Service = { address: string; url: string; pid: number; token: string; stop(): Promise<void> }
 
-// A revision refuses a token with a later scope, so the second set has those of the first release.
-const scopeSets = [
-  'people:read people:write people:erase records:read records:write consents:read schema:read schema:write changes:read',
-  'people:read people:write records:read records:write schema:read schema:write',
-]
+// A revision refuses a token with a later scope, so each set has fewer. The last has those of the first release.
+const firstScopes = 'people:read people:write records:read records:write schema:read schema:write'
+const laterScopes = `${firstScopes} people:erase consents:read changes:read`
+const scopeSets = [`${laterScopes} access:write`, laterScopes, firstScopes]
 const daySeconds = 86_400
 
 /**
@@ -99,7 +98,9 @@ export async function startService(
       const words = ['token', '--org', 'default', '--scope', scopes, '--ttl', `${daySeconds}`]
       return runProgram(process.execPath, [program, ...words], environment)
     }
-    const token = await createToken(scopeSets[0]!).catch(() => createToken(scopeSets[1]!))
+    const token = await createToken(scopeSets[0]!)
+      .catch(() => createToken(scopeSets[1]!))
+      .catch(() => createToken(scopeSets[2]!))
     return { address, url, pid: child.pid!, token: token.trim(), stop }
   } catch (error) {
     await stop()

@@ -13,7 +13,7 @@ export type Row = {
 } & (
   | {
       /** Returns a function that makes the next request of a load. */
-      requests(side: Side): () => BenchRequest
+      requests(side: Side): (() => BenchRequest) | Promise<() => BenchRequest>
       /** Work that is repeated meanwhile. Then only the times of the requests are measured, at 100 a second. */
       beside?(side: Side): () => Promise<unknown>
     }
@@ -68,6 +68,31 @@ const onNewPeople =
     }
   }
 
+/** Requests of a token whose role may read five fields of people. */
+const withRole = (request: (side: Side) => BenchRequest) => async (side: Side) => {
+  const key = side.uniqueName().replace('-', '_')
+  const scopes = ['people:read']
+  const read = ['first_name', 'last_name', 'email', 'attribute_values.area', 'attribute_values.city']
+  await ask(side, post('/v1/roles', { key, scopes, fields: { people: { read } } }))
+  const { token } = await ask<{ token: string }>(
+    side,
+    post('/v1/tokens', { name: key, scopes, role: key, expires_in: 3_600 }),
+  )
+  const headers = { Authorization: `Bearer ${token}` }
+  return () => ({ ...request(side), headers })
+}
+
+const getRandom = (side: Side) => get(`/v1/people/${side.randomPerson()}`)
+
+const pageAtRandom = (side: Side) =>
+  post('/v1/people/list', { sorting_type: 'asc', cursor_configuration: { size: 50, after_id: side.randomId() } })
+
+const filterByArea = () =>
+  post('/v1/people/filter', {
+    filter: { 'attribute_values.area': `area ${word() % 1_000}` },
+    cursor_configuration: { size: 20 },
+  })
+
 /** All rows, in the order in which they are measured. */
 export const rows: readonly Row[] = [
   {
@@ -91,8 +116,14 @@ export const rows: readonly Row[] = [
     group: 'core',
     name: 'get',
     title: 'GET a person by external id',
-    requests: side => () => get(`/v1/people/${side.randomPerson()}`),
+    requests: side => () => getRandom(side),
     sql: `${randomSql}select * from entities where ${whereSql};`,
+  },
+  {
+    group: 'core',
+    name: 'get-role',
+    title: 'GET a person by external id, of which a role shows five fields',
+    requests: withRole(getRandom),
   },
   {
     group: 'core',
@@ -112,8 +143,7 @@ export const rows: readonly Row[] = [
     group: 'core',
     name: 'page',
     title: 'list a page of 50 at a random place',
-    requests: side => () =>
-      post('/v1/people/list', { sorting_type: 'asc', cursor_configuration: { size: 50, after_id: side.randomId() } }),
+    requests: side => () => pageAtRandom(side),
     sql: oneLine(`${randomSql}select * from entities where organization_id = :organization and stack_id = 0
       and id > (select id from entities where ${whereSql}) order by id limit 50;`),
   },
@@ -121,11 +151,7 @@ export const rows: readonly Row[] = [
     group: 'core',
     name: 'filter',
     title: 'filter a page of 20 by an indexed attribute',
-    requests: () => () =>
-      post('/v1/people/filter', {
-        filter: { 'attribute_values.area': `area ${word() % 1_000}` },
-        cursor_configuration: { size: 20 },
-      }),
+    requests: () => filterByArea,
   },
   {
     group: 'core',
@@ -275,6 +301,29 @@ export const rows: readonly Row[] = [
     name: 'erase',
     title: 'erase a person',
     prepare: onNewPeople(500, 1, name => post(`/v1/people/${name}/erase`, { reason: 'benchmark', records: 'keep' })),
+  },
+  {
+    group: 'questions',
+    name: 'get-roles',
+    title: 'GET a person by external id, in turn without a role and with each of three',
+    requests: async side => {
+      const requests = [() => getRandom(side)]
+      while (requests.length < 4) requests.push(await withRole(getRandom)(side))
+      let turn = 0
+      return () => requests[turn++ % requests.length]!()
+    },
+  },
+  {
+    group: 'questions',
+    name: 'page-role',
+    title: 'list a page of 50 at a random place, of which a role shows five fields',
+    requests: withRole(pageAtRandom),
+  },
+  {
+    group: 'questions',
+    name: 'filter-role',
+    title: 'filter a page of 20 by an indexed attribute, of which a role shows five fields',
+    requests: withRole(filterByArea),
   },
   {
     group: 'questions',

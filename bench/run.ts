@@ -116,9 +116,8 @@ async function unlessMissing(work: () => Promise<Figures>): Promise<Figures | un
 
 async function measureSide(row: Row, side: Side, options: Options): Promise<Figures> {
   if ('prepare' in row) return measureWork(side, await row.prepare(side))
-  return row.beside
-    ? measureBeside(side, row.requests(side), row.beside(side), options)
-    : measureRequests(side, row.requests(side), options)
+  const next = await row.requests(side)
+  return row.beside ? measureBeside(side, next, row.beside(side), options) : measureRequests(side, next, options)
 }
 
 const perItem = ({ nodeUs, postgresUs, peakMb }: Usage, done: number) => ({

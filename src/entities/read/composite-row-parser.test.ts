@@ -69,12 +69,49 @@ const entities = fc.record<Entity>({
   other: fc.option(texts),
 })
 
+const values = fc.oneof(
+  fc.oneof(texts, fc.integer(), fc.boolean(), fc.constant(null)).map(value => JSON.stringify(value)),
+  fc.tuple(texts, texts).map(([key, text]) => JSON.stringify({ [key]: [text, { '}': ['{', key, []] }, {}], ',': 1 })),
+)
+const attribute = fc.tuple(texts, values, fc.boolean())
+
 describe('rows printed by PostgreSQL', () => {
   it('are converted to JSON with the same values', async () => {
     const printer = new RowPrinter()
     await fc.assert(
       fc.asyncProperty(fc.array(entities, { minLength: 1, maxLength: 8 }), async written => {
         expect(print(printer, await rowsOf(written))).toEqual(written.map(expectedJson))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('are printed with some of their attributes and with other members', async () => {
+    const printer = new RowPrinter()
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(attribute, { selector: ([key]) => key }), async written => {
+        const attributes = `{${written.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join()}}`
+        const [row] = await service.sql<{ text: string; spaceless: string }>(
+          `select $1::jsonb::text || E'\\n(1)' as text, '{' || (
+             select coalesce(string_agg(to_json(key)::text || ':' || value::text, ','), '') from jsonb_each($1::jsonb)
+           ) || E'}\\n(1)' as spaceless`,
+          [attributes],
+        )
+        const keys = new Set(written.flatMap(([key, , isShown]) => (isShown ? JSON.stringify(key) : [])))
+        for (const [text, others] of [
+          [row!.text, {}],
+          [row!.spaceless, { other: 1 }],
+        ] as const) {
+          printer.start().setText(text)
+          printer.printNext(row => {
+            row.printMembers(keys, JSON.stringify(others).slice(1, -1))
+            row.skip(1)
+          })
+          const expected = written.flatMap(([key, value, isShown]) => (isShown ? [[key, JSON.parse(value)]] : []))
+          expect(Object.entries(JSON.parse(printer.json)).sort()).toEqual(
+            [...expected, ...Object.entries(others)].sort(),
+          )
+        }
       }),
       { numRuns: 300 },
     )

@@ -88,16 +88,20 @@ function recordPrinter(definitions: Definitions, stack_id: number): Print {
   }
 }
 
-type PrintedValues = { isById?: boolean; keys?: readonly string[] | undefined }
+/** `keys` are those to print, as JSON. Undefined: all. */
+type PrintedValues = { isById?: boolean; keys?: ReadonlySet<string> | undefined }
 
 /** Prints the attribute values, or those of some keys. */
 function printAttributeValues(row: RowPrinter, definitions: Definitions, { isById = false, keys }: PrintedValues = {}) {
   const links = row.readValue()
-  if (links === null && !keys) return row.printAttributes()
-  const values = parseExactly(row.attributes) as Record<string, unknown>
-  if (links !== null) addLinks(values, JSON.parse(links), definitions, isById)
-  const shown = keys ? Object.fromEntries(Object.entries(values).filter(([key]) => keys.includes(key))) : values
-  row.appendText(JSON.stringify(shown))
+  if (links === null) return keys ? row.printMembers(keys) : row.printAttributes()
+  const values = keys ? {} : (parseExactly(row.attributes) as Record<string, unknown>)
+  addLinks(values, JSON.parse(links), definitions, isById)
+  if (!keys) return row.appendText(JSON.stringify(values))
+  // Not parsed as above: the spaces in the text would tell whether there are links that a role closes.
+  const linked = Object.entries(values).map(([key, value]) => [JSON.stringify(key), JSON.stringify(value)] as const)
+  const shown = linked.filter(([key]) => keys.has(key))
+  row.printMembers(keys.difference(new Map(shown)), shown.map(member => member.join(':')).join())
 }
 
 /** Prints the fields that people and records share. */
@@ -160,7 +164,7 @@ function projectionPrinter(definitions: Definitions, stack_id: number, projectio
     )
   const isPerson = stack_id === peopleStackId
   const isById = showsLinksById(projection)
-  const keys = projection.readsWhole && !showsAllValues(projection) ? projection.keys : undefined
+  const keys = showsAllValues(projection) ? undefined : new Set(projection.keys.map(key => JSON.stringify(key)))
   const steps = [
     isPerson ? member('id', printPersonId, '"') : member('record_id', printRecordId, '"'),
     text('external_id'),
@@ -250,10 +254,20 @@ type Printed = {
   added?: AddedMembers | undefined
 }
 
-/** Only the printers of whole entities are kept. That of a projection is built in about 5 µs, and clients choose any. */
 function printerFor({ definitions, stack_id, projection, added }: Printed): Print {
-  const print = projection ? projectionPrinter(definitions, stack_id, projection) : printerOf(definitions, stack_id)
+  const print = projection ? projectionPrinterOf(definitions, stack_id, projection) : printerOf(definitions, stack_id)
   return added ? withAdded(print, added) : print
+}
+
+const projectionPrinters = new WeakMap<Projection, { definitions: Definitions; stack_id: number; print: Print }>()
+
+/** Returns the printer of a projection, which is built in about 5 µs. A role has one projection, so its printer is built once. */
+function projectionPrinterOf(definitions: Definitions, stack_id: number, projection: Projection): Print {
+  const known = projectionPrinters.get(projection)
+  if (known?.definitions === definitions && known.stack_id === stack_id) return known.print
+  const print = projectionPrinter(definitions, stack_id, projection)
+  projectionPrinters.set(projection, { definitions, stack_id, print })
+  return print
 }
 
 // Printing is synchronous, so all calls can share one printer.

@@ -3,7 +3,7 @@ import type { Transaction } from '../../db/db.ts'
 import { type Definitions, definitionsAt, peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { FieldRights } from '../../route/field-rights.ts'
-import { entityPrinter } from './entity-json.ts'
+import { printEntity } from './entity-json.ts'
 import { type Count, maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
 import { type PortionRow, readPortionOf } from './projected-portion.ts'
 import { type Projection, readableProjection, wholeById, withLinksById } from './projection.ts'
@@ -41,12 +41,16 @@ export type SerializedEntity = {
 }
 
 type WithSchemaVersion = { schema_version: number }
-type SerializedRow = WithSchemaVersion & { identifier: string; version: number; row: string | null }
+type IdentifiedRow = { identifier: string; version: number; row: string | null }
+type SerializedRow = WithSchemaVersion & IdentifiedRow
+
+/** An entity as its row, which is null where {@link SerializedEntity} has no JSON. */
+export type EntityRow = IdentifiedRow & { definitions: Definitions }
 
 /** Maximum size of a row that is read in a batch: 256 of them are 8 MiB. */
 export const maxBatchedRowBytes = 32 * 1024
 
-/** Maximum JSON of one batch, in characters. The remaining entities are read again one by one. */
+/** Maximum rows of one batch, in characters. The remaining entities are read again one by one. */
 const maxBatchCharacters = 4 * 1024 * 1024
 
 /** Reads a page of the people with an email or phone, by its key. */
@@ -112,15 +116,15 @@ export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly stri
 export type ReadForm = { maxRowBytes?: number; isById?: boolean; rights?: FieldRights | undefined }
 
 /**
- * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no JSON. Identifiers of no
+ * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no row. Identifiers of no
  * person are looked up among the further ones. The process may not know yet that the organization has any.
  */
-export async function readSerialized(
+export async function readRows(
   context: Context,
   stack_id: number,
-  { by, identifiers, maxRowBytes = unlimitedRowBytes, isById = false, rights }: Identifiers & ReadForm,
+  { by, identifiers, maxRowBytes = unlimitedRowBytes, isById = false }: Identifiers & Omit<ReadForm, 'rights'>,
   signal?: Signal,
-): Promise<SerializedEntity[]> {
+): Promise<EntityRow[]> {
   const { db, organization_id } = context
   const values = [organization_id, stack_id, identifiers, maxRowBytes, isById]
   const rows = await db.query<SerializedRow>(readByIdentifier[by], values, signal)
@@ -132,10 +136,18 @@ export async function readSerialized(
       rows.push(...(await db.query<SerializedRow>(readPeopleByAnyIdentifier[by], byFurther, signal)))
   }
   const definitions = await definitionsAt(context, newestVersion(rows), signal)
-  const readable = readableProjection({ rights }, stack_id)
-  const shown = readable && { ...readable, readsWhole: true }
-  const projection = isById ? (shown ? withLinksById(shown) : wholeById(stack_id)) : shown
-  return serialize(rows, definitions, stack_id, projection)
+  return withinBatch(rows).map(row => ({ ...row, definitions }))
+}
+
+/** As {@link readRows}, and prints the entities. */
+export async function readSerialized(
+  context: Context,
+  stack_id: number,
+  selection: Identifiers & ReadForm,
+  signal?: Signal,
+): Promise<SerializedEntity[]> {
+  const rows = await readRows(context, stack_id, selection, signal)
+  return rows.map(row => serialize(row, stack_id, selection))
 }
 
 /** Reads entities by internal identifier within a transaction, with the definitions of that transaction. */
@@ -153,24 +165,30 @@ export async function readSerializedWithin(
     maxRowBytes,
     false,
   ])
-  return serialize(rows, definitions, stack_id)
+  return withinBatch(rows).map(row => serialize({ ...row, definitions }, stack_id, {}))
 }
 
-function serialize(
-  rows: readonly SerializedRow[],
-  definitions: Definitions,
-  stack_id: number,
-  projection?: Projection,
-): SerializedEntity[] {
-  const print = entityPrinter(definitions, stack_id, projection)
+/** Leaves out the rows beyond the size of a batch. */
+function withinBatch(rows: readonly IdentifiedRow[]): IdentifiedRow[] {
   let characters = 0
   return rows.map(({ identifier, version, row }, index) => {
-    const head = { identifier, version, definitionsVersion: definitions.version }
-    if (row === null || (index > 0 && characters > maxBatchCharacters)) return head
-    const json = print(row)
-    characters += json.length
-    return { ...head, json }
+    const isBeyond = index > 0 && characters > maxBatchCharacters
+    characters += row?.length ?? 0
+    return { identifier, version, row: isBeyond ? null : row }
   })
+}
+
+/** Prints an entity as far as the role of the caller opens it. */
+export function serialize(
+  { identifier, version, row, definitions }: EntityRow,
+  stack_id: number,
+  { rights, isById }: ReadForm,
+): SerializedEntity {
+  const head = { identifier, version, definitionsVersion: definitions.version }
+  if (row === null) return head
+  const readable = readableProjection({ rights }, stack_id)
+  const projection = isById ? (readable ? withLinksById(readable) : wholeById(stack_id)) : readable
+  return { ...head, json: printEntity(row, definitions, stack_id, projection) }
 }
 
 /** The highest version of the definitions among the rows. */

@@ -1,5 +1,5 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
-import { accessOf, allFields, mayRead, type Rights } from '../../route/field-rights.ts'
+import { accessOf, allFields, type FieldRights, mayRead, type Rights } from '../../route/field-rights.ts'
 import { didYouMean, maxHints } from '../../values/did-you-mean.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
 import { attributePrefix, profileFlags, readTexts } from '../../values/profile-fields.ts'
@@ -7,9 +7,9 @@ import { linksByIdBit, memberBits } from './read-sql.ts'
 
 /**
  * The members of a read that a page shows: a bit of `mask` for each, and the keys of `attribute_values` if not all are shown. The
- * others are neither read nor printed. A further bit shows relationships by internal identifier. With `readsWhole`, the others are read.
+ * others are neither read nor printed. A further bit shows relationships by internal identifier.
  */
-export type Projection = Readonly<{ mask: number; keys: readonly string[]; readsWhole?: boolean }>
+export type Projection = Readonly<{ mask: number; keys: readonly string[] }>
 
 const shared = ['attribute_values', 'state', 'version', 'created_at', 'updated_at']
 
@@ -41,9 +41,19 @@ export function projectionOf(fields: readonly string[], stack_id: number): Proje
   return { mask, keys }
 }
 
-/** The members that the role of a caller may read. Undefined: all. */
-export function readableProjection(caller: Rights, stack_id: number): Projection | undefined {
-  const access = accessOf(caller, stack_id)
+const projectionsOfRights = new WeakMap<FieldRights, Map<number, Projection | undefined>>()
+
+/** The members that the role of a caller may read, one object for each version of the role. Undefined: all. */
+export function readableProjection({ rights }: Rights, stack_id: number): Projection | undefined {
+  if (!rights) return undefined
+  const known = projectionsOfRights.get(rights) ?? new Map<number, Projection | undefined>()
+  projectionsOfRights.set(rights, known)
+  if (!known.has(stack_id)) known.set(stack_id, projectionOfRights(rights, stack_id))
+  return known.get(stack_id)
+}
+
+function projectionOfRights(rights: FieldRights, stack_id: number): Projection | undefined {
+  const access = accessOf({ rights }, stack_id)
   if (!access || access.read.has(allFields)) return undefined
   const members = membersOf(stack_id).filter(name => mayRead(access, name))
   const keys = [...access.read]
@@ -69,10 +79,7 @@ const compareKeys = (one: string, other: string) =>
   Buffer.byteLength(one) - Buffer.byteLength(other) || Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 /** The members of a projection, with relationships by internal identifier. */
-export const withLinksById = (projection: Projection): Projection => ({
-  ...projection,
-  mask: projection.mask | linksByIdBit,
-})
+export const withLinksById = ({ mask, keys }: Projection): Projection => ({ mask: mask | linksByIdBit, keys })
 
 /** All members of a read, with relationships by internal identifier. */
 export const wholeById = (stack_id: number): Projection =>

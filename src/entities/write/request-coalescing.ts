@@ -8,11 +8,12 @@ import type { Work } from '../../process/observer.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { FieldRights } from '../../route/field-rights.ts'
 import {
+  type EntityRow,
   type Identifiers,
   maxBatchedRowBytes,
-  type ReadForm,
-  readSerialized,
+  readRows,
   type SerializedEntity,
+  serialize,
 } from '../read/entity-reader.ts'
 import type { Address, KeyedOutcome, Write } from '../write-request.ts'
 import { type Item, planItem } from './plan.ts'
@@ -38,9 +39,9 @@ const secondReadFrom = 24
 type Queues<I, O> = Map<string, Queue<I, O>>
 type CompletedOutcome = Exclude<KeyedOutcome, { error: unknown }>
 
-/** The queues of each database: writes by organization; reads by organization, stack, kind of identifier, form of links and rights. */
+/** The queues of each database: writes by organization; reads by organization, stack, kind of identifier and form of links. */
 const writeQueues = perDatabase((): Queues<Stretch, ReadonlyMap<number, KeyedOutcome>> => new Map())
-const readQueues = perDatabase((): Queues<string, SerializedEntity | undefined> => new Map())
+const readQueues = perDatabase((): Queues<string, EntityRow | undefined> => new Map())
 
 /** Registers a queue. Beyond 1,000 queues, idle ones are removed; creating a queue is cheap. */
 function registerQueue<I, O>(queues: Queues<I, O>, name: string, queue: Queue<I, O>): Queue<I, O> {
@@ -171,9 +172,9 @@ async function runStretches(
 
 /**
  * Reads one entity of a stack as far as the role of the caller opens it, with links by internal identifier if `isById`. Concurrent reads of a
- * stack with the same rights share a statement.
+ * stack share a statement, whatever their callers may read.
  */
-export function readQueued(
+export async function readQueued(
   context: Context,
   stack_id: number,
   { address, isById, rights }: { address: Address; isById: boolean; rights: FieldRights | undefined },
@@ -182,21 +183,21 @@ export function readQueued(
   const { db, organization_id } = context
   const by = 'id' in address ? 'id' : 'external_id'
   const item = 'id' in address ? address.id : address.external_id
-  const name = `${organization_id} ${stack_id} ${by} ${isById} ${rights?.key ?? ''}`
+  const name = `${organization_id} ${stack_id} ${by} ${isById}`
   const queues = readQueues(db)
-  const queue =
-    queues.get(name) ?? registerQueue(queues, name, createReadQueue(context, stack_id, { by, isById, rights }))
-  return queue.add({ item, signal })
+  const queue = queues.get(name) ?? registerQueue(queues, name, createReadQueue(context, stack_id, { by, isById }))
+  const read = await queue.add({ item, signal })
+  return read && serialize(read, stack_id, { isById, rights })
 }
 
 function createReadQueue(
   context: Context,
   stack_id: number,
-  form: Pick<Identifiers, 'by'> & ReadForm,
-): Queue<string, SerializedEntity | undefined> {
-  const run = async (identifiers: string[], signal: Signal): Promise<Result<SerializedEntity | undefined>[]> => {
+  form: { by: Identifiers['by']; isById: boolean },
+): Queue<string, EntityRow | undefined> {
+  const run = async (identifiers: string[], signal: Signal): Promise<Result<EntityRow | undefined>[]> => {
     const selection = { ...form, identifiers, maxRowBytes: maxBatchedRowBytes }
-    const entities = await readSerialized(context, stack_id, selection, signal)
+    const entities = await readRows(context, stack_id, selection, signal)
     const found = new Map(entities.map(entity => [entity.identifier, entity]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }
