@@ -1,5 +1,4 @@
 import { statement } from '../../db/db.ts'
-import { peopleStackId } from '../../organizations/definitions.ts'
 
 // Between a merge and its undoing, the log of the survivor got values of the merged person.
 
@@ -116,7 +115,7 @@ const filledLog = `with recursive ended as (
          group by n.key, n.is_attribute
        ) w
      ) o cross join lateral (
-       select array(select a.key from attributes a where a.organization_id = $1 and a.owner_stack_id = ${peopleStackId}) as declared
+       select array(select a.key from attributes a where a.organization_id = $1 and a.owner_stack_id = 0) as declared
      ) d cross join lateral (
        select c.ctid, c.sequence, c.version, c.before, c.after, c.links, c.basis from changes c
        where c.organization_id = $1 and c.entity_id = e.into_id and c.version >= (e.undo->>'into_version')::integer
