@@ -226,6 +226,12 @@ async function runInSets(steps: Step[], sizes: number[], at: Start): Promise<Out
   return outcomes
 }
 
+/** The refusal names who has the value, who was renamed before. */
+const refusedByRenamed: Step[] = [
+  { operation: 'patch', to: 'bob', body: { external_id: null } },
+  { operation: 'patch', to: 'ada', body: { attribute_values: { code: 'b' } } },
+]
+
 describe('writes of an organization', () => {
   it('have the same outcomes, state, log and answers one by one and in sets of any size', async () => {
     const steps = fc.array(step, { minLength: 2, maxLength: 30 })
@@ -238,7 +244,7 @@ describe('writes of an organization', () => {
         expect(told(found)).toBe(told(expected))
         expect(await readAll(other)).toBe(await readAll(one))
       }),
-      { numRuns: histories },
+      { numRuns: histories, examples: [[refusedByRenamed, [40]]] },
     )
     // A history has up to sixty transactions, and the machine may be busy.
   }, 300_000)
