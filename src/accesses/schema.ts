@@ -73,7 +73,7 @@ const filters = {
 }
 
 /** Query of the accesses of a person. */
-export const accessesQuery = Type.Object(filters, { additionalProperties: false })
+export const accessesQuery = closedObject(filters)
 export type AccessesQuery = Static<typeof accessesQuery>
 
 /** Query of GET /v1/access-log. */

@@ -45,7 +45,7 @@ type IdentifiedRow = { identifier: string; version: number; row: string | null }
 type SerializedRow = WithSchemaVersion & IdentifiedRow
 
 /** An entity as its row, which is null where {@link SerializedEntity} has no JSON. */
-export type EntityRow = IdentifiedRow & { definitions: Definitions }
+export type ReadRow = IdentifiedRow & { definitions: Definitions }
 
 /** Maximum size of a row that is read in a batch: 256 of them are 8 MiB. */
 export const maxBatchedRowBytes = 32 * 1024
@@ -124,7 +124,7 @@ export async function readRows(
   stack_id: number,
   { by, identifiers, maxRowBytes = unlimitedRowBytes, isById = false }: Identifiers & Omit<ReadForm, 'rights'>,
   signal?: Signal,
-): Promise<EntityRow[]> {
+): Promise<ReadRow[]> {
   const { db, organization_id } = context
   const values = [organization_id, stack_id, identifiers, maxRowBytes, isById]
   const rows = await db.query<SerializedRow>(readByIdentifier[by], values, signal)
@@ -180,7 +180,7 @@ function withinBatch(rows: readonly IdentifiedRow[]): IdentifiedRow[] {
 
 /** Prints an entity as far as the role of the caller opens it. */
 export function serialize(
-  { identifier, version, row, definitions }: EntityRow,
+  { identifier, version, row, definitions }: ReadRow,
   stack_id: number,
   { rights, isById }: ReadForm,
 ): SerializedEntity {

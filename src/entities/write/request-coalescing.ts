@@ -8,9 +8,9 @@ import type { Work } from '../../process/observer.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { FieldRights } from '../../route/field-rights.ts'
 import {
-  type EntityRow,
   type Identifiers,
   maxBatchedRowBytes,
+  type ReadRow,
   readRows,
   type SerializedEntity,
   serialize,
@@ -41,7 +41,7 @@ type CompletedOutcome = Exclude<KeyedOutcome, { error: unknown }>
 
 /** The queues of each database: writes by organization; reads by organization, stack, kind of identifier and form of links. */
 const writeQueues = perDatabase((): Queues<Stretch, ReadonlyMap<number, KeyedOutcome>> => new Map())
-const readQueues = perDatabase((): Queues<string, EntityRow | undefined> => new Map())
+const readQueues = perDatabase((): Queues<string, ReadRow | undefined> => new Map())
 
 /** Registers a queue. Beyond 1,000 queues, idle ones are removed; creating a queue is cheap. */
 function registerQueue<I, O>(queues: Queues<I, O>, name: string, queue: Queue<I, O>): Queue<I, O> {
@@ -194,8 +194,8 @@ function createReadQueue(
   context: Context,
   stack_id: number,
   form: { by: Identifiers['by']; isById: boolean },
-): Queue<string, EntityRow | undefined> {
-  const run = async (identifiers: string[], signal: Signal): Promise<Result<EntityRow | undefined>[]> => {
+): Queue<string, ReadRow | undefined> {
+  const run = async (identifiers: string[], signal: Signal): Promise<Result<ReadRow | undefined>[]> => {
     const selection = { ...form, identifiers, maxRowBytes: maxBatchedRowBytes }
     const entities = await readRows(context, stack_id, selection, signal)
     const found = new Map(entities.map(entity => [entity.identifier, entity]))
