@@ -173,6 +173,8 @@ describe.each([
         await page.getByText(/at most 8192 /).waitFor()
         await page.getByLabel('Consent string').fill(consent_string)
         await button(page, 'Record the answer').click()
+        // The text of the field itself would be found too, before the answer is recorded.
+        await page.getByLabel('Consent string').waitFor({ state: 'detached' })
         await dialog(page).getByText('DBABMA~').first().waitFor()
       },
       { viewport, expectedErrors: /400/ },

@@ -107,9 +107,10 @@ describe('rows printed by PostgreSQL', () => {
             row.printMembers(keys, JSON.stringify(others).slice(1, -1))
             row.skip(1)
           })
-          const expected = written.flatMap(([key, value, isShown]) => (isShown ? [[key, JSON.parse(value)]] : []))
-          expect(Object.entries(JSON.parse(printer.json)).sort()).toEqual(
-            [...expected, ...Object.entries(others)].sort(),
+          const expected = written.flatMap(([key, value, isShown]) => (isShown ? [[key, JSON.parse(value)] as [string, unknown]] : []))
+          const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1)
+          expect(Object.entries(JSON.parse(printer.json)).sort(byKey)).toEqual(
+            [...expected, ...Object.entries(others)].sort(byKey),
           )
         }
       }),
