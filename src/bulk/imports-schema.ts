@@ -1,25 +1,22 @@
 import type { Static } from 'typebox'
-import { closedObject, nullable, pageOf, Type } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, pageOf, Type, text, time } from '../values/json-schema.ts'
 import { leftReasons } from './undo.ts'
 
-const count = (description: string) => Type.Integer({ minimum: 0, description })
-const importId = Type.String({ description: 'The `request_id` of its changes.' })
+const importId = text('The `request_id` of its changes.')
 
 const listedImport = Type.Object(
   {
     id: importId,
-    owner: Type.String({ description: '`people`, or the key of a stack.' }),
-    actor: Type.String({ description: 'The subject of the token that imported.' }),
-    started_at: Type.String({ format: 'date-time' }),
-    ended_at: nullable(
-      Type.String({ format: 'date-time', description: 'Null while it runs, and if the service was killed meanwhile.' }),
-    ),
+    owner: text('`people`, or the key of a stack.'),
+    actor: text('The subject of the token that imported.'),
+    started_at: time(),
+    ended_at: nullable(time('Null while it runs, and if the service was killed meanwhile.')),
     received: count('Lines, without blank ones.'),
     created: count('New entities and completed placeholders.'),
     updated: count('Lines merged into an existing entity.'),
     unchanged: count('Lines that changed nothing.'),
     failed: count('Refused lines.'),
-    undone_at: nullable(Type.String({ format: 'date-time', description: 'When an undo of it ended.' })),
+    undone_at: nullable(time('When an undo of it ended.')),
   },
   { title: 'Import', description: 'An import. The counts are there when it has ended.' },
 )
@@ -50,10 +47,8 @@ export const importPage = pageOf(listedImport, 'ImportPage', 'A page of imports,
 
 export const undoBody = Type.Object(
   {
-    dry_run: Type.Optional(Type.Boolean({ description: 'Change nothing, and return what the undo would do.' })),
-    position: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Continue a dry run: the `position` of the response before.' }),
-    ),
+    dry_run: Type.Optional(flag('Change nothing, and return what the undo would do.')),
+    position: Type.Optional(count('Continue a dry run: the `position` of the response before.')),
   },
   { additionalProperties: false, title: 'UndoBody', examples: [{ dry_run: true }] },
 )
@@ -61,21 +56,17 @@ export type UndoRequest = Static<typeof undoBody>
 
 const left = Type.Object(
   {
-    id: Type.String({ description: 'The internal identifier.' }),
-    external_id: nullable(Type.String()),
-    owner: Type.String({ description: '`people`, or the key of a stack.' }),
-    path: nullable(
-      Type.String({
-        description: 'A JSON Pointer to the field. `/aliases`: further identifiers. Null: the whole entity.',
-      }),
-    ),
+    id: text('The internal identifier.'),
+    external_id: nullable(text()),
+    owner: text('`people`, or the key of a stack.'),
+    path: nullable(text('A JSON Pointer to the field. `/aliases`: further identifiers. Null: the whole entity.')),
     reason: Type.Enum([...leftReasons], {
       description:
         '`changed_since` and `linked_since`: by anything but the import. `gone`: deleted, merged or erased. `consents`: answers stay. ' +
         '`state`: an entity stays active. `definition_changed`: the attribute is another one now. `log_emptied`: the values before are ' +
         'not in the log any more. `refused`: see `message`.',
     }),
-    message: Type.Optional(Type.String()),
+    message: Type.Optional(text()),
   },
   { title: 'UndoLeft' },
 )
@@ -83,15 +74,15 @@ export type Left = Static<typeof left>
 
 export const undone = Type.Object(
   {
-    dry_run: Type.Boolean(),
+    dry_run: flag(),
     deleted: count('Entities that the import created, deleted again.'),
     restored: count('Entities that the job deleted, which exist again.'),
     updated: count('Entities with fields that have their earlier values again.'),
     left: Type.Array(left, {
       description: 'Entities that the import or the job wrote, and that the undo did not change.',
     }),
-    has_more: Type.Boolean({ description: 'Whether the undo goes on with the next request.' }),
-    position: Type.Integer({ minimum: 0, description: 'The changes above this number are done.' }),
+    has_more: flag('Whether the undo goes on with the next request.'),
+    position: count('The changes above this number are done.'),
   },
   {
     title: 'Undone',

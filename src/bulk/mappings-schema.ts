@@ -1,9 +1,9 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../values/json-schema.ts'
+import { nullable, Type, text, time } from '../values/json-schema.ts'
 
 const maxColumns = 5_000
 const name = Type.String({ maxLength: 1_000 })
-const owner = Type.String({ description: '`people`, or the key of a stack.' })
+const owner = text('`people`, or the key of a stack.')
 const header = Type.Array(name, {
   minItems: 1,
   maxItems: maxColumns,
@@ -28,10 +28,10 @@ export type MappingBody = Static<typeof mappingBody>
 
 export const mapping = Type.Object(
   {
-    id: Type.String({ description: 'It follows from the owner and the header.' }),
+    id: text('It follows from the owner and the header.'),
     ...{ owner, header, fields },
-    actor: Type.String({ description: 'The subject of the token that saved it.' }),
-    saved_at: Type.String({ format: 'date-time' }),
+    actor: text('The subject of the token that saved it.'),
+    saved_at: time(),
   },
   {
     title: 'ImportMapping',

@@ -2,15 +2,13 @@ import type { TSchema } from 'typebox'
 import { linksById, matchBody } from '../entities/schema.ts'
 import { matchKinds } from '../entities/write-request.ts'
 import { detail } from '../values/errors.ts'
-import { closedObject, Type } from '../values/json-schema.ts'
+import { closedObject, count, flag, number, Type, text } from '../values/json-schema.ts'
 import { defaultMaxRefused } from './refusals.ts'
 
 const importParameters = {
-  dry_run: Type.Optional(Type.Boolean({ description: 'Process all lines, and store nothing.' })),
+  dry_run: Type.Optional(flag('Process all lines, and store nothing.')),
   create_only: Type.Optional(
-    Type.Boolean({
-      description: 'Refuse a line that would change an existing entity. Placeholders are completed all the same.',
-    }),
+    flag('Refuse a line that would change an existing entity. Placeholders are completed all the same.'),
   ),
   max_refused: Type.Optional(
     Type.Integer({
@@ -140,8 +138,6 @@ export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>
     links: linksById,
   })
 
-const count = (description: string) => Type.Integer({ minimum: 0, description })
-
 const counts = {
   received: count('Lines so far, without blank ones.'),
   created: count('New entities and completed placeholders.'),
@@ -154,18 +150,14 @@ const finalCounts = Type.Object(
   {
     ...counts,
     warnings: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description:
-          'Stored lines with a `mobile_number` that is no phone number. Absent if there are none. With `Prefer: handling=strict`, such lines are refused.',
-      }),
+      number(
+        'Stored lines with a `mobile_number` that is no phone number. Absent if there are none. With `Prefer: handling=strict`, such lines are refused.',
+      ),
     ),
     sequence: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description:
-          'The number of a change. The log up to it includes all lines that were not refused. Absent if nothing was stored.',
-      }),
+      number(
+        'The number of a change. The log up to it includes all lines that were not refused. Absent if nothing was stored.',
+      ),
     ),
   },
   { title: 'ImportCounts' },
@@ -176,16 +168,16 @@ const progress = Type.Object(counts, { title: 'ImportProgress' })
 
 const refusedLine = Type.Object(
   {
-    line: Type.Integer({ minimum: 1, description: 'The number of the line in the body. Blank lines count.' }),
-    error: Type.String({ description: 'The error code, as for a single request.' }),
-    message: Type.String(),
+    line: number('The number of the line in the body. Blank lines count.'),
+    error: text('The error code, as for a single request.'),
+    message: text(),
     details,
     reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
   },
   { title: 'ImportRefusedLine' },
 )
 
-const lineNumber = Type.Integer({ minimum: 1 })
+const lineNumber = number()
 const refused_lines = Type.Object(
   {
     refused_lines: Type.Array(Type.Array(lineNumber, { minItems: 2, maxItems: 2 }), {
@@ -201,10 +193,10 @@ const progressLine = Type.Object({ progress }, { title: 'ImportProgressLine' })
 
 const faultLine = Type.Object(
   {
-    error: Type.String(),
-    message: Type.String(),
+    error: text(),
+    message: text(),
     details,
-    request_id: Type.String(),
+    request_id: text(),
     outcome: Type.Optional(
       Type.Literal('unknown', { description: 'Lines that `progress` does not count may have been stored.' }),
     ),

@@ -1,12 +1,9 @@
 import type { Static } from 'typebox'
 import { operations, subjects } from '../organizations/logged-changes.ts'
-import { closedObject, nullable, Type } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, number, Type, text, time, uuid } from '../values/json-schema.ts'
 
-const sequence = Type.Integer({
-  minimum: 1,
-  description: 'The number of the change. The numbers of an organization have no gaps.',
-})
-const values = (description: string) => nullable(Type.Record(Type.String(), Type.Unknown(), { description }))
+const sequence = number('The number of the change. The numbers of an organization have no gaps.')
+const values = (description: string) => nullable(Type.Record(text(), Type.Unknown(), { description }))
 
 const exampleChange = {
   sequence: 1_204,
@@ -26,13 +23,13 @@ const exampleChange = {
 
 const segmentPeople = Type.Object(
   {
-    key: Type.String({ description: 'The key of the segment.' }),
-    people: Type.Array(Type.String({ format: 'uuid' }), { description: 'The ids of the people.' }),
+    key: text('The key of the segment.'),
+    people: Type.Array(uuid(), { description: 'The ids of the people.' }),
   },
   { title: 'SegmentPeople' },
 )
 
-const targets = (description: string) => Type.Optional(Type.Array(Type.String(), { description }))
+const targets = (description: string) => Type.Optional(Type.Array(text(), { description }))
 
 const replacedLinks = Type.Object(
   {
@@ -46,36 +43,28 @@ const replacedLinks = Type.Object(
 export const change = Type.Object(
   {
     sequence,
-    at: Type.String({ format: 'date-time' }),
+    at: time(),
     subject: Type.Enum([...subjects], { description: 'The kind of thing that changed.' }),
-    id: Type.Union([Type.String(), Type.Integer()], {
+    id: Type.Union([text(), Type.Integer()], {
       description:
         'The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings.',
     }),
-    external_id: nullable(
-      Type.String({ description: 'The current external identifier, or the last one of a deleted person or record.' }),
-    ),
-    stack_key: nullable(Type.String({ description: 'The stack of a record, otherwise null.' })),
+    external_id: nullable(text('The current external identifier, or the last one of a deleted person or record.')),
+    stack_key: nullable(text('The stack of a record, otherwise null.')),
     operation: Type.Enum([...operations]),
-    version: nullable(
-      Type.Integer({ minimum: 1, description: 'The version of the person or record after the change.' }),
-    ),
+    version: nullable(number('The version of the person or record after the change.')),
     before: values('The fields that changed, with their values before. Null for the creation of a person or record.'),
     after: values('The fields that changed, with their values after. Empty for a deletion.'),
     links: nullable(
-      Type.Record(Type.String(), replacedLinks, {
+      Type.Record(text(), replacedLinks, {
         description:
           'The relationships that the change wrote, by key, with the internal identifiers of their targets. Null if it wrote none.',
       }),
     ),
-    actor: Type.String({ description: 'The subject of the token that wrote.' }),
-    request_id: Type.String({ description: 'The request that wrote.' }),
+    actor: text('The subject of the token that wrote.'),
+    request_id: text('The request that wrote.'),
     merge_id: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description:
-          'The merge that made this change, or whose undoing made it: of the merged person and of the survivor.',
-      }),
+      number('The merge that made this change, or whose undoing made it: of the merged person and of the survivor.'),
     ),
     segments: Type.Optional(
       Type.Object(
@@ -97,11 +86,11 @@ export const change = Type.Object(
   { title: 'Change', description: 'A change of the change log.', examples: [exampleChange] },
 )
 
-const log_id = Type.String({ format: 'uuid' })
+const log_id = uuid()
 
 /** A note about a request that does less than it seems to ask for. */
 export const warning = Type.Object(
-  { path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() },
+  { path: text('A JSON Pointer into the body.'), message: text() },
   { title: 'Warning' },
 )
 
@@ -109,15 +98,9 @@ export const warning = Type.Object(
 export const changePage = Type.Object(
   {
     items: Type.Array(change),
-    last: Type.Integer({
-      minimum: 0,
-      description: 'The number that was read up to, also past changes that did not match. The next `after`.',
-    }),
-    head: Type.Integer({ minimum: 0, description: 'The number of the newest change.' }),
-    log_id: Type.String({
-      format: 'uuid',
-      description: 'Names the numbering. It is another one after a restore.',
-    }),
+    last: count('The number that was read up to, also past changes that did not match. The next `after`.'),
+    head: count('The number of the newest change.'),
+    log_id: uuid('Names the numbering. It is another one after a restore.'),
     warnings: Type.Optional(
       Type.Array(warning, {
         description:
@@ -136,9 +119,7 @@ export const changePage = Type.Object(
 export const historyPage = Type.Object(
   {
     items: Type.Array(change),
-    has_more: Type.Boolean({
-      description: 'Whether older changes follow: the last version is the next `before_version`.',
-    }),
+    has_more: flag('Whether older changes follow: the last version is the next `before_version`.'),
   },
   {
     title: 'HistoryPage',

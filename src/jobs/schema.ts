@@ -18,7 +18,7 @@ const change = Type.Object(
         '`patch`: what `body` has. `erase`: people for good, with a certificate each; the token needs `people:erase`.',
     }),
     body: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
+      Type.Record(text(), Type.Unknown(), {
         description:
           'The body of a PATCH, without `external_id`: null empties a field, and `consents` adds an answer with its evidence.',
       }),
@@ -70,7 +70,7 @@ export type BulkBody = Static<ReturnType<typeof bulkBody>>
 const refusal = Type.Object(
   {
     id: text('The internal identifier.'),
-    external_id: nullable(Type.String()),
+    external_id: nullable(text()),
     error: text(),
     message: text(),
     details: Type.Array(Type.Object({ path: text(), message: text() })),

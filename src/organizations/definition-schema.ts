@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { nullable, Type } from '../values/json-schema.ts'
+import { nullable, number, Type, text, time } from '../values/json-schema.ts'
 import { type DefinitionSubject, definitionOperations } from './change-organization.ts'
 import { type Subject, subjects } from './logged-changes.ts'
 
@@ -11,8 +11,8 @@ export const definitionState = Type.Enum(['active', 'archived'])
 
 /** The times of creation and of the last change: RFC 3339, UTC, milliseconds. */
 export const times = {
-  created_at: Type.String({ format: 'date-time' }),
-  updated_at: Type.String({ format: 'date-time' }),
+  created_at: time(),
+  updated_at: time(),
 }
 
 /** The response of an endpoint that lists all definitions of a kind. */
@@ -29,7 +29,7 @@ const definitionSubjects = subjects.filter(
   (subject: Subject): subject is DefinitionSubject => !['person', 'record'].includes(subject),
 )
 
-const values = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description })
+const values = (description: string) => Type.Record(text(), Type.Unknown(), { description })
 
 /** The response of a write of definitions with `dry_run=true`. */
 export const definitionDryRun = Type.Object(
@@ -38,7 +38,7 @@ export const definitionDryRun = Type.Object(
     changes: Type.Array(
       Type.Object({
         subject: Type.Enum(definitionSubjects),
-        id: nullable(Type.Integer({ minimum: 1, description: 'Null for a creation.' })),
+        id: nullable(number('Null for a creation.')),
         operation: Type.Enum([...definitionOperations]),
         before: values('The fields that would change, with their values before.'),
         after: values('The fields that would change, with their values after.'),

@@ -1,8 +1,6 @@
 import type { Static } from 'typebox'
 import { camelCase, defaultLimits, type Limits } from '../process/config.ts'
-import { Type } from '../values/json-schema.ts'
-
-const count = Type.Integer({ minimum: 0 })
+import { count, Type, text, time } from '../values/json-schema.ts'
 
 /** The limits that a client meets, by the names of their settings without `KITH_LIMIT_`. */
 const limitNames = [
@@ -33,22 +31,16 @@ export const clientLimits = (limits: Limits) => forEachLimit(name => limits[came
 /** The organization that the token belongs to. */
 export const organization = Type.Object(
   {
-    key: Type.String(),
-    created_at: Type.String({ format: 'date-time' }),
-    schema_version: Type.Integer({
-      minimum: 0,
-      description: 'Grows with every change of a stack, an attribute or a consent type.',
-    }),
+    key: text(),
+    created_at: time(),
+    schema_version: count('Grows with every change of a stack, an attribute or a consent type.'),
     counts: Type.Object({
-      stacks: count,
-      attributes: count,
-      consent_types: count,
-      changes: Type.Integer({
-        minimum: 0,
-        description: 'How many changes the change log has: the number of the newest.',
-      }),
+      stacks: count(),
+      attributes: count(),
+      consent_types: count(),
+      changes: count('How many changes the change log has: the number of the newest.'),
     }),
-    limits: Type.Object(forEachLimit(() => count)),
+    limits: Type.Object(forEachLimit(() => count())),
   },
   {
     title: 'Organization',

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../values/json-schema.ts'
+import { nullable, optionals, Type, time } from '../values/json-schema.ts'
 
 /** The languages that the pages of links exist in. */
 export const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const
@@ -81,7 +81,7 @@ export const settings = Type.Object(
   {
     ...fields,
     page_texts: Type.Object(forEachLanguage(() => Type.Optional(pageText))),
-    updated_at: nullable(Type.String({ format: 'date-time', description: 'Null if the settings were never changed.' })),
+    updated_at: nullable(time('Null if the settings were never changed.')),
   },
   {
     title: 'Settings',
@@ -94,14 +94,7 @@ export type SettingsShape = Static<typeof settings>
 /** Body of PATCH /v1/schema/settings. Only the given settings change, and null clears one. */
 export const settingsPatch = Type.Object(
   {
-    display_name: Type.Optional(fields.display_name),
-    accent_color: Type.Optional(fields.accent_color),
-    language: Type.Optional(fields.language),
-    privacy_url: Type.Optional(fields.privacy_url),
-    contact_email: Type.Optional(fields.contact_email),
-    time_zone: Type.Optional(fields.time_zone),
-    default_country: Type.Optional(fields.default_country),
-    suppression_days: Type.Optional(fields.suppression_days),
+    ...optionals(fields),
     page_texts: Type.Optional(
       nullable(
         Type.Object(

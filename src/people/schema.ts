@@ -3,18 +3,15 @@ import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import type { Limits } from '../process/config.ts'
 import { channels } from '../values/channels.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { flag, nullable, number, Type, text, uuid } from '../values/json-schema.ts'
 import { flagFields, phoneMember, profileFlags, profileTexts, readTexts, textFields } from '../values/profile-fields.ts'
 
 /** An element of `consents`: one answer to one purpose on one channel. */
 const consentAssignment = Type.Object(
   {
-    consent_type_id: Type.Integer({
-      minimum: 1,
-      description: 'An active, non-mandatory consent type of the organization.',
-    }),
+    consent_type_id: number('An active, non-mandatory consent type of the organization.'),
     channel: Type.Enum(channels, { description: 'A channel that the consent type is configured for.' }),
-    state: Type.Boolean({ description: 'true grants the purpose on the channel, false refuses it.' }),
+    state: flag('true grants the purpose on the channel, false refuses it.'),
     ...evidenceFields,
   },
   {
@@ -47,9 +44,7 @@ export function personBody(limits: Limits) {
     const { format, limit = 'profileCharacters', description } = textFields[name]
     return Type.Optional(nullable(Type.String({ ...(format && { format }), maxLength: limits[limit], description })))
   })
-  const flags = mapFields(profileFlags, name =>
-    Type.Optional(nullable(Type.Boolean({ description: flagFields[name].description }))),
-  )
+  const flags = mapFields(profileFlags, name => Type.Optional(nullable(flag(flagFields[name].description))))
   return Type.Object(
     {
       external_id: externalId(limits),
@@ -78,8 +73,8 @@ const mapFields = <Name extends string, Value>(names: Name[], createValue: (name
 /** A person as a read shows it. Unset profile fields are null, never absent. */
 export const person = Type.Object(
   {
-    id: Type.String({ format: 'uuid', description: 'The internal identifier.' }),
-    external_id: nullable(Type.String()),
+    id: uuid('The internal identifier.'),
+    external_id: nullable(text()),
     ...mapFields(readTexts, name =>
       nullable(
         Type.String(
@@ -93,7 +88,7 @@ export const person = Type.Object(
         ),
       ),
     ),
-    ...mapFields(profileFlags, () => nullable(Type.Boolean())),
+    ...mapFields(profileFlags, () => nullable(flag())),
     consents: Type.Array(effectiveConsent, {
       description: 'One entry for each active purpose and each of its channels.',
     }),

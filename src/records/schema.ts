@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import type { Limits } from '../process/config.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { nullable, Type, text } from '../values/json-schema.ts'
 
 /** Body of create, PUT and PATCH of a record. Every field is optional, and null clears it. */
 export function recordBody(limits: Limits) {
@@ -20,8 +20,8 @@ export function recordBody(limits: Limits) {
 export const record = Type.Object(
   {
     record_id: Type.String({ format: 'object-id', description: 'The internal identifier: 24 hexadecimal digits.' }),
-    external_id: nullable(Type.String()),
-    stack_key: Type.String(),
+    external_id: nullable(text()),
+    stack_key: text(),
     ...entityFields,
   },
   {

@@ -1,6 +1,6 @@
 import type { Static, TOptional, TSchema, TUnknown } from 'typebox'
 import { attributeRules, operandOf, type RuleName, ruleNames } from '../values/attribute-rules.ts'
-import { closedObject, nullable, Type } from '../values/json-schema.ts'
+import { closedObject, flag, nullable, Type, text, uuid } from '../values/json-schema.ts'
 
 /** The names of what a value can violate: its type, or a rule of its attribute. */
 const violationNames = ['type', ...ruleNames] as const
@@ -21,11 +21,11 @@ function proposedSchema(name: ProposableRule): TSchema {
   if (schema.type === 'array')
     return Type.Optional({
       ...schema,
-      items: Type.String(),
+      items: text(),
       description: `${proposed} Repeat the name for each value.`,
     })
   return Type.Optional({
-    ...(attributeRules[name].hasTypedOperand ? Type.String() : schema),
+    ...(attributeRules[name].hasTypedOperand ? text() : schema),
     description: proposed,
   })
 }
@@ -65,9 +65,9 @@ export const defaultViolations = 50
 /** A person or a record whose stored value stands against a rule. */
 export const violation = Type.Object(
   {
-    id: Type.Optional(Type.String({ format: 'uuid', description: 'The internal identifier of a person.' })),
+    id: Type.Optional(uuid('The internal identifier of a person.')),
     record_id: Type.Optional(Type.String({ format: 'object-id', description: 'The internal identifier of a record.' })),
-    external_id: nullable(Type.String()),
+    external_id: nullable(text()),
     rules: Type.Array(rule, { description: 'The rules that the value violates.' }),
   },
   { title: 'Violation', description: 'An entity whose stored value stands against rules of an attribute.' },
@@ -78,11 +78,10 @@ export type Violation = Static<typeof violation>
 export const violationPage = Type.Object(
   {
     items: Type.Array(violation, { description: 'In the order of the internal identifiers.' }),
-    has_more: Type.Boolean({
-      description:
-        'Whether entities follow that this page did not search. A page that takes longer than a second ends early and may be empty.',
-    }),
-    next_after_id: nullable(Type.String({ description: 'The `after_id` of the next page. Null at the end.' })),
+    has_more: flag(
+      'Whether entities follow that this page did not search. A page that takes longer than a second ends early and may be empty.',
+    ),
+    next_after_id: nullable(text('The `after_id` of the next page. Null at the end.')),
   },
   {
     title: 'ViolationPage',

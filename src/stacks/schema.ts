@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { definitionKey, definitionName, times } from '../organizations/definition-schema.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { nullable, optionals, Type, text } from '../values/json-schema.ts'
 
 const kind = Type.Enum(['item', 'event'], {
   description: 'Records of an event stack are immutable. The kind never changes.',
@@ -60,37 +60,26 @@ const erased_with = nullable(
   ),
 )
 
+const changeable = optionals({ name: definitionName, retention_days, label, summary, erased_with })
+
 /** Body of POST /v1/schema/stacks. */
 export const newStack = Type.Object(
-  {
-    key: definitionKey,
-    kind,
-    name: Type.Optional(definitionName),
-    retention_days: Type.Optional(retention_days),
-    label: Type.Optional(label),
-    summary: Type.Optional(summary),
-    erased_with: Type.Optional(erased_with),
-  },
+  { key: definitionKey, kind, ...changeable },
   { additionalProperties: false, title: 'StackBody', examples: [{ key: 'your_key', kind: 'item' }] },
 )
 export type StackBody = Static<typeof newStack>
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. The key and the kind never change. */
-export const stackPatch = Type.Object(
-  {
-    name: Type.Optional(definitionName),
-    retention_days: Type.Optional(retention_days),
-    label: Type.Optional(label),
-    summary: Type.Optional(summary),
-    erased_with: Type.Optional(erased_with),
-  },
-  { additionalProperties: false, title: 'StackPatch', examples: [{}] },
-)
+export const stackPatch = Type.Object(changeable, {
+  additionalProperties: false,
+  title: 'StackPatch',
+  examples: [{}],
+})
 export type StackPatch = Static<typeof stackPatch>
 
 /** A stack as a read shows it. */
 export const stack = Type.Object(
-  { key: Type.String(), name: Type.String(), kind, retention_days, label, summary, erased_with, ...times },
+  { key: text(), name: text(), kind, retention_days, label, summary, erased_with, ...times },
   {
     title: 'Stack',
     description: 'A stack as reads return it.',

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { Type } from './json-schema.ts'
+import { Type, text } from './json-schema.ts'
 
 /** The closed list of error codes with their possible statuses. The first status is the default. */
 export const errorStatuses = {
@@ -19,8 +19,8 @@ export type ErrorCode = keyof typeof errorStatuses
 /** A fault of one value. `path` is a JSON Pointer into the request body (`''` is the whole body). */
 export const detail = Type.Object(
   {
-    path: Type.String({ description: 'A JSON Pointer into the body, or `/name` for a parameter of the path.' }),
-    message: Type.String(),
+    path: text('A JSON Pointer into the body, or `/name` for a parameter of the path.'),
+    message: text(),
   },
   { title: 'Detail', examples: [{ path: '/attribute_values/age', message: 'must be a number' }] },
 )

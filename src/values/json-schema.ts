@@ -1,4 +1,4 @@
-import type { TProperties, TSchema, Type as TypeBox } from 'typebox'
+import type { TOptional, TProperties, TSchema, Type as TypeBox } from 'typebox'
 
 /** The schemas that a member of an object may lack. */
 const optional = new WeakSet<object>()
@@ -45,6 +45,10 @@ export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof bui
 /** The schema of an object that has no other members. */
 export const closedObject = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })
+
+/** The members of an object, each of which it may lack. */
+export const optionals = <T extends TProperties>(properties: T) =>
+  mapValues(properties, schema => Type.Optional(schema as TSchema)) as { [Name in keyof T]: TOptional<T[Name]> }
 
 /** The schema of a value that may be null. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])

@@ -1,7 +1,7 @@
 import { change } from '../changes/schema.ts'
 import { eventsOf, subjects } from '../organizations/logged-changes.ts'
 import { channels } from '../values/channels.ts'
-import { Type } from '../values/json-schema.ts'
+import { number, Type, text, time } from '../values/json-schema.ts'
 import { eventTypeOf } from './events.ts'
 
 const { sequence, at, subject, id, stack_key, operation, version } = change.properties
@@ -14,15 +14,15 @@ const changeIds = Type.Object(
 
 const confirmation = Type.Object(
   {
-    consent_type_id: Type.Integer({ minimum: 1 }),
+    consent_type_id: number(),
     channel: Type.Enum([...channels]),
-    address: Type.String({ description: 'The current email address, or mobile number, of the person.' }),
-    confirm_url: Type.String({ description: 'A link with which the person confirms.' }),
+    address: text('The current email address, or mobile number, of the person.'),
+    confirm_url: text('A link with which the person confirms.'),
   },
   { title: 'Confirmation', description: 'A grant that waits for its confirmation: of a webhook with `links`.' },
 )
 
-const timestamp = Type.String({ format: 'date-time', description: 'When it happened.' })
+const timestamp = time('When it happened.')
 
 /** The headers by which a receiver verifies a request. */
 export const webhookHeaders = Type.Object(
@@ -35,11 +35,10 @@ export const webhookHeaders = Type.Object(
       pattern: String.raw`^\d+$`,
       description: 'When the request was sent, in seconds since 1970.',
     }),
-    'webhook-signature': Type.String({
-      description:
-        'The signatures, separated by spaces: `v1,` and the HMAC-SHA256 in base64 of `<webhook-id>.<webhook-timestamp>.<body>` by each ' +
+    'webhook-signature': text(
+      'The signatures, separated by spaces: `v1,` and the HMAC-SHA256 in base64 of `<webhook-id>.<webhook-timestamp>.<body>` by each ' +
         'active secret (Standard Webhooks 1.0).',
-    }),
+    ),
   },
   { title: 'WebhookHeaders' },
 )
@@ -61,7 +60,7 @@ export const webhookMessages = [
     payload: Type.Object({
       type: Type.Literal('webhook.test'),
       timestamp,
-      data: Type.Object({ webhook_id: Type.Integer({ minimum: 1 }) }),
+      data: Type.Object({ webhook_id: number() }),
     }),
   },
 ]

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { listSchema, times } from '../organizations/definition-schema.ts'
-import { closedObject, nullable, Type } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, number, optionals, Type, text, time } from '../values/json-schema.ts'
 import { allEvents, eventPattern, eventSubjects } from './events.ts'
 import { maxHeaders, maxValueCharacters } from './request-headers.ts'
 import { maxCounted } from './sql.ts'
@@ -20,14 +20,14 @@ const events = Type.Array(Type.String({ title: 'WebhookEventName', pattern: even
     '`consent.*` are the changes of people that have consents. `.*` means all of a subject.',
 })
 const stacks = nullable(
-  Type.Array(Type.String(), {
+  Type.Array(text(), {
     minItems: 1,
     maxItems: 100,
     description: 'Only the records of these stacks. Null means all. Other subjects are not limited.',
   }),
 )
 const keys = nullable(
-  Type.Array(Type.String(), {
+  Type.Array(text(), {
     minItems: 1,
     maxItems: 100,
     description: 'Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all.',
@@ -38,43 +38,34 @@ const headersText =
   `Headers of each request, by name, at most ${maxHeaders}: what a receiver or its gateway asks for, such as \`Authorization\`. Not ` +
   'those that kith sets or that frame a message. No read shows their values.'
 const headerValue = Type.String({ minLength: 1, maxLength: maxValueCharacters })
-const headers = Type.Record(Type.String(), headerValue, { description: headersText })
+const headers = Type.Record(text(), headerValue, { description: headersText })
 const headersPatch = nullable(
-  Type.Record(Type.String(), nullable(headerValue), {
+  Type.Record(text(), nullable(headerValue), {
     description: `${headersText} A header that is not given is kept, and null removes it. Null in place of the object removes all.`,
   }),
 )
-const headerNames = Type.Array(Type.String(), {
+const headerNames = Type.Array(text(), {
   description: 'The names of the headers of each request besides those that kith sets, in lower case.',
 })
 const payload = Type.Enum(['full', 'ids'], {
   description:
     '`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full.',
 })
-const active = Type.Boolean({
-  description:
-    'Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated.',
-})
+const active = flag(
+  'Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated.',
+)
 
-const links = Type.Boolean({
-  description:
-    'Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the ' +
+const links = flag(
+  'Whether the event of a grant that waits for its confirmation (`double_opt_in`) has `confirmations`: of each such grant the consent type, the channel, the ' +
     'address of the person and the `confirm_url` to send there. Needs the payload `full`.',
-})
+)
 
-const settings = { url, events, stacks, keys, description, payload, active, links, headers: headerNames }
-const optional = {
-  stacks: Type.Optional(stacks),
-  keys: Type.Optional(keys),
-  description: Type.Optional(description),
-  payload: Type.Optional(payload),
-  active: Type.Optional(active),
-  links: Type.Optional(links),
-}
+const shared = { stacks, keys, description, payload, active, links }
+const settings = { url, events, ...shared, headers: headerNames }
 
 /** Body of POST /v1/webhooks. */
 export const newWebhook = Type.Object(
-  { url, events, ...optional, headers: Type.Optional(headers) },
+  { url, events, ...optionals({ ...shared, headers }) },
   {
     additionalProperties: false,
     title: 'WebhookBody',
@@ -84,13 +75,14 @@ export const newWebhook = Type.Object(
 export type WebhookBody = Static<typeof newWebhook>
 
 /** Body of PATCH /v1/webhooks/{id}. */
-export const webhookPatch = Type.Object(
-  { url: Type.Optional(url), events: Type.Optional(events), ...optional, headers: Type.Optional(headersPatch) },
-  { additionalProperties: false, title: 'WebhookPatch', examples: [{}] },
-)
+export const webhookPatch = Type.Object(optionals({ url, events, ...shared, headers: headersPatch }), {
+  additionalProperties: false,
+  title: 'WebhookPatch',
+  examples: [{}],
+})
 export type WebhookPatch = Static<typeof webhookPatch>
 
-const moment = nullable(Type.String({ format: 'date-time' }))
+const moment = nullable(time())
 
 const at = '2026-01-01T12:00:00.000Z'
 
@@ -108,28 +100,26 @@ const deliveryState = Type.Enum([...deliveryStates], {
 /** A delivery as the list shows it. */
 export const delivery = Type.Object(
   {
-    sequence: Type.Integer({ minimum: 1, description: 'The number of the change.' }),
-    message_id: Type.String({ description: 'The header `webhook-id` of its requests.' }),
-    type: Type.String(),
+    sequence: number('The number of the change.'),
+    message_id: text('The header `webhook-id` of its requests.'),
+    type: text(),
     status,
     state: deliveryState,
-    attempts: Type.Integer({ minimum: 0 }),
-    created_at: Type.String({ format: 'date-time' }),
+    attempts: count(),
+    created_at: time(),
     next_attempt_at: nullable(
-      Type.String({
-        format: 'date-time',
-        description:
-          'When it is sent next, never in the past: of a delivery that is due, it is the time of the response. Null if it has ended, ' +
+      time(
+        'When it is sent next, never in the past: of a delivery that is due, it is the time of the response. Null if it has ended, ' +
           'waits for an earlier change of the same entity, or the webhook is inactive.',
-      }),
+      ),
     ),
     last_attempt_at: moment,
     response_status: nullable(
       Type.Integer({ description: 'The status of the last response. Null if there was none.' }),
     ),
-    duration_ms: nullable(Type.Integer({ minimum: 0 })),
-    response: nullable(Type.String({ description: 'The first 1 KiB of the response.' })),
-    error: nullable(Type.String({ description: 'Why there was no response.' })),
+    duration_ms: nullable(count()),
+    response: nullable(text('The first 1 KiB of the response.')),
+    error: nullable(text('Why there was no response.')),
   },
   {
     title: 'WebhookDelivery',
@@ -158,18 +148,13 @@ export type DeliveryShape = Static<typeof delivery>
 /** The changes that a webhook has not delivered yet. */
 export const backlog = Type.Object(
   {
-    changes: Type.Integer({
-      minimum: 0,
-      description: 'The changes after `position`, which were not looked at yet. Not all of them have to match.',
-    }),
+    changes: count('The changes after `position`, which were not looked at yet. Not all of them have to match.'),
     deliveries: Type.Integer({
       minimum: 0,
       maximum: maxCounted,
       description: `The deliveries that wait. ${maxCounted} means that many, or more.`,
     }),
-    oldest_at: nullable(
-      Type.String({ format: 'date-time', description: 'Since when the oldest of these deliveries waits.' }),
-    ),
+    oldest_at: nullable(time('Since when the oldest of these deliveries waits.')),
     blocking: nullable(delivery),
   },
   {
@@ -186,7 +171,7 @@ const state = Type.Enum(['active', 'failing', 'paused', 'disabled'], {
 })
 
 const shown = {
-  id: Type.Integer({ minimum: 1 }),
+  id: number(),
   ...settings,
   disabled: nullable(
     Type.Object(
@@ -194,7 +179,7 @@ const shown = {
         reason: Type.Enum(['gone', 'failing'], {
           description: '`gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days.',
         }),
-        at: Type.String({ format: 'date-time' }),
+        at: time(),
       },
       {
         title: 'WebhookDisabled',
@@ -205,7 +190,7 @@ const shown = {
   failing_since: moment,
   last_success_at: moment,
   state,
-  position: Type.Integer({ minimum: 0, description: 'The number of the last change that was looked at.' }),
+  position: count('The number of the last change that was looked at.'),
   backlog,
   ...times,
 }
@@ -242,7 +227,7 @@ export const webhookList = listSchema(webhook)
 
 /** A webhook with the secret that was just made. No read shows it again. */
 export const webhookWithSecret = Type.Object(
-  { ...shown, secret: Type.String({ description: 'Signs every request. It is shown only this once.' }) },
+  { ...shown, secret: text('Signs every request. It is shown only this once.') },
   {
     title: 'WebhookWithSecret',
     description: 'A webhook with the secret that was just made.',
@@ -276,14 +261,14 @@ export type DeliveriesQuery = Static<typeof deliveriesQuery>
 /** A test event, as the list of deliveries shows it. */
 export const testDelivery = Type.Object(
   {
-    message_id: Type.String({ description: 'The header `webhook-id` of its request.' }),
+    message_id: text('The header `webhook-id` of its request.'),
     type: Type.Literal('webhook.test'),
     state: Type.Enum(['delivered', 'failed']),
-    at: Type.String({ format: 'date-time', description: 'When it was sent.' }),
+    at: time('When it was sent.'),
     response_status: nullable(Type.Integer({ description: 'The status of the response. Null if there was none.' })),
-    duration_ms: Type.Integer({ minimum: 0 }),
-    response: nullable(Type.String({ description: 'The first 1 KiB of the response.' })),
-    error: nullable(Type.String({ description: 'Why there was no response.' })),
+    duration_ms: count(),
+    response: nullable(text('The first 1 KiB of the response.')),
+    error: nullable(text('Why there was no response.')),
   },
   { title: 'WebhookTestDelivery', description: 'A test event. It is sent once, and is not about a change.' },
 )
@@ -292,7 +277,7 @@ export type TestDeliveryShape = Static<typeof testDelivery>
 export const deliveryPage = Type.Object(
   {
     items: Type.Array(delivery),
-    has_more: Type.Boolean(),
+    has_more: flag(),
     tests: Type.Array(testDelivery, {
       description:
         'The last test events, newest first, up to 20. A page with `before` has none, and `state` and `status` select them too.',
@@ -309,11 +294,11 @@ export type DeliveryPageShape = Static<typeof deliveryPage>
 /** The outcome of POST /v1/webhooks/{id}/test. */
 export const testResult = Type.Object(
   {
-    delivered: Type.Boolean({ description: 'Whether the receiver responded with a status of 200 to 299.' }),
+    delivered: flag('Whether the receiver responded with a status of 200 to 299.'),
     response_status: nullable(Type.Integer()),
-    duration_ms: Type.Integer({ minimum: 0 }),
-    response: nullable(Type.String({ description: 'The first 1 KiB of the response.' })),
-    error: nullable(Type.String({ description: 'Why there was no response.' })),
+    duration_ms: count(),
+    response: nullable(text('The first 1 KiB of the response.')),
+    error: nullable(text('Why there was no response.')),
   },
   {
     title: 'WebhookTest',
