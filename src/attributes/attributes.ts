@@ -14,6 +14,7 @@ import {
   type Attribute,
   cachedDefinitions,
   type Definitions,
+  ownerOf,
   peopleKey,
   peopleStackId,
 } from '../organizations/definitions.ts'
@@ -233,10 +234,6 @@ function throwIfUnsearchable(type: string, searchable = false) {
   if (searchable && type !== 'text') throwInvalidField('/searchable', 'can be true only for type `text`')
 }
 
-function keyOf({ stacks }: Definitions, stack_id: number): string {
-  return stack_id === peopleStackId ? peopleKey : stacks.find(stack => stack.id === stack_id)!.key
-}
-
 /** An attribute as a read shows it. Stacks are named by their keys. */
 export function attributeToJson(attribute: Attribute, definitions: Definitions) {
   const { id, key, name, description, owner_stack_id, type, target_stack_id, cardinality, indexed, state } = attribute
@@ -245,9 +242,9 @@ export function attributeToJson(attribute: Attribute, definitions: Definitions) 
     key,
     name,
     description,
-    owner: keyOf(definitions, owner_stack_id),
+    owner: ownerOf(definitions, owner_stack_id),
     type,
-    target_stack: type === 'stack' ? keyOf(definitions, target_stack_id!) : null,
+    target_stack: type === 'stack' ? ownerOf(definitions, target_stack_id!) : null,
     cardinality,
     indexed,
     index_state: indexState(attribute),

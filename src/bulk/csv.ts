@@ -3,7 +3,7 @@ import { csvItems, settingsOf, textOf } from '../../transfer/csv.ts'
 import { recognizeColumns } from '../../transfer/header-names.ts'
 import type { ImportItem } from '../../transfer/item.ts'
 import { EncodingError, toUtf8 } from '../../transfer/pieces.ts'
-import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { type Definitions, ownerOf } from '../organizations/definitions.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
 import { createRefusal, Fault, refuse } from '../values/errors.ts'
 import type { Line } from './lines.ts'
@@ -84,7 +84,7 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
   if (cells.length > maxColumns)
     refuse('invalid_parameter', `The header has ${cells.length} columns. It may have ${maxColumns}.`)
   const names = cells.map(cell => textOf(cell).trim())
-  const owner = stack_id === peopleStackId ? 'people' : definitions.stacks.find(({ id }) => id === stack_id)!.key
+  const owner = ownerOf(definitions, stack_id)
   const declared = [...(definitions.declared.get(stack_id)?.values() ?? [])].map(each => ({ ...each, owner }))
   const known = { stacks: [], attributes: declared, consent_types: definitions.consent_types } as never
   const targets = targetsOf(owner, known)

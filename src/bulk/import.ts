@@ -28,7 +28,7 @@ import { fieldsIn, isCountry } from '../values/phone-numbers.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
 import { type CsvQuery, csvLinesOf, throwIfCsvQuery } from './csv.ts'
-import { beginImport, type EndImport } from './imports.ts'
+import { beginImport, type EndImport, type LineCounts } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
@@ -70,7 +70,6 @@ type LineResult = { refused?: RefusedLine; isWarned?: boolean }
 type SetResult = { results: LineResult[]; failure?: { error: unknown } }
 
 type OutcomeCounts = Record<ImportOutcome, number>
-type Counts = { received: number } & OutcomeCounts
 
 const importOutcomes = ['created', 'updated', 'unchanged', 'failed'] as const satisfies readonly ImportOutcome[]
 const zeroCounts: OutcomeCounts = { created: 0, updated: 0, unchanged: 0, failed: 0 }
@@ -131,7 +130,7 @@ async function* answerLines(
   countInMetrics: (outcome: ImportOutcome, lines: number) => void,
   { end, release }: { end: EndImport; release: () => void },
 ): AsyncGenerator<string> {
-  const counts: Counts = { received: 0, ...zeroCounts }
+  const counts: LineCounts = { received: 0, ...zeroCounts }
   let newest = 0
   let warnings = 0
   const count: CountLines = (ofSet, sequence) => {
@@ -143,7 +142,7 @@ async function* answerLines(
     }
   }
   const heartbeat = { lastAtMs: performance.now(), intervalMs: progressMs }
-  const turns = new Turns()
+  const takeTurn = takeTurns()
   const writing = new Set<Promise<SetResult>>()
   const textOfRefused = createRefusals()
   const findTooManyRefused = limitRefused(call.body.max_refused ?? defaultMaxRefused)
@@ -157,7 +156,7 @@ async function* answerLines(
   }
   const write = async (set: Entry[]) => {
     if (isOver || call.draining()) throw shuttingDown
-    const written = writeSet(call, set, turns, count).finally(() => writing.delete(written))
+    const written = writeSet(call, set, takeTurn, count).finally(() => writing.delete(written))
     writing.add(written)
     const { failure } = await written
     if (failure) {
@@ -311,12 +310,12 @@ const tooManyRefusedMessage = (max: number, last: number) =>
 async function writeSet(
   call: StreamingCall<ImportQuery>,
   set: Entry[],
-  turns: Turns,
+  takeTurn: TakeTurn,
   count: CountLines,
 ): Promise<SetResult> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes: Outcomes = new Map()
-  const failure = await writeWithin(call, writes, turns, outcomes).then(
+  const failure = await writeWithin(call, writes, takeTurn, outcomes).then(
     () => undefined,
     error => ({ error: error as unknown }),
   )
@@ -362,15 +361,15 @@ function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
  * Writes sets one after the other, in their order, and none after one that failed: a client sends again what follows the counted lines.
  * Other writes that arrive during a set come before the next one.
  */
-class Turns {
-  #last: Promise<unknown> = Promise.resolve()
-
-  run(write: () => Promise<void>): Promise<void> {
-    const written = this.#last.then(write)
-    this.#last = written
-    return written
+function takeTurns(): TakeTurn {
+  let last = Promise.resolve()
+  return write => {
+    last = last.then(write)
+    return last
   }
 }
+
+type TakeTurn = (write: () => Promise<void>) => Promise<void>
 
 /** Writes items in as many sets as their time takes. Other writes of the organization come in between. */
 async function writeAll(
@@ -391,7 +390,7 @@ async function writeAll(
 async function writeWithin(
   { context, limits, body }: Call<ImportQuery>,
   writes: Write[],
-  turns: Turns,
+  takeTurn: TakeTurn,
   outcomes: Outcomes,
 ): Promise<void> {
   const controller = new AbortController()
@@ -409,7 +408,7 @@ async function writeWithin(
   // The turn awaits it too, but perhaps later than it fails.
   planning?.catch(() => {})
   try {
-    await turns.run(async () => {
+    await takeTurn(async () => {
       if (planning) await writeAll(context, await planning, options, outcomes)
       else if (writes.length > 0) {
         onStart()

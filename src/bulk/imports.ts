@@ -1,5 +1,6 @@
 import { OutcomeUnknown } from '../db/pg-errors.ts'
-import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { cachedDefinitions, ownerOf } from '../organizations/definitions.ts'
+import type { ImportOutcome } from '../process/observer.ts'
 import type { Call } from '../route/call.ts'
 import { type HandlerResult, listPage } from '../route/result.ts'
 import { createRefusal, Fault } from '../values/errors.ts'
@@ -7,7 +8,7 @@ import type { ImportsQuery } from './imports-schema.ts'
 import { beginImportSql, endImportSql, listImportsSql } from './sql.ts'
 
 /** The counts of an import's lines. */
-export type LineCounts = { received: number; created: number; updated: number; unchanged: number; failed: number }
+export type LineCounts = { received: number } & Record<ImportOutcome, number>
 
 /** Ends a recorded import. `sequence` is the number of a change by which the log includes all lines. */
 export type EndImport = (counts: LineCounts, sequence: number) => Promise<void>
@@ -39,10 +40,6 @@ export async function beginImport(
 }
 
 const takenMessage = 'Another import has this request id. Send another X-Request-Id.'
-
-/** The owner as requests name it: `people`, or the key of the stack. */
-export const ownerOf = ({ stacks }: Definitions, stack_id: number): string =>
-  stack_id === peopleStackId ? 'people' : stacks.find(({ id }) => id === stack_id)!.key
 
 type ImportRow = LineCounts & {
   id: string

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { cachedDefinitions, type Definitions, stackIdOf } from '../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, ownerOf, stackIdOf } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { refuse } from '../values/errors.ts'
-import { ownerOf } from './imports.ts'
 import type { MappingBody } from './mappings-schema.ts'
 import { forgetMappingSql, forgetOldMappingsSql, listMappingsSql, saveMappingSql } from './sql.ts'
 
@@ -16,10 +15,11 @@ type MappingRow = {
   saved_at: string
 }
 
-const mappingOf = ({ stack_id, ...row }: MappingRow, definitions: Definitions) => {
-  const { id, ...rest } = row
-  return { id, owner: ownerOf(definitions, stack_id), ...rest }
-}
+const mappingOf = ({ id, stack_id, ...row }: MappingRow, definitions: Definitions) => ({
+  id,
+  owner: ownerOf(definitions, stack_id),
+  ...row,
+})
 
 export async function listMappings({ context, signal }: Call): Promise<HandlerResult> {
   const rows = await context.db.query<MappingRow>(listMappingsSql, [context.organization_id], signal)
@@ -33,19 +33,20 @@ export async function saveMapping({ context, caller, body, signal }: Call<Mappin
   if (header.length !== fields.length)
     refuse('invalid_parameter', `The header has ${header.length} columns, and there are ${fields.length} fields.`)
   const definitions = await cachedDefinitions(context, signal)
-  const stack_id = stackIdOf(definitions, owner)
-  if (stack_id === undefined)
-    refuse('invalid_parameter', 'The mapping has no owner.', {
-      details: [{ path: '/owner', message: 'must be `people` or the key of a stack' }],
-    })
+  const stack_id = stackIdOf(definitions, owner) ?? throwWithoutOwner()
   const id = createHash('sha256')
     .update(JSON.stringify([stack_id, header]))
     .digest('hex')
-  const row = { id, stack_id: stack_id!, header, fields, actor: caller.subject, saved_at: new Date().toISOString() }
+  const row = { id, stack_id, header, fields, actor: caller.subject, saved_at: new Date().toISOString() }
   await context.db.query(saveMappingSql, [context.organization_id, ...Object.values(row)], signal)
   await context.db.query(forgetOldMappingsSql, [context.organization_id], signal)
   return { status: 200, data: mappingOf(row, definitions) }
 }
+
+const throwWithoutOwner = () =>
+  refuse('invalid_parameter', 'The mapping has no owner.', {
+    details: [{ path: '/owner', message: 'must be `people` or the key of a stack' }],
+  })
 
 export async function forgetMapping({ context, params, signal }: Call): Promise<HandlerResult> {
   const gone = await context.db.query(forgetMappingSql, [context.organization_id, params.mapping_id!], signal)

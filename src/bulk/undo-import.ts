@@ -3,12 +3,17 @@ import { recordIdOf } from '../entities/identifiers.ts'
 import { writeArray } from '../entities/write/request-coalescing.ts'
 import { dryRun } from '../entities/write/run.ts'
 import { newWrite, type Outcome, requestOf, type Write } from '../entities/write-request.ts'
-import { cachedDefinitions, type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import {
+  cachedDefinitions,
+  type Definitions,
+  isRelationship,
+  ownerOf,
+  peopleStackId,
+} from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { refuse } from '../values/errors.ts'
-import { ownerOf } from './imports.ts'
 import type { Left, UndoRequest } from './imports-schema.ts'
 import { advanceUndoSql, findImportSql, findLinkedByOthersSql, readChangesSinceSql, readImportedSql } from './sql.ts'
 import { type LeftReason, type LoggedChange, planUndo, type UndoDefinitions, type UndoPlan } from './undo.ts'

@@ -25,7 +25,8 @@ export async function feedChanges(call: FeedCall, findSegments: FindSegments): P
   const { body, mediaType } = call
   if (mediaType === undefined) return answerPage(call, await selectionOf(call, findSegments))
   for (const name of ['limit', 'wait'] as const)
-    if (body[name] !== undefined) throwInvalid(`/${name}`, `applies to pages of JSON only, not to ${mediaType}`)
+    if (body[name] !== undefined)
+      refuseValues({ path: `/${name}`, message: `applies to pages of JSON only, not to ${mediaType}` })
   return mediaType === eventsType ? answerEvents(call, findSegments) : answerLines(call, findSegments)
 }
 
@@ -107,16 +108,12 @@ function startOf({ segments }: Selection, given: number | undefined, path: strin
   )
 }
 
-function throwInvalid(path: string, message: string): never {
-  return refuseValues({ path, message })
-}
-
 /** A client of server-sent events that has not received any event sends no header or an empty one. */
 function readLastEventId(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined
   const number = Number(text)
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(number)) return number
-  return throwInvalid('/Last-Event-ID', 'must be the number of a change')
+  return refuseValues({ path: '/Last-Event-ID', message: 'must be the number of a change' })
 }
 
 type Position = { after: number; path: string; log_id: string | undefined }

@@ -10,14 +10,13 @@ const releasesOf = (name: string) =>
    )`
 
 /** The merge of an internal identifier that stands. The order chooses the index, also without statistics. */
-const mergeOf = (id: string, condition = '') =>
+const mergeOf = (id: string) =>
   `select m.person_id, m.sequence from merges m
-   where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null${condition}
+   where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null
    order by m.sequence desc limit 1`
 
 /** The person that a merge led an internal identifier to. */
-export const survivorOf = (id: string, condition = ''): string =>
-  `select m.person_id from (${mergeOf(id, condition)}) m`
+export const survivorOf = (id: string): string => `select m.person_id from (${mergeOf(id)}) m`
 
 export type AddressKey = 'email_key' | 'mobile_key'
 

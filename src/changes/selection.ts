@@ -6,6 +6,7 @@ import type { Call } from '../route/call.ts'
 import { accessOf, type FieldRights, isOpen, throwForbidden } from '../route/field-rights.ts'
 import { requireScope, type Scope } from '../route/scopes.ts'
 import { pointer, refuse } from '../values/errors.ts'
+import { isObjectId, isUuid } from '../values/formats.ts'
 import type { LoggedChange } from './change-json.ts'
 import { type LinksForm, uuidOfRecord } from './link-names.ts'
 import type { ChangesQuery } from './schema.ts'
@@ -126,20 +127,14 @@ async function findStackIds({ db, organization_id }: Context, keys: string[], si
 const throwInvalid = (path: string, message: string): never =>
   refuse('invalid_parameter', 'The query has invalid values. See details.', { details: [{ path, message }] })
 
-const uuidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
-const recordIdForm = /^[\da-f]{24}$/i
-
 /** The people and records that an identifier names or named. There may be none. */
 async function findEntityIds(
   { db, organization_id }: Context,
   identifier: string,
   signal: Signal,
 ): Promise<readonly string[]> {
-  const ids = uuidForm.test(identifier)
-    ? [identifier]
-    : recordIdForm.test(identifier)
-      ? [uuidOfRecord(identifier.toLowerCase())]
-      : []
+  const record = isObjectId(identifier) ? [uuidOfRecord(identifier.toLowerCase())] : []
+  const ids = isUuid(identifier) ? [identifier] : record
   const [found] = await db.query<{ ids: string[] }>(findEntitiesSql, [organization_id, identifier, ids], signal)
   return found!.ids.sort()
 }

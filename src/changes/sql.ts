@@ -382,18 +382,19 @@ export const renewLogIdSql = statement(
   'update change_heads set log_id = $2 where organization_id = $1 returning sequence',
 )
 
-/** The newest erasure of the organization h: when there is a new one, what is in memory is forgotten. */
-const newestErasure = '(select max(x.id) from erasures x where x.organization_id = h.organization_id) as erasure'
-
 export const readHeadSql = statement(
   'read_head',
   `select h.sequence, h.log_id from change_heads h where h.organization_id = $1`,
 )
 
-/** The heads of all organizations with requests that wait, and how far their segments are known. $1: organizations. */
+/**
+ * The heads of all organizations with requests that wait, how far their segments are known, and their newest erasure: when there is a new
+ * one, what is in memory is forgotten. $1: organizations.
+ */
 export const readHeadsSql = statement(
   'read_heads',
-  `select h.organization_id, h.sequence, h.log_id, ${newestErasure}, (
+  `select h.organization_id, h.sequence, h.log_id,
+     (select max(x.id) from erasures x where x.organization_id = h.organization_id) as erasure, (
      select f.sequence from followers f where f.organization_id = h.organization_id and f.name = '${segmentsFollowerName}' and f.id = 0
    ) as segments
    from change_heads h where h.organization_id = any($1::integer[])`,

@@ -58,7 +58,23 @@ export class Queue<I, O> {
 
   /** Adds an item to the next batch. Rejects with the item's error, or with its signal's reason once the item can no longer take effect. */
   add(arrival: Arrival<I>): Promise<O> {
-    return enter(arrival, entry => this.#join(entry), this.#giveUp)
+    return new Promise((resolve, reject) => {
+      const { signal } = arrival
+      if (signal?.aborted) return reject(signal.reason)
+      const abort = () => this.#giveUp(entry)
+      const entry: Entry<I, O> = {
+        ...arrival,
+        sinceMs: performance.now(),
+        batch: undefined,
+        end: result => {
+          signal?.removeEventListener('abort', abort)
+          return () => ('outcome' in result ? resolve(result.outcome) : reject(result.error))
+        },
+      }
+      signal?.addEventListener('abort', abort)
+      this.#ready.push(entry)
+      this.#startNext()
+    })
   }
 
   /** Whether the queue holds no item. */
@@ -72,11 +88,6 @@ export class Queue<I, O> {
   get waiting(): number {
     const queued = [this.#ready, ...this.#separate]
     return queued.reduce((sum, entries) => sum + entries.length, 0)
-  }
-
-  #join(entry: Entry<I, O>) {
-    this.#ready.push(entry)
-    this.#startNext()
   }
 
   #startNext() {
@@ -151,7 +162,7 @@ export class Queue<I, O> {
     }
   }
 
-  #giveUp = (entry: Entry<I, O>) => {
+  #giveUp(entry: Entry<I, O>) {
     const { batch } = entry
     if (!batch) this.#leave(entry)
     else if (this.#options.rollsBackOnAbort) return batch.cancellation.abort()
@@ -165,29 +176,6 @@ export class Queue<I, O> {
       if (waiting.includes(entry)) waiting.splice(waiting.indexOf(entry), 1)
     this.#startNext()
   }
-}
-
-function enter<I, O>(
-  arrival: Arrival<I>,
-  start: (entry: Entry<I, O>) => void,
-  giveUp: (entry: Entry<I, O>) => void,
-): Promise<O> {
-  return new Promise((resolve, reject) => {
-    const { signal } = arrival
-    if (signal?.aborted) return reject(signal.reason)
-    const abort = () => giveUp(entry)
-    const entry: Entry<I, O> = {
-      ...arrival,
-      sinceMs: performance.now(),
-      batch: undefined,
-      end: result => {
-        signal?.removeEventListener('abort', abort)
-        return () => ('outcome' in result ? resolve(result.outcome) : reject(result.error))
-      },
-    }
-    signal?.addEventListener('abort', abort)
-    start(entry)
-  })
 }
 
 /**

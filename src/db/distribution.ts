@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { Servers } from './servers/servers.ts'
+import { withConnection } from './servers/servers.ts'
 
 /** The state of a database with Citus. `settings` are the `name=value` of the database on this server. */
 export type Distribution = {
@@ -54,15 +54,11 @@ export function describePending({ distributed, pending, settings: stored }: Dist
 }
 
 /** Connects to a migrated database and describes what is left to distribute. Undefined if all is done, and without Citus. */
-export async function findPending(url: string): Promise<string | undefined> {
-  const client = await new Servers(url, {}).connect()
-  try {
+export const findPending = (url: string): Promise<string | undefined> =>
+  withConnection(url, async client => {
     const distribution = await readDistribution(client)
     return distribution && describePending(distribution)
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+  })
 
 /**
  * The statements that distribute the rest of the tables, in order. None if all is done. The tables of organizations are distributed by

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { version } from '../process/version.ts'
-import { Servers } from './servers/servers.ts'
+import { withConnection } from './servers/servers.ts'
 
 const directory = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
@@ -84,15 +84,6 @@ export async function requireMigrated(url: string): Promise<void> {
     throw new Error(
       `The standby lacks tables of kith ${version} (${missing[0]}${missing.length > 1 ? ` and ${missing.length - 1} more migrations` : ''}), and a reader migrates nothing. Migrate the primary first: start a process of this version with the role primary.`,
     )
-}
-
-async function withConnection<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = await new Servers(url, {}).connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end().catch(() => {})
-  }
 }
 
 const isReadOnly = (url: string): Promise<boolean> =>

@@ -1,11 +1,10 @@
-import { ownerOf } from '../bulk/imports.ts'
 import { announceCommit } from '../db/commit-events.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { dryRun } from '../entities/write/run.ts'
 import { type EntityBody, newWrite, type Outcome, requestOf, type Write } from '../entities/write-request.ts'
 import { wakeFollowerSql } from '../followers/sql.ts'
-import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, ownerOf, peopleStackId } from '../organizations/definitions.ts'
 import { filterOptionsOf } from '../queries/pages/handlers.ts'
 import { readHeld } from '../rights/holds/holds.ts'
 import type { BatchCall, Call } from '../route/call.ts'
@@ -76,21 +75,18 @@ function changeOf(kind: EntityKind, call: BatchCall<BulkBody>, stack_id: number)
     throwValue(records === undefined ? '/change/override_hold' : '/change/records', 'belongs to an erasure')
   if (op === 'erase' && kind.noun === 'record') throwValue('/change/op', 'erases people only: delete records')
   if (op === 'erase') requireScope(caller, 'people:erase')
-  const body = checkedBody(call, given ?? {})
-  if (body.external_id !== undefined) throwValue('/change/body/external_id', 'cannot be the same for several')
-  try {
-    requireWritable(accessOf(caller, stack_id), body, { clearsRest: op !== 'patch' })
-  } catch (error) {
-    throw beneathBody(error)
-  }
+  const body = checkedBody(call, stack_id)
   const { references, erased, handling } = requestOf(call)
   const mayRead = caller.scopes.has(kind.reads)
   return { body, references, erased, handling, mayRead, bytes, boundFrom, reason, records, override_hold }
 }
 
-function checkedBody(call: BatchCall<BulkBody>, given: object): EntityBody {
+function checkedBody({ body: { change }, caller, checkItem }: BatchCall<BulkBody>, stack_id: number): EntityBody {
   try {
-    return call.checkItem(given) as EntityBody
+    const body = checkItem(change.body ?? {}) as EntityBody
+    if (body.external_id !== undefined) throwValue('/external_id', 'cannot be the same for several')
+    requireWritable(accessOf(caller, stack_id), body, { clearsRest: change.op !== 'patch' })
+    return body
   } catch (error) {
     throw beneathBody(error)
   }

@@ -161,6 +161,10 @@ export type DefinitionRows = {
   sort_indexes?: SortIndex[]
 }
 
+/** The owner of the entities of a stack, as requests name it: `people`, or the key of the stack. */
+export const ownerOf = ({ stacks }: Pick<Definitions, 'stacks'>, stack_id: number): string =>
+  stack_id === peopleStackId ? peopleKey : stacks.find(({ id }) => id === stack_id)!.key
+
 /** The stack of an owner: `people`, or the key of a stack. Undefined for any other. */
 export const stackIdOf = ({ stacks }: Definitions, owner: string): number | undefined =>
   owner === peopleKey ? peopleStackId : stacks.find(({ key }) => key === owner)?.id
@@ -175,9 +179,7 @@ export function isRelationship(attribute: Attribute): attribute is Attribute & {
  */
 export function buildDefinitions(organization_id: number, rows: DefinitionRows, base?: Definitions): Definitions {
   const attributes = withChanged(base?.attributes, rows.attributes)
-  const sort_indexes = new Map<number, Map<string, SortIndex>>()
-  for (const index of rows.sort_indexes ?? [])
-    getOrInsert(sort_indexes, index.stack_id, () => new Map<string, SortIndex>()).set(index.field, index)
+  const sortIndexes = Map.groupBy(rows.sort_indexes ?? [], ({ stack_id }) => stack_id)
   const { has_aliases = false, has_tombstones = false, last_segment_id = 0 } = rows
   const { time_zone = 'UTC', default_country = null } = rows
   return Object.freeze({
@@ -193,7 +195,7 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
     has_tombstones,
     time_zone,
     default_country,
-    sort_indexes,
+    sort_indexes: mapEach(sortIndexes, indexes => new Map(indexes.map(index => [index.field, index]))),
     ...(attributes === base?.attributes ? mapsOf(base) : mapAttributes(attributes)),
   })
 }
@@ -216,34 +218,23 @@ const mapsOf = ({ attributeById, declared, relationships, required, unique }: De
 })
 
 function mapAttributes(attributes: readonly Attribute[]): AttributeMaps {
-  const declared = new Map<number, Map<string, Attribute>>()
-  const relationships = new Map<number, Map<string, Attribute[]>>()
-  const required = new Map<number, Attribute[]>()
-  const unique = new Map<number, IndexedAttribute[]>()
-  for (const attribute of attributes) {
-    const { owner_stack_id, key } = attribute
-    if (attribute.state === 'active') {
-      getOrInsert(declared, owner_stack_id, () => new Map()).set(key, attribute)
-      if (attribute.required) getOrInsert(required, owner_stack_id, () => []).push(attribute)
-      if (attribute.unique && hasIndex(attribute)) getOrInsert(unique, owner_stack_id, () => []).push(attribute)
-    }
-    if (!isRelationship(attribute)) continue
-    const byKey = getOrInsert(relationships, owner_stack_id, () => new Map<string, Attribute[]>())
-    getOrInsert(byKey, key, () => []).push(attribute)
+  const active = attributes.filter(({ state }) => state === 'active')
+  const isUnique = (attribute: Attribute): attribute is IndexedAttribute =>
+    attribute.unique === true && attribute.index != null
+  return {
+    attributeById: new Map(attributes.map(attribute => [attribute.id, attribute])),
+    declared: mapEach(byOwner(active), own => new Map(own.map(attribute => [attribute.key, attribute]))),
+    relationships: mapEach(byOwner(attributes.filter(isRelationship)), own => Map.groupBy(own, ({ key }) => key)),
+    required: byOwner(active.filter(({ required }) => required)),
+    unique: byOwner(active.filter(isUnique)),
   }
-  const attributeById = new Map(attributes.map(attribute => [attribute.id, attribute]))
-  return { attributeById, declared, relationships, required, unique }
 }
 
-const hasIndex = (attribute: Attribute): attribute is IndexedAttribute => attribute.index != null
+const byOwner = <A extends Attribute>(attributes: readonly A[]) =>
+  Map.groupBy(attributes, ({ owner_stack_id }) => owner_stack_id)
 
-function getOrInsert<K, V>(map: Map<K, V>, key: K, create: () => V): V {
-  const existing = map.get(key)
-  if (existing !== undefined) return existing
-  const created = create()
-  map.set(key, created)
-  return created
-}
+const mapEach = <K, V, R>(map: ReadonlyMap<K, V>, change: (value: V) => R): Map<K, R> =>
+  new Map(map.entries().map(([key, value]) => [key, change(value)]))
 
 /** The snapshot of an organization, as the process has read it. Its version tells whether it is current. */
 const snapshots = perOrganizationData((): { definitions?: Definitions } => ({}))

@@ -5,6 +5,7 @@ import { valueFault } from '../attributes/values.ts'
 import type { Database } from '../db/db.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { claimOf, findHolders } from '../entities/write/unique.ts'
+import { throwInvalidField } from '../organizations/change-definitions.ts'
 import {
   type Attribute,
   currentDefinitions,
@@ -96,16 +97,12 @@ function withProposedRules(attribute: Attribute, query: ViolationsQuery): Attrib
 /** The rules to check. A relationship's links always fit its type. */
 function rulesToCheck(attribute: Attribute, rule: ViolationName | undefined): ViolationName[] {
   if (attribute.state === 'archived')
-    throwInvalidQuery('', 'The attribute is archived, so nothing stands against its rules.')
+    throwInvalidField('', 'The attribute is archived, so nothing stands against its rules.')
   const own: ViolationName[] = [...(isRelationship(attribute) ? [] : ['type' as const]), ...namesOfRules(attribute)]
   if (rule === undefined) return own
   if (rule === 'unique' && attribute.cardinality === 'one' && attribute.indexed && attribute.index)
     return attribute.index.ready ? [rule] : throwFilling()
-  return own.includes(rule) ? [rule] : throwInvalidQuery('/rule', 'is not a rule of the attribute')
-}
-
-function throwInvalidQuery(path: string, message: string): never {
-  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
+  return own.includes(rule) ? [rule] : throwInvalidField('/rule', 'is not a rule of the attribute')
 }
 
 const throwFilling = (): never =>
@@ -116,7 +113,7 @@ const throwFilling = (): never =>
 function startOf(after_id: string | undefined, isPeople: boolean): string {
   if (after_id === undefined) return startId
   if (isPeople ? isUuid(after_id) : isObjectId(after_id)) return isPeople ? after_id : uuidOfRecord(after_id)
-  return throwInvalidQuery('/after_id', `must be the next_after_id of a page of this attribute`)
+  return throwInvalidField('/after_id', `must be the next_after_id of a page of this attribute`)
 }
 
 const shownId = (id: string, isPeople: boolean) => (isPeople ? id : recordIdOf(id))

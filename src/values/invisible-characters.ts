@@ -5,17 +5,16 @@ const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 export const hasInvisible = (text: string): boolean => invisible.test(text)
 
 /** Names the first invisible character of a text, such as `U+200B ZERO WIDTH SPACE`. Undefined if it has none. */
-export function findInvisible(text: string): string | undefined {
-  const found = invisible.exec(text)?.[0]
-  return found === undefined ? undefined : nameCharacter(found.codePointAt(0)!)
-}
+export const findInvisible = (text: string): string | undefined => nameFirst(invisible, text)
 
 /** An invisible character, or white space that looks like a space and is none. */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{White_Space}/u
 
 /** Names the first character of a text that a person does not see as what it is. */
-export function findUnseen(text: string): string | undefined {
-  const found = unseen.exec(text)?.[0]
+export const findUnseen = (text: string): string | undefined => nameFirst(unseen, text)
+
+function nameFirst(characters: RegExp, text: string): string | undefined {
+  const found = characters.exec(text)?.[0]
   return found === undefined ? undefined : nameCharacter(found.codePointAt(0)!)
 }
 

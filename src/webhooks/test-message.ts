@@ -1,9 +1,13 @@
 import { masterKeysOf } from '../db/db.ts'
 import { isSuccess } from './schedule.ts'
+import type { TestDeliveryShape } from './schema.ts'
 import { createSender } from './send.ts'
-import { readSendingSql } from './sql.ts'
+import { readSendingSql, recordTestSql } from './sql.ts'
 import { type StoredSecrets, unwrapSending } from './stored-secrets.ts'
-import { activeSecrets, findWebhook, recordTest, type WebhookCall } from './webhooks.ts'
+import { activeSecrets, findWebhook, type WebhookCall } from './webhooks.ts'
+
+/** How many test events of a webhook are kept. */
+const maxTests = 20
 
 /** Sends a signed test event once, keeps its outcome and returns it. Throws a Fault of 404. */
 export async function sendTest(
@@ -32,8 +36,8 @@ export async function sendTest(
     }
     const isDelivered = isSuccess(outcome)
     const state = isDelivered ? 'delivered' : 'failed'
-    const test = { message_id: message.id, type: 'webhook.test', state, at: timestamp, ...result } as const
-    await recordTest(call, id, test)
+    const test: TestDeliveryShape = { message_id: message.id, type: 'webhook.test', state, at: timestamp, ...result }
+    await db.query(recordTestSql, [organization_id, id, JSON.stringify(test), maxTests])
     return { delivered: isDelivered, ...result }
   } finally {
     await sender.close()

@@ -45,7 +45,6 @@ import {
   readStatesSql,
   readTestsSql,
   readWebhooksSql,
-  recordTestSql,
   requestReplaySql,
   setPausedSql,
   storeHeadersSql,
@@ -374,13 +373,6 @@ export async function replay(call: WebhookCall, id: number, { after, until }: Re
 }
 
 const defaultPage = 50
-/** How many test events of a webhook are kept. */
-const maxTests = 20
-
-/** Keeps a test event and its outcome, which the list of deliveries shows. */
-export async function recordTest({ db, organization_id }: Context, id: number, test: TestDeliveryShape) {
-  await db.query(recordTestSql, [organization_id, id, JSON.stringify(test), maxTests])
-}
 
 /** The deliveries of a webhook, newest first, and on the first page its test events. Throws a Fault of 404. */
 export async function listDeliveries(

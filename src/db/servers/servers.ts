@@ -35,7 +35,8 @@ export class Servers {
   generation: object = {}
   readonly wants: SessionAttributes
   readonly isChecked: boolean
-  readonly #settings: pg.ClientConfig
+  /** The settings of a connection, with the address of the first server. */
+  readonly settings: pg.ClientConfig
   readonly #servers: readonly Server[]
   #current: Server | undefined
   #last: Server | undefined
@@ -53,7 +54,7 @@ export class Servers {
     const { urls, wants, options } = parseDatabaseUrl(url)
     this.wants = wants
     const sessionOptions = [...options, settings.options ?? ''].join(' ').trim()
-    this.#settings = { ...settings, connectionString: urls[0], ...(sessionOptions && { options: sessionOptions }) }
+    this.settings = { ...settings, connectionString: urls[0], ...(sessionOptions && { options: sessionOptions }) }
     this.#servers = urls.map((connectionString, index) => {
       const { host, port } = new pg.Client({ connectionString })
       return { host, port, index, name: nameOf({ host, port }) }
@@ -61,11 +62,6 @@ export class Servers {
     this.isChecked = this.#servers.length > 1 || wants !== 'any'
     if (this.#servers.length === 1) this.#current = this.#servers[0]
     this.#report = report
-  }
-
-  /** The settings of a connection, with the address of the first server. */
-  get settings(): pg.ClientConfig {
-    return this.#settings
   }
 
   /** The server that connections go to; undefined until it is chosen. */
@@ -197,6 +193,16 @@ export class Servers {
     if (!isPromoted && !isOther) return
     this.generation = {}
     this.#report(`The connections to the database moved to ${server.name}${timeline ? `, timeline ${timeline}` : ''}.`)
+  }
+}
+
+/** Runs `work` on a connection of its own, with no settings but those of the URL. */
+export async function withConnection<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await new Servers(url, {}).connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end().catch(() => {})
   }
 }
 

@@ -1,5 +1,5 @@
 import { answerChanges, answerChangesToJson } from '../../consents/answer-changes.ts'
-import { type Definitions, peopleKey, peopleStackId } from '../../organizations/definitions.ts'
+import { type Definitions, ownerOf } from '../../organizations/definitions.ts'
 import { yieldIfDue } from '../../process/event-loop.ts'
 import type { WritePreview } from '../write-request.ts'
 import type { Change } from './decide/decide.ts'
@@ -45,7 +45,7 @@ export class Previews {
       placeholders: accepted
         .filter(({ isPlaceholder }) => isPlaceholder)
         .map(({ stack_id, change: { external_id } }) => ({
-          kind: kindOf(definitions, stack_id),
+          kind: ownerOf(definitions, stack_id),
           external_id: external_id!,
         })),
       consents: answerChangesToJson(answerChanges(row?.answers ?? {}, answersAfter(change, row))),
@@ -59,6 +59,3 @@ const answersAfter = ({ operation, columns }: Change, row: { answers: DecidedAns
   operation === 'delete' ? {} : (columns.answers ?? row?.answers ?? {})
 
 type DecidedAnswers = NonNullable<Change['columns']['answers']>
-
-const kindOf = ({ stacks }: Definitions, stack_id: number): string =>
-  stack_id === peopleStackId ? peopleKey : stacks.find(({ id }) => id === stack_id)!.key
