@@ -1,4 +1,4 @@
-import { parseWithAllDigits } from '../../src/values/exact-numbers.ts'
+import { parseWithAllDigits } from '../../src/values/parse-json.ts'
 
 /** A fetch for a client that reads lines, and the line that it read last, each once, with all digits of its numbers. */
 export type ExactFetch = { fetch: typeof fetch; nextLine: () => unknown }

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Signal } from '../process/signal.ts'
 import type { Detail } from '../values/errors.ts'
-import { parseWithAllDigits } from '../values/exact-numbers.ts'
+import { parseWithAllDigits } from '../values/parse-json.ts'
 import { type Api, ApiRefusal, type ApiRequest } from './api.ts'
 
 // An import of node:http reads its properties, and that of WebSocket loads undici.

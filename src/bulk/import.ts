@@ -25,13 +25,11 @@ import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { StreamResult } from '../route/result.ts'
 import { createRefusal, Fault, type Refusal, refuseValues, throwBusy } from '../values/errors.ts'
 import { fieldsIn, isCountry } from '../values/phone-numbers.ts'
-import { batchStream } from './batch-stream.ts'
-import { mapConcurrently } from './concurrent-map.ts'
 import { type CsvQuery, csvLinesOf, throwIfCsvQuery } from './csv.ts'
 import { beginImport, type EndImport, type LineCounts } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
-import { withHeartbeat } from './with-heartbeat.ts'
+import { batchStream, mapConcurrently, withHeartbeat } from './streams.ts'
 
 /**
  * The lines that a dry run tries together, so that a line finds those before it. Their transaction holds the organization for as long as they

@@ -28,7 +28,7 @@ export const importsQuery = closedObject({
 })
 export type ImportsQuery = Static<typeof importsQuery>
 
-const example = {
+const exampleImport = {
   id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
   owner: 'people',
   actor: 'ada',
@@ -43,7 +43,7 @@ const example = {
 }
 
 /** A page of imports, newest first. */
-export const importPage = pageOf(listedImport, 'ImportPage', 'A page of imports, newest first.', [example])
+export const importPage = pageOf(listedImport, 'ImportPage', 'A page of imports, newest first.', [exampleImport])
 
 export const undoBody = Type.Object(
   {
@@ -96,6 +96,51 @@ export const undone = Type.Object(
             ...{ path: '/first_name', reason: 'changed_since' },
           },
         ],
+      },
+    ],
+  },
+)
+
+const maxColumns = 5_000
+const name = Type.String({ maxLength: 1_000 })
+const owner = text('`people`, or the key of a stack.')
+const header = Type.Array(name, {
+  minItems: 1,
+  maxItems: maxColumns,
+  description: 'The names of the columns, in order.',
+})
+const fields = Type.Array(nullable(name), {
+  minItems: 1,
+  maxItems: maxColumns,
+  description: 'The field of each column, as a header of CSV names it. Null leaves the column out.',
+})
+const exampleMapping = {
+  owner: 'people',
+  header: ['Nr', 'Ort', 'Notiz'],
+  fields: ['external_id', 'attribute_values.city', null],
+}
+
+export const mappingBody = Type.Object(
+  { owner, header, fields },
+  { additionalProperties: false, title: 'ImportMappingBody', examples: [exampleMapping] },
+)
+export type MappingBody = Static<typeof mappingBody>
+
+export const mapping = Type.Object(
+  {
+    id: text('It follows from the owner and the header.'),
+    ...{ owner, header, fields },
+    actor: text('The subject of the token that saved it.'),
+    saved_at: time(),
+  },
+  {
+    title: 'ImportMapping',
+    description: 'The fields that the columns of a file became.',
+    examples: [
+      {
+        id: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+        ...exampleMapping,
+        ...{ actor: 'ada', saved_at: '2026-01-01T12:00:00.000Z' },
       },
     ],
   },

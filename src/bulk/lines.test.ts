@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { batchStream } from './batch-stream.ts'
 import { type Line, linesOf } from './lines.ts'
+import { batchStream } from './streams.ts'
 
 async function* cut(bytes: Buffer, sizes: number[]): AsyncGenerator<Buffer> {
   let at = 0

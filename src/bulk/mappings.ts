@@ -3,7 +3,7 @@ import { cachedDefinitions, type Definitions, ownerOf, stackIdOf } from '../orga
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { refuse } from '../values/errors.ts'
-import type { MappingBody } from './mappings-schema.ts'
+import type { MappingBody } from './imports-schema.ts'
 import { forgetMappingSql, forgetOldMappingsSql, listMappingsSql, saveMappingSql } from './sql.ts'
 
 type MappingRow = {

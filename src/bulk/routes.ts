@@ -2,9 +2,18 @@ import { listSchema } from '../organizations/definition-schema.ts'
 import { type Route, route } from '../route/route.ts'
 import { Type } from '../values/json-schema.ts'
 import { listImports } from './imports.ts'
-import { type ImportsQuery, importPage, importsQuery, type UndoRequest, undoBody, undone } from './imports-schema.ts'
+import {
+  type ImportsQuery,
+  importPage,
+  importsQuery,
+  type MappingBody,
+  mapping,
+  mappingBody,
+  type UndoRequest,
+  undoBody,
+  undone,
+} from './imports-schema.ts'
 import { forgetMapping, listMappings, saveMapping } from './mappings.ts'
-import { type MappingBody, mapping, mappingBody } from './mappings-schema.ts'
 import { undoImport } from './undo-import.ts'
 
 const tag = 'Changes'

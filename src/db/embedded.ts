@@ -2,8 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isArchiving, setArchiving } from './embedded/archiving.ts'
 import { type Cluster, openCluster } from './embedded/cluster.ts'
-import { EmbeddedError } from './embedded/error.ts'
-import { explainFullDisk } from './embedded/full-disk.ts'
+import { EmbeddedError, explainFullDisk } from './embedded/error.ts'
 import { acquireSessionLease, type Purpose, type SessionLease } from './embedded/session-lease.ts'
 
 export { EmbeddedError }

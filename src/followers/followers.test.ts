@@ -9,7 +9,7 @@ import { contextOf } from '../db/context.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
 import type { Follower, Task } from './follower.ts'
 import { createFollowers, listFailingFollowers, readFollowerLag } from './followers.ts'
-import { LeaseLost } from './lease.ts'
+import { LeaseLost } from './tasks.ts'
 
 const service = useOwnService()
 const organization = useShop(service)

@@ -9,7 +9,7 @@ import { ledgerFollower } from '../ledger/seal.ts'
 import { retentionFollower } from '../rights/retention.ts'
 import type { Follower, Progress, Task } from './follower.ts'
 import { createFollowers, readFollowerLag } from './followers.ts'
-import { LeaseLost } from './lease.ts'
+import { LeaseLost } from './tasks.ts'
 
 const service = useOwnService()
 const organization = useShop(service)

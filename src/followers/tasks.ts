@@ -5,7 +5,6 @@ import { describeFault } from '../process/describe-fault.ts'
 import { FairPool } from '../process/fair-pool.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Follower, News, Task } from './follower.ts'
-import { keepLease, type Lease, LeaseLost, type LeaseRow } from './lease.ts'
 import {
   advanceFollowerSql,
   claimFollowerSql,
@@ -13,6 +12,7 @@ import {
   insertFollowerSql,
   recordFailureSql,
   releaseFollowerSql,
+  renewLeaseSql,
 } from './sql.ts'
 
 /** A follower that has something to do in an organization. If its row is missing, it has never worked there. */
@@ -181,5 +181,42 @@ export class Tasks {
     this.#db.observer?.followerFailed(name)
     report(error, { follower: name, organization_id, id, failures: failures + 1 })
     await this.#db.query(recordFailureSql, [...this.#rowOf(found), timeOf(nowMs() + backoffMs), kind])
+  }
+}
+
+/** Another process works for the follower, because this one did not renew its lease in time. */
+export class LeaseLost extends Error {}
+
+/** The key of the row of a follower, and who works for it. */
+type LeaseRow = [organization_id: number, name: string, id: number, owner: string]
+
+type Lease = { isHeld(): boolean; end(): void }
+
+/** Renews a lease until its end. Aborts the work if that fails, before another process can take over. */
+function keepLease(db: Database, row: LeaseRow, lengthMs: number, sentMs: number, ending: AbortController): Lease {
+  let validUntilMs = sentMs + lengthMs
+  let isOver = false
+  const lose = () => {
+    isOver = true
+    ending.abort(new LeaseLost('the lease was not renewed in time'))
+  }
+  const isHeld = () => !isOver && performance.now() < validUntilMs
+  const renew = async () => {
+    const renewedMs = performance.now()
+    const rows = await db.query(renewLeaseSql, [...row, lengthMs]).catch(() => undefined)
+    if (rows?.length === 0) lose()
+    else if (rows) validUntilMs = renewedMs + lengthMs
+  }
+  const timer = setInterval(() => {
+    if (!isHeld()) lose()
+    else void renew()
+  }, lengthMs / 3)
+  timer.unref()
+  return {
+    isHeld,
+    end: () => {
+      isOver = true
+      clearInterval(timer)
+    },
   }
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { useOwnService } from '../../test/support/service.ts'
 import type { Database } from '../db/db.ts'
-import { forgetKeys } from './forget.ts'
+import { forgetKeys } from './kept-responses.ts'
 
 const service = useOwnService()
 

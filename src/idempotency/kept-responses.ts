@@ -1,7 +1,16 @@
 import type { Within } from '../db/context.ts'
+import type { Database } from '../db/db.ts'
+import { deleteInSteps } from '../db/delete-in-steps.ts'
+import type { Signal } from '../process/signal.ts'
 import type { RequestKey, StoredResponse } from '../route/call.ts'
 import { createRefusal, type Refusal } from '../values/errors.ts'
-import { forgetExpiredKeysSql, insertKeys, readKeysSql } from './sql.ts'
+import {
+  forgetExpiredKeysSql,
+  forgetKeysSql,
+  insertKeys,
+  listOrganizationsWithExpiredKeysSql,
+  readKeysSql,
+} from './sql.ts'
 
 /** The retention of a key and its response. */
 const retentionMs = 24 * 60 * 60 * 1_000
@@ -77,4 +86,17 @@ export function keepResponses(
       })),
     ),
   ]
+}
+
+/** The most keys that one statement deletes. */
+const limit = 1_000
+
+/** Deletes the keys that are older than 24 hours, in small transactions. Returns the number of deleted keys. */
+export async function forgetKeys(db: Database, { signal }: { signal?: Signal } = {}): Promise<number> {
+  const before = expiredBefore()
+  let forgotten = 0
+  const organizations = await db.query<{ organization_id: number }>(listOrganizationsWithExpiredKeysSql, [before])
+  for (const { organization_id } of organizations)
+    forgotten += await deleteInSteps(db, forgetKeysSql, [organization_id, before, limit], { limit, signal })
+  return forgotten
 }

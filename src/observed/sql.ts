@@ -1,6 +1,5 @@
-import { datePattern, timePattern } from '../db/date-patterns.ts'
 import { statement } from '../db/db.ts'
-import { timeText } from '../db/time-text.ts'
+import { datePattern, timePattern, timeText } from '../db/time-text.ts'
 
 /** The type of a JSON value, as `observedTypes` of the schema names it. A text that is a date or a date and time counts as that. */
 const typeOf = (value: string) => `case jsonb_typeof(${value}) when 'string' then case

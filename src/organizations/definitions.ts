@@ -18,7 +18,7 @@ export type Stack = {
   retention_days: number | null
   /** The template of the names of its records (stacks/label.ts). Null: they are named by their identifier. */
   label: string | null
-  /** What sums up the records of a person (stacks/about-people.ts). Null: nothing. */
+  /** What sums up the records of a person (stacks/stacks.ts). Null: nothing. */
   summary: StackSummary | null
   /** The key of the relationship to the person with whom a record is erased. Null: records stay unless they are asked for. */
   erased_with: string | null

@@ -1,6 +1,6 @@
 import type { Reading } from '../db/context.ts'
 import { buildDefinitions, type Definitions } from './definitions.ts'
-import { readDefinitionChangesSql } from './past-definitions-sql.ts'
+import { readDefinitionChangesSql } from './definitions-sql.ts'
 
 /** A change of a definition, from the change log. */
 export type LoggedDefinitionChange = {

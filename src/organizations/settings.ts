@@ -5,7 +5,7 @@ import { isCountry } from '../values/phone-numbers.ts'
 import { type DefinitionCall, differences, throwInvalidField } from './change-definitions.ts'
 import { changeOrganization } from './change-organization.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
-import { readSettingsSql, setSuppressionDaysSql, storeSettingsSql } from './settings-sql.ts'
+import { readSettingsSql, setSuppressionDaysSql, storeSettingsSql } from './sql.ts'
 
 const maxPageTextBytes = 2_048
 

@@ -6,9 +6,8 @@ import { type Route, route } from '../route/route.ts'
 import { stack } from '../stacks/schema.ts'
 import { stackToJson } from '../stacks/stacks.ts'
 import { ensureNotes } from './notes.ts'
-import { schema } from './schema.ts'
+import { schema, type ViolationsQuery, violationPage, violationsQuery } from './schema.ts'
 import { answerViolations } from './violations.ts'
-import { type ViolationsQuery, violationPage, violationsQuery } from './violations-schema.ts'
 
 /** The routes of all definitions, and of the stored values that stand against their rules. */
 export function schemaRoutes(): Route[] {

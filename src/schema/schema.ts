@@ -1,8 +1,10 @@
+import type { Static, TOptional, TSchema, TUnknown } from 'typebox'
 import { attribute } from '../attributes/schema.ts'
 import { consent_type } from '../consents/schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
 import { stack } from '../stacks/schema.ts'
-import { Type } from '../values/json-schema.ts'
+import { attributeRules, operandOf, type RuleName, ruleNames } from '../values/attribute-rules.ts'
+import { closedObject, flag, nullable, Type, text, uuid } from '../values/json-schema.ts'
 
 /** All definitions of an organization. */
 export const schema = Type.Object(
@@ -15,6 +17,99 @@ export const schema = Type.Object(
         stacks: examplesOf(stack),
         attributes: examplesOf(attribute),
         consent_types: examplesOf(consent_type),
+      },
+    ],
+  },
+)
+
+/** The names of what a value can violate: its type, or a rule of its attribute. */
+const violationNames = ['type', ...ruleNames] as const
+export type ViolationName = (typeof violationNames)[number]
+
+const rule = Type.Enum([...violationNames])
+
+type ProposableRule = Exclude<RuleName, 'unique'>
+
+/** The rules that a request may propose. `unique` is a rule of several values. */
+export const proposableRules = ruleNames.filter((name): name is ProposableRule => name !== 'unique')
+
+const proposed = 'Check this rule in place of the rules of the attribute: what a PATCH with it would leave.'
+
+/** The schema of a proposed rule. Values of the type of the attribute are texts in a query. */
+function proposedSchema(name: ProposableRule): TSchema {
+  const schema = operandOf(name)
+  if (schema.type === 'array')
+    return Type.Optional({
+      ...schema,
+      items: text(),
+      description: `${proposed} Repeat the name for each value.`,
+    })
+  return Type.Optional({
+    ...(attributeRules[name].hasTypedOperand ? text() : schema),
+    description: proposed,
+  })
+}
+
+const proposedRules = Object.fromEntries(proposableRules.map(name => [name, proposedSchema(name)])) as Record<
+  ProposableRule,
+  TOptional<TUnknown>
+>
+
+/** Query of GET /v1/schema/attributes/{id}/violations. */
+export const violationsQuery = closedObject({
+  // A pattern instead of an enum, of which the page at /docs/api would fill in the first value.
+  rule: Type.Optional(
+    Type.Unsafe<ViolationName>({
+      type: 'string',
+      pattern: `^(${violationNames.join('|')})$`,
+      description:
+        'Only violations of this rule. `unique` can be asked for before the attribute is unique, if its index is ready. ' +
+        '`type` are values that were stored before the declaration and are of another type.',
+    }),
+  ),
+  ...proposedRules,
+  size: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 500, description: 'The maximum number of items on the page. Default: 50.' }),
+  ),
+  after_id: Type.Optional(
+    Type.String({
+      format: 'entity-id',
+      description: 'The `next_after_id` of the page before. If absent, the page is the first.',
+    }),
+  ),
+})
+export type ViolationsQuery = Static<typeof violationsQuery>
+
+export const defaultViolations = 50
+
+/** A person or a record whose stored value stands against a rule. */
+export const violation = Type.Object(
+  {
+    id: Type.Optional(uuid('The internal identifier of a person.')),
+    record_id: Type.Optional(Type.String({ format: 'object-id', description: 'The internal identifier of a record.' })),
+    external_id: nullable(text()),
+    rules: Type.Array(rule, { description: 'The rules that the value violates.' }),
+  },
+  { title: 'Violation', description: 'An entity whose stored value stands against rules of an attribute.' },
+)
+export type Violation = Static<typeof violation>
+
+/** A page of violations. */
+export const violationPage = Type.Object(
+  {
+    items: Type.Array(violation, { description: 'In the order of the internal identifiers.' }),
+    has_more: flag(
+      'Whether entities follow that this page did not search. A page that takes longer than a second ends early and may be empty.',
+    ),
+    next_after_id: nullable(text('The `after_id` of the next page. Null at the end.')),
+  },
+  {
+    title: 'ViolationPage',
+    examples: [
+      {
+        items: [{ record_id: '65f1c0de5ca1ab1e0ddba11a', external_id: 'order-1', rules: ['minimum'] }],
+        has_more: false,
+        next_after_id: null,
       },
     ],
   },

@@ -28,8 +28,8 @@ import {
   type Violation,
   type ViolationName,
   type ViolationsQuery,
-} from './violations-schema.ts'
-import { scanValuesSql } from './violations-sql.ts'
+} from './schema.ts'
+import { scanValuesSql } from './sql.ts'
 
 /** A page ends with the row after which it has taken this long, or its patterns have. */
 const pageMs = 1_000

@@ -1,4 +1,4 @@
-import { datePattern, timePattern } from '../db/date-patterns.ts'
+import { datePattern, timePattern } from '../db/time-text.ts'
 import type { AttributeType } from '../values/attribute-rules.ts'
 
 // A value that was stored before its attribute was declared may be anything. A value of another type gives null. No expression here raises

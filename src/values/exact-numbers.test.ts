@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { parseWithAllDigits } from './exact-numbers.ts'
+import { parseWithAllDigits } from './parse-json.ts'
 
 const digits = fc.stringMatching(/^(0|-?[1-9][0-9]{0,40})(\.[0-9]{1,40})?$/)
 

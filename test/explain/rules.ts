@@ -1,7 +1,7 @@
 import { it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
 import { findHoldersSql } from '../../src/entities/write/load/load-sql.ts'
-import { scanValuesSql } from '../../src/schema/violations-sql.ts'
+import { scanValuesSql } from '../../src/schema/sql.ts'
 import { expectReads } from './explain.ts'
 import { personId, type World } from './world.ts'
 

@@ -18,7 +18,7 @@ import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.
 import { addressAnswersFollower } from '../../src/entities/write/store/earlier-answers.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
-import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { forgetKeys } from '../../src/idempotency/kept-responses.ts'
 import { completeMerges } from '../../src/identity/lead-links.ts'
 import { jobsFollower } from '../../src/jobs/run-jobs.ts'
 import { rewrapAll } from '../../src/keys-at-rest/keys-at-rest.ts'

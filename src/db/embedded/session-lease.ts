@@ -1,8 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import type { Cluster } from './cluster.ts'
-import { EmbeddedError } from './error.ts'
-import { explainFullDisk } from './full-disk.ts'
+import { EmbeddedError, explainFullDisk } from './error.ts'
 import { commandLine } from './processes.ts'
 import { ensureServer, serverUrl, stopServer } from './server.ts'
 

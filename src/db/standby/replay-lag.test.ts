@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ReplayLagMeter, type ReplaySample } from './replay-lag.ts'
+import { ReplayLagMeter, type ReplaySample } from './standby.ts'
 
 const hourMs = 3_600_000
 const caughtUp: ReplaySample = { nowMs: 0, received: 100, replayed: 100, isReceiving: true, replayedAgeMs: 0 }

@@ -4,7 +4,7 @@ import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed
 import { lockPerson } from '../../../test/support/process.ts'
 import { type Service, startService, useOwnService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
-import { forgetKeys } from '../../idempotency/forget.ts'
+import { forgetKeys } from '../../idempotency/kept-responses.ts'
 import { maxConcurrentKeyedWrites } from '../../idempotency/keyed-transaction.ts'
 
 const service = useOwnService()

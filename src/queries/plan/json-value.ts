@@ -1,4 +1,4 @@
-import { datePattern, timePattern } from '../../db/date-patterns.ts'
+import { datePattern, timePattern } from '../../db/time-text.ts'
 import type { AttributeType } from '../../values/attribute-rules.ts'
 import { isDate } from '../../values/formats.ts'
 import { instantOf, numericOf } from '../../values/instant.ts'

@@ -1,7 +1,7 @@
 import { setTimeout, setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { mapConcurrently } from './concurrent-map.ts'
+import { mapConcurrently } from './streams.ts'
 
 async function* upTo(count: number) {
   for (let n = 0; n < count; n += 1) {

@@ -1,0 +1,127 @@
+import { setTimeout } from 'node:timers/promises'
+import { firstWithin, type SetSize } from '../entities/write/set-size.ts'
+
+/** An item with its size, which counts towards the size of a batch. */
+type Weighed = { bytes: number }
+
+/**
+ * Groups the items of a source into batches. Each batch contains the items that arrived since the previous one, and the source is
+ * read meanwhile. A consumer slower than the source therefore gets larger batches, and no batch waits to fill up. A batch has at
+ * most `maxSize` items and bytes; one larger item is a batch of its own. The read-ahead stops at the same limits. An error of the
+ * source is thrown instead of the items that were not passed on yet.
+ */
+export async function* batchStream<T extends Weighed>(
+  source: AsyncIterable<T[]>,
+  maxSize: SetSize,
+): AsyncGenerator<T[]> {
+  const iterator = source[Symbol.asyncIterator]()
+  const buffered: T[] = []
+  let bytes = 0
+  let isEnded = false
+  let failure: { error: unknown } | undefined
+  let reading: Promise<void> | undefined
+  const readOne = async () => {
+    const { value, done } = await iterator.next()
+    isEnded = done === true
+    for (const item of (value as T[] | undefined) ?? []) {
+      buffered.push(item)
+      bytes += item.bytes
+    }
+  }
+  const readOn = () => {
+    if (reading || isEnded || failure || buffered.length >= maxSize.items || bytes >= maxSize.bytes) return
+    reading = readOne()
+      .catch(error => {
+        failure = { error }
+      })
+      .then(() => {
+        reading = undefined
+        readOn()
+      })
+  }
+  try {
+    for (;;) {
+      readOn()
+      while (buffered.length === 0 && reading) await reading
+      if (failure) throw failure.error
+      if (buffered.length === 0) return
+      const batch = firstWithin(buffered, item => item.bytes, maxSize)
+      buffered.splice(0, batch.length)
+      for (const item of batch) bytes -= item.bytes
+      readOn()
+      yield batch
+    }
+  } finally {
+    // Not awaited: it would settle only after the pending read, which may never end.
+    iterator.return?.().catch(() => {})
+  }
+}
+
+/**
+ * Maps the items of a source, up to `maxConcurrent` at a time, and yields each result in order as soon as it is available. After a
+ * failure no further item starts. The results of the items in progress are yielded, and then the failure is thrown.
+ */
+export async function* mapConcurrently<T, R>(
+  source: AsyncIterator<T, unknown>,
+  maxConcurrent: number,
+  work: (item: T) => Promise<R>,
+): AsyncGenerator<R> {
+  /** The results in order. A failed item has an empty list. */
+  const pending: Promise<R[]>[] = []
+  let reading: Promise<void> | undefined
+  let isEnded = false
+  let failure: { error: unknown } | undefined
+  const fail = (error: unknown) => {
+    failure ??= { error }
+    isEnded = true
+    return []
+  }
+  const readNext = async () => {
+    const next = await source.next()
+    if (next.done) isEnded = true
+    else if (!isEnded) pending.push(work(next.value).then(result => [result], fail))
+  }
+  for (;;) {
+    if (!isEnded && pending.length < maxConcurrent)
+      reading ??= readNext()
+        .catch(error => void fail(error))
+        // Always reset: racing a promise that is already settled would loop without end and block the event loop.
+        .finally(() => {
+          reading = undefined
+        })
+    const first = pending[0]
+    if (!first && isEnded) break
+    const settled = await Promise.race([first, reading].filter(awaited => awaited !== undefined))
+    if (!settled) continue
+    pending.shift()
+    yield* settled
+  }
+  if (failure) throw failure.error
+}
+
+/** The time of the last output, and the maximum interval between outputs. */
+type Heartbeat = { lastAtMs: number; intervalMs: number }
+
+/** Waits for `work` and returns its result. Meanwhile it yields `beat()` whenever the interval has passed without output. */
+export async function* withHeartbeat<T>(
+  work: Promise<T>,
+  heartbeat: Heartbeat,
+  beat: () => string,
+): AsyncGenerator<string, T> {
+  const stopTimer = new AbortController()
+  const settled = work.then(
+    () => true,
+    () => true,
+  )
+  try {
+    for (;;) {
+      const leftMs = Math.max(0, heartbeat.lastAtMs + heartbeat.intervalMs - performance.now())
+      const timer = setTimeout(leftMs, false, { signal: stopTimer.signal, ref: false }).catch(() => true)
+      if (await Promise.race([settled, timer])) return await work
+      heartbeat.lastAtMs = performance.now()
+      yield beat()
+    }
+  } finally {
+    stopTimer.abort()
+  }
+}
