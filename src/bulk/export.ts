@@ -15,7 +15,7 @@ import type { Call } from '../route/call.ts'
 import { closeEntity } from '../route/closed-fields.ts'
 import { accessOf, type FieldAccess } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { maxShownIds, type Shown } from '../route/shown.ts'
+import { maxShownIds } from '../route/shown.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
 const chunkBytes = 128 * 1024
@@ -34,8 +34,7 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   try {
     const definitions = await definitionsOf(context, snapshot, signal)
     const isById = body.links === 'id'
-    const { shown } = call
-    const stream = linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, shown, signal })
+    const stream = linesFrom(call, { snapshot, close, definitions, stack_id, after_id, isById })
     const access = accessOf(call.caller, stack_id)
     return { status: 200, stream: access ? closeLines(stream, access) : stream }
   } catch (error) {
@@ -62,21 +61,13 @@ type Export = {
   stack_id: number
   after_id: string
   isById: boolean
-  shown: Shown
-  signal: Signal
 }
 
 /** Prints rows as they arrive, no faster than they are sent. Each chunk reuses the buffer of the one before. */
-async function* linesFrom({
-  snapshot,
-  close,
-  definitions,
-  stack_id,
-  after_id,
-  isById,
-  shown,
-  signal,
-}: Export): AsyncGenerator<Buffer> {
+async function* linesFrom(
+  { shown, signal }: Call<ExportBody>,
+  { snapshot, close, definitions, stack_id, after_id, isById }: Export,
+): AsyncGenerator<Buffer> {
   const printer = new RowPrinter()
   const projection = isById ? wholeById(stack_id) : undefined
   const print = linePrinter(printer, { definitions, stack_id, projection })

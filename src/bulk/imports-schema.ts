@@ -21,7 +21,6 @@ const listedImport = Type.Object(
   { title: 'Import', description: 'An import. The counts are there when it has ended.' },
 )
 
-/** The query of the list of imports. */
 export const importsQuery = closedObject({
   before: Type.Optional(Type.String({ maxLength: 64, description: 'Only imports before the one with this id.' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
@@ -42,7 +41,6 @@ const exampleImport = {
   undone_at: null,
 }
 
-/** A page of imports, newest first. */
 export const importPage = pageOf(listedImport, 'ImportPage', 'A page of imports, newest first.', [exampleImport])
 
 export const undoBody = Type.Object(

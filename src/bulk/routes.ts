@@ -19,7 +19,6 @@ import { undoImport } from './undo-import.ts'
 const tag = 'Changes'
 const mappingsPath = '/v1/import-mappings'
 
-/** The route table of the imports that were recorded. */
 export const importRoutes = (): Route[] => [
   route<ImportsQuery>({
     method: 'GET',

@@ -79,7 +79,6 @@ export const csvParameters = {
   ),
 }
 
-/** The query parameters of an import of records. */
 export const recordsImportQuery = Type.Object(
   { ...importParameters, ...csvParameters },
   { additionalProperties: false },
@@ -87,7 +86,6 @@ export const recordsImportQuery = Type.Object(
 
 const kind = `(${matchKinds.join('|')})`
 
-/** The query parameters of an import of people. */
 export const peopleImportQuery = closedObject({
   ...importParameters,
   ...csvParameters,

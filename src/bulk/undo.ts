@@ -1,5 +1,6 @@
 import type { LoggedLinks } from '../changes/link-names.ts'
 import { channels, channelTable } from '../values/channels.ts'
+import { pointer } from '../values/errors.ts'
 
 /** A change of an entity since an import began. `is_import` says that the import made it. */
 export type LoggedChange = {
@@ -110,7 +111,7 @@ function planBody(
 }
 
 const valuesPath = '/attribute_values/'
-const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')
+const pathOf = (key: string) => pointer('attribute_values', key)
 const unescaped = (key: string) => key.replaceAll('~1', '/').replaceAll('~0', '~')
 
 /** The values before a change, by the JSON Pointer of each field that it wrote. */
@@ -121,14 +122,14 @@ function replacedBy({ before, after, links }: LoggedChange, { relationship }: Un
   for (const name of Object.keys(after ?? {})) if (name !== 'attribute_values') add(`/${name}`, before?.[name])
   for (const key of Object.keys(after?.attribute_values ?? {})) {
     const values = before?.attribute_values ?? {}
-    add(valuesPath + escaped(key), Object.hasOwn(values, key) ? values[key] : null)
+    add(pathOf(key), Object.hasOwn(values, key) ? values[key] : null)
   }
   for (const [attribute_id, { before: ids = [] }] of Object.entries(links ?? {})) {
     const found = relationship(Number(attribute_id))
     // Without its definition, an attribute has no key under which its links could be written again.
     if (!found) add(`${valuesPath}${attribute_id}`, {}, true)
-    else if (ids.length > 0) add(valuesPath + escaped(found.key), ids.map(found.reference), true)
-    else if (!replaced.has(valuesPath + escaped(found.key))) add(valuesPath + escaped(found.key), null, true)
+    else if (ids.length > 0) add(pathOf(found.key), ids.map(found.reference), true)
+    else if (!replaced.has(pathOf(found.key))) add(pathOf(found.key), null, true)
   }
   return replaced
 }

@@ -39,7 +39,6 @@ const replacedLinks = Type.Object(
   { title: 'ReplacedLinks' },
 )
 
-/** A change as the feed and the histories show it. */
 export const change = Type.Object(
   {
     sequence,
@@ -94,7 +93,6 @@ export const warning = Type.Object(
   { title: 'Warning' },
 )
 
-/** The response of GET /v1/changes. */
 export const changePage = Type.Object(
   {
     items: Type.Array(change),
@@ -115,7 +113,6 @@ export const changePage = Type.Object(
   },
 )
 
-/** The response of a history. */
 export const historyPage = Type.Object(
   {
     items: Type.Array(change),
@@ -136,7 +133,6 @@ export const defaultLimit = 100
 
 const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 
-/** The query of GET /v1/changes. */
 export const changesQuery = closedObject({
   after: Type.Optional(
     Type.Integer({ ...position, description: 'Return changes after this number. The default is 0.' }),
@@ -189,7 +185,6 @@ export const changesQuery = closedObject({
 })
 export type ChangesQuery = Static<typeof changesQuery>
 
-/** The query of a history. */
 export const historyQuery = closedObject({
   before_version: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return changes to versions before this one.' }),

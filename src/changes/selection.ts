@@ -12,7 +12,6 @@ import { type LinksForm, uuidOfRecord } from './link-names.ts'
 import type { ChangesQuery } from './schema.ts'
 import { findEntitiesSql, findStacksSql } from './sql.ts'
 
-/** The scope that reads each subject. */
 export const readScopes = {
   person: 'people:read',
   record: 'records:read',

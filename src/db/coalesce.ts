@@ -77,7 +77,6 @@ export class Queue<I, O> {
     })
   }
 
-  /** Whether the queue holds no item. */
   get idle(): boolean {
     return (
       this.#running === 0 && this.#runningSeparately === 0 && this.#ready.length === 0 && this.#separate.length === 0
@@ -170,7 +169,6 @@ export class Queue<I, O> {
     entry.end({ error: entry.signal?.reason, again: false })()
   }
 
-  /** Removes a waiting entry from the queue. */
   #leave(entry: Entry<I, O>) {
     for (const waiting of [this.#ready, ...this.#separate])
       if (waiting.includes(entry)) waiting.splice(waiting.indexOf(entry), 1)

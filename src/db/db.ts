@@ -71,7 +71,6 @@ export type Database = {
   root?: Database
   /** Identifies the server and timeline of a database with its own connections, see {@link dataKeyOf}. */
   generation?: () => object
-  /** Receives the events of this database. */
   observer?: Observer | undefined
   /** The keys that wrap its secrets, see {@link masterKeysOf}. */
   masterKeys?: MasterKeys | undefined
@@ -79,7 +78,6 @@ export type Database = {
   load?: () => { used: number; idle: number; waiting: number; waitingForShare: number }
 }
 
-/** A database with a pool of connections. */
 export type DatabasePool = Database & {
   /** The database for the requests of one organization, limited to its share of the connections (connection-shares.ts). */
   shareOf(organization_id: number, lane: Lane): Database

@@ -68,7 +68,6 @@ export function createMasterKeys(read: () => readonly MasterKey[]): MasterKeys {
   return { wrappingId: () => read()[0]?.id, hasKeyOf, wrap, unwrap }
 }
 
-/** The keys of a database that has no master key. */
 export const noMasterKeys: MasterKeys = createMasterKeys(() => [])
 
 /** The id of the key that wrapped a text. */

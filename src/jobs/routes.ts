@@ -14,7 +14,6 @@ const open = { ...row, fields: 'none' } as const
 const byId = { path: '/v1/jobs/{job_id}', params: { job_id: 'external_id' } } as const
 const forRecords = 'For a job of records, the token needs `records:write` too.'
 
-/** The route table of jobs. */
 export const jobRoutes = (): Route[] => [
   route<JobsQuery>({
     ...open,

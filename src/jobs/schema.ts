@@ -1,7 +1,6 @@
 import type { Static } from 'typebox'
 import { closedObject, count, flag, nullable, pageOf, Type, text, time } from '../values/json-schema.ts'
 
-/** What a job does with each entity. */
 export const jobOps = ['patch', 'delete', 'erase'] as const
 export type JobOp = (typeof jobOps)[number]
 
@@ -116,7 +115,6 @@ export const job = Type.Object(
 )
 export type Job = Static<typeof job>
 
-/** The answer to a dry run of a job. */
 export const jobPreview = Type.Object(
   {
     dry_run: Type.Literal(true),

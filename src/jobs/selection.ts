@@ -21,8 +21,8 @@ export async function readSelected(
     field: { kind: 'time', column: 'created_at' },
     tests: [{ operator: '$lte', operand: started_at }],
   }
-  const rows = await readIds(context, { stack_id, filter, existed, after, size }, options)
-  return rows.ids.slice(0, size)
+  const { ids } = await readIds(context, { stack_id, filter, existed, after, size }, options)
+  return ids.slice(0, size)
 }
 
 /** Counts the entities that a filter selects. Throws the Faults of the filter, and those of `options.authorize`. */

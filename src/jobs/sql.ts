@@ -1,6 +1,5 @@
 import { statement } from '../db/db.ts'
 
-/** The name of the follower that runs the jobs. */
 export const jobsFollowerName = 'jobs'
 
 /**

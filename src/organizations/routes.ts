@@ -7,7 +7,6 @@ import { type SettingsPatch, settings, settingsPatch } from './settings-schema.t
 
 const settingsPath = { path: '/v1/schema/settings', tag: 'Organization', answer: settings } as const
 
-/** The route table of the organization and its settings. */
 export function organizationRoutes(): Route[] {
   return [
     route({

@@ -28,7 +28,6 @@ const forEachLimit = <Value>(createValue: (name: (typeof limitNames)[number]) =>
 /** The limits that a client meets, as {@link organization} contains them. */
 export const clientLimits = (limits: Limits) => forEachLimit(name => limits[camelCase(name)])
 
-/** The organization that the token belongs to. */
 export const organization = Type.Object(
   {
     key: text(),

@@ -76,7 +76,6 @@ const example = {
   },
 }
 
-/** The settings of an organization. Unset ones are null. */
 export const settings = Type.Object(
   {
     ...fields,
@@ -91,7 +90,6 @@ export const settings = Type.Object(
 )
 export type SettingsShape = Static<typeof settings>
 
-/** Body of PATCH /v1/schema/settings. Only the given settings change, and null clears one. */
 export const settingsPatch = Type.Object(
   {
     ...optionals(fields),

@@ -70,7 +70,6 @@ export function personBody(limits: Limits) {
 const mapFields = <Name extends string, Value>(names: Name[], createValue: (name: Name) => Value) =>
   Object.fromEntries(names.map(name => [name, createValue(name)])) as Record<Name, Value>
 
-/** A person as a read shows it. Unset profile fields are null, never absent. */
 export const person = Type.Object(
   {
     id: uuid('The internal identifier.'),

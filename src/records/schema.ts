@@ -16,7 +16,6 @@ export function recordBody(limits: Limits) {
   )
 }
 
-/** A record as a read shows it. */
 export const record = Type.Object(
   {
     record_id: Type.String({ format: 'object-id', description: 'The internal identifier: 24 hexadecimal digits.' }),

@@ -6,7 +6,6 @@ import { stack } from '../stacks/schema.ts'
 import { attributeRules, operandOf, type RuleName, ruleNames } from '../values/attribute-rules.ts'
 import { closedObject, flag, nullable, Type, text, uuid } from '../values/json-schema.ts'
 
-/** All definitions of an organization. */
 export const schema = Type.Object(
   { stacks: Type.Array(stack), attributes: Type.Array(attribute), consent_types: Type.Array(consent_type) },
   {
@@ -55,7 +54,6 @@ const proposedRules = Object.fromEntries(proposableRules.map(name => [name, prop
   TOptional<TUnknown>
 >
 
-/** Query of GET /v1/schema/attributes/{id}/violations. */
 export const violationsQuery = closedObject({
   // A pattern instead of an enum, of which the page at /docs/api would fill in the first value.
   rule: Type.Optional(
@@ -82,7 +80,6 @@ export type ViolationsQuery = Static<typeof violationsQuery>
 
 export const defaultViolations = 50
 
-/** A person or a record whose stored value stands against a rule. */
 export const violation = Type.Object(
   {
     id: Type.Optional(uuid('The internal identifier of a person.')),
@@ -94,7 +91,6 @@ export const violation = Type.Object(
 )
 export type Violation = Static<typeof violation>
 
-/** A page of violations. */
 export const violationPage = Type.Object(
   {
     items: Type.Array(violation, { description: 'In the order of the internal identifiers.' }),

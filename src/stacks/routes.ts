@@ -1,7 +1,7 @@
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { newStack, type StackBody, type StackPatch, stackPatch, stack as stackSchema } from './schema.ts'
 import { createStack, findStack, patchStack, stackToJson } from './stacks.ts'
 
@@ -9,7 +9,6 @@ const path = '/v1/schema/stacks'
 const tag = 'Stacks'
 const byKey = { tag, path: '/v1/schema/stacks/{stack_key}', params: { stack_key: 'key' }, answer: stackSchema } as const
 
-/** The route table of stacks. */
 export function stackRoutes(): Route[] {
   return [
     definitionWrite<StackBody>({
@@ -37,10 +36,10 @@ export function stackRoutes(): Route[] {
       operationId: 'listStacks',
       summary: 'List the stacks',
       answer: listSchema(stackSchema),
-      handle: async ({ context, signal }) => {
+      handle: dataOf(async ({ context, signal }) => {
         const { stacks } = await currentDefinitions(context, signal)
-        return { status: 200, data: { items: stacks.map(stackToJson) } }
-      },
+        return { items: stacks.map(stackToJson) }
+      }),
     }),
     route({
       method: 'GET',
@@ -49,10 +48,10 @@ export function stackRoutes(): Route[] {
       fields: 'none',
       operationId: 'getStack',
       summary: 'Read a stack',
-      handle: async ({ context, params, signal }) => {
+      handle: dataOf(async ({ context, params, signal }) => {
         const definitions = await currentDefinitions(context, signal)
-        return { status: 200, data: stackToJson(findStack(definitions, params.stack_key!)) }
-      },
+        return stackToJson(findStack(definitions, params.stack_key!))
+      }),
     }),
     definitionWrite<StackPatch>({
       method: 'PATCH',
@@ -61,10 +60,9 @@ export function stackRoutes(): Route[] {
       operationId: 'patchStack',
       summary: 'Change the name of a stack, or what holds for its records',
       body: stackPatch,
-      handle: async call => {
-        const stack = await patchStack(definitionCallOf(call), call.params.stack_key!, call.body)
-        return { status: 200, data: stackToJson(stack) }
-      },
+      handle: dataOf(async call =>
+        stackToJson(await patchStack(definitionCallOf(call), call.params.stack_key!, call.body)),
+      ),
     }),
   ]
 }

@@ -62,7 +62,6 @@ const erased_with = nullable(
 
 const changeable = optionals({ name: definitionName, retention_days, label, summary, erased_with })
 
-/** Body of POST /v1/schema/stacks. */
 export const newStack = Type.Object(
   { key: definitionKey, kind, ...changeable },
   { additionalProperties: false, title: 'StackBody', examples: [{ key: 'your_key', kind: 'item' }] },
@@ -77,7 +76,6 @@ export const stackPatch = Type.Object(changeable, {
 })
 export type StackPatch = Static<typeof stackPatch>
 
-/** A stack as a read shows it. */
 export const stack = Type.Object(
   { key: text(), name: text(), kind, retention_days, label, summary, erased_with, ...times },
   {

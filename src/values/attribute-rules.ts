@@ -62,7 +62,6 @@ const rules = {
 type Rules = typeof rules
 export type RuleName = keyof Rules
 
-/** The rules by name. */
 export const attributeRules: Readonly<Record<RuleName, Rule>> = rules
 
 /** The names of the rules, in the order of reads. */

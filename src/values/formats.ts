@@ -139,7 +139,6 @@ function repeats(subtags: string[]): boolean {
   return new Set(variants).size < variants.length || new Set(singletons).size < singletons.length
 }
 
-/** The formats that a schema can name. */
 export const formats: Record<string, Format> = {
   'collection-time': {
     holds: isCollectionTime,

@@ -52,9 +52,7 @@ const flags = {
 export type ProfileText = keyof typeof texts
 export type ProfileFlag = keyof typeof flags
 
-/** The text fields by name. */
 export const textFields: Readonly<Record<ProfileText, TextField>> = texts
-/** The boolean fields by name. */
 export const flagFields: Readonly<Record<ProfileFlag, FlagField>> = flags
 
 /** The columns of the text fields, in the order of reads. */

@@ -41,7 +41,6 @@ const reads = { method: 'GET', tag: 'Webhooks', scope: 'webhooks:read' } as cons
 const writes = { method: 'POST', tag: 'Webhooks', scope: 'webhooks:write' } as const
 const idOf = ({ params }: Call<unknown>) => Number(params.id)
 
-/** The route table of webhooks. */
 export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): Route[] {
   const allowed = parseRanges(webhookAllow)
   let resolver: Resolve | undefined

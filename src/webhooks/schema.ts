@@ -63,7 +63,6 @@ const links = flag(
 const shared = { stacks, keys, description, payload, active, links }
 const settings = { url, events, ...shared, headers: headerNames }
 
-/** Body of POST /v1/webhooks. */
 export const newWebhook = Type.Object(
   { url, events, ...optionals({ ...shared, headers }) },
   {
@@ -74,7 +73,6 @@ export const newWebhook = Type.Object(
 )
 export type WebhookBody = Static<typeof newWebhook>
 
-/** Body of PATCH /v1/webhooks/{id}. */
 export const webhookPatch = Type.Object(optionals({ url, events, ...shared, headers: headersPatch }), {
   additionalProperties: false,
   title: 'WebhookPatch',
@@ -97,7 +95,6 @@ const deliveryState = Type.Enum([...deliveryStates], {
     'for an earlier change of the same entity. `delivered` has arrived, `failed` was given up.',
 })
 
-/** A delivery as the list shows it. */
 export const delivery = Type.Object(
   {
     sequence: number('The number of the change.'),
@@ -145,7 +142,6 @@ export const delivery = Type.Object(
 )
 export type DeliveryShape = Static<typeof delivery>
 
-/** The changes that a webhook has not delivered yet. */
 export const backlog = Type.Object(
   {
     changes: count('The changes after `position`, which were not looked at yet. Not all of them have to match.'),
@@ -215,7 +211,6 @@ const example = {
   updated_at: at,
 }
 
-/** A webhook as a read shows it, without its secrets. */
 export const webhook = Type.Object(shown, {
   title: 'Webhook',
   description: 'A webhook as reads return it.',
@@ -225,7 +220,6 @@ export type WebhookShape = Static<typeof webhook>
 
 export const webhookList = listSchema(webhook)
 
-/** A webhook with the secret that was just made. No read shows it again. */
 export const webhookWithSecret = Type.Object(
   { ...shown, secret: text('Signs every request. It is shown only this once.') },
   {
@@ -235,7 +229,6 @@ export const webhookWithSecret = Type.Object(
   },
 )
 
-/** Query of GET /v1/webhooks/{id}/deliveries. */
 export const deliveriesQuery = closedObject({
   // The page at /docs/api would fill in the first value of an enumeration.
   status: Type.Optional(
@@ -258,7 +251,6 @@ export const deliveriesQuery = closedObject({
 })
 export type DeliveriesQuery = Static<typeof deliveriesQuery>
 
-/** A test event, as the list of deliveries shows it. */
 export const testDelivery = Type.Object(
   {
     message_id: text('The header `webhook-id` of its request.'),
@@ -291,7 +283,6 @@ export const deliveryPage = Type.Object(
 )
 export type DeliveryPageShape = Static<typeof deliveryPage>
 
-/** The outcome of POST /v1/webhooks/{id}/test. */
 export const testResult = Type.Object(
   {
     delivered: flag('Whether the receiver responded with a status of 200 to 299.'),
@@ -308,7 +299,6 @@ export const testResult = Type.Object(
 
 const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 
-/** Body of POST /v1/webhooks/{id}/replay. */
 export const replayBody = Type.Object(
   {
     after: Type.Integer({ ...position, description: 'Send the matching changes after this number again.' }),

@@ -1,7 +1,6 @@
 import { survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 
-/** The name of the followers of webhooks. */
 export const followerName = 'webhooks'
 
 const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.payload, w.active, w.links,

@@ -4,7 +4,6 @@ import type { HeadersPatch, RequestHeaders } from './request-headers.ts'
 /** A secret signs until it expires. The newest one does not expire. */
 export type Secret = { secret: string; expires_at: string | null }
 
-/** The key of a webhook. */
 export type WebhookKey = { organization_id: number; id: number }
 
 /** The columns of a webhook that hold secrets, as they are stored: `secrets` is wrapped whole, and each value of a header. */

@@ -60,7 +60,6 @@ const settingNames = [
 ]
 type Settings = Pick<WebhookShape, (typeof settingNames)[number]>
 
-/** A row of `webhooks`. */
 export type WebhookRow = Settings & {
   id: number
   disabled_reason: 'gone' | 'failing' | null
@@ -448,7 +447,6 @@ export async function readWebhookStates(db: Database): Promise<WebhookStates> {
   return states!
 }
 
-/** A webhook that fails or was disabled. */
 export type FailingWebhook = Pick<WebhookRow, 'id' | 'url' | 'disabled_reason' | 'disabled_at' | 'failing_since'> & {
   organization: string
 }

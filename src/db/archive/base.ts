@@ -7,9 +7,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
-import pg from 'pg'
 import * as tar from 'tar-stream'
 import type { ServerUser } from '../embedded/processes.ts'
+import { withConnection } from '../servers/servers.ts'
 import { type Base, parseSegmentName, partName, readPosition, writeBase } from './archive.ts'
 import type { Store } from './store.ts'
 
@@ -31,11 +31,8 @@ type CopyOptions = {
  * meanwhile; the log since the start of the copy repairs them.
  */
 export async function copyBase({ url, path, store, patienceMs, signal }: CopyOptions): Promise<Base> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
   const id = `${Date.now()}-${randomBytes(4).toString('hex')}`
-  try {
-    await client.connect()
+  return withConnection(url, async client => {
     const { rows: starts } = await client.query<{ name: string }>(
       `select pg_walfile_name(pg_backup_start('kith archive', true)) as name`,
     )
@@ -51,9 +48,7 @@ export async function copyBase({ url, path, store, patienceMs, signal }: CopyOpt
     const base = { id, timeline, first, last, stopped_at: new Date(stoppedMs).toISOString(), backup_label, parts }
     await writeBase(store, base)
     return base
-  } finally {
-    await client.end().catch(() => {})
-  }
+  })
 }
 
 /** Waits until a moment can be restored. Returns the number of the segment that ends after it. */

@@ -1,10 +1,10 @@
 import { chown, mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
 import { shellWord } from '../embedded/archiving.ts'
 import { type Cluster, makeCluster, superuser } from '../embedded/cluster.ts'
 import { EmbeddedError } from '../embedded/error.ts'
 import { ensureServer, serverUrl, stopServer } from '../embedded/server.ts'
+import { withConnection } from '../servers/servers.ts'
 import { listReach, type Reach, readOwner, readPosition, readSegment, segmentName } from './archive.ts'
 import { extractBase } from './base.ts'
 import type { Store } from './store.ts'
@@ -111,15 +111,11 @@ async function recover(cluster: Cluster, { log, access, at }: Recovery): Promise
   const recovering: Cluster = { ...cluster, settings }
   try {
     const { socketDir } = await ensureServer(recovering)
-    const client = new pg.Client({ connectionString: serverUrl(recovering, socketDir, 'postgres') })
-    await client.connect()
-    try {
+    return await withConnection(serverUrl(recovering, socketDir, 'postgres'), async client => {
       const { rows } = await client.query<{ at: Date | null }>('select pg_last_xact_replay_timestamp() as at')
       await client.query(`alter role ${superuser} password '${cluster.password}'`)
       return rows[0]?.at?.toISOString() ?? null
-    } finally {
-      await client.end()
-    }
+    })
   } catch (error) {
     if (!(error instanceof EmbeddedError)) throw error
     throw new Error(`PostgreSQL could not replay the archive: ${error.message}`, { cause: error })

@@ -77,13 +77,8 @@ async function makeFolders(folder: string, name: string) {
   )
 }
 
-function openBucket({
-  bucket,
-  prefix,
-  endpoint,
-  region,
-  credentials,
-}: Exclude<ArchiveAddress, { folder: string }>): Store {
+function openBucket(address: Exclude<ArchiveAddress, { folder: string }>): Store {
+  const { bucket, prefix, endpoint, region, credentials } = address
   const client = new AwsClient({ ...credentials, service: 's3', region, retries: 3 })
   const label = `s3://${bucket}/${prefix}`
   const base = `${endpoint}/${bucket}`

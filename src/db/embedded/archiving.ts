@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
+import { withConnection } from '../servers/servers.ts'
 
 // PostgreSQL keeps a segment of its log until `archive_command` succeeds for it. The command succeeds once this folder has a file with
 // the name of the segment, which the service makes after the archive has stored the segment. So a segment is removed only when it is
@@ -15,16 +16,8 @@ export const archivedFolder = (path: string): string => join(path, folderName)
 export const stoppingFile = (path: string): string => join(path, folderName, 'stopping')
 
 /** Runs one statement on a connection of its own. */
-export async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    return (await client.query<Row>(text)).rows
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+export const query = <Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> =>
+  withConnection(url, async client => (await client.query<Row>(text)).rows)
 
 const hasFolder = (path: string): Promise<boolean> =>
   stat(archivedFolder(path)).then(

@@ -3,7 +3,7 @@ import { open, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import pg from 'pg'
+import { withConnection } from '../servers/servers.ts'
 import { archiveSettings } from './archiving.ts'
 import { type Cluster, superuser } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
@@ -95,18 +95,10 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /** Connects to the server once. Resolves with the error message, or with undefined on success. */
-async function probe(cluster: Cluster, { socketDir }: Server): Promise<string | undefined> {
-  const client = new pg.Client({ connectionString: serverUrl(cluster, socketDir, 'postgres') })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    return undefined
-  } catch (error) {
-    return (error as Error).message
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+const probe = (cluster: Cluster, { socketDir }: Server): Promise<string | undefined> =>
+  withConnection(serverUrl(cluster, socketDir, 'postgres'), async () => undefined).catch(
+    (error: Error) => error.message,
+  )
 
 /**
  * A quarter of the available memory, in MB, as PostgreSQL's documentation recommends. The memory is allocated page by page, as data

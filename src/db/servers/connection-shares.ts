@@ -12,7 +12,6 @@ type SharesOptions = {
   connections: number
   /** A page that has waited this long is refused with 503, because too little time would be left for its request. */
   pagePatienceMs: number
-  /** Called for each page that is refused. */
   onRefused: () => void
   nowMs?: () => number
 }

@@ -23,13 +23,8 @@ type Parts = {
 export type RunningReads = { reads: Reads; reader?: DatabasePool; stop(): Promise<void> }
 
 /** Starts what selects the database of each read. A standby is looked at each second. */
-export async function startReads({
-  db,
-  config,
-  readerObserver,
-  statementTimeoutMs,
-  logger,
-}: Parts): Promise<RunningReads> {
+export async function startReads(parts: Parts): Promise<RunningReads> {
+  const { db, config, readerObserver, statementTimeoutMs, logger } = parts
   const { role, databaseReadUrl, databaseConnections, readerMaxLagSeconds, limits } = config
   const hasPrimary = role === 'primary'
   const startWatch = async (standby: DatabasePool) => {
