@@ -98,7 +98,10 @@ async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number
       { stack_id, id }: Imported,
       changes: readonly Changed[],
       left: Omit<Left, 'id' | 'external_id' | 'owner'>,
-    ) => undo.left.push({ ...identified(definitions, stack_id, id), external_id: nameOf(changes), ...left })
+    ) => {
+      const shownId = stack_id === peopleStackId ? id : recordIdOf(id)
+      undo.left.push({ id: shownId, owner: ownerOf(definitions, stack_id), external_id: nameOf(changes), ...left })
+    }
     for (const { entity, changes, plan } of planned) {
       if ('reason' in plan) leave(entity, changes, { path: null, reason: plan.reason })
       for (const { path, reason } of plan.left) leave(entity, changes, { path, reason })
@@ -195,11 +198,6 @@ function writeOf(call: Call, { entity: { stack_id, id }, changes, plan }: Planne
   if (Object.keys(body).length === 0 && released.length === 0) return undefined
   return newWrite({ ...given, operation: 'patch', body, released, bytes: 8_192 })
 }
-
-const identified = (definitions: Definitions, stack_id: number, id: string) => ({
-  id: stack_id === peopleStackId ? id : recordIdOf(id),
-  owner: ownerOf(definitions, stack_id),
-})
 
 /** The external identifier of now, or the last one that the changes tell of. */
 function nameOf(changes: readonly Changed[]): string | null {

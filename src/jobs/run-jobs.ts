@@ -215,14 +215,8 @@ async function erase(run: Run, person_id: string): Promise<void> {
       return isTaken
     },
     onErased: async ({ tx, head }: Locked) => {
-      const done = {
-        result: 'deleted',
-        id: person_id,
-        external_id: null,
-        version: 0,
-        sequence: head.sequence + 1,
-      } as const
-      await store(run, tx, person_id, [{ id: person_id, outcome: { done } }])
+      const outcome = doneAs('deleted', person_id, head.sequence + 1)
+      await store(run, tx, person_id, [{ id: person_id, outcome }])
       isErased = true
     },
   }
@@ -230,7 +224,7 @@ async function erase(run: Run, person_id: string): Promise<void> {
     const erased = await erasePerson({ ...task, originName: options.originName }, request)
     if (isErased) job.position = person_id
     else if (!isTaken) await advance(run, person_id, [])
-    else if (erased) await advance(run, person_id, [{ done: unchangedAt(person_id) }])
+    else if (erased) await advance(run, person_id, [doneAs('unchanged', person_id, 0)])
     else await advance(run, person_id, [{ refusal: noPersonRefusal }])
   } catch (error) {
     if (error instanceof Fault) await advance(run, person_id, [{ refusal: error.refusal }])
@@ -239,6 +233,8 @@ async function erase(run: Run, person_id: string): Promise<void> {
   }
 }
 
-const unchangedAt = (id: string) => ({ result: 'unchanged' as const, id, external_id: null, version: 0, sequence: 0 })
+const doneAs = (result: 'deleted' | 'unchanged', id: string, sequence: number): Outcome => ({
+  done: { result, id, external_id: null, version: 0, sequence },
+})
 
 const noPersonRefusal: Refusal = createRefusal('not_found', 'There is no such person.')

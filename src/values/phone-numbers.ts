@@ -148,15 +148,6 @@ const numberOf = ({ countryCallingCode, nationalNumber, number, ext }: Parsed): 
   extension: ext ?? null,
 })
 
-type NumberingPlans = Pick<PhoneLibrary, 'isSupportedCountry'> & {
-  parse: PhoneLibrary['parsePhoneNumberFromString']
-  callingCodes: ReadonlySet<string>
-  callingCodeOf: PhoneLibrary['getCountryCallingCode']
-  /** The plan of a country or of the main country of a calling code. */
-  planOf: (name: string) => NumberingPlan
-  countriesOf: (callingCode: string) => readonly string[]
-}
-
 /** The parts of the library's numbering plan that {@link readPlain} uses. */
 type NumberingPlan = {
   possibleLengths(): number[]
@@ -200,11 +191,15 @@ function commonPlanOf(callingCode: string): CommonPlan {
 }
 
 const require = createRequire(import.meta.url)
-let loadedPlans: NumberingPlans | undefined
+let loadedPlans: ReturnType<typeof loadPlans> | undefined
 
 /** Loads the numbering plans with the first phone number. It takes 40 to 100 ms, which a start does not need. */
-function numberingPlans(): NumberingPlans {
-  if (loadedPlans) return loadedPlans
+function numberingPlans() {
+  loadedPlans ??= loadPlans()
+  return loadedPlans
+}
+
+function loadPlans() {
   const library: PhoneLibrary = require('libphonenumber-js/max')
   const { Metadata }: typeof import('libphonenumber-js/core') = require('libphonenumber-js/core')
   const plans: MetadataJson = require('libphonenumber-js/max/metadata')
@@ -212,18 +207,18 @@ function numberingPlans(): NumberingPlans {
   const countries = Map.groupBy<string, string>(library.getCountries(), country =>
     library.getCountryCallingCode(country as CountryCode),
   )
+  /** The plan of a country or of the main country of a calling code. */
   const planOf = (name: string) => {
     const metadata = new Metadata(plans)
     metadata.selectNumberingPlan(name as CountryCode)
     return metadata.numberingPlan as unknown as NumberingPlan
   }
-  loadedPlans = {
+  return {
     parse: parsePhoneNumberFromString,
     callingCodes: new Set(countries.keys()),
     callingCodeOf: library.getCountryCallingCode,
     planOf,
-    countriesOf: callingCode => countries.get(callingCode)!,
+    countriesOf: (callingCode: string) => countries.get(callingCode)!,
     isSupportedCountry,
   }
-  return loadedPlans
 }

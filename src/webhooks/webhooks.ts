@@ -215,17 +215,10 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
     const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
     if (stored!.count >= maxWebhooks) throwLimitReached()
     const id = stored!.last_id + 1
+    const key = { organization_id, id }
+    const wrapped = [wrapSecrets(masterKeys, key, [secret]), at, wrapHeaders(masterKeys, key, headers)]
     return {
-      statements: [
-        tx.query(insertWebhookSql, [
-          organization_id,
-          id,
-          ...storedValues(settings),
-          wrapSecrets(masterKeys, { organization_id, id }, [secret]),
-          at,
-          wrapHeaders(masterKeys, { organization_id, id }, headers),
-        ]),
-      ],
+      statements: [tx.query(insertWebhookSql, [organization_id, id, ...storedValues(settings), ...wrapped])],
       changes: changeOf(id, 'create', { before: {}, after: settings }),
       // The position is behind the entry of the log.
       result: async () => {
@@ -297,16 +290,9 @@ export async function patchWebhook(
     const named = (names: string[]) => (setsHeaders ? { headers: names } : {})
     const before = { ...changed?.before, ...named(current.headers) }
     const after = { ...changed?.after, ...named(next.headers) }
+    const wrapped = wrapHeaders(masterKeysOf(call.db), { organization_id, id }, headers)
     const statements = [
-      ...(setsHeaders
-        ? [
-            tx.query(storeHeadersSql, [
-              organization_id,
-              id,
-              wrapHeaders(masterKeysOf(call.db), { organization_id, id }, headers),
-            ]),
-          ]
-        : []),
+      ...(setsHeaders ? [tx.query(storeHeadersSql, [organization_id, id, wrapped])] : []),
       tx.query(updateWebhookSql, [organization_id, id, ...storedValues(next), at]),
       tx.query(setPausedSql, [organization_id, id, !next.active, at]),
     ]
@@ -383,13 +369,8 @@ export async function listDeliveries(
   const { db, organization_id } = context
   const [webhook] = await db.query(readWebhooksSql, [organization_id, id], signal)
   if (!webhook) throwNotFound()
-  const selection = [
-    before ?? Number.MAX_SAFE_INTEGER,
-    limit + 1,
-    status ?? null,
-    new Date().toISOString(),
-    state ?? null,
-  ]
+  const at = new Date().toISOString()
+  const selection = [before ?? Number.MAX_SAFE_INTEGER, limit + 1, status ?? null, at, state ?? null]
   const rows = await db.query<DeliveryShape>(listDeliveriesSql, [organization_id, id, ...selection], signal)
   const isWanted = (test: TestDeliveryShape) =>
     [status ?? test.state, state ?? test.state].every(each => each === test.state)
