@@ -58,7 +58,6 @@ export type ImportQuery = CsvQuery & {
   erased?: 'recreate'
 }
 
-/** A parsed line: its write, or its refusal. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
 
 /** What became of a line that was written or refused. */
@@ -343,7 +342,6 @@ async function writeSet(
 const stored: LineResult = {}
 const warned: LineResult = { isWarned: true }
 
-/** The outcomes of writes, by their index. */
 type Outcomes = Map<number, Outcome>
 
 /** Throws an error that concerns a whole set: its time is over, the database is away, or no write has another outcome. */

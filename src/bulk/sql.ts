@@ -105,7 +105,6 @@ export const advanceUndoSql = statement(
   'update imports i set undo_sequence = $3, undone_at = $4 where i.organization_id = $1 and i.id = $2',
 )
 
-/** The most mappings that an organization keeps. */
 const maxMappings = 200
 
 export const listMappingsSql = statement(

@@ -93,7 +93,6 @@ export const noteLines = (shown: Shown, { changes }: ReadChanges): void =>
 
 type ChangedEntity = Pick<LoggedChange, 'stack_id' | 'entity_id'>
 
-/** The stack of a change, and the entity that it is about. */
 function entityOf([, , , stack, id]: LineFields): ChangedEntity {
   return stack === '' ? { stack_id: null, entity_id: undefined } : { stack_id: Number(stack), entity_id: id }
 }
@@ -167,7 +166,6 @@ function withoutNulls(attributes: string, links: Map<string, string>): string {
   return JSON.stringify(Object.fromEntries(Object.entries(values).filter(([key]) => !links.has(key))))
 }
 
-/** The text of a JSON object without its braces. */
 const membersOf = (object: string) => object.slice(1, -1)
 
 /**

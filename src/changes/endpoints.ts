@@ -55,7 +55,6 @@ type HistoryKind = {
 
 /** A page ends after the change with which it reaches this size. */
 const maxPageBytes = 1_048_576
-/** Higher than every version. */
 const noVersion = 2_147_483_647
 
 /** Answers with the changes of one person or record, newest first. */

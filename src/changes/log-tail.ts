@@ -30,7 +30,6 @@ const readSize = { limit: 1_000, maxBytes: 512 * 1024 }
 /** The changes that are kept for requests that are a moment late. All organizations share the second limit. */
 const maxKeptBytes = 256 * 1024
 const maxKeptBytesOfAll = 16 * 1024 * 1024
-/** Reads of all organizations at a time. */
 const reads = perDatabase(() => new FairPool({ max: 2 }))
 
 /** The answer to a request for changes: some, or the reason why there are none. */
@@ -158,7 +157,6 @@ class FollowedLog {
   readonly #kept: KeptChanges
   #waiting = 0
   #isReading = false
-  /** Whether there may be changes after the last read. */
   #mayHaveMore = true
   #nextReadMs = 0
   #timer: NodeJS.Timeout | undefined

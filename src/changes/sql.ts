@@ -179,7 +179,6 @@ export const readEntityChangesSql = feed(
      ) c`),
 )
 
-/** The name of the follower that keeps who is in a segment. */
 export const segmentsFollowerName = 'segments'
 
 const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${segmentsFollowerName}' and f.id = 0`

@@ -130,7 +130,6 @@ async function dropViewsWithin(client: pg.Client): Promise<void> {
   await client.query(`update public.sql_views set retired = '{}'`)
 }
 
-/** The names of the migrations that have run, in order. */
 const readMigrations = (url: string): Promise<string[]> =>
   withConnection(url, async client => {
     const { rows: tables } = await client.query(`select to_regclass('public.migrations') is not null as present`)

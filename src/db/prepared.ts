@@ -2,7 +2,6 @@ import pg from 'pg'
 import { unknownOutcomeOfShard } from './citus.ts'
 import { clearWarning, unknownOutcomeOf } from './warnings.ts'
 
-/** pg's parsed description of a statement's rows. */
 type Shape = { fields: unknown; _parsers: unknown; _prebuiltEmptyResultObject: unknown }
 
 const shapeOf = ({ fields, _parsers, _prebuiltEmptyResultObject }: Shape): Shape => ({

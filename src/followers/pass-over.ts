@@ -3,9 +3,7 @@ import type { Follower, Progress } from './follower.ts'
 import { insertFollowerSql, passOverSql } from './sql.ts'
 import { type Found, keyOf, timeOf } from './tasks.ts'
 
-/** How many positions one transaction stores. */
 const perTransaction = 100
-/** A position is stored after this time at the latest. */
 const maxAgeMs = 60_000
 /** A position that is this many changes ahead of the stored one is stored, so that little is looked at again after a crash. */
 const maxAhead = 100

@@ -66,7 +66,6 @@ export class Tasks {
   readonly #byName: Map<string, Follower>
   readonly #options: TaskOptions
   readonly #owner = randomUUID()
-  /** Limits how many tasks of each follower run. */
   readonly #running: Map<string, FairPool>
   /** The tasks that run or wait, by key. */
   readonly #tasks = new Map<string, { done: Promise<void>; ending: AbortController }>()

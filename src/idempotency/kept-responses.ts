@@ -12,7 +12,6 @@ import {
   readKeysSql,
 } from './sql.ts'
 
-/** The retention of a key and its response. */
 const retentionMs = 24 * 60 * 60 * 1_000
 
 /** The time before which the keys have expired. */
@@ -88,7 +87,6 @@ export function keepResponses(
   ]
 }
 
-/** The most keys that one statement deletes. */
 const limit = 1_000
 
 /** Deletes the keys that are older than 24 hours, in small transactions. Returns the number of deleted keys. */

@@ -94,7 +94,6 @@ async function workWithin(
 
 type StoredKey = StoredResponse & { request_sha256: Buffer }
 
-/** Claims the key, or reads its stored response. */
 async function claim(
   { tx, organization_id }: Within,
   { id, request_sha256 }: KeyedRequest,

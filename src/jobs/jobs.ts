@@ -29,7 +29,6 @@ export type JobChange = Pick<Write, 'references' | 'erased' | 'handling' | 'mayR
 /** Whom a job changes: those of `ids`, in order, or those whom the filter selects. */
 type Target = { stack_id: number; filter: object | null; ids: string[] | null; started_at: string }
 
-/** A job as it begins. */
 type NewJob = Target & { op: JobOp; change: JobChange; total: number }
 
 /** Begins a job, or tells what it would do. Throws a Fault of 400, 403 or 409. */

@@ -28,7 +28,6 @@ import {
 const entitiesPerSet = 100
 /** An erasure is a transaction of its own, so a set of them only lets the other jobs of the organization have their turns. */
 const erasuresPerSet = 20
-/** See {@link inSets}. */
 const defaultPausePerWork = 1
 
 export type JobOptions = { originName: string; limits: Config['limits']; pausePerWork?: number }

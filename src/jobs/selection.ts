@@ -9,7 +9,6 @@ export type Selection = { stack_id: number; filter: object; started_at: string }
 
 type Place = { after: string | null; size: number }
 
-/** Reads the internal identifiers of the next entities of a selection. */
 export async function readSelected(
   context: Context,
   { stack_id, filter, started_at }: Selection,

@@ -35,7 +35,6 @@ export const listJobsSql = statement(
    order by j.started_at desc, j.id desc limit $3`,
 )
 
-/** The jobs that have not ended, oldest first. */
 export const readRunningJobsSql = statement(
   'read_running_jobs',
   `select j.id, j.stack_id, j.actor, j.op, j.change, j.filter, j.started_at, j.position

@@ -19,7 +19,6 @@ export const ownAuthor = (): Author => ({ actor: 'kith', request_id: randomUUID(
 /** The subjects that the change log has besides people and records. */
 export type DefinitionSubject = Exclude<Subject, 'person' | 'record'>
 
-/** What happens to them. */
 export const definitionOperations = ['create', 'update', 'delete'] as const satisfies Operation[]
 
 /** An entry of the change log that is not about an entity. */
@@ -110,7 +109,6 @@ export async function changeOrganization<Result>(
 
 type LogContext = Author & { organization_id: number; at: string; changesDefinitions: boolean }
 
-/** Appends entries to the change log, in their order. */
 function appendChanges(tx: Transaction, context: LogContext, changes: readonly DefinitionDiff[]): Promise<unknown>[] {
   const { organization_id, at, actor, request_id, changesDefinitions } = context
   const logged = changes.map(({ subject, id: definition_id, operation, before, after }, index) => ({

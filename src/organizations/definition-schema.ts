@@ -31,7 +31,6 @@ const definitionSubjects = subjects.filter(
 
 const values = (description: string) => Type.Record(text(), Type.Unknown(), { description })
 
-/** The response of a write of definitions with `dry_run=true`. */
 export const definitionDryRun = Type.Object(
   {
     dry_run: Type.Literal(true),

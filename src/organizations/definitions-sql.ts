@@ -50,7 +50,6 @@ export const readDefinitionsSql = statement(
    from change_heads h where h.organization_id = $1`,
 )
 
-/** The version of the definitions, and the number of the newest change. */
 export const readSchemaVersionSql = statement(
   'read_schema_version',
   'select schema_version from change_heads where organization_id = $1',

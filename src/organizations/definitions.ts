@@ -144,22 +144,13 @@ export type Definitions = Readonly<{
 export type IndexedAttribute = Attribute & { index: AttributeIndex }
 
 /** The definitions of an organization, or those that changed since a version. */
-export type DefinitionRows = {
-  version: number
-  stacks: Stack[]
-  attributes: Attribute[]
-  consent_types: ConsentType[]
-  segments?: Segment[]
-  roles?: Role[]
-  /** The ids of segments that were deleted since. */
-  deleted_segments?: number[]
-  last_segment_id?: number
-  has_aliases?: boolean
-  has_tombstones?: boolean
-  time_zone?: string
-  default_country?: string | null
-  sort_indexes?: SortIndex[]
-}
+export type DefinitionRows = Pick<Definitions, 'version' | 'stacks' | 'attributes' | 'consent_types'> &
+  Partial<Pick<Definitions, 'segments' | 'roles' | 'last_segment_id' | 'has_aliases' | 'has_tombstones'>> &
+  Partial<Pick<Definitions, 'time_zone' | 'default_country'>> & {
+    /** The ids of segments that were deleted since. */
+    deleted_segments?: number[]
+    sort_indexes?: SortIndex[]
+  }
 
 /** The owner of the entities of a stack, as requests name it: `people`, or the key of the stack. */
 export const ownerOf = ({ stacks }: Pick<Definitions, 'stacks'>, stack_id: number): string =>

@@ -14,7 +14,6 @@ const rowsPerStep = 5_000
 type Progress = {
   /** Runs when nothing can be made for the organization any more, and before its rows are deleted. */
   marked?: () => Promise<void>
-  /** Reports the seconds to wait before rows are deleted. */
   waits?: (seconds: number) => void
   /** Reports the rows that were deleted so far. */
   deleted?: (rows: number) => void

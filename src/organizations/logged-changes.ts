@@ -48,7 +48,6 @@ export const operationFacts: Readonly<
   Record<Operation, { event: ChangeEvent; description: string; of?: readonly Subject[] }>
 > = operationTable
 
-/** What happens to a subject. */
 export const eventsOf = (subject: Subject) =>
   operations
     .map(operation => ({ operation, ...operationFacts[operation] }))

@@ -2,7 +2,6 @@ import type { Reading } from '../db/context.ts'
 import { buildDefinitions, type Definitions } from './definitions.ts'
 import { readDefinitionChangesSql } from './definitions-sql.ts'
 
-/** A change of a definition, from the change log. */
 export type LoggedDefinitionChange = {
   sequence: number
   subject: 'stack' | 'attribute' | 'consent_type'

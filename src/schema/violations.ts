@@ -80,7 +80,7 @@ export async function answerViolations(call: Call<ViolationsQuery>): Promise<Han
     }
     limit = isSmall(rows) ? Math.min(2 * limit, maxRows) : firstRows
   }
-  const next_after_id = after === null ? null : shownId(after, isPeople)
+  const next_after_id = after === null || isPeople ? after : recordIdOf(after)
   return { status: 200, data: { items, has_more: next_after_id !== null, next_after_id } }
 }
 
@@ -115,8 +115,6 @@ function startOf(after_id: string | undefined, isPeople: boolean): string {
   if (isPeople ? isUuid(after_id) : isObjectId(after_id)) return isPeople ? after_id : uuidOfRecord(after_id)
   return throwInvalidField('/after_id', `must be the next_after_id of a page of this attribute`)
 }
-
-const shownId = (id: string, isPeople: boolean) => (isPeople ? id : recordIdOf(id))
 
 const identifierOf = (id: string, isPeople: boolean) => (isPeople ? { id } : { record_id: recordIdOf(id) })
 

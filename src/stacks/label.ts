@@ -4,7 +4,6 @@ import type { ProfileText } from '../values/profile-fields.ts'
 /** A piece of a template: a literal text, or what it names: an attribute, or with `hop` an attribute of the target of a relationship. */
 export type LabelPart = string | { key: string; hop?: string }
 
-/** The most code points of a label. */
 export const maxLabelLength = 200
 
 /** The fields of a person that a label may show. */

@@ -30,13 +30,11 @@ export type DeliveryOptions = {
   nowMs?: () => number
   /** From 0 to 1, for the spread of the retries. */
   random?: () => number
-  /** The limits of the requests of the process. */
   pools?: RequestPools
   /** The address that the links of events begin with; undefined if kith does not know its own. */
   linkBase?: () => string | undefined
   /** The time of a round. Tests wait less. */
   roundMs?: number
-  /** Receives a webhook that was disabled. */
   onDisabled?: (webhook: { organization_id: number; id: number; reason: 'gone' | 'failing' }) => void
 }
 
@@ -75,7 +73,6 @@ type Sending = WebhookRow & {
   replay_until: number | null
   log_id: string
   head: number
-  /** The newest erasure of the organization. */
   erasure: number | null
 }
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
@@ -124,7 +121,6 @@ class Delivery {
   /** Whether the round has left something behind that the next one may read. */
   #hasMore = false
   #isOver = false
-  /** Aborts requests under way. */
   readonly #requests = new AbortController()
   #wake = () => {}
 

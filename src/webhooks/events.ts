@@ -5,7 +5,6 @@ import { type ChangeEvent, type Operation, operationFacts, operations } from '..
 import { pointer } from '../values/errors.ts'
 import { attributePrefix, profileFlags, profileTexts } from '../values/profile-fields.ts'
 
-/** The subjects of events with the scope that reads them. */
 const readScopes = { ...subjectScopes, consent: subjectScopes.person }
 
 type Subject = keyof typeof readScopes

@@ -124,7 +124,6 @@ export const advanceReplaySql = statement(
    where organization_id = $1 and id = $2`,
 )
 
-/** The subject of a change c. */
 const subject = `case when c.subject <> 'entity' then c.subject when c.stack_id = 0 then 'person' else 'record' end`
 
 /**
@@ -334,7 +333,6 @@ export const readTestsSql = statement(
   'select w.tests from webhooks w where w.organization_id = $1 and w.id = $2',
 )
 
-/** The organizations that have or had webhooks. */
 export const listOrganizationsWithWebhooksSql = statement(
   'list_organizations_with_webhooks',
   'select distinct organization_id from webhooks',
@@ -383,7 +381,6 @@ export const readStatesSql = statement(
    ) r`,
 )
 
-/** The webhooks of all organizations that fail or were disabled. */
 export const listFailingSql = statement(
   'list_failing_webhooks',
   `select o.key as organization, w.id, w.url, w.disabled_reason, w.disabled_at, w.failing_since

@@ -145,7 +145,6 @@ class Archiving {
     return { timeline, next: position && position.segment + 1, needsBase: false }
   }
 
-  /** Ends the current segment, and archives all up to it. */
   async #turn(): Promise<void> {
     const { url, store } = this.#options
     const startedMs = performance.now()

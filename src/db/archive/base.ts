@@ -190,7 +190,6 @@ async function* readParts(store: Store, { id, parts }: Base): AsyncGenerator<Buf
   }
 }
 
-/** A file of the stream, as tar-stream reads it. */
 type Entry = AsyncIterable<unknown> & { header: tar.Header; resume(): unknown }
 
 async function writeEntry(entry: Entry, data: string, user: ServerUser): Promise<void> {
