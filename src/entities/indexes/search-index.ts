@@ -1,5 +1,5 @@
 import type { Within } from '../../db/context.ts'
-import type { Transaction } from '../../db/db.ts'
+import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Follower, Progress, Task } from '../../followers/follower.ts'
 import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { dialledDigits } from '../../values/phone-numbers.ts'
@@ -7,6 +7,7 @@ import { phoneColumns, wordColumns } from '../../values/profile-fields.ts'
 import { analyzeEntitiesSql } from './index-keys-sql.ts'
 import {
   advanceSearchIndexSql,
+  appendWords,
   beginSearchIndexSql,
   deleteDocumentsSql,
   deleteFeaturesSql,
@@ -14,7 +15,6 @@ import {
   dropSearchIndexSql,
   eraseDocumentsSql,
   insertFeaturesSql,
-  insertWordsSql,
   listChangedEntitiesSql,
   listDocumentsSql,
   listEntityIdsSql,
@@ -241,23 +241,18 @@ async function storeWords(
   stored: Document[],
   inserted: WordOfEntity[],
 ) {
-  const run = (statement: Parameters<Transaction['query']>[0], ...values: unknown[]) =>
-    tx.query(statement, [organization_id, stack_id, ...values])
-  if (stored.length > 0)
-    await run(
-      storeDocumentsSql,
-      linesOf(stored, ({ id }) => id),
-      linesOf(stored, ({ words }) => words),
-    )
-  if (inserted.length === 0) return
+  const within = [organization_id, stack_id]
+  const sent: Promise<unknown>[] = []
+  if (stored.length > 0) {
+    const lines = [linesOf(stored, ({ id }) => id), linesOf(stored, ({ words }) => words)]
+    sent.push(tx.query(storeDocumentsSql, [...within, ...lines]))
+  }
   inserted.sort((a, b) => (a.word < b.word ? -1 : a.word > b.word ? 1 : 0))
-  await run(
-    insertWordsSql,
-    linesOf(inserted, ({ word }) => word),
-    linesOf(inserted, ({ id }) => id),
-  )
+  const rows = inserted.map(({ word, id }) => ({ organization_id, stack_id, word, entity_id: id }))
+  if (rows.length > 0) sent.push(tx.append(appendWords, rows))
   const features = featuresByWord(inserted)
-  if (features) await run(insertFeaturesSql, features)
+  if (features) sent.push(tx.query(insertFeaturesSql, [...within, features]))
+  await awaitPipelined(sent)
 }
 
 async function deleteWords({ tx, organization_id }: Within, stack_id: number, left: WordOfEntity[]) {
