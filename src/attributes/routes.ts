@@ -1,6 +1,6 @@
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
-import { peopleStackId } from '../organizations/definitions.ts'
+import { readScopeOf } from '../organizations/definitions.ts'
 import type { Limits } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { type Route, route } from '../route/route.ts'
@@ -117,5 +117,5 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
 
 const optionsOf = ({ boundFrom, caller }: Call): DeclareOptions => ({
   boundFrom,
-  mayRead: stack_id => caller.scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read'),
+  mayRead: stack_id => caller.scopes.has(readScopeOf(stack_id)),
 })

@@ -12,6 +12,7 @@ import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse
 import { Type } from '../values/json-schema.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
+import { withMemory } from './handlers.ts'
 import { readMatch } from './write/load/match.ts'
 import { writeArray } from './write/request-coalescing.ts'
 import { AtomicRefusal, dryRun, planWrites, requireAll, writeAtomically } from './write/run.ts'
@@ -94,8 +95,7 @@ async function respondDryRun(
   items: BatchItem[],
 ): Promise<HandlerResult> {
   const { context, caller, signal, memory } = call
-  const release = await memory.take(maxDryRunLength)
-  try {
+  const response = await withMemory(memory, maxDryRunLength, async () => {
     const { writes, nextRefusal } = call.body.atomic ? beforeRefusal(items) : { writes: writesOf(items) }
     const options = { limits: call.limits, signal, maxLength: maxDryRunLength }
     const { outcomes: written, isTooLarge } = await dryRun(context, writes, options)
@@ -109,11 +109,9 @@ async function respondDryRun(
       call.shown.add(stack_id, outcome.done.id)
       return { ...result, dry_run }
     }
-    return { ...(await listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)},"dry_run":true`)), release }
-  } catch (error) {
-    release()
-    throw error
-  }
+    return listResult(outcomes, itemOf, `"failed":${countFailed(outcomes)},"dry_run":true`)
+  })
+  return response!
 }
 
 const tooLargeMessage =

@@ -41,12 +41,6 @@ export type Links = ReadonlyMap<number, readonly Target[]>
 /** The current state of an entity: its row, and the links that the decision needs. */
 export type CurrentState = { row: EntityRow; links: Links }
 
-/**
- * An entity as read. `row` is the text of its row, or null if it is too large to be read in a batch. `entity-json.ts`
- * converts it to JSON with definitions that are at least as new as `schema_version`.
- */
-export type ReadEntity = { id: string; row: string | null; schema_version: number }
-
 /** The targets without those that occur earlier. Two targets are one after a merge. */
 export const eachOnce = (targets: readonly Target[]): Target[] => [
   ...new Map(targets.map(target => [target.id, target])).values(),

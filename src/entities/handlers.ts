@@ -1,9 +1,10 @@
+import type { Release } from '../process/fair-pool.ts'
 import type { Call } from '../route/call.ts'
 import { closeEntity } from '../route/closed-fields.ts'
 import { entityTag } from '../route/entity-tag.ts'
 import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { createRefusal, Fault, pointer, refuse, warningHeader } from '../values/errors.ts'
+import { createRefusal, Fault, pointer, refuse, refuseValues, warningHeader } from '../values/errors.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type AsOfQuery, readAsOf } from './past/as-of.ts'
@@ -36,7 +37,6 @@ export async function createEntity(kind: EntityKind, call: Call<EntityBody>): Pr
   const address = external_id ? { external_id } : null
   const stack_id = await kind.stackOf(call)
   const target = { operation: 'create', stack_id, address, represent: true } as const
-  if (call.isDryRun) return respondDryRun(kind, call, target)
   return writeOne(kind, call, target, done =>
     done.result === 'unchanged'
       ? { status: 200 }
@@ -52,20 +52,14 @@ export async function upsertEntity(kind: EntityKind, call: Call<UpsertBody>): Pr
   const { match: kinds, ...body } = call.body
   const match = readMatch(kinds)
   const { external_id } = body
-  if (external_id === undefined && !match) throw new Fault(requiredRefusal())
+  if (external_id === undefined && !match) refuseValues({ path: pointer('external_id'), message: 'is required' })
   const address = external_id === undefined ? null : { external_id }
   const stack_id = await kind.stackOf(call)
   const target = { operation: 'upsert', stack_id, address, represent: true, match } as const
-  if (call.isDryRun) return respondDryRun(kind, { ...call, body }, target)
   return writeOne(kind, { ...call, body }, target, done =>
     done.result === 'created' ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 },
   )
 }
-
-const requiredRefusal = () =>
-  createRefusal('invalid_parameter', 'The request has invalid values. See details.', {
-    details: [{ path: pointer('external_id'), message: 'is required' }],
-  })
 
 /** Sent only where the client's preference changes the response (RFC 7240, section 3). */
 const preferenceApplied = { 'Preference-Applied': 'return=representation' }
@@ -78,7 +72,6 @@ export async function updateEntity(
   const represent = call.preferences.representation
   const stack_id = await kind.stackOf(call)
   const target = { operation, stack_id, address: addressOf(call, kind), represent }
-  if (call.isDryRun) return respondDryRun(kind, call, target)
   return writeOne(kind, call, target, done =>
     represent
       ? { status: 200, headers: preferenceApplied }
@@ -89,7 +82,6 @@ export async function updateEntity(
 export async function deleteEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const target = { operation: 'delete', stack_id, address: addressOf(call, kind), represent: false } as const
-  if (call.isDryRun) return respondDryRun(kind, call, target)
   return writeOne(kind, call, target, () => ({ status: 200, data: true }))
 }
 
@@ -97,7 +89,6 @@ export async function deleteEntity(kind: EntityKind, call: Call<EntityBody>): Pr
 export async function restoreEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const target = { operation: 'restore', stack_id, address: addressOf(call, kind), represent: true } as const
-  if (call.isDryRun) return respondDryRun(kind, call, target)
   return writeOne(kind, call, target, () => ({ status: 200 }))
 }
 
@@ -108,8 +99,8 @@ type WriteTarget = Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent
 type Response = Head & { data?: true }
 
 /**
- * Runs the write of one request, with concurrent ones in a set, and responds as `responseTo` says. Throws its refusal as a Fault, or its
- * error. The response to a request with an Idempotency-Key is kept in the transaction of the write.
+ * Runs the write of one request, with concurrent ones in a set, and responds as `responseTo` says, or with what a dry run would do. Throws
+ * its refusal as a Fault, or its error. The response to a request with an Idempotency-Key is kept in the transaction of the write.
  */
 async function writeOne(
   kind: EntityKind,
@@ -117,6 +108,7 @@ async function writeOne(
   target: WriteTarget,
   responseTo: (done: Done) => Response,
 ): Promise<HandlerResult> {
+  if (call.isDryRun) return respondDryRun(kind, call, target)
   const { context, keyed } = call
   const write = writeOf(kind, call, target)
   const doneOf = (outcome: Decided): Done => {
@@ -150,46 +142,32 @@ function resultOf({ status, headers, data }: Response, { representation }: Done)
 function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Write {
   const { operation, stack_id, match } = target
   requireWritable(accessOf(call.caller, stack_id), call.body, { clearsRest: operation === 'put', match })
-  const { references, erased, handling, actor, request_id } = requestOf(call)
   return newWrite({
-    operation: target.operation,
-    stack_id: target.stack_id,
-    address: target.address,
+    ...target,
+    ...requestOf(call),
     body: call.body,
     boundFrom: call.boundFrom,
     if_match: call.preferences.if_match,
-    match: target.match,
-    references,
-    erased,
-    handling,
     mayRead: call.caller.scopes.has(kind.reads),
     // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
     represent: target.represent && (call.keyed || call.context.db.outer ? 'whole' : true),
     bytes: call.bytes,
-    actor,
-    request_id,
   })
 }
 
-/** Responds with what the write would do. Throws its refusal as a Fault, or its error. */
 async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Promise<HandlerResult> {
   const { context, caller, limits, signal, memory } = call
   const write = writeOf(kind, call, { ...target, represent: false })
-  const release = await memory.take(reservedBytes)
-  try {
+  const response = await withMemory(memory, reservedBytes, async () => {
     const { outcomes } = await dryRun(context, [write], { limits, signal })
     const outcome = outcomes[0]!
     if ('error' in outcome) throw outcome.error
     if ('refusal' in outcome) throw new Fault(outcome.refusal)
-    if (!outcome.done.preview!.isNew) call.shown.add(target.stack_id, outcome.done.id)
-    return withWarnings(
-      { status: 200, data: dryRunToJson(kind, caller, write.stack_id, outcome.done), release },
-      outcome.done,
-    )
-  } catch (error) {
-    release()
-    throw error
-  }
+    const { done } = outcome
+    if (!done.preview!.isNew) call.shown.add(target.stack_id, done.id)
+    return withWarnings({ status: 200, data: dryRunToJson(kind, caller, write.stack_id, done) }, done)
+  })
+  return response!
 }
 
 export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promise<HandlerResult> {
@@ -249,48 +227,50 @@ type Head = { status: number; headers?: Record<string, string> | undefined }
 /** Memory reserved for one large entity: up to 512 KiB of attributes, and the other fields of a read. */
 const reservedBytes = 1_048_576
 
+/** Reserves memory for a response until it is sent. Frees it if the work fails or returns none. */
+export async function withMemory<Response extends object>(
+  memory: Call['memory'],
+  bytes: number,
+  respond: () => Promise<Response | undefined>,
+): Promise<(Response & { release: Release }) | undefined> {
+  const release = await memory.take(bytes)
+  let response: Response | undefined
+  try {
+    response = await respond()
+  } finally {
+    if (!response) release()
+  }
+  return response && { ...response, release }
+}
+
 /** Reads a past state, which may be large, as far as the role of the caller opens it. Returns undefined if the entity did not exist then. */
-async function respondAsOf(
+function respondAsOf(
   kind: EntityKind,
   call: Call<AsOfQuery>,
   stack_id: number,
   address: Address,
 ): Promise<HandlerResult | undefined> {
-  const release = await call.memory.take(reservedBytes)
-  try {
+  return withMemory(call.memory, reservedBytes, async () => {
     const response = await readAsOf(call, stack_id, address)
-    if (response) {
-      call.shown.add(stack_id, idOf(kind, response))
-      const access = accessOf(call.caller, stack_id)
-      return { ...response, ...(access && { json: closeEntity(response.json, access) }), release }
-    }
-  } catch (error) {
-    release()
-    throw error
-  }
-  release()
-  return undefined
+    if (!response) return undefined
+    call.shown.add(stack_id, idOf(kind, response))
+    const access = accessOf(call.caller, stack_id)
+    return { ...response, ...(access && { json: closeEntity(response.json, access) }) }
+  })
 }
 
 /** Reads an entity that is too large for a batch. Returns undefined if it was deleted in between. */
-async function respondLarge(
+function respondLarge(
   { context, memory, signal }: Call,
   stack_id: number,
   form: Pick<Identifiers, 'by'> & ReadForm,
   { identifier }: SerializedEntity,
   { status, headers }: Head,
 ): Promise<EntityResponse | undefined> {
-  const release = await memory.take(reservedBytes)
-  try {
-    const identifiers = [identifier]
-    const [entity] = await readSerialized(context, stack_id, { ...form, identifiers }, signal)
-    if (entity) return { ...responseOf(entity as Whole, status, headers), release }
-  } catch (error) {
-    release()
-    throw error
-  }
-  release()
-  return undefined
+  return withMemory(memory, reservedBytes, async () => {
+    const [entity] = await readSerialized(context, stack_id, { ...form, identifiers: [identifier] }, signal)
+    return entity && responseOf(entity as Whole, status, headers)
+  })
 }
 
 type LargeWritten = Head & { stack_id: number; done: Done }

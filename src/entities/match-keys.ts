@@ -80,7 +80,7 @@ export function matchKeys(fields: Partial<KeyFields>, country: string | null): M
 
 /** Returns the keys whose fields `columns` changes. `row` is the person before. The other keys are not computed: a phone takes up to 14 µs. */
 export function changedMatchKeys(row: Profile, columns: Columns, country: string | null): Partial<MatchKeys> {
-  let keys = noKeys
+  let keys: Partial<MatchKeys> = {}
   for (const key of keyNames)
     if (fieldsByKey[key].some(field => columns[field] !== undefined)) {
       const fields = fieldsByKey[key].map(field => [field, columns[field] === undefined ? row[field] : columns[field]])
@@ -88,8 +88,6 @@ export function changedMatchKeys(row: Profile, columns: Columns, country: string
     }
   return keys
 }
-
-const noKeys: Partial<MatchKeys> = {}
 
 /** The fields from which addresses follow. */
 export const addressFields = channels.flatMap(channel => [...fieldsByKey[channelTable[channel].key]])

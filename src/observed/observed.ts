@@ -1,10 +1,17 @@
-import { throwInvalidField } from '../organizations/change-definitions.ts'
-import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import { attributeToJson, createAttribute } from '../attributes/attributes.ts'
+import { type DefinitionCall, throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
+import {
+  currentDefinitions,
+  type Definitions,
+  peopleKey,
+  readScopeOf,
+  stackIdOf,
+} from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import type { Scope } from '../route/scopes.ts'
-import { type ObservedKey, type ObservedQuery, observedTypes } from './schema.ts'
-import { countObservedSql } from './sql.ts'
+import { type DeclareBody, type ObservedKey, type ObservedQuery, type ObservedType, observedTypes } from './schema.ts'
+import { countFittingSql, countObservedSql } from './sql.ts'
 
 /** A sample is at most this many entities, and ends with the portion after which it has taken this long. */
 const sample = { entities: 10_000, ms: 1_000 }
@@ -12,7 +19,7 @@ const portionSize = 1_000
 /** The most keys of an owner that are counted. */
 const maxKeys = 10_000
 /** The most identifiers of entities that have a key. */
-const maxExamples = 3
+const maxShownExamples = 3
 /** A stream sends an empty line after this time, so that the client sees that it is read on. */
 const beatMs = 1_000
 const endId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
@@ -21,7 +28,7 @@ const endId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 export const declarableKey = /^[a-z][a-z0-9_]{0,62}$/
 
 /** Why a key cannot be the key of an attribute. Undefined if it can. */
-export function undeclarable(key: string): string | undefined {
+function undeclarable(key: string): string | undefined {
   if (declarableKey.test(key)) return undefined
   const reason = !/^[a-z]/.test(key)
     ? 'it does not begin with a letter from a to z'
@@ -32,16 +39,8 @@ export function undeclarable(key: string): string | undefined {
 }
 
 /** The stack that an owner names. Throws a Fault of 400 for the value at `/owner`. */
-export function stackIdOf({ stacks }: Definitions, owner: string): number {
-  if (owner === peopleKey) return peopleStackId
-  return (
-    stacks.find(({ key }) => key === owner)?.id ?? throwInvalidField('/owner', 'must be `people` or the key of a stack')
-  )
-}
-
-/** Whether a token may see the identifiers of the entities of a stack. */
-export const mayRead = (scopes: ReadonlySet<Scope>, stack_id: number): boolean =>
-  scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read')
+const ownerIdOf = (definitions: Definitions, owner: string): number =>
+  stackIdOf(definitions, owner) ?? throwInvalidField('/owner', 'must be `people` or the key of a stack')
 
 /**
  * Counts the stored values of an owner's entities under keys that no attribute declares, the newest entities first: of a sample at once,
@@ -51,9 +50,9 @@ export async function answerObserved(call: Call<ObservedQuery>): Promise<Handler
   const { context, caller, body, signal } = call
   const { db, organization_id } = context
   const definitions = await currentDefinitions(context, signal)
-  const stack_id = stackIdOf(definitions, body.owner ?? peopleKey)
+  const stack_id = ownerIdOf(definitions, body.owner ?? peopleKey)
   const declared = [...(definitions.declared.get(stack_id)?.keys() ?? [])]
-  const examples = mayRead(caller.scopes, stack_id) ? maxExamples : 0
+  const examples = caller.scopes.has(readScopeOf(stack_id)) ? maxShownExamples : 0
   const readPortion = async (before: string) => {
     const values = [organization_id, stack_id, before, portionSize, declared, maxKeys + 1, examples]
     return (await db.query<Portion>(countObservedSql, values, signal))[0]!
@@ -112,7 +111,7 @@ function addKey(known: CountedKey, counted: CountedKey): void {
   for (const type of observedTypes) known.types[type] += counted.types[type]
   if (counted.first_seen < known.first_seen) known.first_seen = counted.first_seen
   if (counted.last_seen > known.last_seen) known.last_seen = counted.last_seen
-  known.examples = [...known.examples, ...counted.examples].slice(0, maxExamples)
+  known.examples = [...known.examples, ...counted.examples].slice(0, maxShownExamples)
 }
 
 const itemsOf = ({ keys }: Counts): ObservedKey[] =>
@@ -123,3 +122,34 @@ const endOf = ({ sequence, entities, last, hasMoreKeys }: Counts) => ({
   entities,
   truncated: last !== null || hasMoreKeys,
 })
+
+/** The most identifiers of entities whose value does not fit. */
+const maxMisfitExamples = 10
+
+/** The stored values that an attribute would accept or refuse. */
+type Fitting = { fits: number; misfits: number; misfit_types: Record<ObservedType, number>; examples: string[] }
+
+/**
+ * Counts which stored values an attribute would accept, and declares it, unless it is a dry run. Throws a Fault of 400 or 409. If the
+ * time does not suffice to count, nothing is declared.
+ */
+export async function declareObserved(
+  call: DefinitionCall,
+  { dry_run = false, ...declaration }: DeclareBody,
+  { scopes }: { scopes: ReadonlySet<Scope> },
+) {
+  const { db, organization_id, signal } = call
+  const { owner, key, type, cardinality = 'one' } = declaration
+  const reason = undeclarable(key)
+  if (reason) throwInvalidField('/key', reason)
+  const definitions = await currentDefinitions(call, signal)
+  const stack_id = ownerIdOf(definitions, owner)
+  if (definitions.declared.get(stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')
+  if (dry_run) await createAttribute({ ...call, isDryRun: true }, declaration)
+  const values = [organization_id, stack_id, key, type, cardinality === 'many', maxMisfitExamples]
+  const [fitting] = (await db.query<Fitting>(countFittingSql, values, signal)) as [Fitting]
+  const examples = scopes.has(readScopeOf(stack_id)) ? fitting.examples : []
+  if (dry_run) return { attribute: null, ...fitting, examples }
+  const created = await createAttribute(call, declaration)
+  return { attribute: attributeToJson(created.attribute, created.definitions), ...fitting, examples }
+}

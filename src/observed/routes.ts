@@ -1,7 +1,6 @@
 import { definitionCallOf } from '../organizations/change-definitions.ts'
 import { dataOf, type Route, route } from '../route/route.ts'
-import { declareObserved } from './declare.ts'
-import { answerObserved } from './observed.ts'
+import { answerObserved, declareObserved } from './observed.ts'
 import {
   type DeclareBody,
   declareBody,

@@ -9,6 +9,10 @@ export const peopleStackId = 0
 /** The owner key of people, used in place of a stack key. */
 export const peopleKey = 'people'
 
+/** The scope that reads the entities of a stack. */
+export const readScopeOf = (stack_id: number): 'people:read' | 'records:read' =>
+  stack_id === peopleStackId ? 'people:read' : 'records:read'
+
 export type Stack = {
   id: number
   key: string

@@ -126,30 +126,26 @@ const sortBody = Type.Optional(
   ),
 )
 
-const cursor = (format: string, maxSize: number) =>
+const cursor = (title: string, maxSize: number, after: { format: string; description: string }) =>
   Type.Optional(
     Type.Object(
-      {
-        size: size(maxSize),
-        cursor: nextCursor,
-        after_id: Type.Optional(
-          Type.String({
-            format,
-            description: 'The identifier of the last item of the previous page. If absent, the page is the first.',
-          }),
-        ),
-      },
-      { additionalProperties: false, title: format === 'uuid' ? 'PersonCursor' : 'RecordCursor' },
+      { size: size(maxSize), cursor: nextCursor, after_id: Type.Optional(Type.String(after)) },
+      { additionalProperties: false, title },
     ),
   )
 
+const cursorOf = (format: CursorFormat, maxSize: number) => {
+  const description = 'The identifier of the last item of the previous page. If absent, the page is the first.'
+  return cursor(format === 'uuid' ? 'PersonCursor' : 'RecordCursor', maxSize, { format, description })
+}
+
 /** The format of a kind's internal identifier, which serves as its cursor. */
-export type CursorFormat = 'uuid' | 'object-id'
+type CursorFormat = 'uuid' | 'object-id'
 
 /** Body of the list endpoints. A page has at most `maxSize` items. */
 export function listBody(format: CursorFormat, maxSize: number) {
   return Type.Object(
-    { ...pageMembers, cursor_configuration: cursor(format, maxSize), sorting_type: direction, sort: sortBody },
+    { ...pageMembers, cursor_configuration: cursorOf(format, maxSize), sorting_type: direction, sort: sortBody },
     { additionalProperties: false },
   )
 }
@@ -163,7 +159,7 @@ export function filterBody(format: CursorFormat, maxSize: number) {
         description: 'Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
       }),
     ),
-    cursor_configuration: cursor(format, maxSize),
+    cursor_configuration: cursorOf(format, maxSize),
     sort_direction: direction,
     sort: sortBody,
   })
@@ -263,21 +259,10 @@ export function relatedBody(maxSize: number) {
           description: "Links of the entity (outgoing), links that point to it (incoming), or both. Default: 'both'.",
         }),
       ),
-      cursor_configuration: Type.Optional(
-        Type.Object(
-          {
-            size: size(maxSize),
-            cursor: nextCursor,
-            after_id: Type.Optional(
-              Type.String({
-                format: 'entity-id',
-                description: 'The identifier of the last item of the previous page.',
-              }),
-            ),
-          },
-          { additionalProperties: false, title: 'RelatedCursor' },
-        ),
-      ),
+      cursor_configuration: cursor('RelatedCursor', maxSize, {
+        format: 'entity-id',
+        description: 'The identifier of the last item of the previous page.',
+      }),
       sorting_type: direction,
     },
     { additionalProperties: false, title: 'RelatedBody' },

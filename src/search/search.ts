@@ -297,14 +297,13 @@ class WordSearch {
 /** Shares the entries that may be read among similar words: a word has as many as any other one, or all that it has. */
 function shareEntries<W extends { count: number }>(words: readonly W[], max: number): (W & { max: number })[] {
   let remaining = max
-  const shares = words
+  return words
     .toSorted((a, b) => a.count - b.count)
     .map((word, index) => {
       const share = Math.min(word.count, Math.floor(remaining / (words.length - index)))
       remaining -= share
       return { ...word, max: share }
     })
-  return shares
 }
 
 /** A regular expression for words that begin with a word, or are similar to it. All of them are letters and digits. */

@@ -1,6 +1,7 @@
 import type { Context } from '../db/context.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { RelationshipLevel } from '../queries/plan/membership.ts'
+import { firstId } from './members.ts'
 import {
   readBatchSql,
   readChecksSql,
@@ -46,7 +47,6 @@ const entitiesPerRead = 200
 /** More links than this are read target by target, so that a target with very many is never in memory as a whole. */
 export const defaultSourcesPerRead = 10_000
 const peoplePerPage = 1_000
-const firstId = '00000000-0000-0000-0000-000000000000'
 
 /** Reads the next changes, and the entities that they concern besides their own. */
 export async function readBatch({ db, organization_id }: Context, after: number, head: number): Promise<Batch> {

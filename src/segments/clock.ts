@@ -83,11 +83,7 @@ async function locate(
   for (let first = 0; first < people.length; first += peoplePerSet) {
     const ids = people.slice(first, first + peoplePerSet).map(({ person_id }) => person_id)
     const matches = await task.db.transaction(tx => readMatchesOf(tx, definitions, conditions, ids))
-    for (const {
-      id,
-      matches: [isIn],
-    } of matches)
-      if (isIn) matching.add(id)
+    for (const each of matches) if (each.matches[0]) matching.add(each.id)
   }
   const isAsNow = ({ person_id, isIn }: Difference) => matching.has(person_id) === isIn
   return [

@@ -1,5 +1,5 @@
 import { readHeadSql, segmentsFollowerName } from '../changes/sql.ts'
-import type { Transaction } from '../db/db.ts'
+import type { Statement, Transaction } from '../db/db.ts'
 import { deleteInSteps } from '../db/delete-in-steps.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
@@ -175,7 +175,7 @@ async function computeMembers(
   const { ids } = conditions
   await update(task, tx => tx.query(beginSegmentsSql, [organization_id, ids]))
   const [newest] = await db.query<{ sequence: number }>(readHeadSql, [organization_id])
-  await forgetChanges(task, ids)
+  await deleteRows(task, forgetSegmentChangesSql, ids)
   for (let after = firstId; after !== lastId; ) {
     if (signal.aborted) return false
     after = await update(task, async tx => {
@@ -198,19 +198,13 @@ function update<T>({ db, hold }: Task, run: (tx: Transaction) => Promise<T>): Pr
   })
 }
 
-const forgetChanges = ({ db, organization_id, signal }: Task, ids: number[]) =>
-  deleteInSteps(db, forgetSegmentChangesSql, [organization_id, ids, rowsPerDeletion], {
-    limit: rowsPerDeletion,
-    signal,
-  })
+const deleteRows = ({ db, organization_id, signal }: Task, statement: Statement, ids: number[]) =>
+  deleteInSteps(db, statement, [organization_id, ids, rowsPerDeletion], { limit: rowsPerDeletion, signal })
 
 /** Deletes what is left of deleted segments. */
 async function forget(task: Task, ids: number[]): Promise<void> {
-  const { db, organization_id, signal } = task
-  await forgetChanges(task, ids)
-  await deleteInSteps(db, forgetSegmentMembersSql, [organization_id, ids, rowsPerDeletion], {
-    ...{ limit: rowsPerDeletion, signal },
-  })
+  await deleteRows(task, forgetSegmentChangesSql, ids)
+  await deleteRows(task, forgetSegmentMembersSql, ids)
   if (!task.signal.aborted) await update(task, tx => tx.query(markForgottenSql, [task.organization_id, ids]))
 }
 

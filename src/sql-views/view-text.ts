@@ -6,6 +6,7 @@ import {
   peopleKey,
   peopleStackId,
   type Role,
+  readScopeOf,
 } from '../organizations/definitions.ts'
 import { allFields, type FieldAccess, mayRead } from '../route/field-rights.ts'
 import { parseScopes, type Scope } from '../route/scopes.ts'
@@ -57,9 +58,7 @@ export function viewsOf(definitions: Definitions, role: Role | undefined): View[
   const opened = openedBy(role)
   const owners = [{ id: peopleStackId, key: peopleKey }, ...stacks].flatMap(({ id, key }): OpenOwner[] => {
     const access = opened.accessTo(key)
-    const isPeople = id === peopleStackId
-    if (access === null || !opened.has(isPeople ? 'people:read' : 'records:read')) return []
-    return [{ id, key, access }]
+    return access === null || !opened.has(readScopeOf(id)) ? [] : [{ id, key, access }]
   })
   const views = owners.map(owner => ({
     name: viewName(owner.key),

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { contextOf } from '../../src/db/context.ts'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { termOf } from '../../src/entities/indexes/index-keys.ts'
-import { beginSortIndex, readySortIndex } from '../../src/entities/indexes/sort-index.ts'
+import { beginSortIndex } from '../../src/entities/indexes/sort-index.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { groupByHashSql } from '../../src/queries/aggregates/aggregate.ts'
 import { parseAggregate } from '../../src/queries/aggregates/parse.ts'
@@ -51,7 +51,8 @@ async function populate(name: keyof typeof sizes, part: { people: Part; orders: 
     `select index_id from attributes where organization_id = $1 and key = 'total'`,
     [id],
   )
-  const lastNames = readySortIndex(definitions, 0, 'last_name')!.id
+  const { id: lastNames, ready } = definitions.sort_indexes.get(0)!.get('last_name')!
+  expect(ready).toBe(true)
   const ofEven = `1 + (n % ${people / 10}) * 10 + 1 + n / ${people / 10} % 9`
   const numbers = ({ from, to }: Part) => `from generate_series(${from}, ${to}) n`
   await service.sql(

@@ -1,6 +1,7 @@
 import { isExternalId, isObjectId, isUuid } from '../../values/formats.ts'
 import { withUnseen } from '../../values/invisible-characters.ts'
 import { trim } from '../../values/white-space.ts'
+import type { ValueFault } from '../values.ts'
 
 /** An entity as a relationship value names it. `id` is the internal identifier as its reads show it, in lower case. */
 export type Reference = { external_id: string } | { id: string }
@@ -9,16 +10,11 @@ export type Reference = { external_id: string } | { id: string }
  * The entities that a relationship value names, in order and without duplicates. Empty means unlink. `paths` has the path of each
  * one's first occurrence in the value: `[]` for a scalar, otherwise its index.
  */
-export type Normalized =
-  | { references: Reference[]; paths: (string | number)[][] }
-  | { fault: { path: (string | number)[]; message: string } }
+type Normalized = NamedTargets | { fault: ValueFault }
+type NamedTargets = { references: Reference[]; paths: ValueFault['path'][] }
 
 /** The entities whose links a value adds and removes, as {@link Normalized}. */
-export type NormalizedEdit =
-  | { added: NamedTargets; removed: NamedTargets }
-  | { fault: { path: (string | number)[]; message: string } }
-
-type NamedTargets = Extract<Normalized, { references: Reference[] }>
+type NormalizedEdit = { added: NamedTargets; removed: NamedTargets } | { fault: ValueFault }
 
 /** How reads and relationship values name the internal identifier of a target. */
 export const internalKeys = { person: 'id', record: 'record_id' } as const
@@ -69,16 +65,12 @@ function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules
   return { references, paths }
 }
 
+const notManyMessage =
+  'changes single links of a relationship of cardinality many, and this attribute links to one entity. Send its external identifier, or null to unlink'
+
 /** Normalizes a change of single links, list by list as {@link normalizeRelationship} does. */
 export function normalizeEdit({ $add, $remove }: { $add?: unknown; $remove?: unknown }, rules: Rules): NormalizedEdit {
-  if (rules.cardinality === 'one')
-    return {
-      fault: {
-        path: [],
-        message:
-          'changes single links of a relationship of cardinality many, and this attribute links to one entity. Send its external identifier, or null to unlink',
-      },
-    }
+  if (rules.cardinality === 'one') return { fault: { path: [], message: notManyMessage } }
   const lists: NamedTargets[] = []
   for (const [key, value] of Object.entries({ $add, $remove })) {
     if (value !== undefined && !Array.isArray(value))

@@ -106,11 +106,7 @@ async function fillIndex(context: Context, index: Unfilled, options: BackfillOpt
 
 async function finishFill(context: Context, { index_id }: Unfilled) {
   await context.db.query(analyzeTermsSql, [])
-  await markReady(context, index_id)
-}
-
-function markReady(context: Context, index_id: number): Promise<void> {
-  return changeOrganization(context, ownAuthor(), async ({ tx, organization_id, head }) => ({
+  await changeOrganization(context, ownAuthor(), async ({ tx, organization_id, head }) => ({
     statements: [tx.query(finishFillSql, [organization_id, index_id, head.schema_version + 1])],
     changes: [],
     result: undefined,

@@ -39,9 +39,9 @@ export const isOneValue = (term: string): boolean => !term.startsWith('i')
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 22)
 
-/** The first 64 characters of a text. */
-export const firstCharacters = (text: string): string =>
-  text.length <= prefixCharacters ? text : [...text.slice(0, 2 * prefixCharacters)].slice(0, prefixCharacters).join('')
+/** The first characters of a text, by default 64. */
+export const firstCharacters = (text: string, max = prefixCharacters): string =>
+  text.length <= max ? text : [...text.slice(0, 2 * max)].slice(0, max).join('')
 
 /** What the index of an attribute depends on. */
 export type Indexed = Pick<Attribute, 'type' | 'cardinality'>

@@ -244,7 +244,7 @@ async function storeWords(
   const within = [organization_id, stack_id]
   const sent: Promise<unknown>[] = []
   if (stored.length > 0) {
-    const lines = [linesOf(stored, ({ id }) => id), linesOf(stored, ({ words }) => words)]
+    const lines = [linesOf(stored, 'id'), linesOf(stored, 'words')]
     sent.push(tx.query(storeDocumentsSql, [...within, ...lines]))
   }
   inserted.sort((a, b) => (a.word < b.word ? -1 : a.word > b.word ? 1 : 0))
@@ -257,8 +257,7 @@ async function storeWords(
 
 async function deleteWords({ tx, organization_id }: Within, stack_id: number, left: WordOfEntity[]) {
   if (left.length === 0) return
-  const lines = [linesOf(left, ({ word }) => word), linesOf(left, ({ id }) => id)]
-  await tx.query(deleteWordsSql, [organization_id, stack_id, ...lines])
+  await tx.query(deleteWordsSql, [organization_id, stack_id, linesOf(left, 'word'), linesOf(left, 'id')])
   const features = featuresByWord(left)
   if (features) await tx.query(deleteFeaturesSql, [organization_id, stack_id, features])
 }
@@ -273,8 +272,9 @@ async function deleteDocuments(within: Within, stack_id: number, documents: Docu
 const wordsOfDocuments = (documents: readonly Document[]): WordOfEntity[] =>
   documents.flatMap(({ id, words }) => listWords(words).map(word => ({ word, id })))
 
-/** A text of each of the items, in lines. Neither a word nor an id has a line feed, and pg escapes each element of an array. */
-const linesOf = <T>(items: readonly T[], textOf: (item: T) => string): string => items.map(textOf).join('\n')
+/** A member of each item, in lines. Neither a word nor an id has a line feed, and pg escapes each element of an array. */
+const linesOf = <Name extends string>(items: readonly Record<Name, string>[], name: Name): string =>
+  items.map(item => item[name]).join('\n')
 
 /** The features of the words that have any, as JSON. */
 function featuresByWord(words: readonly WordOfEntity[]): string | undefined {

@@ -1,3 +1,5 @@
+import { firstCharacters } from './index-keys.ts'
+
 /** The maximum length of a word, in documents and in requests. kith cuts off the rest. Scripts without spaces have pairs instead. */
 const maxWordCharacters = 64
 
@@ -97,10 +99,7 @@ const wordOf = (characters: readonly string[]): string => characters.join('').no
 const pairsOf = (characters: readonly string[]): string[] =>
   characters.slice(1).map((character, index) => wordOf([characters[index]!, character]))
 
-const cutWord = (word: string) =>
-  word.length <= maxWordCharacters
-    ? word
-    : [...word.slice(0, 2 * maxWordCharacters)].slice(0, maxWordCharacters).join('')
+const cutWord = (word: string) => firstCharacters(word, maxWordCharacters)
 
 /** The longest word that is also found by what remains without one letter. One wrong letter changes most of its trigrams. */
 const maxShortLetters = 6

@@ -7,7 +7,8 @@ import {
   profileTexts,
 } from '../../values/profile-fields.ts'
 
-export type SortTime = 'created_at' | 'updated_at'
+export const timeColumns = ['created_at', 'updated_at'] as const
+export type SortTime = (typeof timeColumns)[number]
 
 /** A field that sorts entities, and where its value is stored. */
 export type SortField =
@@ -18,8 +19,7 @@ export type SortField =
 
 const recordFields = new Map<string, SortField>([
   ['external_id', { kind: 'text', column: 'external_id' }],
-  ['created_at', { kind: 'time', column: 'created_at' }],
-  ['updated_at', { kind: 'time', column: 'updated_at' }],
+  ...timeColumns.map((column): [string, SortField] => [column, { kind: 'time', column }]),
 ])
 
 const personFields = new Map<string, SortField>([

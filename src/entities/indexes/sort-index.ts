@@ -1,16 +1,9 @@
 import type { Context } from '../../db/context.ts'
 import { isLockTimeout } from '../../db/pg-errors.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
-import type { Definitions, SortIndex } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
 import { sortFieldOf } from './sort-field.ts'
 import { announceSortIndexSql, createSortIndexSql } from './sort-index-sql.ts'
-
-/** The index that sorts the entities of a stack by a field, if these definitions have it and it is ready. */
-export function readySortIndex({ sort_indexes }: Definitions, stack_id: number, field: string): SortIndex | undefined {
-  const index = sort_indexes.get(stack_id)?.get(field)
-  return index?.ready ? index : undefined
-}
 
 /** How long a request waits for the head, in milliseconds. Its page is sorted from the rows, so it need not create the index. */
 const lockTimeoutMs = 250

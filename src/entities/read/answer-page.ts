@@ -91,10 +91,8 @@ function idsOf({ rows, last_term, has_more = false }: RowsOfPage, { size }: Posi
 /** Takes memory for included entities, and for the page itself. Throws a 503 if there is none: they are already read. */
 function takeIncluded({ memory }: Call<unknown>, included: Included | undefined): Release | undefined {
   if (!included || included.bytes <= uncountedCharacters) return undefined
-  return memory.tryTake(included.bytes + maxWholeBytes) ?? throwOutOfMemory()
-}
-
-function throwOutOfMemory(): never {
+  const release = memory.tryTake(included.bytes + maxWholeBytes)
+  if (release) return release
   return refuse('operation_failed', 'There is no memory for the included entities. Retry, or ask for a smaller page.', {
     status: 503,
     headers: { 'Retry-After': '1' },

@@ -107,7 +107,9 @@ describe('rows printed by PostgreSQL', () => {
             row.printMembers(keys, JSON.stringify(others).slice(1, -1))
             row.skip(1)
           })
-          const expected = written.flatMap(([key, value, isShown]) => (isShown ? [[key, JSON.parse(value)] as [string, unknown]] : []))
+          const expected = written.flatMap(([key, value, isShown]) =>
+            isShown ? [[key, JSON.parse(value)] as [string, unknown]] : [],
+          )
           const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1)
           expect(Object.entries(JSON.parse(printer.json)).sort(byKey)).toEqual(
             [...expected, ...Object.entries(others)].sort(byKey),

@@ -6,11 +6,7 @@ const isPlain = Uint8Array.from({ length: 256 }, (_, code) =>
   code >= 32 && ![quote, close, comma, backslash].includes(code) ? 1 : 0,
 )
 
-const [jsonNull, jsonTrue, jsonFalse] = ['null', 'true', 'false'].map(word => Buffer.from(word)) as [
-  Buffer,
-  Buffer,
-  Buffer,
-]
+const [jsonNull, jsonTrue, jsonFalse] = [Buffer.from('null'), Buffer.from('true'), Buffer.from('false')]
 
 /** The JSON escapes of the control characters. */
 const controlEscapes = Array.from({ length: 32 }, (_, code) =>

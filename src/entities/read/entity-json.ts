@@ -14,14 +14,11 @@ const jsonKey = (key: string) => Buffer.from(`,"${key}":`)
 
 const [texts, flags] = [readTexts.map(jsonKey), profileFlags.map(jsonKey)]
 const [consents, attribute_values] = [jsonKey('consents'), jsonKey('attribute_values')]
-const [personStart, recordStart, external_id] = ['{"id":"', '{"record_id":"', '","external_id":'].map(text =>
-  Buffer.from(text),
-) as [Buffer, Buffer, Buffer]
+const [personStart, recordStart] = [Buffer.from('{"id":"'), Buffer.from('{"record_id":"')]
+const [external_id, version] = [Buffer.from('","external_id":'), Buffer.from(',"version":')]
 const states = { t: Buffer.from(',"state":"active"'), f: Buffer.from(',"state":"placeholder"') }
-const [version, created_at, updated_at, end] = [',"version":', ',"created_at":"', '","updated_at":"', '"}'].map(text =>
-  Buffer.from(text),
-) as [Buffer, Buffer, Buffer, Buffer]
-const [comma, lineFeed] = [Buffer.from(','), Buffer.from('\n')]
+const [created_at, updated_at] = [Buffer.from(',"created_at":"'), Buffer.from('","updated_at":"')]
+const [end, comma, lineFeed] = [Buffer.from('"}'), Buffer.from(','), Buffer.from('\n')]
 
 /** Identifiers, profile, answers, links, state, version and times: see `rowTextWith` of read-sql.ts. */
 const fieldsOfRow = 2 + readTexts.length + profileFlags.length + 6

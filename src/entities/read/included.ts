@@ -84,13 +84,8 @@ function stacksOf(relationships: readonly Relationship[], links: IncludedRow['li
   return id => byTarget.get(id)!
 }
 
-const [openList, closeList, noTarget, comma, end] = ['[', ']', 'null', ',', '}}'].map(text => Buffer.from(text)) as [
-  Buffer,
-  Buffer,
-  Buffer,
-  Buffer,
-  Buffer,
-]
+const [openList, closeList, comma] = [Buffer.from('['), Buffer.from(']'), Buffer.from(',')]
+const [noTarget, end] = [Buffer.from('null'), Buffer.from('}}')]
 
 /** Puts the JSON of each item together, in pieces that are copied only when the item is printed. */
 function includedOf(

@@ -6,6 +6,7 @@ import {
   definitionsAt,
   isRelationship,
   peopleStackId,
+  readScopeOf,
 } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { Call } from '../../route/call.ts'
@@ -59,8 +60,7 @@ export type LabeledPage = {
  */
 export function labeler({ context, caller, signal, shown: log }: Call<unknown>, page: LabeledPage) {
   const isReadable: IsReadable = (stack_id, name) =>
-    caller.scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read') &&
-    mayRead(accessOf(caller, stack_id), name)
+    caller.scopes.has(readScopeOf(stack_id)) && mayRead(accessOf(caller, stack_id), name)
   return async (ids: readonly string[]): Promise<Included> => {
     const { read, definitions, shown } = await readLabels(context, page, ids, signal)
     for (const [stack_id, id] of read.entities) log.add(stack_id, id)
@@ -138,8 +138,7 @@ function namedKeys(definitions: Definitions): { stack_id: number; key: string }[
   )
 }
 
-const isLabelField = (key: string): key is keyof NamedPerson => key in noFields
-const noFields = Object.fromEntries(labelFields.map(field => [field, null])) as NamedPerson
+const isLabelField = (key: string): key is keyof NamedPerson => labelFields.some(field => field === key)
 
 /** Whether the caller may read a field of a stack. */
 type IsReadable = (stack_id: number, name: string) => boolean

@@ -59,9 +59,10 @@ function projectionOfRights(rights: FieldRights, stack_id: number): Projection |
   const keys = [...access.read]
     .filter(name => name.startsWith(attributePrefix))
     .map(name => name.slice(attributePrefix.length))
-  const mask = members.reduce((mask, name) => mask | memberBits.get(name)!, 0)
-  return { mask, keys: members.includes('attribute_values') ? [] : keys }
+  return { mask: maskOf(members), keys: members.includes('attribute_values') ? [] : keys }
 }
+
+const maskOf = (members: readonly string[]) => members.reduce((mask, name) => mask | memberBits.get(name)!, 0)
 
 /** Whether a projection shows all of `attribute_values`. */
 export const showsAllValues = ({ mask }: Projection): boolean => (mask & memberBits.get('attribute_values')!) !== 0
@@ -83,7 +84,7 @@ export const withLinksById = ({ mask, keys }: Projection): Projection => ({ mask
 
 /** All members of a read, with relationships by internal identifier. */
 export const wholeById = (stack_id: number): Projection =>
-  withLinksById({ mask: membersOf(stack_id).reduce((mask, name) => mask | memberBits.get(name)!, 0), keys: [] })
+  withLinksById({ mask: maskOf(membersOf(stack_id)), keys: [] })
 
 /** Whether a projection shows relationships by internal identifier. */
 export const showsLinksById = ({ mask }: Projection): boolean => (mask & linksByIdBit) !== 0

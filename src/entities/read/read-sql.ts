@@ -57,7 +57,7 @@ export const memberBits: ReadonlyMap<string, number> = new Map(members.map((name
 export const linksByIdBit: number = 2 ** members.length
 
 /** Some keys of the attributes, in an array in SQL. Their number is part of the statement. */
-export type NamedKeys = { array: string; count: number }
+type NamedKeys = { array: string; count: number }
 
 /**
  * The values of some keys as the text of a JSON object, in the order of the keys. Attributes that may be compressed are decompressed once. With
@@ -77,17 +77,14 @@ function attributesOf({ array, count }: NamedKeys): string {
      from (select ${values.join(', ')} from (select ${stored} as v offset 0) a offset 0) v)`
 }
 
-const linksOfSome = (relationships: string, isById?: string) =>
-  linksOf('$1', { condition: `and l.attribute_id = any(${relationships})`, isById })
-
 /** The members of a read that a statement names. `relationships` is an array in SQL, if some of `attribute_values` are read. */
-export type NamedMembers = { mask: number; keys?: NamedKeys | undefined; relationships?: string | undefined }
+type NamedMembers = { mask: number; keys?: NamedKeys | undefined; relationships?: string | undefined }
 
 /** The row of an entity e as {@link rowWithin} returns it, without what is not named. */
 export function rowOfMembers(maxBytes: string, members: NamedMembers): string {
   const text = rowTextOfMembers(members)
   const isWhole = (members.mask & memberBits.get('attribute_values')!) !== 0
-  return isWhole ? `case when pg_column_size(e.attributes) <= ${maxBytes} then ${text} end as row` : `${text} as row`
+  return isWhole ? rowWithin(maxBytes, text) : `${text} as row`
 }
 
 /** The text of an entity e without what is not named. $1: organization. */
@@ -100,7 +97,7 @@ export function rowTextOfMembers({ mask, keys, relationships }: NamedMembers): s
     links: isWhole
       ? linksOf('$1', { isById })
       : relationships
-        ? linksOfSome(`${relationships}::integer[]`, isById)
+        ? linksOf('$1', { condition: `and l.attribute_id = any(${relationships}::integer[])`, isById })
         : 'null',
     member: (name, column) => (isNamed(name) ? column : 'null'),
   })
@@ -120,9 +117,7 @@ export const schema_version =
  * The row text of an entity e, or null if its stored attributes exceed the limit: those are neither decompressed nor
  * printed. Compressed attributes are longer as text, so {@link withinLimit} checks the text again.
  */
-export const rowWithin = (maxBytes: string) => wholeRowWithin(maxBytes, rowText)
-
-const wholeRowWithin = (maxBytes: string, text: string) =>
+export const rowWithin = (maxBytes: string, text = rowText): string =>
   `case when pg_column_size(e.attributes) <= ${maxBytes} then ${text} end as row`
 
 const withinLimit = (maxBytes: string) => `case when octet_length(x.row) <= ${maxBytes} then x.row end`
@@ -146,7 +141,7 @@ export const readPageByKey = {
 
 const rowsBy = (column: string, type: string) =>
   `select x.identifier, x.version, ${withinLimit('$4')} as row, ${schema_version} from (
-     select e.${column} as identifier, e.version, ${wholeRowWithin('$4', rowTextById('$5'))}
+     select e.${column} as identifier, e.version, ${rowWithin('$4', rowTextById('$5'))}
      from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = any($3::${type}[]) offset 0
    ) x`
 
@@ -170,7 +165,7 @@ const personBy = {
 
 const peopleBy = (person: string, type: string) =>
   `select x.identifier, x.version, ${withinLimit('$3')} as row, ${schema_version} from (
-     select a.identifier, e.version, ${wholeRowWithin('$3', rowTextById('$4'))}
+     select a.identifier, e.version, ${rowWithin('$3', rowTextById('$4'))}
      from unnest($2::${type}[]) as a(identifier) cross join lateral (${person} offset 0) p cross join lateral (
        select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
      ) e offset 0

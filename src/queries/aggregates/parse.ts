@@ -61,11 +61,8 @@ export function parseAggregate(
 ): ParsedAggregate {
   if (limit !== undefined && limit > maxGroups && !isStreamed)
     throwInvalid(['limit'], `must be at most ${maxGroups}: ${howToStream}`)
-  const { condition, undeclared, tested, named, evaluated_at } = parseFilter(filter, definitions, stack_id, {
-    boundFrom,
-    nowMs,
-    caller,
-  })
+  const options = { boundFrom, nowMs, caller }
+  const { condition, undeclared, tested, named, evaluated_at } = parseFilter(filter, definitions, stack_id, options)
   const clock = { nowMs, timeZone: definitions.time_zone }
   const context = { definitions, stack_id, caller, undeclared: [...undeclared], named: [...named] }
   const keys = group_by.map((entry, index) => parseKey(entry, ['group_by', index], context))
@@ -193,8 +190,7 @@ function parseField(name: string, path: Pointer, context: Context): TypedPath {
   if (across) named.push({ stack_id, name: `${attributePrefix}${across.key}`, path: place })
   const of = across?.target_stack_id ?? stack_id
   named.push({ stack_id: of, name: 'key' in field ? `${attributePrefix}${field.key}` : nameOf(field), path: place })
-  if (field.kind === 'attribute' && !attribute)
-    undeclared.push({ stack_id: across?.target_stack_id ?? stack_id, key: field.key, path: pointer(...path) })
+  if (field.kind === 'attribute' && !attribute) undeclared.push({ stack_id: of, key: field.key, path: place })
   return typed
 }
 

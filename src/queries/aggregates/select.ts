@@ -1,6 +1,7 @@
+import { timeColumns } from '../../entities/indexes/sort-field.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
-import { type Field, timeColumns, type ValueType } from '../grammar/grammar.ts'
+import type { Field, ValueType } from '../grammar/grammar.ts'
 import { joinableRelationship, joinedValue, shownValue } from '../plan/attribute.ts'
 import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from '../plan/comparable.ts'
 import { compileCondition } from '../plan/compile.ts'
@@ -401,20 +402,10 @@ function addMeasure(measure: ParsedMeasure, columns: ColumnLevels, subject: Subj
 
 /** The value of an attribute as its type. Null if it is of another type. */
 function addTyped(raw: Column, type: ValueType, columns: ColumnLevels): Column {
-  const whenOf = (json: string, typed: (value: Fragment) => Fragment) => (value: Fragment) =>
-    sql`case when jsonb_typeof(${value}) = ${json}::text then ${typed(value)} end`
-  if (type === 'number')
-    return columns.derive(
-      'number',
-      raw,
-      whenOf('number', value => sql`${value}::numeric`),
-    )
-  if (type === 'text')
-    return columns.derive(
-      'only text',
-      raw,
-      whenOf('string', value => sql`${value} #>> '{}'`),
-    )
+  const whenOf = (json: string, value: Fragment, typed: Fragment) =>
+    sql`case when jsonb_typeof(${value}) = ${json}::text then ${typed} end`
+  if (type === 'number') return columns.derive('number', raw, value => whenOf('number', value, sql`${value}::numeric`))
+  if (type === 'text') return columns.derive('only text', raw, value => whenOf('string', value, sql`${value} #>> '{}'`))
   return columns.derive(type, addText(raw, columns), type === 'date' ? dateOf : secondsOf)
 }
 

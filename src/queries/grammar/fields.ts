@@ -1,28 +1,19 @@
+import { sortFieldNames, sortFieldOf } from '../../entities/indexes/sort-field.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
-import { attributePrefix, profileFlags, profileTexts } from '../../values/profile-fields.ts'
-import { type Field, timeColumns } from './grammar.ts'
+import type { Field } from './grammar.ts'
 
-const sharedFields: [string, Field][] = [
-  ['external_id', { kind: 'text', column: 'external_id' }],
-  ['state', { kind: 'state' }],
-  ...timeColumns.map((column): [string, Field] => [column, { kind: 'time', column }]),
-]
-
-const personFields = new Map<string, Field>([
-  ...sharedFields,
-  ['id', { kind: 'id' }],
-  ...profileTexts.map((column): [string, Field] => [column, { kind: 'text', column }]),
-  ...profileFlags.map((column): [string, Field] => [column, { kind: 'boolean', column }]),
-])
-
-const recordFields = new Map<string, Field>([...sharedFields, ['record_id', { kind: 'record_id' }]])
+const identifierOf = (stack_id: number) => (stack_id === peopleStackId ? 'id' : 'record_id')
 
 /** The names of the fields of an entity that are no attributes. */
-export const fieldNamesOf = (stack_id: number): Iterable<string> =>
-  (stack_id === peopleStackId ? personFields : recordFields).keys()
+export const fieldNamesOf = (stack_id: number): string[] => [
+  ...sortFieldNames(stack_id),
+  'state',
+  identifierOf(stack_id),
+]
 
-/** The field with that name, or undefined. After `attribute_values.` the rest of the name is the key, including dots. */
+/** The field with that name, or undefined: one that sorts, the state, or the internal identifier, which neither sorts. */
 export function fieldOf(name: string, stack_id: number): Field | undefined {
-  if (name.startsWith(attributePrefix)) return { kind: 'attribute', key: name.slice(attributePrefix.length) }
-  return (stack_id === peopleStackId ? personFields : recordFields).get(name)
+  if (name === 'state') return { kind: name }
+  const identifier = identifierOf(stack_id)
+  return name === identifier ? { kind: identifier } : sortFieldOf(name, stack_id)
 }

@@ -1,7 +1,7 @@
 import type { Question } from '../../consents/answers.ts'
+import type { SortField } from '../../entities/indexes/sort-field.ts'
 import type { Attribute } from '../../organizations/definitions.ts'
 import type { Channel } from '../../values/channels.ts'
-import type { ProfileFlag, ProfileText } from '../../values/profile-fields.ts'
 
 /** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
 export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const
@@ -28,20 +28,8 @@ export const isLinkMeasure = (operator: string): operator is LinkMeasure =>
 export const isComparison = (operator: string): operator is Comparison =>
   (comparisons as readonly string[]).includes(operator)
 
-export const timeColumns = ['created_at', 'updated_at'] as const
-
-export type TextColumn = ProfileText | 'external_id'
-export type TimeColumn = (typeof timeColumns)[number]
-
 /** The field that a condition tests. */
-export type Field =
-  | { kind: 'text'; column: TextColumn }
-  | { kind: 'boolean'; column: ProfileFlag }
-  | { kind: 'time'; column: TimeColumn }
-  | { kind: 'id' }
-  | { kind: 'record_id' }
-  | { kind: 'state' }
-  | { kind: 'attribute'; key: string }
+export type Field = SortField | { kind: 'id' } | { kind: 'record_id' } | { kind: 'state' }
 
 /** The type of a field's values. `json` is a value of any type, `name` the external identifier of a linked entity. */
 export type ValueType = Exclude<Attribute['type'], 'person' | 'stack'> | 'name' | 'identifier'
@@ -62,7 +50,7 @@ export type ConsentField = (typeof consentFields)[number]
 
 /** What a filter can ask of the address of a person on a channel. */
 export const addressStates = ['deliverable', 'suppressed'] as const
-export type AddressState = (typeof addressStates)[number]
+type AddressState = (typeof addressStates)[number]
 
 /** An attribute that links to entities. */
 export type RelationshipAttribute = Attribute & { target_stack_id: number }

@@ -26,9 +26,9 @@ import {
 import { incomingAttribute, incomingPrefix } from './incoming.ts'
 import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
-import { type Clock, isRelativeTime } from './relative-time.ts'
+import { type Clock, isObject, isRelativeTime } from './relative-time.ts'
 import { type NamedField, suggestField } from './scopes.ts'
-import { type FieldMeasure, measureFault, typedFieldOf } from './typed-field.ts'
+import { type FieldMeasure, measureFault, type TypedField, typedFieldOf } from './typed-field.ts'
 
 /**
  * A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. `hint` ends a
@@ -175,9 +175,6 @@ const within = (context: ParseContext, ...names: (string | number)[]): ParseCont
   if (segments) return { ...context, segments: { ...segments, path: [...segments.path, ...names] } }
   return { ...context, path: [...path, ...names] }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function parseObject(filter: unknown, context: ParseContext): Condition {
   if (!isObject(filter)) return throwInvalid(context, 'must be an object of conditions')
@@ -333,18 +330,13 @@ function parseMeasured(
   operand: unknown,
   context: ParseContext,
 ): { measured: Measured; tests: Test[] }[] {
-  const { definitions, stack_id } = context
   if (op === '$count') return [{ measured: { op }, tests: parseTests(measuredOperandType('number'), operand, context) }]
   const fields = isObject(operand) ? Object.entries(operand) : []
   if (fields.length === 0)
     return throwInvalid(context, 'must be an object with a field: {"attribute_values.total": {"$gte": 100}}')
   return fields.map(([name, tested]) => {
     const inner = within(context, name)
-    const typed = typedFieldOf(name, definitions, stack_id)
-    const fault = 'fault' in typed ? typed.fault : measureFault(op.slice(1) as FieldMeasure, typed)
-    if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
-    noteNames(inner, stack_id, name)
-    const { field, type } = typed
+    const { field, type } = measuredField(op.slice(1) as FieldMeasure, name, inner)
     return { measured: { op, field, type }, tests: parseTests(measuredOperandType(type as 'number'), tested, inner) }
   })
 }
@@ -357,12 +349,17 @@ function sortingMeasure({ op, field: name }: MeasuredSortBody['measure'], contex
     return { op: '$count' }
   }
   if (name === undefined) return throwInvalid(inner, `is required: ${op} measures a field of those who link here`)
+  const { field, type } = measuredField(op, name, inner)
+  if (type === 'text') throwInvalid(inner, `is a text: a page is sorted by numbers, dates and times`)
+  return { op: `$${op}`, field, type }
+}
+
+function measuredField(op: FieldMeasure, name: string, context: ParseContext): TypedField {
   const typed = typedFieldOf(name, context.definitions, context.stack_id)
   const fault = 'fault' in typed ? typed.fault : measureFault(op, typed)
-  if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
-  noteNames(inner, context.stack_id, name)
-  if (typed.type === 'text') throwInvalid(inner, `is a text: a page is sorted by numbers, dates and times`)
-  return { op: `$${op}`, field: typed.field, type: typed.type }
+  if (fault !== undefined || 'fault' in typed) return throwInvalid(context, fault!)
+  noteNames(context, context.stack_id, name)
+  return typed
 }
 
 function parseConsents(operand: unknown, context: ParseContext): Condition {

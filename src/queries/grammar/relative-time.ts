@@ -5,7 +5,7 @@ import type { OperandFault, TimeType } from './operand-types.ts'
 export type Clock = { nowMs: number; timeZone: string }
 
 const operators = ['$ago', '$from_now', '$today'] as const
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Whether an operand is a relative time: `{"$ago": "P30D"}`, `{"$from_now": "PT12H"}` or `{"$today": "start"}`. */

@@ -10,6 +10,7 @@ import {
   type Definitions,
   isRelationship,
   peopleStackId,
+  readScopeOf,
   stackIdOf,
 } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
@@ -19,7 +20,7 @@ import { requireScope } from '../../route/scopes.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
 import { isObjectId, isUuid } from '../../values/formats.ts'
 import type { UndeclaredKey } from '../grammar/parse.ts'
-import { readScopeOf, requireNamed, scopesOf } from '../grammar/scopes.ts'
+import { requireNamed, scopesOf } from '../grammar/scopes.ts'
 import { isMeasured, orderName } from '../grammar/sort.ts'
 import type { FilterNotes, FilterOptions } from '../plan/reading.ts'
 import {
@@ -178,12 +179,14 @@ export async function relatedEntities(
 ): Promise<HandlerResult> {
   const { context, caller, signal, body } = call
   const definitions = await currentDefinitions(context, signal)
-  const stack_id = targetOf(body.target, definitions)
+  const stack_id =
+    stackIdOf(definitions, body.target) ?? throwInvalidBody('/target', 'must be `people` or the key of a stack')
   const position = positionFrom(call, body.sorting_type, stack_id)
   requireScope(caller, readScopeOf(stack_id))
   requireOpen(caller, stack_id, pointer('target'))
   const relationships = relationshipsBetween(sourceStackId, stack_id, call, definitions)
-  const id = await findSource(kind, call, sourceStackId)
+  const id = await findEntity(context, sourceStackId, addressOf(call, kind), signal)
+  if (id === undefined) refuse('not_found', `There is no such ${kind.noun}.`)
   const source = { id, stack_id, ...relationships }
   const page = await pageOf(call, stack_id, position)
   return answerPage(call, page, part => readRelatedPage(context, definitions, source, part, signal))
@@ -239,10 +242,6 @@ function positionFrom(call: Call<PageBody>, direction: 'asc' | 'desc' = 'desc', 
   return { ...shown, after_id: isPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
 }
 
-function targetOf(target: string, definitions: Definitions): number {
-  return stackIdOf(definitions, target) ?? throwInvalidBody('/target', 'must be `people` or the key of a stack')
-}
-
 /** The relationships between two stacks, by direction. Archived ones are included, because reads show their links. */
 function relationshipsBetween(
   stack_id: number,
@@ -261,10 +260,4 @@ function relationshipsBetween(
   if (attribute_key !== undefined && outgoing.length + incoming.length === 0)
     throwInvalidBody('/attribute_key', 'is not a relationship between the two in that direction')
   return { outgoing, incoming }
-}
-
-async function findSource(kind: Pick<EntityKind, 'identifier' | 'noun'>, call: Call<unknown>, stack_id: number) {
-  const { context, signal } = call
-  const id = await findEntity(context, stack_id, addressOf(call, kind), signal)
-  return id ?? refuse('not_found', `There is no such ${kind.noun}.`)
 }

@@ -4,13 +4,13 @@ import {
   currentDefinitions,
   type Definitions,
   isRelationship,
+  readScopeOf,
 } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
 import { accessOf, type FieldAccess, mayRead, requireOpen, requireReadable } from '../../route/field-rights.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { didYouMean, maxHints } from '../../values/did-you-mean.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
-import { readScopeOf } from '../grammar/scopes.ts'
 
 /**
  * Checks `include` of a request: keys of active relationships of the stack. Returns how to read the entities that a page includes.

@@ -1,9 +1,8 @@
-import type { SortField } from '../../entities/indexes/sort-field.ts'
+import { type SortField, timeColumns } from '../../entities/indexes/sort-field.ts'
 import { attributePart, textPart, timeTerm } from '../../entities/indexes/sort-index-sql.ts'
 import { noValueTerm } from '../../entities/indexes/sort-terms.ts'
 import type { SortIndex } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
-import { timeColumns } from '../grammar/grammar.ts'
 import { always, constant, type Fragment, type Parameter, sql } from '../plan/fragment.ts'
 
 /** A place in the order of a sort index. */

@@ -1,9 +1,9 @@
 import { type Attribute, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
 import { isRange, type RelationshipAttribute, type Test } from '../grammar/grammar.ts'
 import { linksToAlias, mayHaveAliases, selectByAlias } from './aliases.ts'
-import { type Comparable, testOf, textColumn } from './comparable.ts'
+import { type Comparable, testsOf, textColumn } from './comparable.ts'
 import { type Candidates, type CompiledCondition, candidateRanks, compiled, type Subject } from './condition.ts'
-import { allOf, anyOf, type Fragment, never, type Parameter, sql } from './fragment.ts'
+import { anyOf, type Fragment, never, type Parameter, sql } from './fragment.ts'
 import { selectTerms } from './index-candidates.ts'
 import { jsonValue } from './json-value.ts'
 
@@ -64,10 +64,12 @@ export function joinTargets(
 export function attributeCondition(name: string, tests: readonly Test[], subject: Subject): CompiledCondition {
   const key = keyOf(name, subject)
   const value = comparable(key, subject)
-  const check = allOf(tests.map(test => testOf(value, test)))
   const restOf = (covered: readonly Test[]) =>
-    allOf(tests.filter(test => !covered.includes(test)).map(test => testOf(value, test)))
-  return compiled(check, candidatesOf(key, tests, subject, restOf))
+    testsOf(
+      value,
+      tests.filter(test => !covered.includes(test)),
+    )
+  return compiled(testsOf(value, tests), candidatesOf(key, tests, subject, restOf))
 }
 
 /** A key that was never a relationship has its value on the row. For other keys the links come first, as in a read. */
@@ -152,7 +154,7 @@ function selectLinkedSources({ relationships }: Key, tests: readonly Test[], sub
   const usedTests = hasMany ? indexable.slice(0, 1) : indexable
   return relationships.filter(isRelationship).map(({ id, target_stack_id }) => {
     const targets = sql`select t.id from entities t where t.organization_id = ${organization}
-      and t.stack_id = ${target_stack_id}::integer and ${allOf(usedTests.map(test => testOf(name, test)))}`
+      and t.stack_id = ${target_stack_id}::integer and ${testsOf(name, usedTests)}`
     const isByAlias = equality && mayHaveAliases(subject, target_stack_id)
     if (isByAlias)
       return selectSources(id, sql`${targets} union all ${selectByAlias(equality, organization)}`, organization)

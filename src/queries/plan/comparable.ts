@@ -40,6 +40,10 @@ export function testOf(value: Comparable, test: Test): Fragment {
   }
 }
 
+/** Compiles tests of a value that all have to pass. */
+export const testsOf = (value: Comparable, tests: readonly Test[]): Fragment =>
+  allOf(tests.map(test => testOf(value, test)))
+
 /** The SQL operator of each range operator. */
 export const rangeSigns: Record<RangeOperator, Fragment> = { $lt: sql`<`, $lte: sql`<=`, $gt: sql`>`, $gte: sql`>=` }
 

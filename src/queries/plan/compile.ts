@@ -1,12 +1,13 @@
+import { type SortField, timeColumns } from '../../entities/indexes/sort-field.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
-import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from '../grammar/grammar.ts'
+import { type Condition, type Field, isRange, type Test } from '../grammar/grammar.ts'
 import { mayHaveAliases, nameOrAlias, selectByAlias } from './aliases.ts'
 import { attributeCondition } from './attribute.ts'
-import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
+import { booleanColumn, identifierColumn, stateColumn, testOf, testsOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, candidateRanks, compiled, or, type Subject } from './condition.ts'
 import { consentCondition, contactableCondition, deliverabilityCondition } from './consents.ts'
-import { allOf, always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
+import { always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
 import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
 
 /**
@@ -76,13 +77,13 @@ function compileField(field: Field, tests: readonly Test[], subject: Subject): C
     case 'attribute':
       return attributeCondition(field.key, tests, subject)
     case 'text':
-      return compileTextColumn(field.column, tests, subject)
+      return compileTextColumn(field, tests, subject)
     case 'boolean':
-      return compiled(allOf(tests.map(test => testOf(booleanColumn(columnsOf[field.column](row)), test))))
+      return compiled(testsOf(booleanColumn(columnsOf[field.column](row)), tests))
     case 'time':
-      return compiled(allOf(tests.map(test => testOf(timeColumn(columnsOf[field.column](row)), test))))
+      return compiled(testsOf(timeColumn(columnsOf[field.column](row)), tests))
     case 'state':
-      return compiled(allOf(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
+      return compiled(testsOf(stateColumn(sql`${row}.active`), tests))
     default:
       return compileIdentifier(field.kind, tests, subject)
   }
@@ -90,15 +91,16 @@ function compileField(field: Field, tests: readonly Test[], subject: Subject): C
 
 const columnsOf = columnFragments(['external_id', ...profileTexts, ...profileFlags, ...timeColumns])
 
+type TextField = Extract<SortField, { kind: 'text' }>
+
 /** Email and external identifier have indexes of their own; the other text columns have none. */
-function compileTextColumn(column: TextColumn, tests: readonly Test[], subject: Subject): CompiledCondition {
+function compileTextColumn({ column }: TextField, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { row, organization, stack_id } = subject
   const hasAliases = column === 'external_id' && mayHaveAliases(subject, stack_id)
-  const comparableOn = (alias: Fragment) => {
+  const checkOn = (alias: Fragment) => {
     const value = columnsOf[column](alias)
-    return hasAliases ? nameOrAlias(value, sql`${alias}.id`, organization) : textColumn(value)
+    return testsOf(hasAliases ? nameOrAlias(value, sql`${alias}.id`, organization) : textColumn(value), tests)
   }
-  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(comparableOn(alias), test)))
   const check = checkOn(row)
   const isIndexed = column === 'email' || column === 'external_id'
   const equality = tests.find(({ operator, operand }) => equalities[operator]?.(operand))
@@ -127,7 +129,7 @@ function compileIdentifier(
   tests: readonly Test[],
   { row, organization, stack_id }: Subject,
 ): CompiledCondition {
-  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(identifierColumn(sql`${alias}.id`, kind), test)))
+  const checkOn = (alias: Fragment) => testsOf(identifierColumn(sql`${alias}.id`, kind), tests)
   const check = checkOn(row)
   if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return compiled(check)
   const select = sql`select g.id from entities g

@@ -1,7 +1,7 @@
 import { answerKey, consentDefaults, type Question } from '../../consents/answers.ts'
 import { type Channel, channels, channelTable } from '../../values/channels.ts'
 import type { Condition, ConsentField } from '../grammar/grammar.ts'
-import { type Comparable, rangeSigns, testOf, textColumn, timeColumn } from './comparable.ts'
+import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
 import { type CompiledCondition, candidateRanks, compiled, or, type Subject } from './condition.ts'
 import { allOf, always, anyOf, columnFragments, type Fragment, negated, never, sql } from './fragment.ts'
 
@@ -114,27 +114,9 @@ const missing: Comparable = {
 /** The fields of an answer. They are null if there is no answer. */
 const fieldsOfAnswer: Record<ConsentField, (answer: Fragment) => Comparable> = {
   method: answer => textColumn(sql`(${answer}->>'method')`),
-  text_version: answer => orFalse(numberColumn(sql`(${answer}->>'text_version')::numeric`)),
+  text_version: answer => numericColumn(sql`(${answer}->>'text_version')::numeric`),
   answered_at: answer => {
     const time = sql`(${answer}->>'answered_at')::timestamptz`
-    return orFalse({ ...timeColumn(time), isMissing: sql`${time} is null` })
+    return { ...instantColumn(sql`extract(epoch from ${time})`), isMissing: sql`${time} is null` }
   },
-}
-
-function numberColumn(value: Fragment): Comparable {
-  return {
-    isMissing: sql`${value} is null`,
-    equalsAny: values => sql`${value} = any(${values.map(String)}::numeric[])`,
-    isInRange: (operator, operand) => sql`${value} ${rangeSigns[operator]} ${String(operand)}::numeric`,
-    matchesText: () => never,
-  }
-}
-
-/** A comparison with a value that is null is false. */
-function orFalse(value: Comparable): Comparable {
-  return {
-    ...value,
-    equalsAny: values => sql`coalesce(${value.equalsAny(values)}, false)`,
-    isInRange: (operator, operand) => sql`coalesce(${value.isInRange(operator, operand)}, false)`,
-  }
 }

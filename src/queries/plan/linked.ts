@@ -1,7 +1,8 @@
+import { timeColumns } from '../../entities/indexes/sort-field.ts'
 import { profileTexts } from '../../values/profile-fields.ts'
-import { type Condition, type Linked, type Measured, otherEndOf, type Test, timeColumns } from '../grammar/grammar.ts'
+import { type Condition, type Linked, type Measured, otherEndOf, type Test } from '../grammar/grammar.ts'
 import { selectSources, shownValue } from './attribute.ts'
-import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
+import { type Comparable, instantColumn, numericColumn, testsOf, textColumn } from './comparable.ts'
 import {
   allCandidates,
   type Candidates,
@@ -11,7 +12,7 @@ import {
   distinctCandidates,
   type Subject,
 } from './condition.ts'
-import { allOf, always, columnFragments, type Fragment, negated, sql } from './fragment.ts'
+import { always, columnFragments, type Fragment, negated, sql } from './fragment.ts'
 import { dateOf, secondsOf } from './json-value.ts'
 
 /** The aliases of the rows in `entities` and in `links`, by how many relationships lead to them. */
@@ -57,7 +58,7 @@ export function measuredCondition(
   if (subject.isWholeStack) return compiled(measuredOfStack(condition, subject, compile))
   const from = linkedRows(condition, subject, { other, inner, value })
   const result = comparable(sql`m.v`)
-  const check = sql`exists (select from (select ${measure} as v ${from}) m where ${allOf(tests.map(test => testOf(result, test)))})`
+  const check = sql`exists (select from (select ${measure} as v ${from}) m where ${testsOf(result, tests)})`
   if (tests.every(test => holdsForNothing(measured, test))) return compiled(check)
   return compiled(check, candidatesOf(condition, inner, subject, check))
 }
@@ -66,7 +67,7 @@ export function measuredCondition(
 function measuredOfStack(condition: LinkMeasured, subject: Subject, compile: Compile): Fragment {
   const { measured, tests } = condition
   const { comparable } = measureOf(measured, otherEnd(condition, subject, compile).other)
-  const passes = allOf(tests.map(test => testOf(comparable(sql`m.v`), test)))
+  const passes = testsOf(comparable(sql`m.v`), tests)
   const exists = (test: Fragment) =>
     sql`exists (select from (${measureOfAll(condition, subject, compile)}) m where m.id = ${subject.row}.id and ${test})`
   return tests.every(test => holdsForNothing(measured, test)) ? negated(exists(negated(passes))) : exists(passes)
