@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Attribute, ConsentType, Definitions, Segment } from '../../client/index.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
-import { namesSegment } from '../../src/queries/grammar/segment-names.ts'
+import { namesSegment } from '../../src/queries/grammar/grammar.ts'
 import { type Detail, pointer } from '../../src/values/errors.ts'
 import {
   attributeName,

@@ -19,8 +19,7 @@ import {
   peopleStackId,
 } from '../organizations/definitions.ts'
 import { noRules } from '../values/attribute-rules.ts'
-import { pointer, refuse } from '../values/errors.ts'
-import { CollectedFaults } from './collected-faults.ts'
+import { Fault, pointer, type Refusal, refuse } from '../values/errors.ts'
 import { indexIdOf, indexState } from './indexing.ts'
 import { coerceRules, findRuleFaults, rulesOf } from './rules.ts'
 import type { AttributeBody, AttributePatch } from './schema.ts'
@@ -254,5 +253,32 @@ export function attributeToJson(attribute: Attribute, definitions: Definitions) 
     state,
     created_at: attribute.created_at,
     updated_at: attribute.updated_at,
+  }
+}
+
+const maxDetails = 100
+
+/** Collects the refusals of the elements of a request, so that one response names what is wrong with all of them. */
+class CollectedFaults {
+  readonly #refusals: Refusal[] = []
+
+  /** Returns the result of the check of the element at `path`. Undefined if it throws a Fault. */
+  collect<R>(path: string, check: () => R): R | undefined {
+    try {
+      return check()
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      const details = error.refusal.details.map(detail => ({ ...detail, path: path + detail.path }))
+      this.#refusals.push({ ...error.refusal, details })
+      return undefined
+    }
+  }
+
+  /** Throws the first refusal, with the details of all that have its code, at most 100. */
+  throwIfAny(): void {
+    const [first] = this.#refusals
+    if (!first) return
+    const details = this.#refusals.filter(({ code }) => code === first.code).flatMap(refusal => refusal.details)
+    throw new Fault({ ...first, details: details.slice(0, maxDetails) })
   }
 }

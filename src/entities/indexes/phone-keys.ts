@@ -15,7 +15,7 @@ import {
   scanPhonesSql,
   storeMergedPhoneKeysSql,
   storePhoneKeysSql,
-} from './phone-keys-sql.ts'
+} from './index-keys-sql.ts'
 import { reindexPeople } from './search-index.ts'
 
 /** The head stays locked for the people of a step. A phone takes 14 µs, and the words of a person 100. */

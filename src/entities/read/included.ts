@@ -6,8 +6,8 @@ import { accessOf, type Rights } from '../../route/field-rights.ts'
 import type { Shown } from '../../route/shown.ts'
 import { refuse } from '../../values/errors.ts'
 import { type AddedMembers, printEach } from './entity-json.ts'
-import { readIncludedSql } from './included-sql.ts'
 import { wholeById } from './projection.ts'
+import { readIncludedSql } from './read-sql.ts'
 
 /** The most entities that a page includes. One that several items refer to counts for each. */
 export const maxIncluded = 10_000

@@ -24,8 +24,8 @@ import {
 import { attributePrefix } from '../../values/profile-fields.ts'
 import { recordIdOf } from '../identifiers.ts'
 import type { Included } from './included.ts'
-import { readLabelsSql } from './labels-sql.ts'
 import { type Projection, pickedKeys, shows } from './projection.ts'
+import { readLabelsSql } from './read-sql.ts'
 
 /** The most links of a page whose targets get a label. */
 const maxLabeledLinks = 10_000

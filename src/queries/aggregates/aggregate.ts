@@ -1,15 +1,21 @@
-import { statement } from '../../db/db.ts'
+import { type Row, statement } from '../../db/db.ts'
 import { isUnknownParameter } from '../../db/pg-errors.ts'
+import type { Snapshot } from '../../db/snapshot.ts'
+import { openExportedSnapshot } from '../../entities/read/exported-snapshot.ts'
+import { waitForClientSql } from '../../entities/read/read-sql.ts'
+import type { Definitions } from '../../organizations/definitions.ts'
+import { readSchemaVersionSql } from '../../organizations/definitions-sql.ts'
+import type { Signal } from '../../process/signal.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import { pointer, refuse } from '../../values/errors.ts'
 import { unknownTimeZone } from '../../values/formats.ts'
 import { filterOptionsOf, printNotes } from '../pages/handlers.ts'
 import type { Rendered } from '../plan/fragment.ts'
-import { type Reading, underDefinitions } from '../plan/reading.ts'
+import { DefinitionsChanged, planWithValuesSql, type Reading, underDefinitions } from '../plan/reading.ts'
 import { type GroupKey, howToStream, type ParsedAggregate, parseAggregate } from './parse.ts'
 import { type AggregateBody, maxGroups } from './schema.ts'
-import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes } from './select.ts'
+import { type AggregateRow, aggregateStatements, areFew, fetchPart, maxGroupBytes, type PartRow } from './select.ts'
 
 // PostgreSQL overestimates the number of groups, and would sort all entities: that takes half as long again.
 export const groupByHashSql = statement('', 'set local enable_sort = off')
@@ -74,4 +80,79 @@ function skippedOf({ keys, measures }: ParsedAggregate, counts: readonly number[
     ...measures.map((_, index) => pointer('measures', index)),
   ]
   return paths.map((path, index) => ({ path, values: counts[index] ?? 0 })).filter(({ values }) => values > 0)
+}
+
+/**
+ * Streams the groups of the entities of a stack that pass a filter as lines, and a last line with what was counted. The deadline is that of
+ * the first part, and begins anew for each later one. Throws the Faults of an aggregate, and of 503 if too many streams are open.
+ */
+export async function streamAggregate(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
+  const { context, caller, body } = call
+  const request = { stack_id, filter: body.filter ?? {}, ...filterOptionsOf(call, stack_id), isStreamed: true }
+  const stream = await underDefinitions(context, request, async reading => {
+    const { definitions } = reading
+    const { parsed, notes } = await reading.parse(() => parseAggregate(body, definitions, stack_id, request))
+    const { snapshot, close } = await openExportedSnapshot(context.db, caller.organization.id)
+    const end = closeAtAbort(call.signal, snapshot, close)
+    try {
+      await declareGroups(snapshot, parsed, definitions, stack_id)
+      const first = await readPart(snapshot)
+      return linesFrom(call, {
+        snapshot,
+        end,
+        first,
+        print: row => `{${printFindings(parsed, row)}${printNotes(notes)}}\n`,
+      })
+    } catch (error) {
+      await end()
+      call.signal.throwIfAborted()
+      return throwExplained(parsed.keys)(error)
+    }
+  })
+  return { status: 200, stream }
+}
+
+/** Closes the connection at the deadline, which PostgreSQL enforces too. Returns what closes it at the end. */
+function closeAtAbort(signal: Signal, snapshot: Snapshot, close: () => Promise<void>): () => Promise<void> {
+  const cut = () => void snapshot.close()
+  signal.addEventListener('abort', cut, { once: true })
+  return () => {
+    signal.removeEventListener('abort', cut)
+    return close()
+  }
+}
+
+/** Declares the cursor of the groups. Throws {@link DefinitionsChanged} if the definitions are not those of the snapshot. */
+async function declareGroups(
+  snapshot: Snapshot,
+  parsed: ParsedAggregate,
+  definitions: Definitions,
+  stack_id: number,
+): Promise<void> {
+  const { countCandidates, stream } = aggregateStatements(parsed, definitions, stack_id)
+  for (const setting of [waitForClientSql, planWithValuesSql, groupByHashSql]) await snapshot.query(setting, [])
+  const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [definitions.organization_id])
+  if (head?.schema_version !== definitions.version) throw new DefinitionsChanged('the definitions changed')
+  const useCandidates =
+    countCandidates !== undefined && areFew((await run<{ count: number }>(snapshot, countCandidates))[0]!)
+  await run(snapshot, stream(useCandidates))
+}
+
+const run = <R extends Row>(snapshot: Snapshot, { text, values }: Rendered) =>
+  snapshot.query<R>(statement('', text), values)
+
+const readPart = async (snapshot: Snapshot) => (await run<PartRow>(snapshot, fetchPart))[0]!
+
+type Groups = { snapshot: Snapshot; end: () => Promise<void>; first: PartRow; print: (last: PartRow) => string }
+
+/** Reads a part when the one before it was sent. */
+async function* linesFrom({ within, signal }: Call, { snapshot, end, first, print }: Groups): AsyncGenerator<string> {
+  try {
+    signal.throwIfAborted()
+    let part = first
+    for (; part.lines !== null; part = await within(() => readPart(snapshot))) yield part.lines
+    yield print(part)
+  } finally {
+    await end()
+  }
 }

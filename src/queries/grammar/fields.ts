@@ -1,6 +1,6 @@
 import { sortFieldNames, sortFieldOf } from '../../entities/indexes/sort-field.ts'
-import { peopleStackId } from '../../organizations/definitions.ts'
-import type { Field } from './grammar.ts'
+import { type Definitions, isRelationship, peopleStackId, stackIdOf } from '../../organizations/definitions.ts'
+import type { Field, RelationshipAttribute } from './grammar.ts'
 
 const identifierOf = (stack_id: number) => (stack_id === peopleStackId ? 'id' : 'record_id')
 
@@ -16,4 +16,23 @@ export function fieldOf(name: string, stack_id: number): Field | undefined {
   if (name === 'state') return { kind: name }
   const identifier = identifierOf(stack_id)
   return name === identifier ? { kind: identifier } : sortFieldOf(name, stack_id)
+}
+
+/** The beginning of a field that stands for the entities that link here. `people` or a stack key and an attribute key follow. */
+export const incomingPrefix = 'incoming.'
+
+/** The relationship that `name` stands for, the field without its prefix; why there is none, if so. */
+export function incomingAttribute(
+  name: string,
+  definitions: Definitions,
+  stack_id: number,
+): RelationshipAttribute | string {
+  const [owner = '', key = ''] = name.split('.', 2)
+  const owner_stack_id = stackIdOf(definitions, owner)
+  if (owner_stack_id === undefined)
+    return `names nobody who links here: write incoming.<people or the key of a stack>.<the key of a relationship>`
+  const attribute = definitions.declared.get(owner_stack_id)?.get(key)
+  if (!attribute || !isRelationship(attribute)) return `${owner} has no relationship ${JSON.stringify(key)}`
+  if (attribute.target_stack_id !== stack_id) return `the relationship ${key} of ${owner} does not lead to this kind`
+  return attribute
 }

@@ -5,8 +5,7 @@ import { Fault, pointer, refuse } from '../../values/errors.ts'
 import { addressFields, attributePrefix } from '../../values/profile-fields.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
 import type { MeasuredSortBody } from '../schema.ts'
-import { consentFault, consentFromQuery, contactableQuestion, deliverabilityFault } from './consent-operands.ts'
-import { fieldNamesOf, fieldOf } from './fields.ts'
+import { fieldNamesOf, fieldOf, incomingAttribute, incomingPrefix } from './fields.ts'
 import {
   type Condition,
   type ConsentField,
@@ -23,8 +22,16 @@ import {
   quantifiers,
   type Test,
 } from './grammar.ts'
-import { incomingAttribute, incomingPrefix } from './incoming.ts'
-import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
+import {
+  consentFault,
+  consentFromQuery,
+  consentOperandTypes,
+  contactableQuestion,
+  deliverabilityFault,
+  measuredOperandType,
+  type OperandType,
+  operandTypeOf,
+} from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
 import { type Clock, isObject, isRelativeTime } from './relative-time.ts'
 import { type NamedField, suggestField } from './scopes.ts'

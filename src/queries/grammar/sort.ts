@@ -6,7 +6,7 @@ import type { AttributeType } from '../../values/attribute-rules.ts'
 import { pointer, refuse } from '../../values/errors.ts'
 import { attributePrefix } from '../../values/profile-fields.ts'
 import type { MeasuredSortBody, SortBody } from '../schema.ts'
-import { incomingPrefix } from './incoming.ts'
+import { incomingPrefix } from './fields.ts'
 import { suggestField } from './scopes.ts'
 
 /** The order of a page by a field. `type` is that of the attribute, or `text`. */

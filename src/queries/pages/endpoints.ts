@@ -3,7 +3,8 @@ import type { Limits } from '../../process/config.ts'
 import type { Call } from '../../route/call.ts'
 import type { Route } from '../../route/route.ts'
 import { Type } from '../../values/json-schema.ts'
-import { aggregateEndpoint } from '../aggregates/endpoint.ts'
+import { aggregateEntities, streamAggregate } from '../aggregates/aggregate.ts'
+import { type AggregateBody, aggregateAnswer, aggregateBody, aggregateLine } from '../aggregates/schema.ts'
 import {
   answerSchema,
   type FilterBody,
@@ -17,8 +18,7 @@ import {
   type RelatedBody,
   relatedBody,
 } from '../schema.ts'
-import { filterEntities, listEntities, relatedEntities } from './handlers.ts'
-import { getEntities } from './named.ts'
+import { filterEntities, getEntities, listEntities, relatedEntities } from './handlers.ts'
 
 /** The response schemas of both kinds of entity. The related endpoints need both: a person may be related to a record. */
 export type EntitySchemas = Record<'person' | 'record', EntityKind['answer']>
@@ -96,4 +96,33 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
       'ById',
     ),
   ]
+}
+
+/** The endpoint that groups and measures a kind of entity. */
+function aggregateEndpoint(kind: EntityKind): Route {
+  const { path, params, plural } = kind
+  return {
+    method: 'POST',
+    scope: kind.reads,
+    fields: 'shown',
+    hasDefaults: true,
+    tag: plural,
+    path: `${path}/aggregate`,
+    params,
+    prefersReader: true,
+    operationId: `aggregate${plural}`,
+    summary: `Count, sum and group ${plural.toLowerCase()}`,
+    description:
+      'Groups the entities that pass a filter, and measures each group, all at one moment. More than 10,000 groups are refused, and ' +
+      'streamed with `Accept: application/x-ndjson`: one per line, and at the end a line with the members of the answer besides `groups`. ' +
+      'The token needs the read scope of every kind of entity that the request reads.',
+    body: aggregateBody,
+    answer: aggregateAnswer,
+    mediaTypes: { 'application/x-ndjson': aggregateLine },
+    prefers: ['handling=strict'],
+    handle: async call => {
+      const answer = call.mediaType === undefined ? aggregateEntities : streamAggregate
+      return answer(call as Call<AggregateBody>, await kind.stackOf(call))
+    },
+  }
 }

@@ -5,7 +5,7 @@ import { createShop, useSharedShop } from '../../../test/support/shop.ts'
 import { contextOf } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
 import { maxIncluded, readIncluded } from '../../entities/read/included.ts'
-import { readIncludedSql } from '../../entities/read/included-sql.ts'
+import { readIncludedSql } from '../../entities/read/read-sql.ts'
 import { currentDefinitions, isRelationship } from '../../organizations/definitions.ts'
 import { Shown } from '../../route/shown.ts'
 

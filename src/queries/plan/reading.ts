@@ -1,16 +1,22 @@
 import type { Context } from '../../db/context.ts'
 import { awaitPipelined, type Statement, shape, statement } from '../../db/db.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
-import { cachedDefinitions, type Definitions, reloadDefinitions } from '../../organizations/definitions.ts'
+import {
+  cachedDefinitions,
+  type Definitions,
+  isRelationship,
+  reloadDefinitions,
+} from '../../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../../organizations/definitions-sql.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { Rights } from '../../route/field-rights.ts'
 import { maxHints } from '../../values/did-you-mean.ts'
+import { type Detail, Fault } from '../../values/errors.ts'
 import { type ParsedFilter, parseFilter, type TestedAttribute, type UndeclaredKey } from '../grammar/parse.ts'
 import { suggestField } from '../grammar/scopes.ts'
 import { defaultSearchMs, findUnusedKeys } from '../grammar/undeclared-keys.ts'
-import type { Rendered } from './fragment.ts'
-import { withIndexAdvice } from './index-advice.ts'
+import { Parameter, type Rendered } from './fragment.ts'
+import { selectTerms } from './index-candidates.ts'
 
 export type FilterOptions = {
   signal?: Signal | undefined
@@ -172,3 +178,27 @@ export class Reading {
 }
 
 type WithVersion = { schema_version: number }
+
+/** Adds advice to a 504 of a filter: which attributes to index, or which condition to add. Other errors are unchanged. */
+function withIndexAdvice(error: unknown, tested: readonly TestedAttribute[]): unknown {
+  if (!(error instanceof Fault) || error.refusal.status !== 504) return error
+  const details = tested.flatMap(adviceOn)
+  const advice =
+    details.length > 0
+      ? 'Index the attributes that the details name.'
+      : 'Add a condition that an index serves: on an indexed attribute, the email, or an identifier.'
+  return new Fault({ ...error.refusal, message: `${error.refusal.message} ${advice}`, details }, { cause: error })
+}
+
+/** Advice on tests that an index would answer but none does. */
+function adviceOn({ attribute, tests, path, segment }: TestedAttribute): Detail[] {
+  if (attribute.index?.ready || attribute.type === 'json' || isRelationship(attribute)) return []
+  // The tests are compiled as if the attribute had an index, to see whether one would help.
+  const indexed = { ...attribute, index: { id: 0, ready: true, indexed: 0, total: 0 } }
+  if (!selectTerms(indexed, tests, new Parameter(0))) return []
+  const where = segment === undefined ? '' : `in the segment ${segment}, on ${attribute.key}: `
+  const message = attribute.index
+    ? 'the index of this attribute is still being filled: GET /v1/schema/attributes shows how far it is'
+    : `this attribute is not indexed: PATCH /v1/schema/attributes/${attribute.id} {"indexed": true}`
+  return [{ path, message: where + message }]
+}

@@ -8,7 +8,7 @@ import {
 } from '../../organizations/change-definitions.ts'
 import { type ChangeCall, changeOrganization, type Locked } from '../../organizations/change-organization.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../../organizations/definitions.ts'
-import { namesSegment } from '../../queries/grammar/segment-names.ts'
+import { namesSegment } from '../../queries/grammar/grammar.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import { refuse } from '../../values/errors.ts'
