@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { checkMachine, checkStorage, withoutOrganization } from '../src/operations/doctor/checks.ts'
 import { type Finding, ok, runCheck, warning, wrong } from '../src/operations/doctor/finding.ts'
+import { checkMachine, checkStorage, withoutOrganization } from '../src/operations/doctor-report.ts'
 import { type Config, ConfigError, loadConfig } from '../src/process/config.ts'
 import { newCommand, printResult } from './command.ts'
 import { withStorage } from './doctor/storage.ts'

@@ -1,13 +1,15 @@
-import type { JWK } from 'jose'
+import { compactVerify, errors, type JWK } from 'jose'
 import type { Database } from '../db/db.ts'
 import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Caller } from '../route/caller.ts'
 import { refuse } from '../values/errors.ts'
 import { setWithBound } from './bounded-map.ts'
-import { expiredProblem } from './claims.ts'
+import { type Claims, expiredProblem, readClaims } from './claims.ts'
+import { decodeJwt } from './decode-jwt.ts'
 import type { TokenUse } from './issued-tokens.ts'
 import { type Issuer, outsideIssuer, ownIssuer } from './issuers.ts'
+import type { VerifyingKey } from './keys/jwk.ts'
 import type { Keys } from './keys/keys.ts'
 import { createOutsideKeys } from './keys/outside-keys.ts'
 import { createOwnKeys } from './keys/own-keys.ts'
@@ -15,7 +17,6 @@ import { createOrganizations } from './organizations.ts'
 import { createParents, type ParentIds } from './parents.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { issueToken, type TokenRequest } from './token.ts'
-import { type VerifiedToken, verifyToken } from './verify.ts'
 
 export type Authenticator = Readonly<{
   /**
@@ -200,4 +201,38 @@ function throwInvalidToken(problem?: string): never {
   return refuse('unauthorized', problem ? `The token is not valid: ${problem}.` : 'The token is not valid.', {
     headers: { 'WWW-Authenticate': 'Bearer realm="kith", error="invalid_token"' },
   })
+}
+
+/** A verified token: its claims, its issuer, and the key that signed it. */
+type VerifiedToken = { claims: Claims; issuer: Issuer; kid: string | undefined; key: VerifyingKey }
+
+/** `problem` says what is wrong with a correctly signed token. It is undefined for any other invalid token. */
+type Verification = VerifiedToken | { problem: string | undefined }
+
+/**
+ * Verifies the signature and the claims of a token. Its unverified `iss` only selects the issuer; an unknown `iss`
+ * causes no look-up. The result is the same for a wrong signature, an unknown key and a malformed token.
+ */
+async function verifyToken(token: string, issuers: readonly Issuer[], nowMs: () => number): Promise<Verification> {
+  const unverified = decodeJwt(token)
+  if (!unverified) return { problem: undefined }
+  const { algorithm, kid, payload } = unverified
+  const issuer = issuers.find(({ name }) => name === payload.iss)
+  // Only the shared secret has no `kid`. A public key is therefore never used as an HMAC secret, nor the reverse.
+  if (!issuer?.algorithms.includes(algorithm) || (algorithm === 'HS256') !== (kid === undefined))
+    return { problem: undefined }
+  const key = await issuer.keys.find(kid)
+  if (key?.algorithm !== algorithm || !(await isSignedBy(key, token))) return { problem: undefined }
+  const claims = readClaims(payload, issuer, nowMs())
+  return typeof claims === 'string' ? { problem: claims } : { claims, issuer, kid, key }
+}
+
+async function isSignedBy({ key, algorithm }: VerifyingKey, token: string): Promise<boolean> {
+  try {
+    await compactVerify(token, key, { algorithms: [algorithm] })
+    return true
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return false
+    throw error
+  }
 }

@@ -1,6 +1,7 @@
 import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
-import { type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
+import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
+import { linkedByKey } from '../entities/write/decide/attributes.ts'
 import { buildDeletion, buildFill, type Change } from '../entities/write/decide/decide.ts'
 import { countFirstAlias, insertAliases } from '../entities/write/store/aliases.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
@@ -9,8 +10,8 @@ import type { Author, Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
-import { profileFlags, profileTexts } from '../values/profile-fields.ts'
+import { createValueRefusal, type Detail, Fault, pointer, refuse, refuseValues } from '../values/errors.ts'
+import { attributePrefix, profileFlags, profileTexts } from '../values/profile-fields.ts'
 import {
   type Asked,
   checkVersion,
@@ -24,8 +25,7 @@ import {
   readPeople,
   runIdentityWrite,
 } from './identity-write.ts'
-import { readKeep } from './keep.ts'
-import { type MergePlan, planMerge, type Undo } from './merge.ts'
+import { type Keep, type MergePlan, planMerge, type Side, type Undo } from './merge.ts'
 import { type GivenAt, takenAnswers } from './merge-answers.ts'
 import { countLinksToSql, insertMergeSql, moveIdentifiersSql, numberMergeSql } from './merge-sql.ts'
 import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
@@ -171,4 +171,48 @@ function undoOf({ survivor, other, plan, change, aliases, merges, givenAt }: Mer
     merges,
     answers: takenAnswers(plan.answers, change?.version, givenAt),
   }
+}
+
+/** The fields that a merge lets a request choose, beside attribute values. A phone is chosen whole, and consents follow from the answers. */
+const choices: readonly string[] = ['external_id', ...profileTexts.filter(name => name !== 'mobile_prefix')]
+
+/** Reads the member `keep` of a merge. Throws a Fault of 400 with the path of each field that cannot be chosen. */
+function readKeep(
+  keep: Readonly<Record<string, Side>>,
+  survivor: CurrentState,
+  other: CurrentState,
+  definitions: Definitions,
+): Keep {
+  const columns = new Map<string, Side>()
+  const attributes = new Map<string, Side>()
+  const details: Detail[] = []
+  const known = attributeKeys([survivor, other], definitions)
+  for (const [name, side] of Object.entries(keep)) {
+    const message = refusalOf(name, side, known, other)
+    const key = name.slice(attributePrefix.length)
+    if (message !== undefined) details.push({ path: pointer('keep', name), message })
+    else if (name.startsWith(attributePrefix)) attributes.set(key, side)
+    else columns.set(name, side)
+  }
+  if (details.length > 0) refuseValues(...details)
+  return { columns, attributes }
+}
+
+function refusalOf(name: string, side: Side, known: ReadonlySet<string>, other: CurrentState): string | undefined {
+  if (name === 'mobile_prefix') return 'is kept together with the number. Name `mobile_number`'
+  if (name === 'external_id' && side === 'other' && other.row.external_id === null)
+    return 'the other person has no external identifier'
+  if (choices.includes(name) || (name.startsWith(attributePrefix) && known.has(name.slice(attributePrefix.length))))
+    return undefined
+  return `is no field that a merge can choose. Name one of ${choices.join(', ')}, or \`attribute_values.<key>\` with a declared key or one that either person has`
+}
+
+/** The attribute keys that are declared or that one of the people has. */
+function attributeKeys(people: readonly CurrentState[], definitions: Definitions): ReadonlySet<string> {
+  const declared = definitions.attributes.filter(({ owner_stack_id }) => owner_stack_id === peopleStackId)
+  const held = people.flatMap(({ row, links }) => [
+    ...Object.keys(row.attributes),
+    ...linkedByKey(links, definitions).keys(),
+  ])
+  return new Set([...declared.map(({ key }) => key), ...held])
 }

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
-import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
+import { collectDefaultMetrics, type Metric, Registry } from '@prometheus-io/client'
+import { yieldIfDue } from '../process/event-loop.ts'
 import type { Instruments, Observer, Tracer } from '../process/observer.ts'
 import { aggregateForWorkers, scrapeThroughStarter } from './cluster.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type Sources,
 } from './gauges.ts'
 import { createMetrics } from './metrics.ts'
-import { renderMetrics } from './render.ts'
 
 export type RunningInstruments = Instruments & {
   /** The observer of the database of a standby, whose answers do not show that the primary is up. */
@@ -73,3 +73,32 @@ export function instrumentStarter({ embedded }: Pick<Options, 'embedded'>): void
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs })
   aggregateForWorkers(registry)
 }
+
+/** The samples that one step renders, which takes one to two milliseconds. */
+const samplesInAStep = 250
+
+type Family = { values: unknown[] }
+
+/** Renders the metrics of a registry as `registry.metrics()` does, over several turns of the event loop. */
+async function renderMetrics(registry: Registry): Promise<string> {
+  const texts: string[] = []
+  for (const metric of registry.getMetricsAsArray() as unknown as (Metric & { getForPromString?: unknown })[]) {
+    await yieldIfDue()
+    if (metric.getForPromString) {
+      texts.push(await registry.getMetricsAsString(metric), '')
+      continue
+    }
+    const family = (await metric.get()) as Family
+    for (let start = 0; start === 0 || start < family.values.length; start += samplesInAStep) {
+      await yieldIfDue()
+      const values = family.values.slice(start, start + samplesInAStep)
+      const text = await registry.getMetricsAsString({ get: async () => ({ ...family, values }) } as unknown as Metric)
+      texts.push(start === 0 ? text : withoutHead(text))
+    }
+    texts.push('')
+  }
+  return texts.join('\n')
+}
+
+/** The samples without the two lines of help and type. */
+const withoutHead = (text: string) => text.slice(text.indexOf('\n', text.indexOf('\n') + 1) + 1)

@@ -7,7 +7,7 @@ import { makeFolder } from '../../test/support/process.ts'
 import { serveRouter } from '../../test/support/serve-router.ts'
 import { useService } from '../../test/support/service.ts'
 import { createRouter } from '../http/pipeline/router.ts'
-import { serveSite } from './site.ts'
+import { serveSite } from './serve.ts'
 
 const service = useService()
 const script = 'document.documentElement.classList.add("dark")'

@@ -3,8 +3,7 @@ import { runInProcess } from '../../test/support/command.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import type { Finding } from './doctor/finding.ts'
-import { reportOf } from './metrics-report.ts'
-import { parseSamples } from './samples.ts'
+import { parseSamples, reportOf } from './metrics-report.ts'
 import { recordBackupSql } from './sql.ts'
 
 const paths = ['/v1/operations/doctor', '/v1/operations/metrics']

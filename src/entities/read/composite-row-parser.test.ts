@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { useService } from '../../../test/support/service.ts'
+import { parseExactly } from '../../values/parse-json.ts'
 import { RowPrinter } from './composite-row-parser.ts'
 
 const service = useService()
@@ -86,6 +87,7 @@ describe('rows printed by PostgreSQL', () => {
     )
   })
 
+  // JSON.parse of V8 confuses escaped keys, see parseExactly.
   it('are printed with some of their attributes and with other members', async () => {
     const printer = new RowPrinter()
     await fc.assert(
@@ -108,10 +110,10 @@ describe('rows printed by PostgreSQL', () => {
             row.skip(1)
           })
           const expected = written.flatMap(([key, value, isShown]) =>
-            isShown ? [[key, JSON.parse(value)] as [string, unknown]] : [],
+            isShown ? [[key, parseExactly(value)] as [string, unknown]] : [],
           )
           const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1)
-          expect(Object.entries(JSON.parse(printer.json)).sort(byKey)).toEqual(
+          expect(Object.entries(parseExactly(printer.json) as object).sort(byKey)).toEqual(
             [...expected, ...Object.entries(others)].sort(byKey),
           )
         }

@@ -10,7 +10,7 @@ import { insertPeople } from '../../../test/support/many-people.ts'
 import { useOwnService } from '../../../test/support/service.ts'
 import { useSharedShop } from '../../../test/support/shop.ts'
 import { type Coding, chooseCoding } from '../input/preferences.ts'
-import { compress } from './compression.ts'
+import { compress } from './send-result.ts'
 
 const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '2000', KITH_ACCESS_LOG: 'on' })
 const shop = useSharedShop(service, 'referrer')
