@@ -142,16 +142,24 @@ function resultOf({ status, headers, data }: Response, { representation }: Done)
 function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Write {
   const { operation, stack_id, match } = target
   requireWritable(accessOf(call.caller, stack_id), call.body, { clearsRest: operation === 'put', match })
+  const { references, erased, handling, actor, request_id } = requestOf(call)
   return newWrite({
-    ...target,
-    ...requestOf(call),
+    operation,
+    stack_id,
+    address: target.address,
     body: call.body,
     boundFrom: call.boundFrom,
     if_match: call.preferences.if_match,
+    match,
+    references,
+    erased,
+    handling,
     mayRead: call.caller.scopes.has(kind.reads),
     // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
     represent: target.represent && (call.keyed || call.context.db.outer ? 'whole' : true),
     bytes: call.bytes,
+    actor,
+    request_id,
   })
 }
 
