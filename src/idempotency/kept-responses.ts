@@ -87,7 +87,7 @@ export function keepResponses(
   ]
 }
 
-const limit = 1_000
+const keysPerDeletion = 1_000
 
 /** Deletes the keys that are older than 24 hours, in small transactions. Returns the number of deleted keys. */
 export async function forgetKeys(db: Database, { signal }: { signal?: Signal } = {}): Promise<number> {
@@ -95,6 +95,9 @@ export async function forgetKeys(db: Database, { signal }: { signal?: Signal } =
   let forgotten = 0
   const organizations = await db.query<{ organization_id: number }>(listOrganizationsWithExpiredKeysSql, [before])
   for (const { organization_id } of organizations)
-    forgotten += await deleteInSteps(db, forgetKeysSql, [organization_id, before, limit], { limit, signal })
+    forgotten += await deleteInSteps(db, forgetKeysSql, [organization_id, before, keysPerDeletion], {
+      limit: keysPerDeletion,
+      signal,
+    })
   return forgotten
 }

@@ -241,17 +241,16 @@ async function storeWords(
   stored: Document[],
   inserted: WordOfEntity[],
 ) {
-  const within = [organization_id, stack_id]
   const sent: Promise<unknown>[] = []
   if (stored.length > 0) {
     const lines = [linesOf(stored, 'id'), linesOf(stored, 'words')]
-    sent.push(tx.query(storeDocumentsSql, [...within, ...lines]))
+    sent.push(tx.query(storeDocumentsSql, [organization_id, stack_id, ...lines]))
   }
   inserted.sort((a, b) => (a.word < b.word ? -1 : a.word > b.word ? 1 : 0))
   const rows = inserted.map(({ word, id }) => ({ organization_id, stack_id, word, entity_id: id }))
   if (rows.length > 0) sent.push(tx.append(appendWords, rows))
   const features = featuresByWord(inserted)
-  if (features) sent.push(tx.query(insertFeaturesSql, [...within, features]))
+  if (features) sent.push(tx.query(insertFeaturesSql, [organization_id, stack_id, features]))
   await awaitPipelined(sent)
 }
 
