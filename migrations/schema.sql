@@ -349,7 +349,6 @@ create table entities (
   constraint entities_pkey PRIMARY KEY (organization_id, stack_id, id),
   constraint entities_organization_id_external_id_stack_id_key UNIQUE (organization_id, external_id, stack_id)
 ) with (fillfactor = 85, autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX entities_email ON public.entities USING btree (organization_id, stack_id, email COLLATE "C", id) WHERE (email IS NOT NULL);
 CREATE INDEX entities_email_key ON public.entities USING btree (organization_id, stack_id, email_key, id) WHERE (email_key IS NOT NULL);
 CREATE INDEX entities_mobile_key ON public.entities USING btree (organization_id, stack_id, mobile_key, id) WHERE (mobile_key IS NOT NULL);
 CREATE INDEX entities_name_key ON public.entities USING btree (organization_id, stack_id, name_key, id) WHERE (name_key IS NOT NULL);

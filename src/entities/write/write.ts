@@ -78,7 +78,9 @@ export async function write(
     await awaitPipelined([...sent, last])
     return last
   }
-  const told: (() => Promise<readonly [number, KeyedOutcome][]>)[] = []
+  const outcomes = new Map<number, KeyedOutcome>()
+  // Outcomes that show an entity. Those of the other rounds are told at once, so that nothing else of an import's rounds stays in memory.
+  const told: (() => Promise<void>)[] = []
   let [hasChanges, isRefused] = [false, true]
   for (let rounds = 1; ; rounds += 1) {
     const portion = portions.shift()!
@@ -100,24 +102,25 @@ export async function write(
     const storedUpTo = stored.sequence
     sequence = storedUpTo
     const representing = readRepresentations(tx, round)
-    send([representing])
+    if (representing) send([representing])
     const tell = (item: Item, representations: Representations) =>
       outcomeOf(item, round, { representations, sequence: storedUpTo, previews })
     const keyed = keyedItems(round, loaded)
     // A response that is kept shows its entity, so it waits for the read.
     const showsEntity = keyed.some(({ write }) => write.represent)
     if (showsEntity) await awaitPipelined(sent)
-    const shown = showsEntity ? await representing : noRepresentations
+    const shown = (showsEntity && (await representing)) || noRepresentations
     const responses = keyed.flatMap(item => responseTo(item, tell(item, shown)) ?? [])
     const keeping = keepResponses({ tx, organization_id }, responses, { keys: loaded.keys, at })
     send(keeping)
     hasChanges ||= round.accepted.length > 0
     // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
     isRefused &&= keeping.length === 0 && [...round.decisions.values()].every(decision => 'refusal' in decision)
-    told.push(async () => {
-      const representations = await representing
-      return [...round.decisions.keys()].map(item => [item.index, tell(item, representations)] as const)
-    })
+    const tellAll = (representations: Representations) => {
+      for (const item of round.decisions.keys()) outcomes.set(item.index, tell(item, representations))
+    }
+    if (representing) told.push(async () => tellAll(await representing))
+    else tellAll(noRepresentations)
     if (isLast) break
     // The first alias of an organization changes its definitions.
     if (round.accepted.some(({ change }) => change.aliases))
@@ -125,8 +128,7 @@ export async function write(
     if (left.length > 0) portions.unshift(loadNext(left))
   }
   await awaitPipelined([...sent, ...(ending === 'commit' ? [isRefused ? tx.rollback() : tx.commit()] : [])])
-  const outcomes = new Map<number, KeyedOutcome>()
-  for (const tell of told) for (const [index, outcome] of await tell()) outcomes.set(index, outcome)
+  for (const tell of told) await tell()
   return { outcomes, definitions, hasChanges }
 }
 
@@ -203,11 +205,14 @@ function outcomeOf(
   return { done }
 }
 
-/** Reads the entities that the writes return, as the transaction sees them. A round changes an entity once at most. */
-async function readRepresentations(
+/**
+ * Reads the entities that the writes return, as the transaction sees them. A round changes an entity once at most. Undefined if no write
+ * returns one.
+ */
+function readRepresentations(
   tx: Transaction,
   { definitions, decisions }: DecidedRound,
-): Promise<Representations> {
+): Promise<Representations> | undefined {
   const shownByStack = new Map<number, Map<string, Item[]>>()
   let maxRowBytes = maxBatchedRowBytes
   for (const [item, decision] of decisions) {
@@ -219,10 +224,10 @@ async function readRepresentations(
     const id = idOfDecision(decision)
     shown.set(id, [...(shown.get(id) ?? []), item])
   }
+  if (shownByStack.size === 0) return undefined
   const reads = [...shownByStack].map(async ([stack_id, shown]) => {
     const found = await readSerializedWithin(tx, definitions, stack_id, [...shown.keys()], maxRowBytes)
     return found.flatMap(entity => (shown.get(entity.identifier) ?? []).map(item => [item, entity] as const))
   })
-  await awaitPipelined(reads)
-  return new Map((await Promise.all(reads)).flat())
+  return awaitPipelined(reads).then(async () => new Map((await Promise.all(reads)).flat()))
 }

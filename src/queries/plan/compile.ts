@@ -1,4 +1,5 @@
 import { type SortField, timeColumns } from '../../entities/indexes/sort-field.ts'
+import { emailKey } from '../../entities/match-keys.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
 import { type Condition, type Field, isRange, type Test } from '../grammar/grammar.ts'
@@ -7,7 +8,7 @@ import { attributeCondition } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, testsOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, candidateRanks, compiled, or, type Subject } from './condition.ts'
 import { consentCondition, contactableCondition, deliverabilityCondition } from './consents.ts'
-import { always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
+import { allOf, always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
 import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
 
 /**
@@ -93,7 +94,7 @@ const columnsOf = columnFragments(['external_id', ...profileTexts, ...profileFla
 
 type TextField = Extract<SortField, { kind: 'text' }>
 
-/** Email and external identifier have indexes of their own; the other text columns have none. */
+/** An external identifier has an index of its own, and an email is found by its key. The other text columns have no index. */
 function compileTextColumn({ column }: TextField, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { row, organization, stack_id } = subject
   const hasAliases = column === 'external_id' && mayHaveAliases(subject, stack_id)
@@ -102,9 +103,9 @@ function compileTextColumn({ column }: TextField, tests: readonly Test[], subjec
     return testsOf(hasAliases ? nameOrAlias(value, sql`${alias}.id`, organization) : textColumn(value), tests)
   }
   const check = checkOn(row)
-  const isIndexed = column === 'email' || column === 'external_id'
   const equality = tests.find(({ operator, operand }) => equalities[operator]?.(operand))
-  if (!isIndexed || !(equality || tests.some(({ operator }) => isRange(operator)))) return compiled(check)
+  const isByRange = column === 'external_id' && tests.some(({ operator }) => isRange(operator))
+  if (!isByRange && !(equality && (column === 'email' || column === 'external_id'))) return compiled(check)
   const select = (condition: Fragment) => sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${condition}`
   const rank = column === 'email' ? candidateRanks.email : candidateRanks.identifier
@@ -112,11 +113,16 @@ function compileTextColumn({ column }: TextField, tests: readonly Test[], subjec
     const selects = [select(testOf(textColumn(sql`g.external_id`), equality)), selectByAlias(equality, organization)]
     return compiled(check, { rank, selects, rest: check })
   }
-  const found = { selects: [select(checkOn(sql`g`))], rest: always, isDistinct: true }
+  const ofKey = column === 'email' && equality ? [keyOfEmail(sql`g`, equality.operand)] : []
+  const found = { selects: [select(allOf([...ofKey, checkOn(sql`g`)]))], rest: always, isDistinct: true }
   return equality
     ? compiled(check, { ...found, rank, isOrdered: equality.operator === '$eq' })
     : compiled(check, { ...found, rank: candidateRanks.range })
 }
+
+/** Whether a person has the key of one of the emails. */
+const keyOfEmail = (row: Fragment, emails: unknown): Fragment =>
+  textColumn(sql`${row}.email_key`).equalsAny([emails].flat().flatMap(email => emailKey(email as string) ?? []))
 
 /** Whether an equality with this operand finds only rows that have a value. */
 const equalities: Partial<Record<Test['operator'], (operand: unknown) => boolean>> = {
