@@ -3,10 +3,10 @@ import { perDatabase } from '../db/per-database.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { readMatch } from '../entities/write/load/match.ts'
+import { indexed } from '../entities/write/plan.ts'
 import { writeStretch } from '../entities/write/request-coalescing.ts'
-import { dryRun, planWrites } from '../entities/write/run.ts'
+import { dryRun } from '../entities/write/run.ts'
 import { maxStretch, type SetSize } from '../entities/write/set-size.ts'
-import type { Planned } from '../entities/write/write.ts'
 import {
   type EntityBody,
   type MatchKind,
@@ -37,7 +37,7 @@ import { batchStream, mapConcurrently, withHeartbeat } from './streams.ts'
  */
 const maxDryRun: SetSize = { items: 1_024, bytes: 262_144 }
 
-/** The maximum number of sets of an import in memory: one is stored, and the next one is read and planned meanwhile. */
+/** The maximum number of sets of an import in memory: one is stored, and the next one is read meanwhile. */
 const maxConcurrentSets = 2
 
 /** The maximum number of imports per organization and process. Each import holds some sets of lines in memory. */
@@ -367,16 +367,15 @@ function takeTurns(): TakeTurn {
 
 type TakeTurn = (write: () => Promise<void>) => Promise<void>
 
-/** Writes items in as many sets as their time takes. Other writes of the organization come in between. */
+/** Writes in as many sets as their time takes. Other writes of the organization come in between. */
 async function writeAll(
   context: Context,
-  { items, definitions }: Planned,
+  writes: readonly Write[],
   options: Parameters<typeof writeStretch>[2],
   outcomes: Outcomes,
 ) {
-  for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index)))
-    for (const [index, outcome] of await writeStretch(context, { items: rest, definitions }, options))
-      outcomes.set(index, unkeyed(outcome))
+  for (let rest = indexed(writes); rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index)))
+    for (const [index, outcome] of await writeStretch(context, rest, options)) outcomes.set(index, unkeyed(outcome))
 }
 
 /**
@@ -399,13 +398,9 @@ async function writeWithin(
     timer = setTimeout(() => controller.abort(late), limits.requestMs)
   }
   const options = { limits, signal, onStart }
-  // Without writes, the lines are refused ones. They are counted after those before them.
-  const planning = writes.length === 0 || body.dry_run ? undefined : planWrites(context, writes, options)
-  // The turn awaits it too, but perhaps later than it fails.
-  planning?.catch(() => {})
   try {
     await takeTurn(async () => {
-      if (planning) await writeAll(context, await planning, options, outcomes)
+      if (!body.dry_run) await writeAll(context, writes, options, outcomes)
       else if (writes.length > 0) {
         onStart()
         const dry = await dryRun(context, writes, options)

@@ -15,7 +15,7 @@ import type { EntityKind } from './entity-kind.ts'
 import { withMemory } from './handlers.ts'
 import { readMatch } from './write/load/match.ts'
 import { writeArray } from './write/request-coalescing.ts'
-import { AtomicRefusal, dryRun, planWrites, requireAll, writeAtomically } from './write/run.ts'
+import { AtomicRefusal, dryRun, requireAll, writeAtomically } from './write/run.ts'
 import {
   type Address,
   type Decided,
@@ -239,8 +239,7 @@ function beforeRefusal(items: BatchItem[]): { writes: Write[]; nextRefusal?: Ref
 
 async function runAtomic({ context, limits, signal }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
   const { writes, nextRefusal } = beforeRefusal(items)
-  const planned = await planWrites(context, writes, { limits, signal })
-  const written = await writeAtomically(context, planned, { limits, signal }, nextRefusal).catch(throwAtOperation)
+  const written = await writeAtomically(context, writes, { limits, signal }, nextRefusal).catch(throwAtOperation)
   return { outcomes: written.map(done => ({ done })), isReplayed: false }
 }
 

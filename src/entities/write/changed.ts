@@ -7,6 +7,7 @@ import { type Change, type Decision, idOfDecision } from './decide/decide.ts'
 import { erasableValues } from './decide/erasable-values.ts'
 import type { Loaded } from './load/loaded.ts'
 import {
+  type IndexedWrite,
   type Item,
   type Name,
   nameKey,
@@ -36,9 +37,9 @@ export class Changed {
   #barrier = 0
   #shown = 0
 
-  constructor(items: readonly Item[], definitions: Definitions) {
+  constructor(writes: readonly IndexedWrite[], definitions: Definitions) {
     this.#definitions = definitions
-    this.#recognizes = items.some(({ match }) => match !== undefined)
+    this.#recognizes = writes.some(({ write }) => write.match !== undefined)
   }
 
   /** The ids of the entities that were created by name, by {@link nameKey}. Later writes may link to them at once. */

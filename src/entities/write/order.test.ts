@@ -6,8 +6,9 @@ import { write } from '../../../test/support/writes.ts'
 import { contextOf } from '../../db/context.ts'
 import { currentDefinitions } from '../../organizations/definitions.ts'
 import { type EntityBody, type Outcome, unkeyed, type Write } from '../write-request.ts'
+import { indexed } from './plan.ts'
 import { writeArray } from './request-coalescing.ts'
-import { planWrites, runSet } from './run.ts'
+import { runSet } from './run.ts'
 
 const service = useService()
 /** The random histories of a run. */
@@ -218,8 +219,7 @@ async function runInSets(steps: Step[], sizes: number[], at: Start): Promise<Out
   const outcomes: Outcome[] = []
   for (let [first, turn] = [0, 0]; first < writes.length; turn += 1) {
     const set = writes.slice(first, first + sizes[turn % sizes.length]!)
-    const planned = await planWrites(contextOf(service.db, at.shop.id), set, { limits })
-    const ran = await runSet(contextOf(service.db, at.shop.id), planned, { limits })
+    const ran = await runSet(contextOf(service.db, at.shop.id), indexed(set), { limits })
     outcomes.push(...set.map((_, index) => unkeyed(ran.get(index)!)))
     first += set.length
   }

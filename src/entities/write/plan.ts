@@ -77,56 +77,46 @@ const targetKindOf = (stack_id: number): TargetKind => (stack_id === peopleStack
 
 const storedId = (stack_id: number, id: string) => (stack_id === peopleStackId ? id.toLowerCase() : uuidOfRecord(id))
 
-/**
- * One planned write. `index` is its position in the array; `key` is the {@link referenceKey} of its address, if it has one.
- */
-export type Item = {
-  index: number
-  write: Write
+/** A write and its position in the array. */
+export type IndexedWrite = { index: number; write: Write }
+
+export const indexed = (writes: readonly Write[]): IndexedWrite[] => writes.map((write, index) => ({ index, write }))
+
+/** One planned write. `key` is the {@link referenceKey} of its address, if it has one. */
+export type Item = IndexedWrite & {
   plan: Plan
   key: string | undefined
   /** How the write recognizes its person, if it has a `match`. */
   match?: MatchPlan | undefined
 }
 
-/** Plans the writes of an array. A long array is planned over several turns of the event loop. */
+/** How long the patterns of each request have taken, by its id. */
+export type PatternTimes = Map<string, PatternTime>
+
+/** Plans writes, many of them over several turns of the event loop. `linksLimit` is the maximum number of links of one attribute. */
 export async function planItems(
-  writes: readonly Pick<Item, 'index' | 'write'>[],
+  writes: readonly IndexedWrite[],
   definitions: Definitions,
   linksLimit: number,
+  times: PatternTimes = new Map(),
 ): Promise<Item[]> {
-  const times = new Map<string, PatternTime>()
   const items: Item[] = []
   for (const { write, index } of writes) {
     const turn = items.length > 0 ? yieldIfDue() : undefined
     if (turn) await turn
-    items.push(planItem(write, index, definitions, linksLimit, times))
+    const plan = planWrite(write, definitions, linksLimit, times)
+    const match = write.match && planMatch(write.match, write.body, definitions.default_country)
+    items.push({ write, index, plan, key: addressKey(write), match })
   }
   return items
 }
 
-/** Plans the write at a position of an array. */
-export function planItem(
-  write: Write,
-  index: number,
-  definitions: Definitions,
-  linksLimit: number,
-  times?: Map<string, PatternTime>,
-): Item {
-  const plan = planWrite(write, definitions, linksLimit, times)
-  const match = write.match && planMatch(write.match, write.body, definitions.default_country)
-  return { write, index, plan, key: addressKey(write), match }
-}
-
-/**
- * Builds the plan of a write. `linksLimit` is the maximum number of links of one attribute. `times` has how long the patterns of each
- * request have taken.
- */
+/** Builds the plan of a write. */
 export function planWrite(
   write: Write,
   definitions: Definitions,
   linksLimit: number,
-  times = new Map<string, PatternTime>(),
+  times: PatternTimes = new Map(),
 ): Plan {
   const plan: Plan = { plain: new Map(), links: noLinks, clearsRest: clearsRest(write), faults: [] }
   let links: Map<string, PlannedLinks> | undefined
@@ -235,7 +225,7 @@ function planList(
   attribute: Attribute,
   { edit, isWhole }: GivenEdit,
   { boundFrom, request_id }: Write,
-  times: Map<string, PatternTime>,
+  times: PatternTimes,
 ) {
   const { key } = attribute
   const read = readListEdit(attribute, edit, { isText: boundFrom === 'query', time: () => timeOf(request_id, times) })
@@ -262,7 +252,7 @@ function planPlain(
   attribute: Attribute | undefined,
   value: unknown,
   write: Write,
-  times: Map<string, PatternTime>,
+  times: PatternTimes,
 ) {
   const { boundFrom, request_id } = write
   const typed = attribute && boundFrom === 'query' ? coerceValue(attribute, value) : value
@@ -274,7 +264,7 @@ function planPlain(
   else plan.plain.set(key, typed)
 }
 
-function timeOf(request_id: string, times: Map<string, PatternTime>): PatternTime {
+function timeOf(request_id: string, times: PatternTimes): PatternTime {
   const time = times.get(request_id) ?? { spentMs: 0 }
   times.set(request_id, time)
   return time

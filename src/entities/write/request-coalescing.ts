@@ -3,7 +3,6 @@ import type { Context } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { isUnavailable } from '../../db/pg-errors.ts'
-import { cachedDefinitions } from '../../organizations/definitions.ts'
 import type { Work } from '../../process/observer.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { FieldRights } from '../../route/field-rights.ts'
@@ -16,10 +15,10 @@ import {
   serialize,
 } from '../read/entity-reader.ts'
 import type { Address, KeyedOutcome, Write } from '../write-request.ts'
-import { type Item, planItem } from './plan.ts'
-import { planWrites, runSet, type SetOptions, type WriteOptions } from './run.ts'
+import { type IndexedWrite, indexed } from './plan.ts'
+import { runSet, type SetOptions, type WriteOptions } from './run.ts'
 import { firstWithin, maxStretch } from './set-size.ts'
-import type { Planned, WriteLimits } from './write.ts'
+import type { WriteLimits } from './write.ts'
 
 // A write of a few bytes may lock a row of 512 KiB. With sets of 256, 256 such writes took up to 420 MiB; with 64, 350 MiB.
 const maxItems = { read: 256, write: 64 }
@@ -63,7 +62,7 @@ export function queueLengths(db: Database): Record<Work, number> {
 
 /** Writes that run together, in their order. */
 type Stretch = {
-  planned: Planned
+  writes: readonly IndexedWrite[]
   /** Outcomes by index, of the writes that are done. A stretch that runs again runs the others. */
   outcomes: Map<number, KeyedOutcome>
   onStart?: (() => void) | undefined
@@ -71,9 +70,7 @@ type Stretch = {
 
 /** Writes one entity. Rejects with the error if the write fails, or with the signal's reason. */
 export async function writeQueued(context: Context, write: Write, options: WriteOptions): Promise<CompletedOutcome> {
-  const definitions = await cachedDefinitions(context, options.signal)
-  const planned = { items: [planItem(write, 0, definitions, options.limits.links)], definitions }
-  const outcome = (await writeStretch(context, planned, options)).get(0)!
+  const outcome = (await writeStretch(context, indexed([write]), options)).get(0)!
   if ('error' in outcome) throw outcome.error
   return outcome
 }
@@ -87,10 +84,9 @@ export async function writeArray(
   writes: readonly Write[],
   options: WriteOptions,
 ): Promise<KeyedOutcome[]> {
-  const { items, definitions } = await planWrites(context, writes, options)
   const outcomes = new Map<number, KeyedOutcome>()
-  for (let rest = items; rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index))) {
-    const stretch = { items: firstWithin(rest, ({ write }) => write.bytes, maxStretch), definitions }
+  for (let rest = indexed(writes); rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index))) {
+    const stretch = firstWithin(rest, ({ write }) => write.bytes, maxStretch)
     try {
       for (const [index, outcome] of await writeStretch(context, stretch, options)) outcomes.set(index, outcome)
     } catch (error) {
@@ -104,23 +100,23 @@ export async function writeArray(
 }
 
 /**
- * Writes planned items together: in the next set of the organization, which takes the writes that wait in the order of their arrival. A lone
- * write runs at once. Returns the outcomes by index, at least that of the first item: a long set ends when its time is over. `onStart` is
- * called when the set starts.
+ * Writes together: in the next set of the organization, which takes the writes that wait in the order of their arrival. A lone write runs at
+ * once. Returns the outcomes by index, at least that of the first write: a long set ends when its time is over. `onStart` is called when
+ * the set starts.
  */
 export function writeStretch(
   context: Context,
-  planned: Planned,
+  writes: readonly IndexedWrite[],
   options: WriteOptions & { onStart?: () => void },
 ): Promise<ReadonlyMap<number, KeyedOutcome>> {
   const { db, organization_id } = context
-  if (db.outer) return runSet(context, planned, options)
+  if (db.outer) return runSet(context, writes, options)
   const name = `${organization_id}`
   const queues = writeQueues(db)
   const queue = queues.get(name) ?? registerQueue(queues, name, createWriteQueue(context, options.limits))
-  const bytes = planned.items.reduce((sum, { write }) => sum + write.bytes, 0)
-  const stretch: Stretch = { planned, outcomes: new Map(), onStart: options.onStart }
-  return queue.add({ item: stretch, count: planned.items.length, bytes, signal: options.signal })
+  const bytes = writes.reduce((sum, { write }) => sum + write.bytes, 0)
+  const stretch: Stretch = { writes, outcomes: new Map(), onStart: options.onStart }
+  return queue.add({ item: stretch, count: writes.length, bytes, signal: options.signal })
 }
 
 function createWriteQueue(context: Context, limits: WriteLimits): Queue<Stretch, ReadonlyMap<number, KeyedOutcome>> {
@@ -130,7 +126,7 @@ function createWriteQueue(context: Context, limits: WriteLimits): Queue<Stretch,
   }
   const queue: Queue<Stretch, ReadonlyMap<number, KeyedOutcome>> = new Queue({
     run: (stretches, signal) => {
-      const isLong = stretches.length === 1 && stretches[0]!.planned.items.length > maxItems.write
+      const isLong = stretches.length === 1 && stretches[0]!.writes.length > maxItems.write
       return runStretches(context, stretches, { limits, signal, mayGoOn: isLong ? mayGoOn() : undefined })
     },
     itemsLimit: maxItems.write,
@@ -142,21 +138,18 @@ function createWriteQueue(context: Context, limits: WriteLimits): Queue<Stretch,
   return queue
 }
 
-/** Runs stretches as one set. If the definitions of the oldest plan no longer stand, all stretches are planned again under the lock. */
+/** Runs stretches as one set. */
 async function runStretches(
   context: Context,
   stretches: readonly Stretch[],
   options: SetOptions,
 ): Promise<Result<ReadonlyMap<number, KeyedOutcome>>[]> {
-  const places: { stretch: Stretch; item: Item }[] = []
-  let { definitions } = stretches[0]!.planned
+  const places: { stretch: Stretch; item: IndexedWrite }[] = []
   for (const stretch of stretches) {
     stretch.onStart?.()
-    for (const item of stretch.planned.items) if (!stretch.outcomes.has(item.index)) places.push({ stretch, item })
-    if (stretch.planned.definitions.version < definitions.version) definitions = stretch.planned.definitions
+    for (const item of stretch.writes) if (!stretch.outcomes.has(item.index)) places.push({ stretch, item })
   }
-  const items = places.map(({ item }, index) => ({ ...item, index }))
-  const ran = await runSet(context, { items, definitions }, options)
+  const ran = await runSet(context, indexed(places.map(({ item }) => item.write)), options)
   const errors = new Map<Stretch, unknown>()
   for (const [index, { stretch, item }] of places.entries()) {
     const outcome = ran.get(index)

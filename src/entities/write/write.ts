@@ -11,7 +11,7 @@ import { Changed } from './changed.ts'
 import { type DecisionLimits, idOfDecision } from './decide/decide.ts'
 import { load } from './load/load.ts'
 import type { Loaded } from './load/loaded.ts'
-import { type Item, planItems } from './plan.ts'
+import { type IndexedWrite, type Item, type PatternTimes, planItems } from './plan.ts'
 import type { Previews } from './previews.ts'
 import { type DecidedRound, decideRound } from './round.ts'
 import { firstWithin, maxPortion } from './set-size.ts'
@@ -19,49 +19,49 @@ import { storeRound } from './store/store.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 
-/** Writes of one organization, and the definitions that they were planned with. */
-export type Planned = { items: Item[]; definitions: Definitions }
-
 /** How the transaction goes on: with COMMIT, as the caller decides, or with the ROLLBACK of a dry run. */
 export type Ending = 'commit' | 'continue' | Previews
 
-/** The outcomes by index, the definitions that stand, and whether anything changed. */
-export type Written = { outcomes: Map<number, KeyedOutcome>; definitions: Definitions; hasChanges: boolean }
+/** The outcomes by index, the definitions that stand, whether anything changed, and how many entities and links were added. */
+export type Written = {
+  outcomes: Map<number, KeyedOutcome>
+  definitions: Definitions
+  hasChanges: boolean
+  added: { entities: number; links: number }
+}
 
-/** After so many rounds a transaction is committed, so that it does not hold the head for long. The items left have no outcome. */
+/** After so many rounds a transaction is committed, so that it does not hold the head for long. The writes left have no outcome. */
 const maxRounds = 64
 
-const bytesOf = ({ write }: Item) => write.bytes
-
-/** The first portion of items, and the items after it. */
-function splitPortion(items: Item[]): [portion: Item[], rest: Item[]] {
-  const portion = firstWithin(items, bytesOf, maxPortion)
-  return [portion, items.slice(portion.length)]
-}
+const portionOf = (writes: readonly IndexedWrite[]) => firstWithin(writes, ({ write }) => write.bytes, maxPortion)
 
 /** Items that are being loaded, and the round before which their load was sent. `sent` are the statements before it that nobody awaits. */
 type Portion = { items: Item[]; loading: Promise<Loaded>; since: number; sent: readonly Promise<unknown>[] }
 
 /**
- * Writes items in their order: lock, then load, decide and store, round by round, and commit. A round ends before an item that depends on what
- * has changed since it was loaded ({@link Changed}). The next portion is loaded before a round is stored, so that it is decided meanwhile.
- * With `commit`, COMMIT is pipelined with the last statement, and the transaction ends early if `mayGoOn` says so after a round.
+ * Writes in their order: lock, then plan, load, decide and store, round by round, and commit. `known` are the definitions that this process
+ * knows. A round ends before an item that depends on what has changed since it was loaded ({@link Changed}). The next portion is planned
+ * and loaded before a round is stored, so that it is decided meanwhile. With `commit`, COMMIT is pipelined with the last statement, and the
+ * transaction ends early if `mayGoOn` says so after a round.
  */
 export async function write(
   tx: Transaction,
-  planned: Planned,
+  writes: readonly IndexedWrite[],
+  known: Definitions,
   limits: WriteLimits,
   ending: Ending,
   mayGoOn: () => boolean = () => true,
 ): Promise<Written> {
-  const begun = await lockAndLoad(tx, planned, limits)
+  const times: PatternTimes = new Map()
+  const first = portionOf(writes)
+  let rest = writes.slice(first.length)
+  const begun = await lockAndLoad(tx, known, definitions => planItems(first, definitions, limits.links, times))
   let { definitions, sequence } = begun
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const changed = new Changed(planned.items, definitions)
-  let rest = begun.rest
-  const { first } = begun
-  const portions: Portion[] = [{ items: first, loading: Promise.resolve(begun.loaded), since: changed.round, sent: [] }]
+  const changed = new Changed(writes, definitions)
+  const loading = Promise.resolve(begun.loaded)
+  const portions: Portion[] = [{ items: begun.items, loading, since: changed.round, sent: [] }]
   let sent: Promise<unknown>[] = []
   const send = <Sent extends Promise<unknown>>(statements: readonly Sent[]) => {
     // They are awaited later, perhaps after they fail.
@@ -81,6 +81,7 @@ export async function write(
   const outcomes = new Map<number, KeyedOutcome>()
   // Outcomes that show an entity. Those of the other rounds are told at once, so that nothing else of an import's rounds stays in memory.
   const told: (() => Promise<void>)[] = []
+  const added = { entities: 0, links: 0 }
   let [hasChanges, isRefused] = [false, true]
   for (let rounds = 1; ; rounds += 1) {
     const portion = portions.shift()!
@@ -88,9 +89,9 @@ export async function write(
     const loaded = await portion.loading
     const ends = ending === 'commit' && (rounds >= maxRounds || !mayGoOn())
     if (!ends && rest.length > 0 && portions.length === 0) {
-      const [next, others] = splitPortion(rest)
-      portions.push(loadNext(next))
-      rest = others
+      const next = portionOf(rest)
+      rest = rest.slice(next.length)
+      portions.push(loadNext(await planItems(next, definitions, limits.links, times)))
     }
     const round = await decideRound(loaded, portion.since, changed, { definitions, limits, at })
     changed.round += 1
@@ -114,6 +115,10 @@ export async function write(
     const keeping = keepResponses({ tx, organization_id }, responses, { keys: loaded.keys, at })
     send(keeping)
     hasChanges ||= round.accepted.length > 0
+    for (const { change } of round.accepted) {
+      if (change.operation === 'create') added.entities += 1
+      for (const { targets } of change.relinked) added.links += targets.length
+    }
     // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
     isRefused &&= keeping.length === 0 && [...round.decisions.values()].every(decision => 'refusal' in decision)
     const tellAll = (representations: Representations) => {
@@ -129,7 +134,7 @@ export async function write(
   }
   await awaitPipelined([...sent, ...(ending === 'commit' ? [isRefused ? tx.rollback() : tx.commit()] : [])])
   for (const tell of told) await tell()
-  return { outcomes, definitions, hasChanges }
+  return { outcomes, definitions, hasChanges, added }
 }
 
 /** The items whose key is free, so that their responses are kept. */
@@ -144,21 +149,20 @@ function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredR
 }
 
 /**
- * Locks the head: nobody else writes to the organization until the transaction ends. Loads the first items. If the definitions have changed,
- * the items are planned again with those that stand. Returns these as `first`, and the others as `rest`.
+ * Plans and loads the first items, and locks the head: nobody else writes to the organization until the transaction ends. If the definitions have
+ * changed, the items are planned and loaded again with those that stand.
  */
-async function lockAndLoad(tx: Transaction, { items, definitions: cached }: Planned, limits: WriteLimits) {
-  const { organization_id } = cached
+async function lockAndLoad(tx: Transaction, known: Definitions, plan: (definitions: Definitions) => Promise<Item[]>) {
+  const { organization_id } = known
+  const items = await plan(known)
   const locking = lockHead({ tx, organization_id })
-  const [first, rest] = splitPortion(items)
-  const loading = load(tx, cached, first)
+  const loading = load(tx, known, items)
   await awaitPipelined([locking, loading])
   const { schema_version, sequence } = await locking
-  if (schema_version === cached.version) return { definitions: cached, sequence, first, loaded: await loading, rest }
-  const definitions = await readDefinitions({ db: tx, organization_id }, cached)
-  const [firstPlanned, restPlanned] = splitPortion(await planItems(items, definitions, limits.links))
-  const loaded = await load(tx, definitions, firstPlanned)
-  return { definitions, sequence, first: firstPlanned, loaded, rest: restPlanned }
+  if (schema_version === known.version) return { definitions: known, sequence, items, loaded: await loading }
+  const definitions = await readDefinitions({ db: tx, organization_id }, known)
+  const planned = await plan(definitions)
+  return { definitions, sequence, items: planned, loaded: await load(tx, definitions, planned) }
 }
 
 const results = {
