@@ -5,39 +5,19 @@ import { profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { relationshipValue } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { RowPrinter } from './composite-row-parser.ts'
-import { type Projection, shows, showsAllValues, showsLinksById } from './projection.ts'
+import { type Projection, shows, showsAllValues, showsLinksById, wholeOf } from './projection.ts'
 
 /** Prints one entity of the stack that the printer was built for. */
 type Print = (row: RowPrinter) => void
 
-const jsonKey = (key: string) => Buffer.from(`,"${key}":`)
-
-const [texts, flags] = [readTexts.map(jsonKey), profileFlags.map(jsonKey)]
-const [consents, attribute_values] = [jsonKey('consents'), jsonKey('attribute_values')]
-const [personStart, recordStart] = [Buffer.from('{"id":"'), Buffer.from('{"record_id":"')]
-const [external_id, version] = [Buffer.from('","external_id":'), Buffer.from(',"version":')]
-const states = { t: Buffer.from(',"state":"active"'), f: Buffer.from(',"state":"placeholder"') }
-const [created_at, updated_at] = [Buffer.from(',"created_at":"'), Buffer.from('","updated_at":"')]
-const [end, comma, lineFeed] = [Buffer.from('"}'), Buffer.from(','), Buffer.from('\n')]
+const end = Buffer.from('"}')
+const [comma, lineFeed] = [Buffer.from(','), Buffer.from('\n')]
 
 /** Identifiers, profile, answers, links, state, version and times: see `rowTextWith` of read-sql.ts. */
 const fieldsOfRow = 2 + readTexts.length + profileFlags.length + 6
 
 /** The text of `answers` for a person without consent answers. */
 const noAnswers = Buffer.from('{}')
-
-function personPrinter(definitions: Definitions): Print {
-  const printConsents = consentsPrinterOf(definitions)
-  return row => {
-    row.printRaw(personStart)
-    row.printText(external_id)
-    for (const key of texts) row.printText(key)
-    for (const key of flags) row.printBoolean(key)
-    row.append(consents)
-    printConsents(row)
-    printRest(row, definitions)
-  }
-}
 
 /** Prints the effective consent of each type and channel. The JSON of all possible values is built in advance. */
 function consentsPrinter(types: Definitions['consent_types']): Print {
@@ -73,18 +53,6 @@ function endWithEvidence({ undated, pending, method, text_version }: StandingAns
   return `",${JSON.stringify({ undated, pending, method, text_version }).slice(1)}`
 }
 
-function recordPrinter(definitions: Definitions, stack_id: number): Print {
-  const stack_key = Buffer.from(`,"stack_key":${JSON.stringify(stackKeyOf(definitions, stack_id))}`)
-  return row => {
-    row.append(recordStart)
-    row.appendText(recordIdOf(row.readValue()!))
-    row.printText(external_id)
-    row.append(stack_key)
-    row.skip(readTexts.length + profileFlags.length + 1)
-    printRest(row, definitions)
-  }
-}
-
 /** `keys` are those to print, as JSON. Undefined: all. */
 type PrintedValues = { isById?: boolean; keys?: ReadonlySet<string> | undefined }
 
@@ -99,17 +67,6 @@ function printAttributeValues(row: RowPrinter, definitions: Definitions, { isByI
   const linked = Object.entries(values).map(([key, value]) => [JSON.stringify(key), JSON.stringify(value)] as const)
   const shown = linked.filter(([key]) => keys.has(key))
   row.printMembers(keys.difference(new Map(shown)), shown.map(member => member.join(':')).join())
-}
-
-/** Prints the fields that people and records share. */
-function printRest(row: RowPrinter, definitions: Definitions) {
-  row.append(attribute_values)
-  printAttributeValues(row, definitions)
-  row.append(states[row.readValue() as 't' | 'f'])
-  row.printRaw(version)
-  row.printTime(created_at)
-  row.printTime(updated_at)
-  row.append(end)
 }
 
 /** The last element is the id of the target, or null if the target is shown by its external identifier. */
@@ -228,9 +185,7 @@ const consentsPrinters = new WeakMap<Definitions, Print>()
 function printerOf(definitions: Definitions, stack_id: number): Print {
   const known = printers.get(definitions) ?? new Map<number, Print>()
   printers.set(definitions, known)
-  const print =
-    known.get(stack_id) ??
-    (stack_id === peopleStackId ? personPrinter(definitions) : recordPrinter(definitions, stack_id))
+  const print = known.get(stack_id) ?? projectionPrinter(definitions, stack_id, wholeOf(stack_id))
   known.set(stack_id, print)
   return print
 }

@@ -82,9 +82,11 @@ const compareKeys = (one: string, other: string) =>
 /** The members of a projection, with relationships by internal identifier. */
 export const withLinksById = ({ mask, keys }: Projection): Projection => ({ mask: mask | linksByIdBit, keys })
 
+/** All members of a read. */
+export const wholeOf = (stack_id: number): Projection => ({ mask: maskOf(membersOf(stack_id)), keys: [] })
+
 /** All members of a read, with relationships by internal identifier. */
-export const wholeById = (stack_id: number): Projection =>
-  withLinksById({ mask: maskOf(membersOf(stack_id)), keys: [] })
+export const wholeById = (stack_id: number): Projection => withLinksById(wholeOf(stack_id))
 
 /** Whether a projection shows relationships by internal identifier. */
 export const showsLinksById = ({ mask }: Projection): boolean => (mask & linksByIdBit) !== 0
