@@ -1,10 +1,8 @@
-import type { Context } from '../db/context.ts'
 import { perDatabase } from '../db/per-database.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { readMatch } from '../entities/write/load/match.ts'
-import { indexed } from '../entities/write/plan.ts'
-import { writeStretch } from '../entities/write/request-coalescing.ts'
+import { writeAll } from '../entities/write/request-coalescing.ts'
 import { dryRun } from '../entities/write/run.ts'
 import { maxStretch, type SetSize } from '../entities/write/set-size.ts'
 import {
@@ -13,7 +11,6 @@ import {
   newWrite,
   type Outcome,
   requestOf,
-  unkeyed,
   type Write,
 } from '../entities/write-request.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
@@ -366,17 +363,6 @@ function takeTurns(): TakeTurn {
 }
 
 type TakeTurn = (write: () => Promise<void>) => Promise<void>
-
-/** Writes in as many sets as their time takes. Other writes of the organization come in between. */
-async function writeAll(
-  context: Context,
-  writes: readonly Write[],
-  options: Parameters<typeof writeStretch>[2],
-  outcomes: Outcomes,
-) {
-  for (let rest = indexed(writes); rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index)))
-    for (const [index, outcome] of await writeStretch(context, rest, options)) outcomes.set(index, unkeyed(outcome))
-}
 
 /**
  * Writes lines in sets, each within its own deadline, which begins when the sets before it are written. Adds their outcomes, also before it

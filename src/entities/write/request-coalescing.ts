@@ -77,7 +77,7 @@ export async function writeQueued(context: Context, write: Write, options: Write
 
 /**
  * Writes an array of entities of one organization in its order. Returns the outcome of each write. A refused or failed one does not affect
- * the others. A long array is several stretches, and other writes come in between. Rejects only if no write has an outcome yet.
+ * the others. Rejects only if no write has an outcome yet.
  */
 export async function writeArray(
   context: Context,
@@ -85,18 +85,26 @@ export async function writeArray(
   options: WriteOptions,
 ): Promise<KeyedOutcome[]> {
   const outcomes = new Map<number, KeyedOutcome>()
+  const failed = await writeAll(context, writes, options, outcomes).then(
+    () => undefined,
+    error => ({ error: error as unknown }),
+  )
+  // Earlier stretches may have outcomes. Throwing then would tell the caller to retry all of them.
+  if (failed && outcomes.size === 0) throw failed.error
+  return writes.map((_, index) => outcomes.get(index) ?? failed!)
+}
+
+/** Writes in as many sets as their time takes, and adds the outcomes as they come. Other writes of the organization come in between. */
+export async function writeAll(
+  context: Context,
+  writes: readonly Write[],
+  options: WriteOptions & { onStart?: () => void },
+  outcomes: Map<number, KeyedOutcome>,
+): Promise<void> {
   for (let rest = indexed(writes); rest.length > 0; rest = rest.filter(({ index }) => !outcomes.has(index))) {
     const stretch = firstWithin(rest, ({ write }) => write.bytes, maxStretch)
-    try {
-      for (const [index, outcome] of await writeStretch(context, stretch, options)) outcomes.set(index, outcome)
-    } catch (error) {
-      if (outcomes.size === 0) throw error
-      // Earlier stretches have outcomes. Throwing now would tell the caller to retry all of them.
-      for (const { index } of rest) outcomes.set(index, { error })
-      break
-    }
+    for (const each of await writeStretch(context, stretch, options)) outcomes.set(...each)
   }
-  return writes.map((_, index) => outcomes.get(index)!)
 }
 
 /**
@@ -104,7 +112,7 @@ export async function writeArray(
  * once. Returns the outcomes by index, at least that of the first write: a long set ends when its time is over. `onStart` is called when
  * the set starts.
  */
-export function writeStretch(
+function writeStretch(
   context: Context,
   writes: readonly IndexedWrite[],
   options: WriteOptions & { onStart?: () => void },
