@@ -8,7 +8,21 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { channels } from '../values/channels.ts'
-import { count, flag, ifTrue, nullable, number, storedNumber, Type, text, time, uuid } from '../values/json-schema.ts'
+import {
+  closedObject,
+  count,
+  filledText,
+  flag,
+  ifTrue,
+  nullable,
+  number,
+  pageLimit,
+  storedNumber,
+  Type,
+  text,
+  time,
+  uuid,
+} from '../values/json-schema.ts'
 import { suppressionReasons } from './deliverability-state.ts'
 import { methods } from './evidence.ts'
 
@@ -31,28 +45,16 @@ export const evidenceFields = {
     'Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal.',
   ),
   method: Type.Optional(method),
-  source: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2_048, description: 'Where the answer was given: at most 2 KiB in UTF-8.' }),
-  ),
+  source: Type.Optional(filledText(2_048, 'Where the answer was given: at most 2 KiB in UTF-8.')),
   ip: Type.Optional(Type.String({ format: 'ip-address', description: 'The address that the answer came from.' })),
-  user_agent: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 2_048,
-      description: 'The User-Agent of the answer: at most 2 KiB in UTF-8.',
-    }),
-  ),
+  user_agent: Type.Optional(filledText(2_048, 'The User-Agent of the answer: at most 2 KiB in UTF-8.')),
   text_version: Type.Optional(textVersion),
-  reference: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 255, description: 'The identifier of the answer in another system.' }),
-  ),
+  reference: Type.Optional(filledText(255, 'The identifier of the answer in another system.')),
   consent_string: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 8_192,
-      description:
-        'The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8.',
-    }),
+    filledText(
+      8_192,
+      'The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8.',
+    ),
   ),
 }
 
@@ -215,24 +217,15 @@ export const consentHistoryPage = Type.Object(
 export const defaultHistoryLimit = 100
 
 /** The query of a consent history. */
-export const consentHistoryQuery = Type.Object(
-  {
-    consent_type_id: Type.Optional(storedNumber('Only answers to this consent type.')),
-    // The page at /docs/api would fill in the first value of an enumeration.
-    channel: Type.Optional(
-      Type.String({ pattern: '^(email|sms)$', description: 'Only answers on this channel: `email` or `sms`.' }),
-    ),
-    before_version: Type.Optional(storedNumber('Return answers of versions before this one.')),
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000,
-        description: 'The page ends with the write that reaches this number of answers. The default is 100.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const consentHistoryQuery = closedObject({
+  consent_type_id: Type.Optional(storedNumber('Only answers to this consent type.')),
+  // The page at /docs/api would fill in the first value of an enumeration.
+  channel: Type.Optional(
+    Type.String({ pattern: '^(email|sms)$', description: 'Only answers on this channel: `email` or `sms`.' }),
+  ),
+  before_version: Type.Optional(storedNumber('Return answers of versions before this one.')),
+  limit: pageLimit(1_000, 'The page ends with the write that reaches this number of answers. The default is 100.'),
+})
 export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
 
 /** A rule of a decision, with its facts. */
@@ -364,21 +357,17 @@ const purpose = {
 }
 
 /** Body of POST /v1/people/{external_id}/contactable. */
-export const contactableBody = Type.Object(
+export const contactableBody = closedObject(
   {
     ...purpose,
     at: Type.Optional(time('Decide as at this time, RFC 3339. The default is now.')),
   },
-  {
-    additionalProperties: false,
-    title: 'ContactableBody',
-    examples: [{ consent_type_id: 1, channel: 'email' }],
-  },
+  { title: 'ContactableBody', examples: [{ consent_type_id: 1, channel: 'email' }] },
 )
 export type ContactableBody = Static<typeof contactableBody>
 
 /** Body of POST /v1/people/contactable. */
-export const contactableManyBody = Type.Object(
+export const contactableManyBody = closedObject(
   {
     external_ids: Type.Array(Type.String({ format: 'external-id' }), {
       minItems: 1,
@@ -388,7 +377,6 @@ export const contactableManyBody = Type.Object(
     ...purpose,
   },
   {
-    additionalProperties: false,
     title: 'ContactableManyBody',
     examples: [{ external_ids: ['your-external-id'], consent_type_id: 1, channel: 'email' }],
   },
@@ -396,19 +384,19 @@ export const contactableManyBody = Type.Object(
 export type ContactableManyBody = Static<typeof contactableManyBody>
 
 const configuredChannels = Type.Array(
-  Type.Object(
+  closedObject(
     {
       channel,
       is_default: Type.Optional(flag("Whether this is the channel's default purpose.")),
       double_opt_in: Type.Optional(flag('Whether a grant is `pending` until it is confirmed. False by default.')),
     },
-    { additionalProperties: false, title: 'ConsentTypeChannelBody' },
+    { title: 'ConsentTypeChannelBody' },
   ),
   { minItems: 1, maxItems: 2, description: 'The channels that the purpose applies to, without duplicates.' },
 )
 
 /** Body of POST /v1/schema/consent-types. */
-export const newConsentType = Type.Object(
+export const newConsentType = closedObject(
   {
     key: definitionKey,
     channels: configuredChannels,
@@ -418,7 +406,6 @@ export const newConsentType = Type.Object(
     default_state: Type.Optional(flag('The state of a person who has not answered.')),
   },
   {
-    additionalProperties: false,
     title: 'ConsentTypeBody',
     examples: [{ key: 'your_key', name: 'Your purpose', channels: [{ channel: 'email', is_default: false }] }],
   },
@@ -426,7 +413,7 @@ export const newConsentType = Type.Object(
 export type ConsentTypeBody = Static<typeof newConsentType>
 
 /** Body of PATCH /v1/schema/consent-types/{id}. The key never changes. A type can be archived but not deleted. */
-export const consentTypePatch = Type.Object(
+export const consentTypePatch = closedObject(
   {
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
@@ -435,7 +422,7 @@ export const consentTypePatch = Type.Object(
     default_state: Type.Optional(flag()),
     state: Type.Optional(definitionState),
   },
-  { additionalProperties: false, title: 'ConsentTypePatch', examples: [{}] },
+  { title: 'ConsentTypePatch', examples: [{}] },
 )
 export type ConsentTypePatch = Static<typeof consentTypePatch>
 
@@ -484,17 +471,13 @@ const url = Type.String({
 })
 
 /** Body of POST /v1/schema/consent-types/{id}/texts. */
-export const newConsentText = Type.Object(
+export const newConsentText = closedObject(
   {
     language,
-    text: Type.String({ minLength: 1, maxLength: 65_536, description: 'The text: at most 64 KiB in UTF-8.' }),
+    text: filledText(65_536, 'The text: at most 64 KiB in UTF-8.'),
     url: Type.Optional(url),
   },
-  {
-    additionalProperties: false,
-    title: 'ConsentTextBody',
-    examples: [{ language: 'en', text: 'your text' }],
-  },
+  { title: 'ConsentTextBody', examples: [{ language: 'en', text: 'your text' }] },
 )
 export type ConsentTextBody = Static<typeof newConsentText>
 
@@ -529,17 +512,12 @@ export const consentText = Type.Object(
 export type ConsentText = Static<typeof consentText>
 
 /** The query of GET /v1/schema/consent-types/{id}/texts. */
-export const textsQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'Return versions after this one.' }),
-    ),
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, description: 'The most items of a page. The default is 20.' }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const textsQuery = closedObject({
+  after: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'Return versions after this one.' }),
+  ),
+  limit: pageLimit(100, 'The most items of a page. The default is 20.'),
+})
 export type TextsQuery = Static<typeof textsQuery>
 
 /** The response of GET /v1/schema/consent-types/{id}/texts. */
