@@ -87,8 +87,9 @@ async function runSet(run: Run): Promise<void> {
   try {
     const ids = await readNext(run)
     if (ids.length === 0) await end(run, 'done', null)
-    else if (run.job.op === 'erase') await eraseEach(run, ids)
-    else await writeSet(run, ids)
+    else if (run.job.op !== 'erase') await writeSet(run, ids)
+    // One after the other, as requests do, with a certificate each.
+    else for (const id of ids) if (!run.task.signal.aborted) await erase(run, id)
   } catch (error) {
     if (error instanceof Stopped) return
     // What the job asks for is not valid any more, such as a filter by an attribute that was archived.
@@ -194,11 +195,6 @@ async function advance(run: Run, id: string, outcomes: readonly Outcome[]): Prom
   const reached = outcomes.map(outcome => ({ id, outcome }))
   await run.task.db.transaction(tx => store(run, tx, id, reached))
   run.job.position = id
-}
-
-/** Erases people one after the other, as requests do, with a certificate each. */
-async function eraseEach(run: Run, ids: string[]): Promise<void> {
-  for (const id of ids) if (!run.task.signal.aborted) await erase(run, id)
 }
 
 async function erase(run: Run, person_id: string): Promise<void> {
