@@ -29,30 +29,24 @@ export async function createConsentType(call: DefinitionCall, body: ConsentTypeB
     throwIfLimitReached('consent_types', current, call.limits)
     id = nextId(consent_types)
     const { key, name = key, description = null, mandatory = false, default_state = false } = body
-    const state = 'active' as const
-    const times = { created_at: at, updated_at: at }
-    const type = {
-      id,
+    const channels = channelsOf(body.channels)
+    const after = {
       key,
       name,
       description,
-      state,
+      state: 'active',
       mandatory,
       default_state,
-      channels: channelsOf(body.channels),
+      channels,
       text_versions: 0,
-      ...times,
-    }
+    } as const
+    const type = { id, ...after, created_at: at, updated_at: at }
     throwIfMandatoryDefault(type)
-    const { id: _, created_at, updated_at, ...after } = type
-    const change = { subject: 'consent_type', id, operation: 'create', before: {}, after } as const
+    const store: DefinitionChange['store'] = (version, { tx, organization_id }) =>
+      tx.query(insertConsentTypeSql, [organization_id, ...valuesOf(type, at), version])
     return [
       ...removeOtherMarks(type, consent_types, at),
-      {
-        ...change,
-        store: (version, { tx, organization_id }) =>
-          tx.query(insertConsentTypeSql, [organization_id, ...valuesOf(type, at), version]),
-      },
+      { subject: 'consent_type', id, operation: 'create', before: {}, after, store },
     ]
   })
   return findConsentType(definitions, id)
@@ -83,25 +77,22 @@ function channelsOf(given: ConsentTypeBody['channels']): Channels {
 }
 
 function throwIfMandatoryDefault({ mandatory, channels }: ConsentType) {
-  const markIndex = channels.findIndex(channel => channel.is_default)
-  if (mandatory && markIndex !== -1)
-    throwInvalidField(
-      pointer('channels', markIndex, 'is_default'),
-      'a mandatory consent type cannot be the default of a channel',
-    )
+  if (mandatory) throwIfMarked(channels, 'a mandatory')
+}
+
+/** Throws a Fault of 400 if a channel has the default mark. */
+function throwIfMarked(channels: ConsentTypeBody['channels'], kind: string) {
+  const index = channels.findIndex(channel => channel.is_default)
+  const path = pointer('channels', index, 'is_default')
+  if (index !== -1) throwInvalidField(path, `${kind} consent type cannot be the default of a channel`)
 }
 
 /**
  * Archiving removes the default marks, so a type that is activated again is not the default of its channels. Throws a Fault of
  * 400 if the patch itself sets a mark.
  */
-function removeArchivedMarks(next: ConsentType, patch: ConsentTypePatch) {
-  const markIndex = patch.channels?.findIndex(channel => channel.is_default) ?? -1
-  if (markIndex !== -1)
-    throwInvalidField(
-      pointer('channels', markIndex, 'is_default'),
-      'an archived consent type cannot be the default of a channel',
-    )
+function removeArchivedMarks(next: ConsentType, { channels = [] }: ConsentTypePatch) {
+  throwIfMarked(channels, 'an archived')
   next.channels = withoutMarks(next.channels, () => true)
 }
 
@@ -121,17 +112,9 @@ function removeOtherMarks(type: ConsentType, others: readonly ConsentType[], at:
 function changesOf(type: ConsentType, next: ConsentType, at: string): DefinitionChange[] {
   const changed = differences(type, next)
   if (!changed) return []
-  const { id } = type
-  return [
-    {
-      subject: 'consent_type',
-      id,
-      operation: 'update',
-      ...changed,
-      store: (version, { tx, organization_id }) =>
-        tx.query(updateConsentTypeSql, [organization_id, ...valuesOf(next, at), version]),
-    },
-  ]
+  const store: DefinitionChange['store'] = (version, { tx, organization_id }) =>
+    tx.query(updateConsentTypeSql, [organization_id, ...valuesOf(next, at), version])
+  return [{ subject: 'consent_type', id: type.id, operation: 'update', ...changed, store }]
 }
 
 function valuesOf(type: ConsentType, at: string) {

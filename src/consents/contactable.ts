@@ -12,7 +12,7 @@ import { personOf } from '../route/person-addresses.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { channelTable } from '../values/channels.ts'
-import { createValueRefusal, Fault } from '../values/errors.ts'
+import { throwValueRefusal } from '../values/errors.ts'
 import { pastTimeOf } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 import { answerKey } from './answers.ts'
@@ -24,8 +24,7 @@ import {
   type SuppressedBy,
 } from './contact-decision.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
-import { throwNoPerson } from './history.ts'
-import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
+import { type AnswerRow, recordedAnswer, throwNoPerson } from './history.ts'
 import type { ContactableBody, ContactableManyBody, ContactLinks } from './schema.ts'
 
 type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
@@ -54,7 +53,7 @@ type FactsRow = {
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404, and with `links` of 403. */
 export async function answerContactable(call: Call<ContactableBody>, config: LinkSettings): Promise<HandlerResult> {
   const { at, links } = call.body
-  if (at !== undefined && links) throwWrong('/links', 'cannot be combined with at')
+  if (at !== undefined && links) throwValueRefusal('/links', 'cannot be combined with at')
   if (at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(at)) }
   const addLinks = await prepareContactLinks(call, config)
   const { by, identifier } = personOf(call.params)
@@ -121,8 +120,8 @@ async function readFacts(
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */
 function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpose): Purpose {
   if (state === null || mandatory === null || default_state === null)
-    throwWrong('/consent_type_id', 'is not a consent type of the organization')
-  if (!has_channel) throwWrong('/channel', 'is a channel that the consent type is not configured for')
+    throwValueRefusal('/consent_type_id', 'is not a consent type of the organization')
+  if (!has_channel) throwValueRefusal('/channel', 'is a channel that the consent type is not configured for')
   return { state, mandatory, default_state }
 }
 
@@ -184,17 +183,13 @@ async function decideAt(
   const later = await readDefinitionChanges(reading, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
   const purpose = consent_types.find(type => type.id === consent_type_id)
-  if (!purpose) throwWrong('/consent_type_id', 'was not a consent type of the organization at that time')
+  if (!purpose) throwValueRefusal('/consent_type_id', 'was not a consent type of the organization at that time')
   if (!purpose.channels.some(configured => configured.channel === channel))
-    throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
+    throwValueRefusal('/channel', 'is a channel that the consent type was not configured for at that time')
   const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
   const answer = row.version === null ? undefined : recordedAnswer(row)
   // The answers of addresses have no past.
   return { ...decideContact({ person, purpose, answer, addressAnswer: undefined }), sequence }
-}
-
-function throwWrong(path: string, message: string): never {
-  throw new Fault(createValueRefusal(path, message))
 }
 
 /** Adds its links to a decision about a person, who is null if there is none. */

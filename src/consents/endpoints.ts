@@ -4,8 +4,7 @@ import { type PersonAddress, personAddresses } from '../route/person-addresses.t
 import type { Route } from '../route/route.ts'
 import { addressFields, summaryColumns } from '../values/profile-fields.ts'
 import { answerContactable, answerContactableMany } from './contactable.ts'
-import { answerConsentHistory } from './history.ts'
-import { answerConsentsInForce } from './in-force.ts'
+import { answerConsentHistory, answerConsentsInForce } from './history.ts'
 import {
   type ConsentHistoryQuery,
   type ContactableBody,

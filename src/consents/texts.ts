@@ -4,6 +4,7 @@ import { awaitPipelined } from '../db/db.ts'
 import { changeDefinitions, type DefinitionCall, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../process/signal.ts'
+import { listPage } from '../route/result.ts'
 import { refuse } from '../values/errors.ts'
 import { findConsentType } from './consent-types.ts'
 import type { ConsentText, ConsentTextBody, TextsQuery } from './schema.ts'
@@ -21,27 +22,20 @@ export async function addConsentText(call: DefinitionCall, id: number, body: Con
     throwInvalidField('/text', `must be at most ${maxTextBytes} bytes in UTF-8`)
   if (url !== null && !isWebAddress(url)) throwInvalidField('/url', 'must be an http or https URL')
   const sha256 = createHash('sha256').update(text).digest('hex')
-  let added = { version: 0, created_at: '' }
+  const added = { version: 0, language, text, url, sha256, created_at: '' }
   await changeDefinitions(call, async (current, at, tx) => {
-    const { text_versions } = findConsentType(current, id)
-    added = { version: text_versions + 1, created_at: at }
+    const before = { text_versions: findConsentType(current, id).text_versions }
+    const after = { text_versions: before.text_versions + 1 }
+    Object.assign(added, { version: after.text_versions, created_at: at })
     const values = [call.organization_id, id, added.version, language, text, url, sha256, at]
-    return [
-      {
-        subject: 'consent_type',
-        id,
-        operation: 'update',
-        before: { text_versions },
-        after: { text_versions: added.version },
-        store: version =>
-          awaitPipelined([
-            tx.query(touchConsentTypeSql, [call.organization_id, id, at, version]),
-            tx.query(insertConsentTextSql, values),
-          ]),
-      },
-    ]
+    const store = (version: number) =>
+      awaitPipelined([
+        tx.query(touchConsentTypeSql, [call.organization_id, id, at, version]),
+        tx.query(insertConsentTextSql, values),
+      ])
+    return [{ subject: 'consent_type', id, operation: 'update', before, after, store }]
   })
-  return { version: added.version, language, text, url, sha256, created_at: added.created_at }
+  return added
 }
 
 const isWebAddress = (text: string) => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
@@ -53,8 +47,7 @@ export async function findConsentText(
   version: number,
   signal: Signal,
 ): Promise<ConsentText> {
-  const { items } = await listConsentTexts(context, id, { after: version - 1, limit: 1 }, signal)
-  const [text] = items
+  const [text] = (await listConsentTexts(context, id, { after: version - 1, limit: 1 }, signal)).items
   return text?.version === version ? text : refuse('not_found', 'There is no such text.')
 }
 
@@ -68,5 +61,5 @@ export async function listConsentTexts(
   const { db, organization_id } = context
   findConsentType(await currentDefinitions(context, signal), id)
   const texts = await db.query<ConsentText>(readConsentTextsSql, [organization_id, id, after, limit + 1], signal)
-  return { items: texts.slice(0, limit), has_more: texts.length > limit }
+  return listPage(texts, limit)
 }
