@@ -2,7 +2,7 @@ import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { dataOf, type Route, route } from '../route/route.ts'
 import { refuse, refuseValues } from '../values/errors.ts'
-import { proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
+import { parseTilePath, proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
 import {
   checkpointText,
   consistencyProof,
@@ -12,7 +12,6 @@ import {
   sizeQuery,
   tileBytes,
 } from './schema.ts'
-import { parseTilePath } from './tiles.ts'
 
 const textType = 'text/plain; charset=utf-8'
 const bytesType = 'application/octet-stream'

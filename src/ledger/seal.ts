@@ -5,7 +5,7 @@ import { awaitPipelined, type Database } from '../db/db.ts'
 import { type Follower, type News, type Progress, passOverIdle, type Task } from '../followers/follower.ts'
 import { buildEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
-import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
+import { type AnswerPlace, readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
 import { organizationOfOrigin } from './note.ts'
 import type { LedgerEntry } from './schema.ts'
 import {
@@ -116,11 +116,10 @@ export function entryOf(organization: string, { evidence, pending, undated, ...a
 }
 
 /** An answer to seal, or the leaf of one that was erased before: such a one has only its place. */
-type Unsealed = (Answer & { hash: null }) | (Place & { hash: Buffer })
-type Place = Pick<Answer, 'sequence' | 'consent_type_id' | 'channel'>
+type Unsealed = (Answer & { hash: null }) | (AnswerPlace & { hash: Buffer })
 
 /** Reads the answers of changes up to a number, all or those up to the number `last`. Those of one change are never split. */
-async function readAnswers<Row extends Place>(
+async function readAnswers<Row extends AnswerPlace>(
   until: number,
   read: (limit: number) => Promise<Row[]>,
 ): Promise<{ answers: Row[]; last: number }> {
@@ -153,7 +152,7 @@ export async function keepUnsealedLeaves({ tx, organization_id }: Within, people
   await tx.query(insertErasedAnswersSql, [organization_id, ...placeColumns(answers), Buffer.concat(leaves)])
 }
 
-const placeColumns = (answers: Place[]) =>
+const placeColumns = (answers: AnswerPlace[]) =>
   [
     answers.map(({ sequence }) => sequence),
     answers.map(({ consent_type_id }) => consent_type_id),
