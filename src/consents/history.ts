@@ -4,12 +4,13 @@ import { personOf } from '../route/person-addresses.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { refuse } from '../values/errors.ts'
 import { type Answers, answerKey, effectiveConsents } from './answers.ts'
-import type { Evidence } from './evidence.ts'
+
 import { readConsentHistory, readConsentsInForce } from './recorded-answers-sql.ts'
 import {
   type ConsentHistoryQuery,
   type ConsentInForce,
   defaultHistoryLimit,
+  type Evidence,
   type RecordedAnswer,
   recordedAnswer as recordedAnswerSchema,
 } from './schema.ts'

@@ -16,6 +16,7 @@ import {
   ifTrue,
   nullable,
   number,
+  optionals,
   pageLimit,
   storedNumber,
   Type,
@@ -24,14 +25,45 @@ import {
   uuid,
 } from '../values/json-schema.ts'
 import { suppressionReasons } from './deliverability-state.ts'
-import { methods } from './evidence.ts'
 
 const channel = Type.Enum(channels)
+
+/** How an answer was given. */
+export const methods = [
+  'web_form',
+  'double_opt_in',
+  'preference_page',
+  'unsubscribe_link',
+  'gpc',
+  'phone',
+  'paper',
+  'import',
+  'api',
+  'other',
+] as const
+export type Method = (typeof methods)[number]
 
 const method = Type.Enum([...methods], { description: 'How the answer was given.' })
 const textVersion = storedNumber('The version of the text that the person answered to.')
 
-/** The evidence of an answer: when and how it was given, and to which text. */
+/** The claims of a client about an answer. The service records its own time, actor and request id beside it. */
+export const evidence = Type.Object(
+  optionals({
+    method,
+    source: filledText(2_048, 'Where the answer was given: at most 2 KiB in UTF-8.'),
+    ip: Type.String({ format: 'ip-address', description: 'The address that the answer came from.' }),
+    user_agent: filledText(2_048, 'The User-Agent of the answer: at most 2 KiB in UTF-8.'),
+    text_version: textVersion,
+    reference: filledText(255, 'The identifier of the answer in another system.'),
+    consent_string: filledText(
+      8_192,
+      'The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8.',
+    ),
+  }),
+)
+export type Evidence = Static<typeof evidence>
+
+/** When and how an answer was given, and to which text. */
 export const evidenceFields = {
   collected_at: Type.Optional(
     Type.String({
@@ -44,18 +76,7 @@ export const evidenceFields = {
   undated: ifTrue(
     'Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal.',
   ),
-  method: Type.Optional(method),
-  source: Type.Optional(filledText(2_048, 'Where the answer was given: at most 2 KiB in UTF-8.')),
-  ip: Type.Optional(Type.String({ format: 'ip-address', description: 'The address that the answer came from.' })),
-  user_agent: Type.Optional(filledText(2_048, 'The User-Agent of the answer: at most 2 KiB in UTF-8.')),
-  text_version: Type.Optional(textVersion),
-  reference: Type.Optional(filledText(255, 'The identifier of the answer in another system.')),
-  consent_string: Type.Optional(
-    filledText(
-      8_192,
-      'The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8.',
-    ),
-  ),
+  ...evidence.properties,
 }
 
 /** The effective state of one purpose on one channel, answered or not. */
