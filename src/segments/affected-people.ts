@@ -1,7 +1,7 @@
 import type { Context } from '../db/context.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { RelationshipLevel } from '../queries/plan/membership.ts'
-import { firstId } from './members.ts'
+import { firstId } from '../values/formats.ts'
 import {
   readBatchSql,
   readChecksSql,

@@ -4,19 +4,10 @@ import { deleteInSteps } from '../db/delete-in-steps.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { readMatchesOf } from '../queries/plan/membership.ts'
+import { firstId, lastId } from '../values/formats.ts'
 import { type Affected, affectedPeople, type Batch, defaultSourcesPerRead, readBatch } from './affected-people.ts'
 import { type ClockedSegment, type ClockMoves, logClockMoves, nextTickMs } from './clock.ts'
-import {
-  compare,
-  compareNext,
-  type Differences,
-  firstId,
-  lastId,
-  type Membership,
-  peoplePerSet,
-  storeMembers,
-  tell,
-} from './members.ts'
+import { compare, compareNext, type Differences, type Membership, peoplePerSet, storeMembers, tell } from './members.ts'
 import {
   beginSegmentsSql,
   deleteChecksSql,

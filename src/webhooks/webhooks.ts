@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { Context, Reading } from '../db/context.ts'
 import { type Database, masterKeysOf } from '../db/db.ts'
 import { deleteInSteps } from '../db/delete-in-steps.ts'
-import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
+import {
+  type DefinitionCall,
+  differences,
+  throwInvalidField,
+  throwTooMany,
+} from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
   type DefinitionDiff,
@@ -198,14 +203,21 @@ const changeOf = (id: number, operation: DefinitionDiff['operation'], change: { 
   { subject: 'webhook', id, operation, ...change } as const,
 ]
 
+const defaultSettings = {
+  stacks: null,
+  keys: null,
+  description: null,
+  payload: 'full',
+  active: true,
+  links: false,
+} as const
+
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
 export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   const { organization_id } = call
-  const { stacks = null, keys = null, description = null, payload = 'full', active = true, links = false } = body
-  const headers = readHeaders(body.headers ?? {})
-  const names = namesAfter([], headers)
-  const { url, events } = body
-  const settings = { url, events, stacks, keys, description, payload, active, links, headers: names }
+  const { headers: givenHeaders = {}, url, events, ...given } = body
+  const headers = readHeaders(givenHeaders)
+  const settings: Settings = { url, events, ...defaultSettings, ...given, headers: namesAfter([], headers) }
   checkLinks(settings)
   await checkUrl(settings.url, call)
   const secret = newSecret()
@@ -213,7 +225,7 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   const webhook = await changeOrganization<WebhookShape>(call, call, async ({ tx, definitions, at }) => {
     throwIfUnknown(settings, definitions)
     const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
-    if (stored!.count >= maxWebhooks) throwLimitReached()
+    if (stored!.count >= maxWebhooks) throwTooMany('webhooks', maxWebhooks)
     const id = stored!.last_id + 1
     const key = { organization_id, id }
     const wrapped = [wrapSecrets(masterKeys, key, [secret]), at, wrapHeaders(masterKeys, key, headers)]
@@ -222,19 +234,12 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
       changes: changeOf(id, 'create', { before: {}, after: settings }),
       // The position is behind the entry of the log.
       result: async () => {
-        await tx.query(insertPositionSql, [organization_id, id, !active])
+        await tx.query(insertPositionSql, [organization_id, id, !settings.active])
         return findWebhook({ db: tx, organization_id }, id)
       },
     }
   })
   return { ...webhook, secret: secret.secret }
-}
-
-function throwLimitReached(): never {
-  const message = `exceeds the limit of ${maxWebhooks} webhooks per organization`
-  return refuse('invalid_parameter', 'The organization has reached its limit of webhooks. Delete one first.', {
-    details: [{ path: '', message }],
-  })
 }
 
 type FoundWebhook = WebhookRow & { position: number }
