@@ -53,13 +53,6 @@ export type Answer = Question & {
   stored: StandingAnswer
 }
 
-/** The answers of a body's consent fields. A flag is in `standaloneFlags` if its channel has no purpose to answer. */
-export type ExpandedAnswers = {
-  answers: Answer[]
-  standaloneFlags: Partial<Record<SummaryFlag, boolean>>
-  faults: Detail[]
-}
-
 /** The key of a question in {@link Answers}. */
 export const answerKey = (consent_type_id: number, channel: Channel) => `${consent_type_id}:${channel}`
 
@@ -83,7 +76,8 @@ export type TimeOfUndated = 'now' | 'unknown'
 
 /**
  * Expands the flags and entries of one body, written at `at`, to one answer per type and channel. Entries override flags.
- * A fault has the JSON Pointer of the wrong value. If there is a fault, the caller must not use the answers and flags.
+ * A flag is in `standaloneFlags` if its channel has no purpose to answer. A fault has the JSON Pointer of the wrong value. If there is a
+ * fault, the caller must not use the answers and flags.
  */
 export function expandAnswers(
   body: ConsentBody,
@@ -91,9 +85,9 @@ export function expandAnswers(
   types: readonly ConsentType[],
   at: string,
   timeOfUndated: TimeOfUndated = 'now',
-): ExpandedAnswers {
+) {
   const answers = new Map<string, Answer>()
-  const standaloneFlags: ExpandedAnswers['standaloneFlags'] = {}
+  const standaloneFlags: Partial<Record<SummaryFlag, boolean>> = {}
   const faults: Detail[] = []
   const addAnswer = (assignment: ConsentAssignment, source: Answer['source']) => {
     const key = answerKey(assignment.consent_type_id, assignment.channel)

@@ -1,4 +1,4 @@
-import type { Static } from 'typebox'
+import type { Static, TProperties } from 'typebox'
 import {
   definitionDescription,
   definitionKey,
@@ -249,53 +249,40 @@ export const consentHistoryQuery = closedObject({
 })
 export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
 
+const reason = <const Rule extends string, Facts extends TProperties>(rule: Rule, description: string, facts: Facts) =>
+  Type.Object({ rule: Type.Literal(rule, { description }), ...facts })
+
 /** A rule of a decision, with its facts. */
 const contactReason = Type.Union(
   [
-    Type.Object({
-      rule: Type.Literal('not_found', { description: 'There is no such person. Only in a call for many.' }),
-    }),
-    Type.Object({
-      rule: Type.Literal('deleted', { description: 'The person was deleted.' }),
+    reason('not_found', 'There is no such person. Only in a call for many.', {}),
+    reason('deleted', 'The person was deleted.', {
       sequence: number('The number of the change that deleted the person.'),
       at: time(),
     }),
-    Type.Object({
-      rule: Type.Literal('erased', { description: 'The person was erased.' }),
+    reason('erased', 'The person was erased.', {
       sequence: number('The number of the change that erased the person.'),
       at: time(),
     }),
-    Type.Object({
-      rule: Type.Literal('no_address', {
-        description: 'The person has no email address, or no valid mobile number for sms.',
-      }),
-    }),
-    Type.Object({
-      rule: Type.Literal('suppressed', {
-        description: 'Messages to the address bounced, or were complained about. Not in a decision of the past.',
-      }),
+    reason('no_address', 'The person has no email address, or no valid mobile number for sms.', {}),
+    reason('suppressed', 'Messages to the address bounced, or were complained about. Not in a decision of the past.', {
       event: Type.Enum([...suppressionReasons]),
       at: time('When that happened.'),
       until: nullable(time('When the suppression ends by itself. Null: somebody has to lift it.')),
       provider: nullable(text('Who told it.')),
       reference: nullable(text()),
     }),
-    Type.Object({ rule: Type.Literal('archived', { description: 'The consent type is archived.' }) }),
-    Type.Object({ rule: Type.Literal('mandatory', { description: 'The consent type needs no answer.' }) }),
-    Type.Object({
-      rule: Type.Literal('answer', {
-        description: 'The current answer of the person. It allows if `state` is true and `pending` is false.',
-      }),
-      ...recordedAnswer.properties,
-    }),
-    Type.Object({
-      rule: Type.Literal('default', { description: 'The person has not answered.' }),
+    reason('archived', 'The consent type is archived.', {}),
+    reason('mandatory', 'The consent type needs no answer.', {}),
+    reason(
+      'answer',
+      'The current answer of the person. It allows if `state` is true and `pending` is false.',
+      recordedAnswer.properties,
+    ),
+    reason('default', 'The person has not answered.', {
       state: flag('The `default_state` of the consent type. true allows.'),
     }),
-    Type.Object({
-      rule: Type.Literal('address_answer', {
-        description: 'Another answer, given for the same address and perhaps by another person, refuses.',
-      }),
+    reason('address_answer', 'Another answer, given for the same address and perhaps by another person, refuses.', {
       state: flag('Always false.'),
       answered_at: nullable(time('When the answer was collected. Null: nobody knows.')),
       sequence: count(

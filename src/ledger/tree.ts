@@ -120,11 +120,8 @@ export function tilesOf(ranges: LeafRange[]): TileId[] {
   return [...new Map(tiles.map(({ level, index }) => [keyOfTile({ level, index }), { level, index }])).values()]
 }
 
-/** The hashes of the tiles, by {@link keyOfTile}. */
-export type Tiles = ReadonlyMap<string, Buffer>
-
-/** The root hash of a range. Throws if a tile is missing or too narrow. */
-export function rangeHash(range: LeafRange, tiles: Tiles): Buffer {
+/** The root hash of a range, from the hashes of tiles by {@link keyOfTile}. Throws if a tile is missing or too narrow. */
+export function rangeHash(range: LeafRange, tiles: ReadonlyMap<string, Buffer>): Buffer {
   const roots = subtreesOf(range).map(subtree => {
     const { start, count, ...id } = placeOf(subtree)
     const hashes = tiles.get(keyOfTile(id))?.subarray(start * hashBytes, (start + count) * hashBytes)

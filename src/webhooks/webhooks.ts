@@ -242,7 +242,6 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   return { ...webhook, secret: secret.secret }
 }
 
-type FoundWebhook = WebhookRow & { position: number }
 type WebhookChange = { statements: Promise<unknown>[]; changes?: readonly DefinitionDiff[] }
 
 /**
@@ -252,7 +251,7 @@ type WebhookChange = { statements: Promise<unknown>[]; changes?: readonly Defini
 function changeWebhook(
   call: WebhookCall,
   id: number,
-  work: (locked: Locked, webhook: FoundWebhook) => WebhookChange | Promise<WebhookChange>,
+  work: (locked: Locked, webhook: ReadWebhook) => WebhookChange | Promise<WebhookChange>,
 ): Promise<WebhookShape | undefined> {
   const { organization_id } = call
   return changeOrganization<WebhookShape | undefined>(call, call, async locked => {
@@ -433,10 +432,8 @@ export async function readWebhookStates(db: Database): Promise<WebhookStates> {
   return states!
 }
 
-export type FailingWebhook = Pick<WebhookRow, 'id' | 'url' | 'disabled_reason' | 'disabled_at' | 'failing_since'> & {
-  organization: string
-}
-
 /** The first 100 webhooks, of all organizations, that fail or were disabled. */
-export const listFailingWebhooks = (db: Database): Promise<FailingWebhook[]> =>
-  db.query<FailingWebhook>(listFailingSql, [])
+export const listFailingWebhooks = (db: Database) =>
+  db.query<
+    Pick<WebhookRow, 'id' | 'url' | 'disabled_reason' | 'disabled_at' | 'failing_since'> & { organization: string }
+  >(listFailingSql, [])
