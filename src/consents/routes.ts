@@ -4,7 +4,14 @@ import { currentDefinitions } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import { dataOf, type Route, route } from '../route/route.ts'
 import { addressFields, summaryColumns } from '../values/profile-fields.ts'
-import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
+import {
+  addConsentText,
+  createConsentType,
+  findConsentText,
+  findConsentType,
+  listConsentTexts,
+  patchConsentType,
+} from './consent-types.ts'
 import {
   type ConsentTextBody,
   type ConsentTypeBody,
@@ -20,7 +27,6 @@ import {
 } from './schema.ts'
 import { readConsentStatistics } from './statistics.ts'
 import { type ConsentStatisticsBody, consentStatistics, statisticsBody } from './statistics-schema.ts'
-import { addConsentText, findConsentText, listConsentTexts } from './texts.ts'
 
 const path = '/v1/schema/consent-types'
 const reads = { method: 'GET', tag: 'Consent types', scope: 'schema:read', fields: 'none' } as const
