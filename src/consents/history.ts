@@ -1,7 +1,6 @@
 import { definitionsAt, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
-import type { HandlerResult } from '../route/result.ts'
 import { refuse } from '../values/errors.ts'
 import { type Answers, answerKey, effectiveConsents } from './answers.ts'
 
@@ -44,8 +43,8 @@ const noVersion = 2_147_483_647
 
 type Row = { found_id: string | null } & (({ has_next: boolean } & AnswerRow) | { version: null })
 
-/** Answers with the consent answers of one person, newest first. Throws a Fault of 404. */
-export async function answerConsentHistory(call: Call<ConsentHistoryQuery>): Promise<HandlerResult> {
+/** The consent answers of one person, newest first. Throws a Fault of 404. */
+export async function readHistory(call: Call<ConsentHistoryQuery>) {
   const { context, body, params, shown, signal } = call
   const { before_version = noVersion, consent_type_id = null, channel = null, limit = defaultHistoryLimit } = body
   const { by, identifier } = personOf(params)
@@ -54,7 +53,7 @@ export async function answerConsentHistory(call: Call<ConsentHistoryQuery>): Pro
   shown.add(peopleStackId, rows[0]!.found_id ?? throwNoPerson())
   const answers = rows.filter(row => row.version !== null)
   const has_more = answers.length > 0 && answers.every(({ has_next }) => has_next)
-  return { status: 200, data: { items: answers.map(recordedAnswer), has_more } }
+  return { items: answers.map(recordedAnswer), has_more }
 }
 
 type InForceRow = { schema_version: number; sequence: number; refused: string[] } & (
@@ -62,8 +61,8 @@ type InForceRow = { schema_version: number; sequence: number; refused: string[] 
   | { id: null; answers: null }
 )
 
-/** Answers with the consents of one person, and which of them a refusal of the address takes away. Throws a Fault of 404. */
-export async function answerConsentsInForce({ context, params, shown, signal }: Call): Promise<HandlerResult> {
+/** The consents of one person, and which of them a refusal of the address takes away. Throws a Fault of 404. */
+export async function readInForce({ context, params, shown, signal }: Call) {
   const { by, identifier } = personOf(params)
   const [row] = await context.db.query<InForceRow>(
     readConsentsInForce[by],
@@ -79,5 +78,5 @@ export async function answerConsentsInForce({ context, params, shown, signal }: 
     const isRefused = state && source !== 'mandatory' && refused.includes(answerKey(consent_type_id, channel))
     return isRefused ? { ...consent, address_refused: true } : consent
   })
-  return { status: 200, data: { items, sequence } }
+  return { items, sequence }
 }

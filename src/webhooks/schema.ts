@@ -91,6 +91,11 @@ export type WebhookPatch = Static<typeof webhookPatch>
 
 const moment = nullable(time())
 
+const response = {
+  response: nullable(text('The first 1 KiB of the response.')),
+  error: nullable(text('Why there was no response.')),
+}
+
 const at = '2026-01-01T12:00:00.000Z'
 
 const status = Type.Enum(['waiting', 'delivered', 'failed'], {
@@ -124,8 +129,7 @@ export const delivery = Type.Object(
       Type.Integer({ description: 'The status of the last response. Null if there was none.' }),
     ),
     duration_ms: nullable(count()),
-    response: nullable(text('The first 1 KiB of the response.')),
-    error: nullable(text('Why there was no response.')),
+    ...response,
   },
   {
     title: 'WebhookDelivery',
@@ -268,8 +272,7 @@ export const testDelivery = Type.Object(
     at: time('When it was sent.'),
     response_status: nullable(Type.Integer({ description: 'The status of the response. Null if there was none.' })),
     duration_ms: count(),
-    response: nullable(text('The first 1 KiB of the response.')),
-    error: nullable(text('Why there was no response.')),
+    ...response,
   },
   { title: 'WebhookTestDelivery', description: 'A test event. It is sent once, and is not about a change.' },
 )
@@ -297,8 +300,7 @@ export const testResult = Type.Object(
     delivered: flag('Whether the receiver responded with a status of 200 to 299.'),
     response_status: nullable(Type.Integer()),
     duration_ms: count(),
-    response: nullable(text('The first 1 KiB of the response.')),
-    error: nullable(text('Why there was no response.')),
+    ...response,
   },
   {
     title: 'WebhookTest',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Context, Reading } from '../db/context.ts'
 import { type Database, masterKeysOf } from '../db/db.ts'
 import { deleteInSteps } from '../db/delete-in-steps.ts'
@@ -133,7 +134,7 @@ function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): We
 }
 
 /** The webhook of this id, or all of them. */
-async function readWebhooks(
+export async function readWebhooks(
   { db, organization_id }: Reading,
   id: number | null,
   signal?: Signal,
@@ -144,9 +145,6 @@ async function readWebhooks(
   const byId = new Map(backlogs.map(backlog => [backlog.webhook_id, backlog]))
   return rows.map(row => webhookToJson(row, byId.get(row.id)))
 }
-
-export const listWebhooks = (context: Context, signal: Signal): Promise<WebhookShape[]> =>
-  readWebhooks(context, null, signal)
 
 /** Throws a Fault of 404 if the organization has no such webhook. */
 export const findWebhook = async (reading: Reading, id: number, signal?: Signal): Promise<WebhookShape> =>
@@ -178,17 +176,12 @@ async function checkUrl(url: string, { allowed, resolve }: WebhookCall): Promise
   const problem = urlProblem(url, allowed)
   if (problem !== undefined) throwInvalidField('/url', problem)
   const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
-  const { promise: late, resolve: giveUp } = Promise.withResolvers<void>()
-  const timer = setTimeout(giveUp, resolveMs)
   const checking = resolveReachable(host, allowed, resolve).then(
-    () => {},
-    error => {
-      if (error instanceof AddressRefused)
-        throwInvalidField('/url', 'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)')
-    },
+    () => false,
+    error => error instanceof AddressRefused,
   )
-  await Promise.race([checking, late]).finally(() => clearTimeout(timer))
-  checking.catch(() => {})
+  if (await Promise.race([checking, pause(resolveMs, false, { ref: false })]))
+    throwInvalidField('/url', 'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)')
 }
 
 const settingsOf = (webhook: Settings) =>
@@ -378,13 +371,9 @@ export async function listDeliveries(
   const rows = await db.query<DeliveryShape>(listDeliveriesSql, [organization_id, id, ...selection], signal)
   const isWanted = (test: TestDeliveryShape) =>
     [status ?? test.state, state ?? test.state].every(each => each === test.state)
-  const tests = before === undefined ? await readTests(context, id, signal) : []
-  return { ...listPage(rows, limit), tests: tests.filter(isWanted) }
-}
-
-async function readTests({ db, organization_id }: Context, id: number, signal: Signal) {
-  const [row] = await db.query<{ tests: TestDeliveryShape[] }>(readTestsSql, [organization_id, id], signal)
-  return row?.tests ?? []
+  type Tests = { tests: TestDeliveryShape[] }
+  const [row] = before === undefined ? await db.query<Tests>(readTestsSql, [organization_id, id], signal) : []
+  return { ...listPage(rows, limit), tests: (row?.tests ?? []).filter(isWanted) }
 }
 
 /**
