@@ -129,14 +129,10 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
   const author = { actor: caller.subject, request_id }
   let after: string | null = null
   do {
+    const page = { after, size: idsPerPreview }
     const next: string[] = ids
       ? ids.slice(result.tested, result.tested + idsPerPreview)
-      : await readSelected(
-          context,
-          { ...job, filter: job.filter! },
-          { after, size: idsPerPreview },
-          optionsOf(call, job),
-        )
+      : await readSelected(context, { ...job, filter: job.filter! }, page, optionsOf(call, job))
     if (next.length === 0) break
     after = next.at(-1)!
     const writes = next.map(id => writeOf(job, id, author))

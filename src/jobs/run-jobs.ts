@@ -152,12 +152,8 @@ async function writeTogether(run: Run, ids: string[]): Promise<void> {
     const taken = await readTaken(run, tx, definitions, ids)
     const writes = taken.map(id => writeOf(job, id, author))
     const outcomes = await writeWithin(tx, definitions, writes, options.limits)
-    await store(
-      run,
-      tx,
-      until,
-      taken.map((id, index) => ({ id, outcome: outcomes[index]! })),
-    )
+    const reached = taken.map((id, index) => ({ id, outcome: outcomes[index]! }))
+    await store(run, tx, until, reached)
     return { result: undefined }
   })
   job.position = until

@@ -10,8 +10,7 @@ import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
 import { personAddresses, personOf } from '../route/person-addresses.ts'
-import type { HandlerResult } from '../route/result.ts'
-import type { Route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { type Channel, channels, channelTable, isChannel } from '../values/channels.ts'
 import { refuse, refuseValues } from '../values/errors.ts'
 import { leafData } from './entry.ts'
@@ -33,32 +32,32 @@ import { GrowingTree } from './tree.ts'
 
 /** The receipts of a person's answers, by external and by internal identifier. */
 export function receiptEndpoints({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
-  return personAddresses.map(({ path, params, suffix, by }) => ({
-    method: 'GET',
-    path: `${path}/consents/{consent_type_id}/{channel}/receipt`,
-    params: { ...params, consent_type_id: 'number', channel: 'key' },
-    scope: 'consents:read',
-    tag: 'People',
-    operationId: `getConsentReceipt${suffix}`,
-    summary: `Read the receipt of a consent answer${by}`,
-    description:
-      'A consent receipt of ISO/IEC TS 27560 in JSON-LD, signed, with the proof that the ledger sealed the answer. `kith verify` ' +
-      'verifies it without a server. The request waits until the answer is sealed, usually less than a second. See docs/receipts.md.',
-    query: receiptQuery,
-    answer: consentReceipt,
-    refusals: { 410: 'invalid_parameter' },
-    handle: call => answerReceipt(ledgerOrigin, call as Call<ReceiptQuery>),
-  }))
+  return personAddresses.map(({ path, params, suffix, by }) =>
+    route<ReceiptQuery>({
+      method: 'GET',
+      path: `${path}/consents/{consent_type_id}/{channel}/receipt`,
+      params: { ...params, consent_type_id: 'number', channel: 'key' },
+      scope: 'consents:read',
+      tag: 'People',
+      operationId: `getConsentReceipt${suffix}`,
+      summary: `Read the receipt of a consent answer${by}`,
+      description:
+        'A consent receipt of ISO/IEC TS 27560 in JSON-LD, signed, with the proof that the ledger sealed the answer. `kith verify` ' +
+        'verifies it without a server. The request waits until the answer is sealed, usually less than a second. See docs/receipts.md.',
+      query: receiptQuery,
+      answer: consentReceipt,
+      refusals: { 410: 'invalid_parameter' },
+      handle: dataOf(call => readReceipt(ledgerOrigin, call)),
+    }),
+  )
 }
 
 /** An answer is sealed within a second. A request waits longer if the process that seals has just ended. */
 const maxWaitMs = 4_000
 const pollMs = 50
 
-type ReceiptCall = Call<ReceiptQuery>
-
-/** Answers with the receipt of an answer. `originName` begins the origin of the ledger. Throws a Fault of 400, 404, 410 or 503. */
-export async function answerReceipt(originName: string, call: ReceiptCall): Promise<HandlerResult> {
+/** Issues the receipt of an answer. `originName` begins the origin of the ledger. Throws a Fault of 400, 404, 410 or 503. */
+async function readReceipt(originName: string, call: Call<ReceiptQuery>): Promise<Receipt> {
   const { context, caller, params, body, signal } = call
   const { db, organization_id } = context
   const consent_type_id = Number(params.consent_type_id)
@@ -73,9 +72,9 @@ export async function answerReceipt(originName: string, call: ReceiptCall): Prom
   const answer = answers.find(given => given.consent_type_id === consent_type_id && given.channel === channel)
   if (!answer) throwNoAnswer(body)
   const entry = entryOf(caller.organization.key, answer)
-  const data = await issueReceipt(context, { originName, entry, sealed }, signal)
+  const receipt = await issueReceipt(context, { originName, entry, sealed }, signal)
   call.shown.add(peopleStackId, person_id)
-  return { status: 200, data }
+  return receipt
 }
 
 function channelOf(text: string): Channel {
@@ -83,7 +82,7 @@ function channelOf(text: string): Channel {
   return refuseValues({ path: '/channel', message: `must be ${channels.join(' or ')}` })
 }
 
-async function findPerson({ context: { db, organization_id }, params, signal }: ReceiptCall): Promise<string> {
+async function findPerson({ context: { db, organization_id }, params, signal }: Call<ReceiptQuery>): Promise<string> {
   const { by, identifier } = personOf(params)
   if (by === 'id') return identifier.toLowerCase()
   const [person] = await db.query<{ id: string | null }>(findPersonSql, [organization_id, identifier], signal)

@@ -7,7 +7,7 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { type FilterBody, filterBody, nextCursor, warnings } from '../queries/schema.ts'
-import { closedObject, pageLimit, Type, text } from '../values/json-schema.ts'
+import { closedObject, optionals, pageLimit, Type, text } from '../values/json-schema.ts'
 
 const filter = Type.Record(text(), Type.Unknown(), {
   description:
@@ -88,11 +88,7 @@ export const segmentPeopleQuery = (maxSize: number) => {
         description: "The order of the identifiers, `asc` or `desc`. Default: 'desc'.",
       }),
     ),
-    fields: Type.Optional(fields),
-    include: Type.Optional(include),
-    labels: Type.Optional(labels),
-    links: Type.Optional(links),
-    count: Type.Optional(count),
+    ...optionals({ fields, include, labels, links, count }),
   })
 }
 export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> & {
