@@ -4,6 +4,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { parseVerifierKey, type VerifierKey } from '../../client/src/ledger-proof.ts'
 import { FormatError } from '../../client/src/ledger-text.ts'
+import { parseJson } from '../values/parse-json.ts'
 import { formatVerifierKey, organizationOfOrigin } from './note.ts'
 
 /** The format of certificates. A later format has another number. */
@@ -78,14 +79,6 @@ export function findCertificate(text: string): string | undefined {
   if (foreign === undefined) return certificate
   const member = JSON.stringify(foreign)
   return fail('certificate', `The response around the certificate has the member ${member}, which no signature covers.`)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function fail(part: CertificateError['part'], message: string): never {

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { refuse } from '../../values/errors.ts'
 import { formats } from '../../values/formats.ts'
+import { parseJson } from '../../values/parse-json.ts'
 import type { GivenEvent, Provider, SecretName } from '../schema.ts'
 
 /** A request of a provider, with the bytes of its body, and the secret of its source. */
@@ -65,15 +66,6 @@ export const isSame = (one: string, other: string): boolean =>
 
 /** The time of a number of seconds since 1970, in milliseconds. Throws a Fault of 401 for a text that is none. */
 export const secondsToMs = (text: string): number => (/^\d{1,12}$/.test(text) ? Number(text) * 1_000 : throwUnsigned())
-
-/** Undefined for a text that is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** A member of what may be an object. */
 export const member = (value: unknown, ...names: string[]): unknown =>

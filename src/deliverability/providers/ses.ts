@@ -1,7 +1,8 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { rootCertificates } from 'node:tls'
 import { refuse } from '../../values/errors.ts'
-import { type Adapter, list, member, parseJson, type Told, throwUnsigned } from './provider.ts'
+import { parseJson } from '../../values/parse-json.ts'
+import { type Adapter, list, member, type Told, throwUnsigned } from './provider.ts'
 
 // The events of Amazon SES, which SNS sends: signed with RSA by a certificate that the message names. kith requests nothing but the
 // certificate and the confirmation of a subscription, over https, of a host of SNS itself.
