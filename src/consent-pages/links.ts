@@ -1,6 +1,6 @@
 import { baseUrlOf, expiryOf, type LinkSettings, prepareLinks } from '../consent-links/consent-links.ts'
 import type { LinkKind } from '../consent-links/token.ts'
-import { answerKey, questionFault } from '../consents/answers.ts'
+import { answerKey, configuredFor, questionFault } from '../consents/answers.ts'
 import { throwNoPerson } from '../consents/history.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
@@ -25,7 +25,7 @@ export async function createConsentLinks(call: Call<ConsentLinksBody>, config: L
     if (fault) throwInvalidField(`/${fault.field}`, fault.message)
   }
   const type = consent_types.find(({ id }) => id === consent_type_id)
-  const configured = type?.channels.find(each => each.channel === channel)
+  const configured = type && channel && configuredFor(type, channel)
   const answer = configured && person.answers[answerKey(type!.id, configured.channel)]
   const printLink = await prepareLinks(context, base, signal)
   const urlOf = (kind: LinkKind) => {

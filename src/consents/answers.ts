@@ -56,7 +56,9 @@ export type Answer = Question & {
 /** The key of a question in {@link Answers}. */
 export const answerKey = (consent_type_id: number, channel: Channel) => `${consent_type_id}:${channel}`
 
-const configuredFor = (type: ConsentType, channel: Channel) => type.channels.find(entry => entry.channel === channel)
+/** How a purpose is configured for a channel. Undefined if it is not. */
+export const configuredFor = ({ channels }: Pick<ConsentType, 'channels'>, channel: Channel) =>
+  channels.find(entry => entry.channel === channel)
 
 /** Whether people can grant or refuse a purpose on a channel. */
 export const canBeAnswered = (type: ConsentType, channel: Channel): boolean =>

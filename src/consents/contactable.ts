@@ -15,7 +15,7 @@ import { channelTable } from '../values/channels.ts'
 import { throwValueRefusal } from '../values/errors.ts'
 import { pastTimeOf } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
-import { answerKey } from './answers.ts'
+import { answerKey, configuredFor } from './answers.ts'
 import {
   type AnswerOfAddress,
   type Contact,
@@ -168,7 +168,7 @@ async function decideAt(
   const { consent_types } = definitionsAfter(current, sequence, later)
   const purpose = consent_types.find(type => type.id === consent_type_id)
   if (!purpose) throwValueRefusal('/consent_type_id', 'was not a consent type of the organization at that time')
-  if (!purpose.channels.some(configured => configured.channel === channel))
+  if (!configuredFor(purpose, channel))
     throwValueRefusal('/channel', 'is a channel that the consent type was not configured for at that time')
   const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
   const answer = row.version === null ? undefined : recordedAnswer(row)

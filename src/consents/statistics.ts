@@ -5,7 +5,7 @@ import type { Signal } from '../process/signal.ts'
 import { type Channel, channels } from '../values/channels.ts'
 import { throwValueRefusal } from '../values/errors.ts'
 import { instantOf } from '../values/instant.ts'
-import type { Question } from './answers.ts'
+import { answerKey, configuredFor, type Question } from './answers.ts'
 import { type ConsentStatisticsBody, type ConsentStatisticsShape, maxIntervals } from './statistics-schema.ts'
 import { readConsentStatisticsSql } from './statistics-sql.ts'
 
@@ -86,19 +86,17 @@ function timeOf(path: string, text: string | undefined): number | undefined {
 
 function requireQuestion({ types }: Facts, { channel }: ConsentStatisticsBody): void {
   if (types.length === 0) throwValueRefusal('/consent_type_id', 'is not a consent type of the organization')
-  if (channel !== undefined && !types[0]!.channels.some(configured => configured.channel === channel))
+  if (channel !== undefined && !configuredFor(types[0]!, channel))
     throwValueRefusal('/channel', 'is a channel that the consent type is not configured for')
 }
 
 /** The questions of the consent types: their channels, and those that were answered before a channel was taken away. */
 function questionsOf({ types, steps }: Facts, channel: Channel | undefined): (Question & { type: Type })[] {
-  const answered = new Set(steps.map(({ consent_type_id, channel }) => `${consent_type_id}:${channel}`))
+  const answered = new Set(steps.map(({ consent_type_id, channel }) => answerKey(consent_type_id, channel)))
   return types.flatMap(type =>
     channels
       .filter(each => channel === undefined || each === channel)
-      .filter(
-        each => type.channels.some(configured => configured.channel === each) || answered.has(`${type.id}:${each}`),
-      )
+      .filter(each => configuredFor(type, each) || answered.has(answerKey(type.id, each)))
       .map(each => ({ consent_type_id: type.id, channel: each, type })),
   )
 }
@@ -128,9 +126,9 @@ function itemOf(
 
 /** How many people a decision (contact-decision.ts) allows to write to. */
 function countContactable({ id, ...type }: Type, channel: Channel, { people, answered, refused }: Facts): number {
-  if (type.state === 'archived' || !type.channels.some(configured => configured.channel === channel)) return 0
+  if (type.state === 'archived' || !configuredFor(type, channel)) return 0
   if (type.mandatory) return people[channel]
-  const given = answered.find(({ key }) => key === `${id}:${channel}`) ?? { answered: 0, granted: 0 }
+  const given = answered.find(({ key }) => key === answerKey(id, channel)) ?? { answered: 0, granted: 0 }
   const granted = type.default_state ? people[channel] - given.answered + given.granted : given.granted
   const ofAddress = refused.find(each => each.consent_type_id === id && each.channel === channel)
   return granted - (ofAddress?.people ?? 0)
