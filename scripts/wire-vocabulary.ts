@@ -1,4 +1,4 @@
-import { methods } from '../src/consents/evidence.ts'
+import { methods } from '../src/consents/schema.ts'
 import { batchBody } from '../src/entities/batch.ts'
 import { declaredTypes } from '../src/observed/schema.ts'
 import { operations, subjects } from '../src/organizations/logged-changes.ts'

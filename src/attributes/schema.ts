@@ -7,7 +7,7 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { attributeTypes, noRules, optionalRuleSchemas, ruleSchemas } from '../values/attribute-rules.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, Type, text } from '../values/json-schema.ts'
 
 const cardinality = Type.Enum(['one', 'many'], {
   description: '`one` can change to `many`, but `many` cannot change to `one`.',
@@ -16,28 +16,20 @@ const cardinality = Type.Enum(['one', 'many'], {
 const type = Type.Enum([...attributeTypes])
 
 /** Body of POST /v1/schema/attributes. */
-export const newAttribute = Type.Object(
+export const newAttribute = closedObject(
   {
     key: definitionKey,
-    owner: Type.String({ description: '`people`, or the key of a stack.' }),
+    owner: text('`people`, or the key of a stack.'),
     type,
-    target_stack: Type.Optional(
-      nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
-    ),
+    target_stack: Type.Optional(nullable(text('For type `stack`: the key of the target stack.'))),
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
-    indexed: Type.Optional(Type.Boolean({ description: 'Whether an index serves equalities and ranges.' })),
-    searchable: Type.Optional(
-      Type.Boolean({ description: 'For type `text`: whether a search finds entities by the words of the value.' }),
-    ),
+    indexed: Type.Optional(flag('Whether an index serves equalities and ranges.')),
+    searchable: Type.Optional(flag('For type `text`: whether a search finds entities by the words of the value.')),
     ...optionalRuleSchemas,
   },
-  {
-    additionalProperties: false,
-    title: 'AttributeBody',
-    examples: [{ key: 'your_key', owner: 'people', type: 'text' }],
-  },
+  { title: 'AttributeBody', examples: [{ key: 'your_key', owner: 'people', type: 'text' }] },
 )
 export type AttributeBody = Static<typeof newAttribute>
 
@@ -47,10 +39,9 @@ export const maxBatchedAttributes = 5_000
 const oneOfEachKey = { distinctBy: ['key', 'owner'], description: 'At most one attribute of each owner and key.' }
 
 /** Body of POST /v1/schema/attributes/batch. */
-export const newAttributes = Type.Object(
+export const newAttributes = closedObject(
   { items: Type.Array(newAttribute, { minItems: 1, maxItems: maxBatchedAttributes, ...oneOfEachKey }) },
   {
-    additionalProperties: false,
     title: 'AttributesBody',
     examples: [{ items: ['first_key', 'second_key'].map(key => ({ key, owner: 'people', type: 'text' })) }],
   },
@@ -58,25 +49,25 @@ export const newAttributes = Type.Object(
 export type AttributesBody = Static<typeof newAttributes>
 
 /** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. `false` or null removes a rule. */
-export const attributePatch = Type.Object(
+export const attributePatch = closedObject(
   {
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
-    indexed: Type.Optional(Type.Boolean()),
-    searchable: Type.Optional(Type.Boolean()),
+    indexed: Type.Optional(flag()),
+    searchable: Type.Optional(flag()),
     ...optionalRuleSchemas,
     state: Type.Optional(definitionState),
   },
-  { additionalProperties: false, title: 'AttributePatch', examples: [{}] },
+  { title: 'AttributePatch', examples: [{}] },
 )
 export type AttributePatch = Static<typeof attributePatch>
 
 const indexState = Type.Object(
   {
     state: Type.Enum(['ready', 'filling']),
-    indexed: Type.Integer({ minimum: 0, description: 'The number of entities whose values are in the index.' }),
-    total: Type.Integer({ minimum: 0, description: 'The approximate number of entities to index.' }),
+    indexed: count('The number of entities whose values are in the index.'),
+    total: count('The approximate number of entities to index.'),
   },
   { title: 'IndexState', description: 'The progress of the index of the attribute.' },
 )
@@ -85,16 +76,16 @@ const indexState = Type.Object(
 export const attribute = Type.Object(
   {
     id: Type.Integer({ minimum: 1 }),
-    key: Type.String(),
-    name: Type.String(),
+    key: text(),
+    name: text(),
     description: definitionDescription,
-    owner: Type.String({ description: '`people`, or the key of a stack.' }),
+    owner: text('`people`, or the key of a stack.'),
     type,
-    target_stack: nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
+    target_stack: nullable(text('For type `stack`: the key of the target stack.')),
     cardinality,
-    indexed: Type.Boolean(),
+    indexed: flag(),
     index_state: nullable(indexState),
-    searchable: Type.Boolean({ description: 'Whether a search finds entities by the words of the value.' }),
+    searchable: flag('Whether a search finds entities by the words of the value.'),
     ...ruleSchemas,
     state: definitionState,
     ...times,

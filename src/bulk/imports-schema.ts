@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { closedObject, count, flag, nullable, pageOf, Type, text, time } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, pageLimit, pageOf, Type, text, time } from '../values/json-schema.ts'
 import { leftReasons } from './undo.ts'
 
 const importId = text('The `request_id` of its changes.')
@@ -23,7 +23,7 @@ const listedImport = Type.Object(
 
 export const importsQuery = closedObject({
   before: Type.Optional(Type.String({ maxLength: 64, description: 'Only imports before the one with this id.' })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+  limit: pageLimit(500, 'The default is 50.'),
 })
 export type ImportsQuery = Static<typeof importsQuery>
 
@@ -43,12 +43,12 @@ const exampleImport = {
 
 export const importPage = pageOf(listedImport, 'ImportPage', 'A page of imports, newest first.', [exampleImport])
 
-export const undoBody = Type.Object(
+export const undoBody = closedObject(
   {
     dry_run: Type.Optional(flag('Change nothing, and return what the undo would do.')),
     position: Type.Optional(count('Continue a dry run: the `position` of the response before.')),
   },
-  { additionalProperties: false, title: 'UndoBody', examples: [{ dry_run: true }] },
+  { title: 'UndoBody', examples: [{ dry_run: true }] },
 )
 export type UndoRequest = Static<typeof undoBody>
 
@@ -118,9 +118,9 @@ const exampleMapping = {
   fields: ['external_id', 'attribute_values.city', null],
 }
 
-export const mappingBody = Type.Object(
+export const mappingBody = closedObject(
   { owner, header, fields },
-  { additionalProperties: false, title: 'ImportMappingBody', examples: [exampleMapping] },
+  { title: 'ImportMappingBody', examples: [exampleMapping] },
 )
 export type MappingBody = Static<typeof mappingBody>
 

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox'
 import { linksById, matchBody } from '../entities/schema.ts'
 import { matchKinds } from '../entities/write-request.ts'
 import { detail } from '../values/errors.ts'
-import { closedObject, count, flag, number, Type, text } from '../values/json-schema.ts'
+import { closedObject, count, filledText, flag, number, pageLimit, Type, text } from '../values/json-schema.ts'
 import { defaultMaxRefused } from './refusals.ts'
 
 const importParameters = {
@@ -10,12 +10,9 @@ const importParameters = {
   create_only: Type.Optional(
     flag('Refuse a line that would change an existing entity. Placeholders are completed all the same.'),
   ),
-  max_refused: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1_000_000_000,
-      description: `The import ends after so many refused lines in a row. The default is ${defaultMaxRefused.toLocaleString('en')}.`,
-    }),
+  max_refused: pageLimit(
+    1_000_000_000,
+    `The import ends after so many refused lines in a row. The default is ${defaultMaxRefused.toLocaleString('en')}.`,
   ),
   lists: Type.Optional(
     Type.Enum(['replace', 'add'], {
@@ -27,7 +24,7 @@ const importParameters = {
 
 const words = (meaning: string) =>
   Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
+    Type.Array(filledText(100), {
       minItems: 1,
       maxItems: 100,
       description: `CSV: further words for ${meaning}. Repeat the parameter for each.`,
@@ -63,11 +60,7 @@ export const csvParameters = {
     }),
   ),
   list_separator: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 10,
-      description: 'CSV: the separator of the values of an attribute with many values. The default is `|`.',
-    }),
+    filledText(10, 'CSV: the separator of the values of an attribute with many values. The default is `|`.'),
   ),
   empty: Type.Optional(
     Type.Enum(['absent', 'null'], {
@@ -79,10 +72,7 @@ export const csvParameters = {
   ),
 }
 
-export const recordsImportQuery = Type.Object(
-  { ...importParameters, ...csvParameters },
-  { additionalProperties: false },
-)
+export const recordsImportQuery = closedObject({ ...importParameters, ...csvParameters })
 
 const kind = `(${matchKinds.join('|')})`
 
@@ -123,10 +113,7 @@ export const peopleImportQuery = closedObject({
 /** A line of an import of people: the body of a create, and what its person is recognized by in place of the query's `match`. */
 export function personLine(body: TSchema): TSchema {
   const { properties, examples } = body as TSchema & { properties: Record<string, TSchema>; examples: unknown[] }
-  return Type.Object(
-    { ...properties, match: matchBody },
-    { additionalProperties: false, title: 'PersonImportLine', examples },
-  )
+  return closedObject({ ...properties, match: matchBody }, { title: 'PersonImportLine', examples })
 }
 
 /** The body of an export. `format` is the format of the kind's identifiers. */

@@ -1,6 +1,19 @@
 import type { Static } from 'typebox'
 import { operations, subjects } from '../organizations/logged-changes.ts'
-import { closedObject, count, flag, nullable, number, Type, text, time, uuid } from '../values/json-schema.ts'
+import {
+  closedObject,
+  count,
+  filledText,
+  flag,
+  nullable,
+  number,
+  pageLimit,
+  storedNumber,
+  Type,
+  text,
+  time,
+  uuid,
+} from '../values/json-schema.ts'
 
 const sequence = number('The number of the change. The numbers of an organization have no gaps.')
 const values = (description: string) => nullable(Type.Record(text(), Type.Unknown(), { description }))
@@ -125,9 +138,7 @@ export const historyPage = Type.Object(
   },
 )
 
-const limit = Type.Optional(
-  Type.Integer({ minimum: 1, maximum: 1_000, description: 'The most items of a page. The default is 100.' }),
-)
+const limit = pageLimit(1_000, 'The most items of a page. The default is 100.')
 
 export const defaultLimit = 100
 
@@ -165,12 +176,10 @@ export const changesQuery = closedObject({
     }),
   ),
   entity: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 255,
-      description:
-        'Only changes of the people and records with this internal or external identifier, in every stack, or that had it when the request began. Not together with `segment`.',
-    }),
+    filledText(
+      255,
+      'Only changes of the people and records with this internal or external identifier, in every stack, or that had it when the request began. Not together with `segment`.',
+    ),
   ),
   links: Type.Optional(
     Type.Literal('id', {
@@ -186,9 +195,7 @@ export const changesQuery = closedObject({
 export type ChangesQuery = Static<typeof changesQuery>
 
 export const historyQuery = closedObject({
-  before_version: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return changes to versions before this one.' }),
-  ),
+  before_version: Type.Optional(storedNumber('Return changes to versions before this one.')),
   limit,
 })
 export type HistoryQuery = Static<typeof historyQuery>

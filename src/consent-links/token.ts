@@ -23,9 +23,6 @@ export type ConsentLink = {
   expiresAt: number
 }
 
-/** A link whose signature is not verified yet, and the id of its key. */
-export type UnverifiedLink = ConsentLink & { keyId: number }
-
 // A token has 32 bytes of content and 16 of HMAC-SHA-256, which are 64 characters of base64url without padding. Nothing in
 // it can be spelled in two ways.
 const contentBytes = 32
@@ -52,8 +49,8 @@ export function signLink(link: ConsentLink, { id, secret }: LinkKey): string {
   return Buffer.concat([content, macOf(secret, 'link', content)]).toString('base64url')
 }
 
-/** Parses a token. Returns undefined for a text that is none. */
-export function parseLink(token: string): UnverifiedLink | undefined {
+/** Parses a token, without a look at its signature. `keyId` is the id of its key. Returns undefined for a text that is none. */
+export function parseLink(token: string): (ConsentLink & { keyId: number }) | undefined {
   if (!tokenPattern.test(token)) return undefined
   const bytes = Buffer.from(token, 'base64url')
   const kind = (Object.keys(linkKinds) as LinkKind[]).find(name => linkKinds[name] === bytes[0]! % 16)

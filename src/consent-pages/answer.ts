@@ -60,27 +60,16 @@ async function writeOnce({ db, limits, signal, ...call }: PageCall, { link, pers
     actor,
     request_id: call.request_id,
   })
-  const outcome = await writeQueued(
-    contextOf(db.shareOf(link.organization_id, 'writes'), link.organization_id),
-    write,
-    {
-      limits,
-      signal,
-    },
-  )
+  const context = contextOf(db.shareOf(link.organization_id, 'writes'), link.organization_id)
+  const outcome = await writeQueued(context, write, { limits, signal })
   return 'refusal' in outcome ? outcome.refusal : undefined
 }
 
 /** The evidence that kith itself has of the request. An address that a proxy garbled is left out. */
-function evidenceOf({ address, userAgent }: Pick<PageCall, 'address' | 'userAgent'>): {
-  ip?: string
-  user_agent?: string
-} {
-  return {
-    ...(isIpAddress(address) && { ip: address }),
-    ...(userAgent && { user_agent: cut(userAgent, maxUserAgentBytes) }),
-  }
-}
+const evidenceOf = ({ address, userAgent }: Pick<PageCall, 'address' | 'userAgent'>) => ({
+  ...(isIpAddress(address) && { ip: address }),
+  ...(userAgent && { user_agent: cut(userAgent, maxUserAgentBytes) }),
+})
 
 /** The longest beginning of a text that has at most that many bytes of UTF-8: a decoder of a stream keeps a last character back that is cut. */
 const cut = (text: string, maxBytes: number): string =>

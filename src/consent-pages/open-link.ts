@@ -56,13 +56,8 @@ export type OpenLink = {
   frame: Frame
 }
 
-function throwInvalid(): never {
-  return refuse('not_found', 'The link is not valid.')
-}
-
-function throwExpired(): never {
-  return refuse('invalid_parameter', 'The link is no longer valid.', { status: 410 })
-}
+const throwInvalid = (): never => refuse('not_found', 'The link is not valid.')
+const throwExpired = (): never => refuse('invalid_parameter', 'The link is no longer valid.', { status: 410 })
 
 /**
  * Verifies a link and reads what its page shows. Throws a Fault: 404 for a token that kith did not sign or that opens
@@ -118,14 +113,12 @@ export function choicesOf({ definitions, person, versions, frame, settings }: Op
     .flatMap(type => {
       const ofType = versions.filter(({ consent_type_id }) => consent_type_id === type.id)
       const version = chooseText(ofType, wanted)
-      return type.channels
-        .map(({ channel }) => channel)
-        .sort()
-        .map(channel => {
-          const answer = person.answers[answerKey(type.id, channel)]
-          const isChosen = answer ? answer.state || answer.pending === true : type.default_state
-          return { type, channel, answer, isChosen, version }
-        })
+      const channels = type.channels.map(({ channel }) => channel).sort()
+      return channels.map(channel => {
+        const answer = person.answers[answerKey(type.id, channel)]
+        const isChosen = answer ? answer.state || answer.pending === true : type.default_state
+        return { type, channel, answer, isChosen, version }
+      })
     })
 }
 
@@ -137,9 +130,8 @@ export function linkedChoices(open: OpenLink): Choice[] {
       (consent_type_id === null || choice.type.id === consent_type_id) &&
       (channel === null || choice.channel === channel),
   )
-  return choices.length > 0
-    ? choices
-    : refuse('invalid_parameter', 'The purpose of the link cannot be answered any more.', { status: 410 })
+  if (choices.length > 0) return choices
+  return refuse('invalid_parameter', 'The purpose of the link cannot be answered any more.', { status: 410 })
 }
 
 /** Whether the person has answered this, and nothing waits for a confirmation. */

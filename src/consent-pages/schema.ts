@@ -1,12 +1,12 @@
 import type { Static } from 'typebox'
 import { channels } from '../values/channels.ts'
-import { number, Type } from '../values/json-schema.ts'
+import { closedObject, number, Type, text } from '../values/json-schema.ts'
 
 const daySeconds = 86_400
 const lifetime = { minimum: 60, maximum: 5 * 366 * daySeconds }
 
 /** Body of POST /v1/people/{external_id}/consent-links. */
-export const consentLinksBody = Type.Object(
+export const consentLinksBody = closedObject(
   {
     consent_type_id: Type.Optional(
       number('The purpose that `unsubscribe_url` refuses and `confirm_url` confirms. Without it: all purposes.'),
@@ -21,19 +21,17 @@ export const consentLinksBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, title: 'ConsentLinksBody', examples: [{ consent_type_id: 1, channel: 'email' }] },
+  { title: 'ConsentLinksBody', examples: [{ consent_type_id: 1, channel: 'email' }] },
 )
 export type ConsentLinksBody = Static<typeof consentLinksBody>
-
-const url = (description: string) => Type.String({ description })
 
 /** The links of a person. */
 export const consentLinks = Type.Object(
   {
-    preferences_url: url('The page with all purposes, where the person grants and refuses.'),
-    unsubscribe_url: url('The page that refuses. It also takes the one-click request of RFC 8058.'),
+    preferences_url: text('The page with all purposes, where the person grants and refuses.'),
+    unsubscribe_url: text('The page that refuses. It also takes the one-click request of RFC 8058.'),
     confirm_url: Type.Optional(
-      url(
+      text(
         'The page that confirms a grant. Present if the request names a purpose and a channel with `double_opt_in`, or on which a grant waits for its confirmation.',
       ),
     ),

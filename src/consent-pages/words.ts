@@ -1,91 +1,53 @@
 import type { PageLanguage } from '../organizations/settings-schema.ts'
-import type { Channel } from '../values/channels.ts'
 
-/** The words of the pages in one language. */
-export type Words = {
-  channels: Record<Channel, string>
+const en = {
+  channels: { email: 'Email', sms: 'SMS' },
   /** A purpose on a channel, in a sentence or a list. */
-  by: (purpose: string, channel: string) => string
-  preferencesTitle: string
-  preferencesIntroduction: string
-  noPurposes: string
-  moreAbout: (purpose: string) => string
-  waits: string
-  save: string
-  savedTitle: string
-  savedIntroduction: string
-  nothingChanged: string
-  outdated: string
-  granted: string
-  refused: string
-  backToPreferences: string
-  unsubscribeTitle: string
-  unsubscribeQuestion: string
-  unsubscribe: string
-  unsubscribedTitle: string
-  unsubscribedIntroduction: string
-  toPreferences: string
-  confirmTitle: string
-  confirmQuestion: string
-  confirm: string
-  confirmedTitle: string
-  confirmedIntroduction: string
-  nothingToConfirmTitle: string
-  nothingToConfirm: string
-  privacy: string
-  contact: string
-  invalidTitle: string
-  invalid: string
-  tooManyTitle: string
-  tooMany: string
-  unreadableTitle: string
-  unreadable: string
-  failedTitle: string
-  failed: string
+  by: (purpose: string, channel: string) => `${purpose}, by ${channel === 'Email' ? 'email' : channel}`,
+  preferencesTitle: 'Your preferences',
+  preferencesIntroduction: 'Choose what you agree to. You can change your choice at any time.',
+  noPurposes: 'There is nothing to choose at the moment.',
+  moreAbout: (purpose: string) => `More about ${purpose}`,
+  waits: 'waits for your confirmation',
+  save: 'Save',
+  savedTitle: 'Your choice is saved',
+  savedIntroduction: 'You changed this:',
+  nothingChanged: 'You changed nothing.',
+  outdated: 'This page was out of date. Nothing was saved. Please check your choice and save again.',
+  granted: 'agreed',
+  refused: 'not agreed',
+  backToPreferences: 'Back to your preferences',
+  unsubscribeTitle: 'Unsubscribe',
+  unsubscribeQuestion: 'Do you want to stop receiving this?',
+  unsubscribe: 'Unsubscribe',
+  unsubscribedTitle: 'You are unsubscribed',
+  unsubscribedIntroduction: 'You will not receive this any more:',
+  toPreferences: 'See all your preferences',
+  confirmTitle: 'Please confirm',
+  confirmQuestion: 'Do you agree to this?',
+  confirm: 'Confirm',
+  confirmedTitle: 'Thank you, it is confirmed',
+  confirmedIntroduction: 'You agreed to this:',
+  nothingToConfirmTitle: 'There is nothing to confirm',
+  nothingToConfirm:
+    'No agreement waits for your confirmation. You can see and change your choice on the page of your preferences.',
+  privacy: 'Privacy notice',
+  contact: 'Contact',
+  invalidTitle: 'This link is not valid',
+  invalid: 'It may be incomplete or too old. Please use the link in the newest message.',
+  tooManyTitle: 'Too many requests',
+  tooMany: 'Please wait a moment and try again.',
+  unreadableTitle: 'This did not work',
+  unreadable: 'Nothing was changed. Please open the link again and use the button on the page.',
+  failedTitle: 'Please try again later',
+  failed: 'The service is not available at the moment.',
 }
 
+/** The words of the pages in one language. */
+export type Words = typeof en
+
 export const words: Record<PageLanguage, Words> = {
-  en: {
-    channels: { email: 'Email', sms: 'SMS' },
-    by: (purpose, channel) => `${purpose}, by ${channel === 'Email' ? 'email' : channel}`,
-    preferencesTitle: 'Your preferences',
-    preferencesIntroduction: 'Choose what you agree to. You can change your choice at any time.',
-    noPurposes: 'There is nothing to choose at the moment.',
-    moreAbout: purpose => `More about ${purpose}`,
-    waits: 'waits for your confirmation',
-    save: 'Save',
-    savedTitle: 'Your choice is saved',
-    savedIntroduction: 'You changed this:',
-    nothingChanged: 'You changed nothing.',
-    outdated: 'This page was out of date. Nothing was saved. Please check your choice and save again.',
-    granted: 'agreed',
-    refused: 'not agreed',
-    backToPreferences: 'Back to your preferences',
-    unsubscribeTitle: 'Unsubscribe',
-    unsubscribeQuestion: 'Do you want to stop receiving this?',
-    unsubscribe: 'Unsubscribe',
-    unsubscribedTitle: 'You are unsubscribed',
-    unsubscribedIntroduction: 'You will not receive this any more:',
-    toPreferences: 'See all your preferences',
-    confirmTitle: 'Please confirm',
-    confirmQuestion: 'Do you agree to this?',
-    confirm: 'Confirm',
-    confirmedTitle: 'Thank you, it is confirmed',
-    confirmedIntroduction: 'You agreed to this:',
-    nothingToConfirmTitle: 'There is nothing to confirm',
-    nothingToConfirm:
-      'No agreement waits for your confirmation. You can see and change your choice on the page of your preferences.',
-    privacy: 'Privacy notice',
-    contact: 'Contact',
-    invalidTitle: 'This link is not valid',
-    invalid: 'It may be incomplete or too old. Please use the link in the newest message.',
-    tooManyTitle: 'Too many requests',
-    tooMany: 'Please wait a moment and try again.',
-    unreadableTitle: 'This did not work',
-    unreadable: 'Nothing was changed. Please open the link again and use the button on the page.',
-    failedTitle: 'Please try again later',
-    failed: 'The service is not available at the moment.',
-  },
+  en,
   de: {
     channels: { email: 'E-Mail', sms: 'SMS' },
     by: (purpose, channel) => `${purpose}, per ${channel}`,

@@ -20,33 +20,25 @@ export type AddressAnswer = Question & {
   answer: NumberedAnswer & { sequence: number }
 }
 
-/** The answer of each address to each question that stands over the others. */
-export function latestOfAddresses(answers: readonly AddressAnswer[]): AddressAnswer[] {
+/** Stores those of the answers that stand over the others and over the ones that their addresses have. Returns a row for each that was stored. */
+export function storeAddressAnswers(
+  tx: Transaction,
+  organization_id: number,
+  answers: readonly AddressAnswer[],
+): Promise<{ state: boolean }[]> {
   const latest = new Map<string, AddressAnswer>()
   for (const each of answers) {
     const key = `${each.consent_type_id}:${each.channel}:${each.address}`
     const other = latest.get(key)
     if (!other || compareAnswers(each.answer, other.answer) > 0) latest.set(key, each)
   }
-  return [...latest.values()]
-}
-
-/** Stores those of the answers that stand over the ones that their addresses have. Returns a row for each that was stored. */
-export function storeAddressAnswers(
-  tx: Transaction,
-  organization_id: number,
-  answers: readonly AddressAnswer[],
-): Promise<{ state: boolean }[]> {
-  const rows = latestOfAddresses(answers).map(({ channel, consent_type_id, address, person_id, answer }) => ({
-    channel,
-    address,
-    consent_type_id,
-    state: answer.state,
-    answered_at: answer.undated ? '-infinity' : answer.answered_at,
+  const rows = [...latest.values()].map(({ answer: { state, undated, answered_at, ...answer }, ...given }) => ({
+    ...given,
+    state,
+    answered_at: undated ? '-infinity' : answered_at,
     text_version: answer.text_version ?? 0,
     method_rank: methodRank(answer),
     sequence: answer.sequence,
-    person_id,
   }))
   return tx.query<{ state: boolean }>(storeAddressAnswersSql, [organization_id, JSON.stringify(rows)])
 }

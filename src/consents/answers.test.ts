@@ -11,7 +11,7 @@ import {
   summaryFlag,
   withAnswers,
 } from './answers.ts'
-import { type Method, methods } from './evidence.ts'
+import { type Method, methods } from './schema.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 

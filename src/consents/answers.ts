@@ -1,10 +1,10 @@
+import ipaddr from 'ipaddr.js'
 import type { ConsentType } from '../organizations/definitions.ts'
 import { type Channel, channels, channelTable, type SummaryFlag } from '../values/channels.ts'
 import type { Detail } from '../values/errors.ts'
 import { pointer } from '../values/errors.ts'
 import { sortableTime, utcTime } from '../values/instant.ts'
-import { type Evidence, evidenceFault, evidenceOf, methods } from './evidence.ts'
-import type { EffectiveConsent } from './schema.ts'
+import { type EffectiveConsent, type Evidence, evidence as evidenceSchema, methods } from './schema.ts'
 
 /**
  * An answer that stands. `answered_at` is when it was collected: as `utcTime` prints it. An answer of an import that names no time is `undated`: `answered_at` is when it was stored. A grant that waits for its
@@ -53,17 +53,12 @@ export type Answer = Question & {
   stored: StandingAnswer
 }
 
-/** The answers of a body's consent fields. A flag is in `standaloneFlags` if its channel has no purpose to answer. */
-export type ExpandedAnswers = {
-  answers: Answer[]
-  standaloneFlags: Partial<Record<SummaryFlag, boolean>>
-  faults: Detail[]
-}
-
 /** The key of a question in {@link Answers}. */
 export const answerKey = (consent_type_id: number, channel: Channel) => `${consent_type_id}:${channel}`
 
-const configuredFor = (type: ConsentType, channel: Channel) => type.channels.find(entry => entry.channel === channel)
+/** How a purpose is configured for a channel. Undefined if it is not. */
+export const configuredFor = ({ channels }: Pick<ConsentType, 'channels'>, channel: Channel) =>
+  channels.find(entry => entry.channel === channel)
 
 /** Whether people can grant or refuse a purpose on a channel. */
 export const canBeAnswered = (type: ConsentType, channel: Channel): boolean =>
@@ -83,7 +78,8 @@ export type TimeOfUndated = 'now' | 'unknown'
 
 /**
  * Expands the flags and entries of one body, written at `at`, to one answer per type and channel. Entries override flags.
- * A fault has the JSON Pointer of the wrong value. If there is a fault, the caller must not use the answers and flags.
+ * A flag is in `standaloneFlags` if its channel has no purpose to answer. A fault has the JSON Pointer of the wrong value. If there is a
+ * fault, the caller must not use the answers and flags.
  */
 export function expandAnswers(
   body: ConsentBody,
@@ -91,23 +87,36 @@ export function expandAnswers(
   types: readonly ConsentType[],
   at: string,
   timeOfUndated: TimeOfUndated = 'now',
-): ExpandedAnswers {
-  const result: ExpandedAnswers = { answers: [], standaloneFlags: {}, faults: [] }
+) {
   const answers = new Map<string, Answer>()
+  const standaloneFlags: Partial<Record<SummaryFlag, boolean>> = {}
+  const faults: Detail[] = []
   const addAnswer = (assignment: ConsentAssignment, source: Answer['source']) => {
     const key = answerKey(assignment.consent_type_id, assignment.channel)
     const type = types.find(({ id }) => id === assignment.consent_type_id)!
     answers.set(key, { ...decideAnswer(assignment, current[key], type, { at, timeOfUndated }), source })
   }
   for (const channel of channels) {
-    const flag = body[channelTable[channel].flag]
-    if (typeof flag === 'boolean') applyFlag(channel, flag, types, addAnswer, result)
+    const { flag } = channelTable[channel]
+    const state = body[flag]
+    if (typeof state !== 'boolean') continue
+    const answerable = types.filter(type => canBeAnswered(type, channel))
+    const defaultType = answerable.find(type => configuredFor(type, channel)?.is_default)
+    const answered = state ? [defaultType].filter(type => type !== undefined) : answerable
+    for (const type of answered) addAnswer({ consent_type_id: type.id, channel, state }, 'flag')
+    if (answered.length > 0) continue
+    // Without a purpose to refuse, the flag itself is stored, so that the refusal is not lost.
+    if (!state) standaloneFlags[flag] = false
+    else faults.push({ path: pointer(flag), message: `no consent type is the default of the channel ${channel}` })
   }
-  for (const fault of entryFaults(body.consents ?? [], types, answers)) result.faults.push(fault)
-  if (result.faults.length > 0) return result
-  for (const entry of body.consents ?? []) addAnswer(entry, 'entry')
-  result.answers = [...answers.values()]
-  return result
+  const entries = body.consents ?? []
+  for (const [index, entry] of entries.entries()) {
+    const fault = entryFault(entry, types) ?? flagFault(entry, answers)
+    if (fault) faults.push({ path: pointer('consents', index, fault.field), message: fault.message })
+  }
+  if (faults.length > 0) return { answers: [], standaloneFlags, faults }
+  for (const entry of entries) addAnswer(entry, 'entry')
+  return { answers: [...answers.values()], standaloneFlags, faults }
 }
 
 /**
@@ -182,37 +191,24 @@ const strengthOf = ({ state, pending }: StandingAnswer) => (pending ? 0 : state 
 export const methodRank = ({ method }: Pick<StandingAnswer, 'method'>) =>
   method === undefined ? 0 : methods.length - methods.indexOf(method)
 
-type AddAnswer = (assignment: ConsentAssignment, source: Answer['source']) => void
+/** The maximum sizes of texts, in bytes of UTF-8. */
+const maxTextBytes = { source: 2_048, user_agent: 2_048, consent_string: 8_192 } as const
 
-function applyFlag(
-  channel: Channel,
-  state: boolean,
-  types: readonly ConsentType[],
-  addAnswer: AddAnswer,
-  result: ExpandedAnswers,
-) {
-  const flag = channelTable[channel].flag
-  const answerable = types.filter(type => canBeAnswered(type, channel))
-  if (!state) {
-    for (const type of answerable) addAnswer({ consent_type_id: type.id, channel, state }, 'flag')
-    // Without a purpose to refuse, the flag itself is stored, so that the refusal is not lost.
-    if (answerable.length === 0) result.standaloneFlags[flag] = false
-    return
-  }
-  const defaultType = answerable.find(type => configuredFor(type, channel)?.is_default)
-  if (defaultType) addAnswer({ consent_type_id: defaultType.id, channel, state }, 'flag')
-  else result.faults.push({ path: pointer(flag), message: `no consent type is the default of the channel ${channel}` })
+const members = Object.keys(evidenceSchema.properties) as (keyof Evidence)[]
+
+/** The given members of the evidence, with the address in its normal form. Null if none is given. */
+function evidenceOf(entry: Evidence): Evidence | null {
+  const given = members.filter(member => entry[member] !== undefined)
+  if (given.length === 0) return null
+  const evidence: Evidence = Object.fromEntries(given.map(member => [member, entry[member]]))
+  if (evidence.ip !== undefined) evidence.ip = normalAddress(evidence.ip)
+  return evidence
 }
 
-function entryFaults(
-  entries: ConsentAssignment[],
-  types: readonly ConsentType[],
-  byFlag: ReadonlyMap<string, Answer>,
-): Detail[] {
-  return entries.flatMap((entry, index) => {
-    const fault = entryFault(entry, types) ?? flagFault(entry, byFlag)
-    return fault ? [{ path: pointer('consents', index, fault.field), message: fault.message }] : []
-  })
+/** IPv6 as in RFC 5952. An IPv4-mapped address is its IPv4 address. */
+function normalAddress(text: string): string {
+  const address = ipaddr.process(text)
+  return address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address.toString()
 }
 
 type EntryFault = { field: string; message: string } | undefined
@@ -220,15 +216,39 @@ type EntryFault = { field: string; message: string } | undefined
 function entryFault(entry: ConsentAssignment, types: readonly ConsentType[]): EntryFault {
   if (entry.undated && entry.collected_at !== undefined)
     return { field: 'undated', message: 'cannot be combined with collected_at' }
-  const { consent_type_id, channel } = entry
-  const type = types.find(candidate => candidate.id === consent_type_id)
-  if (!type) return { field: 'consent_type_id', message: 'is not a consent type of the organization' }
-  if (type.state === 'archived') return { field: 'consent_type_id', message: 'is an archived consent type' }
-  if (type.mandatory)
-    return { field: 'consent_type_id', message: 'is a mandatory consent type, which cannot be answered: leave it out' }
-  if (!configuredFor(type, channel))
-    return { field: 'channel', message: 'is a channel that the consent type is not configured for' }
-  return evidenceFault(entry, type.text_versions)
+  const fault = questionFault(entry, types, 'leave it out')
+  return fault ?? evidenceFault(entry, types.find(({ id }) => id === entry.consent_type_id)!.text_versions)
+}
+
+/** Why nobody can answer for a consent type, on the channel if there is one. `advice` is for a mandatory type. */
+export function questionFault(
+  { consent_type_id, channel }: Pick<Question, 'consent_type_id'> & { channel?: Channel | undefined },
+  types: readonly ConsentType[],
+  advice: string,
+): EntryFault {
+  const field = 'consent_type_id'
+  const type = types.find(({ id }) => id === consent_type_id)
+  if (!type) return { field, message: 'is not a consent type of the organization' }
+  if (type.state === 'archived') return { field, message: 'is an archived consent type' }
+  if (type.mandatory) return { field, message: `is a mandatory consent type, which cannot be answered: ${advice}` }
+  if (channel === undefined || configuredFor(type, channel)) return undefined
+  return { field: 'channel', message: 'is a channel that the consent type is not configured for' }
+}
+
+/** The fault of the evidence of an answer to a consent type that has this number of texts. */
+function evidenceFault(entry: Evidence, textVersions: number): EntryFault {
+  const { text_version } = entry
+  if (text_version !== undefined && text_version > textVersions)
+    return {
+      field: 'text_version',
+      message:
+        textVersions === 0
+          ? 'the consent type has no texts: add the text first'
+          : `is not a text of the consent type: its versions are 1 to ${textVersions}`,
+    }
+  const texts = Object.keys(maxTextBytes) as (keyof typeof maxTextBytes)[]
+  const field = texts.find(name => Buffer.byteLength(entry[name] ?? '') > maxTextBytes[name])
+  return field && { field, message: `must be at most ${maxTextBytes[field]} bytes in UTF-8` }
 }
 
 /** An entry overrides a flag. If it was collected earlier, the answer of the flag, such as a refusal, would be lost. */
@@ -242,47 +262,29 @@ function flagFault(entry: ConsentAssignment, byFlag: ReadonlyMap<string, Answer>
 }
 
 /**
- * An answer of an import that the history may have already. Without `collected_at` its time does not matter, but an `undated` one is
- * compared with undated ones only.
- */
-export type PossibleRepeat = Question &
-  Pick<ConsentAssignment, 'state' | 'collected_at'> &
-  Pick<StandingAnswer, 'person_id' | 'undated'> & { evidence?: Evidence }
-
-/**
  * The answers that an earlier import may have written: those with a time or evidence that would be superseded or equal to the standing
- * answer, and undated ones that would be superseded.
+ * answer, and undated ones that would be superseded. Without `collected_at` the time of an answer does not matter, but an `undated` one is
+ * compared with undated ones only.
  */
 export function possibleRepeats(
   body: ConsentBody,
   current: Answers,
   types: readonly ConsentType[],
   timeOfUndated: TimeOfUndated,
-): PossibleRepeat[] {
+) {
   return expandAnswers(body, current, types, '', timeOfUndated).answers.flatMap(answer => {
-    const { consent_type_id, channel, state, isDated, evidence } = answer
+    const { consent_type_id, channel, state, evidence } = answer
     const standing = current[answerKey(consent_type_id, channel)]
-    const collected_at = isDated ? answer.collected_at! : undefined
-    const undated = answer.undated && standing !== undefined && !repeatsState(state, standing)
-    if (!standing || (!evidence && !isDated && !undated)) return []
-    if (
-      isDated
-        ? sortableTime(collected_at!) > sortableTime(standing.answered_at)
-        : !undated && !repeatsState(state, standing)
-    )
-      return []
+    if (!standing) return []
+    const isSame = repeatsState(state, standing)
+    const undated = (answer.undated && !isSame) || undefined
+    const collected_at = answer.isDated ? answer.collected_at! : undefined
+    if (!evidence && collected_at === undefined && !undated) return []
+    const isNewer =
+      collected_at === undefined ? !undated && !isSame : sortableTime(collected_at) > sortableTime(standing.answered_at)
+    if (isNewer) return []
     const { person_id } = standing
-    return [
-      {
-        consent_type_id,
-        channel,
-        state,
-        ...(person_id && { person_id }),
-        ...(collected_at && { collected_at }),
-        ...(undated && { undated }),
-        ...(evidence && { evidence }),
-      },
-    ]
+    return [{ consent_type_id, channel, state, person_id, collected_at, undated, evidence: evidence ?? undefined }]
   })
 }
 

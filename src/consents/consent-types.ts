@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto'
+import type { Context } from '../db/context.ts'
+import { awaitPipelined } from '../db/db.ts'
 import {
   changeDefinitions,
   type DefinitionCall,
@@ -8,10 +11,18 @@ import {
   throwInvalidField,
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
-import type { ConsentType, Definitions } from '../organizations/definitions.ts'
+import { type ConsentType, currentDefinitions, type Definitions } from '../organizations/definitions.ts'
+import type { Signal } from '../process/signal.ts'
+import { listPage } from '../route/result.ts'
 import { pointer, refuse } from '../values/errors.ts'
-import type { ConsentTypeBody, ConsentTypePatch } from './schema.ts'
-import { insertConsentTypeSql, updateConsentTypeSql } from './sql.ts'
+import type { ConsentText, ConsentTextBody, ConsentTypeBody, ConsentTypePatch, TextsQuery } from './schema.ts'
+import {
+  insertConsentTextSql,
+  insertConsentTypeSql,
+  readConsentTextsSql,
+  touchConsentTypeSql,
+  updateConsentTypeSql,
+} from './sql.ts'
 
 type Channels = ConsentType['channels']
 
@@ -29,30 +40,24 @@ export async function createConsentType(call: DefinitionCall, body: ConsentTypeB
     throwIfLimitReached('consent_types', current, call.limits)
     id = nextId(consent_types)
     const { key, name = key, description = null, mandatory = false, default_state = false } = body
-    const state = 'active' as const
-    const times = { created_at: at, updated_at: at }
-    const type = {
-      id,
+    const channels = channelsOf(body.channels)
+    const after = {
       key,
       name,
       description,
-      state,
+      state: 'active',
       mandatory,
       default_state,
-      channels: channelsOf(body.channels),
+      channels,
       text_versions: 0,
-      ...times,
-    }
+    } as const
+    const type = { id, ...after, created_at: at, updated_at: at }
     throwIfMandatoryDefault(type)
-    const { id: _, created_at, updated_at, ...after } = type
-    const change = { subject: 'consent_type', id, operation: 'create', before: {}, after } as const
+    const store: DefinitionChange['store'] = (version, { tx, organization_id }) =>
+      tx.query(insertConsentTypeSql, [organization_id, ...valuesOf(type, at), version])
     return [
       ...removeOtherMarks(type, consent_types, at),
-      {
-        ...change,
-        store: (version, { tx, organization_id }) =>
-          tx.query(insertConsentTypeSql, [organization_id, ...valuesOf(type, at), version]),
-      },
+      { subject: 'consent_type', id, operation: 'create', before: {}, after, store },
     ]
   })
   return findConsentType(definitions, id)
@@ -83,25 +88,22 @@ function channelsOf(given: ConsentTypeBody['channels']): Channels {
 }
 
 function throwIfMandatoryDefault({ mandatory, channels }: ConsentType) {
-  const markIndex = channels.findIndex(channel => channel.is_default)
-  if (mandatory && markIndex !== -1)
-    throwInvalidField(
-      pointer('channels', markIndex, 'is_default'),
-      'a mandatory consent type cannot be the default of a channel',
-    )
+  if (mandatory) throwIfMarked(channels, 'a mandatory')
+}
+
+/** Throws a Fault of 400 if a channel has the default mark. */
+function throwIfMarked(channels: ConsentTypeBody['channels'], kind: string) {
+  const index = channels.findIndex(channel => channel.is_default)
+  const path = pointer('channels', index, 'is_default')
+  if (index !== -1) throwInvalidField(path, `${kind} consent type cannot be the default of a channel`)
 }
 
 /**
  * Archiving removes the default marks, so a type that is activated again is not the default of its channels. Throws a Fault of
  * 400 if the patch itself sets a mark.
  */
-function removeArchivedMarks(next: ConsentType, patch: ConsentTypePatch) {
-  const markIndex = patch.channels?.findIndex(channel => channel.is_default) ?? -1
-  if (markIndex !== -1)
-    throwInvalidField(
-      pointer('channels', markIndex, 'is_default'),
-      'an archived consent type cannot be the default of a channel',
-    )
+function removeArchivedMarks(next: ConsentType, { channels = [] }: ConsentTypePatch) {
+  throwIfMarked(channels, 'an archived')
   next.channels = withoutMarks(next.channels, () => true)
 }
 
@@ -121,20 +123,66 @@ function removeOtherMarks(type: ConsentType, others: readonly ConsentType[], at:
 function changesOf(type: ConsentType, next: ConsentType, at: string): DefinitionChange[] {
   const changed = differences(type, next)
   if (!changed) return []
-  const { id } = type
-  return [
-    {
-      subject: 'consent_type',
-      id,
-      operation: 'update',
-      ...changed,
-      store: (version, { tx, organization_id }) =>
-        tx.query(updateConsentTypeSql, [organization_id, ...valuesOf(next, at), version]),
-    },
-  ]
+  const store: DefinitionChange['store'] = (version, { tx, organization_id }) =>
+    tx.query(updateConsentTypeSql, [organization_id, ...valuesOf(next, at), version])
+  return [{ subject: 'consent_type', id: type.id, operation: 'update', ...changed, store }]
 }
 
 function valuesOf(type: ConsentType, at: string) {
   const { id, key, name, description, state, mandatory, default_state, channels } = type
   return [id, key, name, description, state, mandatory, default_state, JSON.stringify(channels), at] as const
+}
+
+/** The maximum size of a text, in bytes of UTF-8. */
+const maxTextBytes = 65_536
+/** A page of texts of the maximum size has 1.3 MB. */
+const defaultLimit = 20
+
+/** Adds a version to the texts of a consent type. Throws a Fault of 404 or 400. */
+export async function addConsentText(call: DefinitionCall, id: number, body: ConsentTextBody): Promise<ConsentText> {
+  const { language, text, url = null } = body
+  if (Buffer.byteLength(text) > maxTextBytes)
+    throwInvalidField('/text', `must be at most ${maxTextBytes} bytes in UTF-8`)
+  if (url !== null && !isWebAddress(url)) throwInvalidField('/url', 'must be an http or https URL')
+  const sha256 = createHash('sha256').update(text).digest('hex')
+  const added = { version: 0, language, text, url, sha256, created_at: '' }
+  await changeDefinitions(call, async (current, at, tx) => {
+    const before = { text_versions: findConsentType(current, id).text_versions }
+    const after = { text_versions: before.text_versions + 1 }
+    Object.assign(added, { version: after.text_versions, created_at: at })
+    const values = [call.organization_id, id, added.version, language, text, url, sha256, at]
+    const store = (version: number) =>
+      awaitPipelined([
+        tx.query(touchConsentTypeSql, [call.organization_id, id, at, version]),
+        tx.query(insertConsentTextSql, values),
+      ])
+    return [{ subject: 'consent_type', id, operation: 'update', before, after, store }]
+  })
+  return added
+}
+
+const isWebAddress = (text: string) => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+
+/** Reads one version. Throws a Fault of 404. */
+export async function findConsentText(
+  context: Context,
+  id: number,
+  version: number,
+  signal: Signal,
+): Promise<ConsentText> {
+  const [text] = (await listConsentTexts(context, id, { after: version - 1, limit: 1 }, signal)).items
+  return text?.version === version ? text : refuse('not_found', 'There is no such text.')
+}
+
+/** Lists the texts of a consent type in order of version. Throws a Fault of 404. */
+export async function listConsentTexts(
+  context: Context,
+  id: number,
+  { after = 0, limit = defaultLimit }: TextsQuery,
+  signal: Signal,
+): Promise<{ items: ConsentText[]; has_more: boolean }> {
+  const { db, organization_id } = context
+  findConsentType(await currentDefinitions(context, signal), id)
+  const texts = await db.query<ConsentText>(readConsentTextsSql, [organization_id, id, after, limit + 1], signal)
+  return listPage(texts, limit)
 }

@@ -2,7 +2,7 @@ import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import { baseUrlOf, expiryOf, type LinkSettings, prepareLinks } from '../consent-links/consent-links.ts'
 import type { LinkKind } from '../consent-links/token.ts'
 import type { Reading } from '../db/context.ts'
-import { type ConsentType, currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Operation } from '../organizations/logged-changes.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
@@ -12,27 +12,24 @@ import { personOf } from '../route/person-addresses.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { channelTable } from '../values/channels.ts'
-import { createValueRefusal, Fault } from '../values/errors.ts'
+import { throwValueRefusal } from '../values/errors.ts'
 import { pastTimeOf } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
-import { answerKey } from './answers.ts'
+import { answerKey, configuredFor } from './answers.ts'
 import {
   type AnswerOfAddress,
   type Contact,
   type ContactDecision,
+  type DecisionFacts,
   decideContact,
   type SuppressedBy,
 } from './contact-decision.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
-import { throwNoPerson } from './history.ts'
-import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
+import { type AnswerRow, recordedAnswer, throwNoPerson } from './history.ts'
 import type { ContactableBody, ContactableManyBody, ContactLinks } from './schema.ts'
 
-type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
-
-/** The consent type of a decision, whose members are null if there is none, and what holds for the addresses of the people. */
-type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & {
-  has_channel: boolean | null
+/** The consent type of a decision, whose state is null if there is none, and what holds for the addresses of the people. */
+type FoundPurpose = ((DecisionFacts['purpose'] & { has_channel: boolean }) | { state: null }) & {
   head: number
   text_sha256: Record<string, string> | null
   suppressed: Record<string, SuppressedBy> | null
@@ -54,14 +51,13 @@ type FactsRow = {
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404, and with `links` of 403. */
 export async function answerContactable(call: Call<ContactableBody>, config: LinkSettings): Promise<HandlerResult> {
   const { at, links } = call.body
-  if (at !== undefined && links) throwWrong('/links', 'cannot be combined with at')
+  if (at !== undefined && links) throwValueRefusal('/links', 'cannot be combined with at')
   if (at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(at)) }
   const addLinks = await prepareContactLinks(call, config)
   const { by, identifier } = personOf(call.params)
   const { rows, decide, sequence } = await readFacts(call, by, [identifier])
   const [row] = rows as [FactsRow]
   if (row.person_id === null && row.gone_sequence === null) throwNoPerson()
-  noteDecided(call, rows)
   return { status: 200, data: { ...addLinks(decide(row), row.person_id), sequence } }
 }
 
@@ -73,7 +69,6 @@ export async function answerContactableMany(
   const { external_ids } = call.body
   const addLinks = await prepareContactLinks(call, config)
   const { rows, decide, sequence } = await readFacts(call, 'external_id', external_ids)
-  noteDecided(call, rows)
   await yieldIfDue()
   const byName = new Map(rows.map(row => [row.name, row]))
   const itemOf = (external_id: string) => {
@@ -83,55 +78,43 @@ export async function answerContactableMany(
   return listResult(external_ids, itemOf, `"sequence":${sequence}`)
 }
 
-/** Notes the people whom decisions show, for the access log. */
-function noteDecided({ shown }: Call<unknown>, rows: readonly FactsRow[]): void {
-  for (const { person_id } of rows) if (person_id !== null) shown.add(peopleStackId, person_id)
-}
-
-/** Reads the facts of decisions about people, in any order. */
+/** Reads the facts of decisions about people, in any order, and notes the people for the access log. */
 async function readFacts(
-  {
-    context: { db, organization_id },
-    body: { consent_type_id, channel },
-    signal,
-  }: Call<ContactableBody | ContactableManyBody>,
+  { context, body: { consent_type_id, channel }, shown, signal }: Call<ContactableBody | ContactableManyBody>,
   by: 'id' | 'external_id',
   identifiers: readonly string[],
 ) {
+  const { db, organization_id } = context
   const values = [organization_id, identifiers, consent_type_id, channel, answerKey(consent_type_id, channel)]
   const rows = await db.query<FactsRow>(readContactFacts[by], values, signal)
   const found = rows.find(({ purpose }) => purpose !== null)!.purpose!
-  const purpose = purposeOf(found)
+  if (found.state === null) throwValueRefusal('/consent_type_id', 'is not a consent type of the organization')
+  if (!found.has_channel) throwValueRefusal('/channel', 'is a channel that the consent type is not configured for')
+  shown.addAll(
+    peopleStackId,
+    rows.flatMap(({ person_id }) => person_id ?? []),
+  )
+  const [suppressed, refused] = [mapOf(found.suppressed), mapOf(found.refused)]
+  const contactOf = (row: FactsRow): Contact | undefined => {
+    if (row.person_id !== null) return { address: row.address, suppression: suppressed.get(row.address) }
+    return row.gone_sequence === null ? undefined : { gone: goneBy(row.is_erased, row.gone_sequence, row.gone_at) }
+  }
   const answerOf = (row: FactsRow) => {
     if (row.version === null) return undefined
     const text_sha256 = found.text_sha256?.[row.evidence?.text_version ?? 0] ?? null
     return recordedAnswer({ ...row, consent_type_id, channel, superseded: false, text_sha256 })
   }
-  const [suppressed, refused] = [mapOf(found.suppressed), mapOf(found.refused)]
   const decide = (row: FactsRow) =>
     decideContact({
-      person: contactOf(row, suppressed),
-      purpose,
+      person: contactOf(row),
+      purpose: found,
       answer: answerOf(row),
       addressAnswer: refused.get(row.address),
     })
   return { rows, decide, sequence: found.head }
 }
 
-/** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */
-function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpose): Purpose {
-  if (state === null || mandatory === null || default_state === null)
-    throwWrong('/consent_type_id', 'is not a consent type of the organization')
-  if (!has_channel) throwWrong('/channel', 'is a channel that the consent type is not configured for')
-  return { state, mandatory, default_state }
-}
-
 const mapOf = <T>(byAddress: Record<string, T> | null) => new Map<string | null, T>(Object.entries(byAddress ?? {}))
-
-function contactOf(row: FactsRow, suppressed: ReadonlyMap<string | null, SuppressedBy>): Contact | undefined {
-  if (row.person_id !== null) return { address: row.address, suppression: suppressed.get(row.address) }
-  return row.gone_sequence === null ? undefined : { gone: goneBy(row.is_erased, row.gone_sequence, row.gone_at) }
-}
 
 const goneBy = (isErased: boolean, sequence: number, at: string) => ({
   rule: isErased ? ('erased' as const) : ('deleted' as const),
@@ -184,17 +167,13 @@ async function decideAt(
   const later = await readDefinitionChanges(reading, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
   const purpose = consent_types.find(type => type.id === consent_type_id)
-  if (!purpose) throwWrong('/consent_type_id', 'was not a consent type of the organization at that time')
-  if (!purpose.channels.some(configured => configured.channel === channel))
-    throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
+  if (!purpose) throwValueRefusal('/consent_type_id', 'was not a consent type of the organization at that time')
+  if (!configuredFor(purpose, channel))
+    throwValueRefusal('/channel', 'is a channel that the consent type was not configured for at that time')
   const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
   const answer = row.version === null ? undefined : recordedAnswer(row)
   // The answers of addresses have no past.
   return { ...decideContact({ person, purpose, answer, addressAnswer: undefined }), sequence }
-}
-
-function throwWrong(path: string, message: string): never {
-  throw new Fault(createValueRefusal(path, message))
 }
 
 /** Adds its links to a decision about a person, who is null if there is none. */

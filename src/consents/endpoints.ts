@@ -1,11 +1,9 @@
 import type { LinkSettings } from '../consent-links/consent-links.ts'
-import type { Call } from '../route/call.ts'
 import { type PersonAddress, personAddresses } from '../route/person-addresses.ts'
-import type { Route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { addressFields, summaryColumns } from '../values/profile-fields.ts'
 import { answerContactable, answerContactableMany } from './contactable.ts'
-import { answerConsentHistory } from './history.ts'
-import { answerConsentsInForce } from './in-force.ts'
+import { readHistory, readInForce } from './history.ts'
 import {
   type ConsentHistoryQuery,
   type ContactableBody,
@@ -25,7 +23,7 @@ const shared = { tag: 'People', scope: 'consents:read', fields: [...answers, ...
 /** The endpoints that read the consents of people. */
 export function consentEndpoints(config: LinkSettings): Route[] {
   return [
-    {
+    route<ContactableManyBody>({
       ...shared,
       method: 'POST',
       path: '/v1/people/contactable',
@@ -36,8 +34,8 @@ export function consentEndpoints(config: LinkSettings): Route[] {
         'a message to the person carries.',
       body: contactableManyBody,
       answer: contactDecisions,
-      handle: call => answerContactableMany(call as Call<ContactableManyBody>, config),
-    },
+      handle: call => answerContactableMany(call, config),
+    }),
     ...personAddresses.flatMap(address => endpointsAt(address, config)),
   ]
 }
@@ -55,9 +53,9 @@ function endpointsAt({ path, params, suffix, by }: PersonAddress, config: LinkSe
         'The consents that a read of the person shows. `address_refused` is true where the person may not be written to all the same, because ' +
         'somebody with the same address refused.',
       answer: consentsInForce,
-      handle: answerConsentsInForce,
+      handle: dataOf(readInForce),
     },
-    {
+    route<ConsentHistoryQuery>({
       ...shared,
       method: 'GET',
       path: `${path}/consents/history`,
@@ -70,9 +68,9 @@ function endpointsAt({ path, params, suffix, by }: PersonAddress, config: LinkSe
         'write that reaches `limit`. The history of a deleted person remains.',
       query: consentHistoryQuery,
       answer: consentHistoryPage,
-      handle: call => answerConsentHistory(call as Call<ConsentHistoryQuery>),
-    },
-    {
+      handle: dataOf(readHistory),
+    }),
+    route<ContactableBody>({
       ...shared,
       method: 'POST',
       path: `${path}/contactable`,
@@ -84,7 +82,7 @@ function endpointsAt({ path, params, suffix, by }: PersonAddress, config: LinkSe
         'the rule `address_answer`: the answers of addresses have no past.',
       body: contactableBody,
       answer: contactDecision,
-      handle: call => answerContactable(call as Call<ContactableBody>, config),
-    },
+      handle: call => answerContactable(call, config),
+    }),
   ]
 }

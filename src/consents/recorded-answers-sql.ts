@@ -1,6 +1,7 @@
-import { personNamed, personWithId } from '../changes/people-sql.ts'
+import { personNamed, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { exactTimeText } from '../db/time-text.ts'
+import { channels, channelTable } from '../values/channels.ts'
 
 /** The columns of an answer a of the consent history. */
 export const answerColumns = `a.person_id, a.version, a.consent_type_id, a.channel, a.state, a.previous_state, a.superseded, a.pending, a.undated, a.at,
@@ -69,3 +70,24 @@ export const readAnswersAfterSql = statement(
    where a.organization_id = $1 and a.person_id = $2 and (a.version, a.consent_type_id, a.channel) > ($3, $4, $5)
    order by a.version, a.consent_type_id, a.channel limit $6`,
 )
+
+const inForce = (person: string) =>
+  `select h.schema_version, h.sequence, e.id, e.answers, array(
+     ${channels
+       .map(
+         channel => `select w.consent_type_id || ':' || w.channel from address_answers w
+     where w.organization_id = $1 and w.channel = '${channel}' and w.address = e.${channelTable[channel].key} and not w.state`,
+       )
+       .join(' union all ')}
+   ) as refused
+   from change_heads h left join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = (${person})
+   where h.organization_id = $1`
+
+/**
+ * $2: external or internal identifier. Returns one row: the answers of the person, null if there is none, and the questions that the
+ * addresses of the person refuse, as the keys of answers.
+ */
+export const readConsentsInForce = {
+  external_id: statement('read_consents_in_force', inForce(personNamed('$2'))),
+  id: statement('read_consents_in_force_by_id', inForce(`coalesce((${survivorOf('$2::uuid')}), $2::uuid)`)),
+}

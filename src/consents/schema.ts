@@ -1,4 +1,4 @@
-import type { Static } from 'typebox'
+import type { Static, TProperties } from 'typebox'
 import {
   definitionDescription,
   definitionKey,
@@ -8,16 +8,62 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { channels } from '../values/channels.ts'
-import { count, flag, ifTrue, nullable, number, storedNumber, Type, text, time, uuid } from '../values/json-schema.ts'
+import {
+  closedObject,
+  count,
+  filledText,
+  flag,
+  ifTrue,
+  nullable,
+  number,
+  optionals,
+  pageLimit,
+  storedNumber,
+  Type,
+  text,
+  time,
+  uuid,
+} from '../values/json-schema.ts'
 import { suppressionReasons } from './deliverability-state.ts'
-import { methods } from './evidence.ts'
 
 const channel = Type.Enum(channels)
+
+/** How an answer was given. */
+export const methods = [
+  'web_form',
+  'double_opt_in',
+  'preference_page',
+  'unsubscribe_link',
+  'gpc',
+  'phone',
+  'paper',
+  'import',
+  'api',
+  'other',
+] as const
+export type Method = (typeof methods)[number]
 
 const method = Type.Enum([...methods], { description: 'How the answer was given.' })
 const textVersion = storedNumber('The version of the text that the person answered to.')
 
-/** The evidence of an answer: when and how it was given, and to which text. */
+/** The claims of a client about an answer. The service records its own time, actor and request id beside it. */
+export const evidence = Type.Object(
+  optionals({
+    method,
+    source: filledText(2_048, 'Where the answer was given: at most 2 KiB in UTF-8.'),
+    ip: Type.String({ format: 'ip-address', description: 'The address that the answer came from.' }),
+    user_agent: filledText(2_048, 'The User-Agent of the answer: at most 2 KiB in UTF-8.'),
+    text_version: textVersion,
+    reference: filledText(255, 'The identifier of the answer in another system.'),
+    consent_string: filledText(
+      8_192,
+      'The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8.',
+    ),
+  }),
+)
+export type Evidence = Static<typeof evidence>
+
+/** When and how an answer was given, and to which text. */
 export const evidenceFields = {
   collected_at: Type.Optional(
     Type.String({
@@ -30,30 +76,7 @@ export const evidenceFields = {
   undated: ifTrue(
     'Nobody knows when the person answered, as of an answer of an import without `collected_at`. It lifts no refusal.',
   ),
-  method: Type.Optional(method),
-  source: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2_048, description: 'Where the answer was given: at most 2 KiB in UTF-8.' }),
-  ),
-  ip: Type.Optional(Type.String({ format: 'ip-address', description: 'The address that the answer came from.' })),
-  user_agent: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 2_048,
-      description: 'The User-Agent of the answer: at most 2 KiB in UTF-8.',
-    }),
-  ),
-  text_version: Type.Optional(textVersion),
-  reference: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 255, description: 'The identifier of the answer in another system.' }),
-  ),
-  consent_string: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 8_192,
-      description:
-        'The consent string of a consent management platform (TCF or GPP), as it was sent: at most 8 KiB in UTF-8.',
-    }),
-  ),
+  ...evidence.properties,
 }
 
 /** The effective state of one purpose on one channel, answered or not. */
@@ -215,73 +238,51 @@ export const consentHistoryPage = Type.Object(
 export const defaultHistoryLimit = 100
 
 /** The query of a consent history. */
-export const consentHistoryQuery = Type.Object(
-  {
-    consent_type_id: Type.Optional(storedNumber('Only answers to this consent type.')),
-    // The page at /docs/api would fill in the first value of an enumeration.
-    channel: Type.Optional(
-      Type.String({ pattern: '^(email|sms)$', description: 'Only answers on this channel: `email` or `sms`.' }),
-    ),
-    before_version: Type.Optional(storedNumber('Return answers of versions before this one.')),
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000,
-        description: 'The page ends with the write that reaches this number of answers. The default is 100.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const consentHistoryQuery = closedObject({
+  consent_type_id: Type.Optional(storedNumber('Only answers to this consent type.')),
+  // The page at /docs/api would fill in the first value of an enumeration.
+  channel: Type.Optional(
+    Type.String({ pattern: '^(email|sms)$', description: 'Only answers on this channel: `email` or `sms`.' }),
+  ),
+  before_version: Type.Optional(storedNumber('Return answers of versions before this one.')),
+  limit: pageLimit(1_000, 'The page ends with the write that reaches this number of answers. The default is 100.'),
+})
 export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
+
+const reason = <const Rule extends string, Facts extends TProperties>(rule: Rule, description: string, facts: Facts) =>
+  Type.Object({ rule: Type.Literal(rule, { description }), ...facts })
 
 /** A rule of a decision, with its facts. */
 const contactReason = Type.Union(
   [
-    Type.Object({
-      rule: Type.Literal('not_found', { description: 'There is no such person. Only in a call for many.' }),
-    }),
-    Type.Object({
-      rule: Type.Literal('deleted', { description: 'The person was deleted.' }),
+    reason('not_found', 'There is no such person. Only in a call for many.', {}),
+    reason('deleted', 'The person was deleted.', {
       sequence: number('The number of the change that deleted the person.'),
       at: time(),
     }),
-    Type.Object({
-      rule: Type.Literal('erased', { description: 'The person was erased.' }),
+    reason('erased', 'The person was erased.', {
       sequence: number('The number of the change that erased the person.'),
       at: time(),
     }),
-    Type.Object({
-      rule: Type.Literal('no_address', {
-        description: 'The person has no email address, or no valid mobile number for sms.',
-      }),
-    }),
-    Type.Object({
-      rule: Type.Literal('suppressed', {
-        description: 'Messages to the address bounced, or were complained about. Not in a decision of the past.',
-      }),
+    reason('no_address', 'The person has no email address, or no valid mobile number for sms.', {}),
+    reason('suppressed', 'Messages to the address bounced, or were complained about. Not in a decision of the past.', {
       event: Type.Enum([...suppressionReasons]),
       at: time('When that happened.'),
       until: nullable(time('When the suppression ends by itself. Null: somebody has to lift it.')),
       provider: nullable(text('Who told it.')),
       reference: nullable(text()),
     }),
-    Type.Object({ rule: Type.Literal('archived', { description: 'The consent type is archived.' }) }),
-    Type.Object({ rule: Type.Literal('mandatory', { description: 'The consent type needs no answer.' }) }),
-    Type.Object({
-      rule: Type.Literal('answer', {
-        description: 'The current answer of the person. It allows if `state` is true and `pending` is false.',
-      }),
-      ...recordedAnswer.properties,
-    }),
-    Type.Object({
-      rule: Type.Literal('default', { description: 'The person has not answered.' }),
+    reason('archived', 'The consent type is archived.', {}),
+    reason('mandatory', 'The consent type needs no answer.', {}),
+    reason(
+      'answer',
+      'The current answer of the person. It allows if `state` is true and `pending` is false.',
+      recordedAnswer.properties,
+    ),
+    reason('default', 'The person has not answered.', {
       state: flag('The `default_state` of the consent type. true allows.'),
     }),
-    Type.Object({
-      rule: Type.Literal('address_answer', {
-        description: 'Another answer, given for the same address and perhaps by another person, refuses.',
-      }),
+    reason('address_answer', 'Another answer, given for the same address and perhaps by another person, refuses.', {
       state: flag('Always false.'),
       answered_at: nullable(time('When the answer was collected. Null: nobody knows.')),
       sequence: count(
@@ -364,21 +365,17 @@ const purpose = {
 }
 
 /** Body of POST /v1/people/{external_id}/contactable. */
-export const contactableBody = Type.Object(
+export const contactableBody = closedObject(
   {
     ...purpose,
     at: Type.Optional(time('Decide as at this time, RFC 3339. The default is now.')),
   },
-  {
-    additionalProperties: false,
-    title: 'ContactableBody',
-    examples: [{ consent_type_id: 1, channel: 'email' }],
-  },
+  { title: 'ContactableBody', examples: [{ consent_type_id: 1, channel: 'email' }] },
 )
 export type ContactableBody = Static<typeof contactableBody>
 
 /** Body of POST /v1/people/contactable. */
-export const contactableManyBody = Type.Object(
+export const contactableManyBody = closedObject(
   {
     external_ids: Type.Array(Type.String({ format: 'external-id' }), {
       minItems: 1,
@@ -388,7 +385,6 @@ export const contactableManyBody = Type.Object(
     ...purpose,
   },
   {
-    additionalProperties: false,
     title: 'ContactableManyBody',
     examples: [{ external_ids: ['your-external-id'], consent_type_id: 1, channel: 'email' }],
   },
@@ -396,19 +392,19 @@ export const contactableManyBody = Type.Object(
 export type ContactableManyBody = Static<typeof contactableManyBody>
 
 const configuredChannels = Type.Array(
-  Type.Object(
+  closedObject(
     {
       channel,
       is_default: Type.Optional(flag("Whether this is the channel's default purpose.")),
       double_opt_in: Type.Optional(flag('Whether a grant is `pending` until it is confirmed. False by default.')),
     },
-    { additionalProperties: false, title: 'ConsentTypeChannelBody' },
+    { title: 'ConsentTypeChannelBody' },
   ),
   { minItems: 1, maxItems: 2, description: 'The channels that the purpose applies to, without duplicates.' },
 )
 
 /** Body of POST /v1/schema/consent-types. */
-export const newConsentType = Type.Object(
+export const newConsentType = closedObject(
   {
     key: definitionKey,
     channels: configuredChannels,
@@ -418,7 +414,6 @@ export const newConsentType = Type.Object(
     default_state: Type.Optional(flag('The state of a person who has not answered.')),
   },
   {
-    additionalProperties: false,
     title: 'ConsentTypeBody',
     examples: [{ key: 'your_key', name: 'Your purpose', channels: [{ channel: 'email', is_default: false }] }],
   },
@@ -426,7 +421,7 @@ export const newConsentType = Type.Object(
 export type ConsentTypeBody = Static<typeof newConsentType>
 
 /** Body of PATCH /v1/schema/consent-types/{id}. The key never changes. A type can be archived but not deleted. */
-export const consentTypePatch = Type.Object(
+export const consentTypePatch = closedObject(
   {
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
@@ -435,7 +430,7 @@ export const consentTypePatch = Type.Object(
     default_state: Type.Optional(flag()),
     state: Type.Optional(definitionState),
   },
-  { additionalProperties: false, title: 'ConsentTypePatch', examples: [{}] },
+  { title: 'ConsentTypePatch', examples: [{}] },
 )
 export type ConsentTypePatch = Static<typeof consentTypePatch>
 
@@ -484,17 +479,13 @@ const url = Type.String({
 })
 
 /** Body of POST /v1/schema/consent-types/{id}/texts. */
-export const newConsentText = Type.Object(
+export const newConsentText = closedObject(
   {
     language,
-    text: Type.String({ minLength: 1, maxLength: 65_536, description: 'The text: at most 64 KiB in UTF-8.' }),
+    text: filledText(65_536, 'The text: at most 64 KiB in UTF-8.'),
     url: Type.Optional(url),
   },
-  {
-    additionalProperties: false,
-    title: 'ConsentTextBody',
-    examples: [{ language: 'en', text: 'your text' }],
-  },
+  { title: 'ConsentTextBody', examples: [{ language: 'en', text: 'your text' }] },
 )
 export type ConsentTextBody = Static<typeof newConsentText>
 
@@ -529,17 +520,12 @@ export const consentText = Type.Object(
 export type ConsentText = Static<typeof consentText>
 
 /** The query of GET /v1/schema/consent-types/{id}/texts. */
-export const textsQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'Return versions after this one.' }),
-    ),
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, description: 'The most items of a page. The default is 20.' }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const textsQuery = closedObject({
+  after: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'Return versions after this one.' }),
+  ),
+  limit: pageLimit(100, 'The most items of a page. The default is 20.'),
+})
 export type TextsQuery = Static<typeof textsQuery>
 
 /** The response of GET /v1/schema/consent-types/{id}/texts. */

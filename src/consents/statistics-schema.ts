@@ -1,25 +1,24 @@
 import type { Static } from 'typebox'
 import { channels } from '../values/channels.ts'
-import { count, number, storedNumber, Type, time } from '../values/json-schema.ts'
+import { closedObject, count, number, storedNumber, Type, time } from '../values/json-schema.ts'
 
 /** The maximum number of intervals of one request. */
 export const maxIntervals = 400
 
-const moment = (description: string) => Type.String({ format: 'date-time', description })
 const counts = (description: string) => Type.Array(count(), { description })
 
 /** Body of POST /v1/consents/statistics. */
-export const statisticsBody = Type.Object(
+export const statisticsBody = closedObject(
   {
     consent_type_id: Type.Optional(storedNumber('Only this consent type. The default is all.')),
     channel: Type.Optional(Type.Enum(channels, { description: 'Only this channel. The default is all.' })),
-    from: Type.Optional(moment('The first interval contains this time. By default there are 30 intervals.')),
-    to: Type.Optional(moment('The end of the last interval. The default is now, and so is a time in the future.')),
+    from: Type.Optional(time('The first interval contains this time. By default there are 30 intervals.')),
+    to: Type.Optional(time('The end of the last interval. The default is now, and so is a time in the future.')),
     interval: Type.Enum(['day', 'week', 'month'], {
       description: 'Days, weeks from Monday, and months in UTC.',
     }),
   },
-  { additionalProperties: false, title: 'ConsentStatisticsBody', examples: [{ interval: 'day' }] },
+  { title: 'ConsentStatisticsBody', examples: [{ interval: 'day' }] },
 )
 export type ConsentStatisticsBody = Static<typeof statisticsBody>
 

@@ -3,9 +3,9 @@ import type { Context } from '../db/context.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import type { Signal } from '../process/signal.ts'
 import { type Channel, channels } from '../values/channels.ts'
-import { createValueRefusal, Fault } from '../values/errors.ts'
+import { throwValueRefusal } from '../values/errors.ts'
 import { instantOf } from '../values/instant.ts'
-import type { Question } from './answers.ts'
+import { answerKey, configuredFor, type Question } from './answers.ts'
 import { type ConsentStatisticsBody, type ConsentStatisticsShape, maxIntervals } from './statistics-schema.ts'
 import { readConsentStatisticsSql } from './statistics-sql.ts'
 
@@ -59,14 +59,17 @@ export function endsOf(
 ): { ends: number[]; isUntilNow: boolean } {
   const toMs = Math.min(timeOf('/to', to) ?? nowMs, nowMs)
   const fromMs = timeOf('/from', from)
-  if (fromMs !== undefined && fromMs >= toMs) throwWrong('/from', 'must be before `to`, and in the past')
+  if (fromMs !== undefined && fromMs >= toMs) throwValueRefusal('/from', 'must be before `to`, and in the past')
   const startOf = (timeMs: number) => DateTime.fromMillis(timeMs, { zone: 'utc' }).startOf(interval)
   // By default, the last interval is the one that ends with `to`, if `to` is the end of one.
   let start = fromMs === undefined ? startOf(toMs - 1).plus({ [interval]: 1 - defaultIntervals }) : startOf(fromMs)
   const ends: number[] = []
   while (start.toMillis() < toMs) {
     if (ends.length === maxIntervals)
-      throwWrong('/from', `leads to more than ${maxIntervals} intervals: choose a later time, or longer intervals`)
+      throwValueRefusal(
+        '/from',
+        `leads to more than ${maxIntervals} intervals: choose a later time, or longer intervals`,
+      )
     start = start.plus({ [interval]: 1 })
     ends.push(Math.min(start.toMillis(), toMs))
   }
@@ -77,25 +80,23 @@ export function endsOf(
 function timeOf(path: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const { seconds, fraction } = instantOf(text)
-  if (seconds < 0) throwWrong(path, 'must not be before 1970')
+  if (seconds < 0) throwValueRefusal(path, 'must not be before 1970')
   return seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
 }
 
 function requireQuestion({ types }: Facts, { channel }: ConsentStatisticsBody): void {
-  if (types.length === 0) throwWrong('/consent_type_id', 'is not a consent type of the organization')
-  if (channel !== undefined && !types[0]!.channels.some(configured => configured.channel === channel))
-    throwWrong('/channel', 'is a channel that the consent type is not configured for')
+  if (types.length === 0) throwValueRefusal('/consent_type_id', 'is not a consent type of the organization')
+  if (channel !== undefined && !configuredFor(types[0]!, channel))
+    throwValueRefusal('/channel', 'is a channel that the consent type is not configured for')
 }
 
 /** The questions of the consent types: their channels, and those that were answered before a channel was taken away. */
 function questionsOf({ types, steps }: Facts, channel: Channel | undefined): (Question & { type: Type })[] {
-  const answered = new Set(steps.map(({ consent_type_id, channel }) => `${consent_type_id}:${channel}`))
+  const answered = new Set(steps.map(({ consent_type_id, channel }) => answerKey(consent_type_id, channel)))
   return types.flatMap(type =>
     channels
       .filter(each => channel === undefined || each === channel)
-      .filter(
-        each => type.channels.some(configured => configured.channel === each) || answered.has(`${type.id}:${each}`),
-      )
+      .filter(each => configuredFor(type, each) || answered.has(answerKey(type.id, each)))
       .map(each => ({ consent_type_id: type.id, channel: each, type })),
   )
 }
@@ -125,14 +126,10 @@ function itemOf(
 
 /** How many people a decision (contact-decision.ts) allows to write to. */
 function countContactable({ id, ...type }: Type, channel: Channel, { people, answered, refused }: Facts): number {
-  if (type.state === 'archived' || !type.channels.some(configured => configured.channel === channel)) return 0
+  if (type.state === 'archived' || !configuredFor(type, channel)) return 0
   if (type.mandatory) return people[channel]
-  const given = answered.find(({ key }) => key === `${id}:${channel}`) ?? { answered: 0, granted: 0 }
+  const given = answered.find(({ key }) => key === answerKey(id, channel)) ?? { answered: 0, granted: 0 }
   const granted = type.default_state ? people[channel] - given.answered + given.granted : given.granted
   const ofAddress = refused.find(each => each.consent_type_id === id && each.channel === channel)
   return granted - (ofAddress?.people ?? 0)
-}
-
-function throwWrong(path: string, message: string): never {
-  throw new Fault(createValueRefusal(path, message))
 }

@@ -66,10 +66,10 @@ export function recordEvents(
   context: Context,
   call: RecordCall,
   events: readonly GivenEvent[],
-  begin: (locked: Locked) => Promise<void> = async () => {},
+  begin?: (locked: Locked) => Promise<void>,
 ): Promise<EventStatus[]> {
   return changeOrganization<EventStatus[]>(context, call, async locked => {
-    await begin(locked)
+    await begin?.(locked)
     const statuses = events.map((): EventStatus => 'unchanged')
     const addressed = await readAddressed(locked, events, statuses)
     return { ...(await storeEvents(locked, call, addressed, statuses)), result: statuses }

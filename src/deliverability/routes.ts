@@ -2,15 +2,13 @@ import { listSchema } from '../organizations/definition-schema.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HookRoute } from '../route/hook.ts'
-import { personAddresses, personOf } from '../route/person-addresses.ts'
-import { type OpenRoute, type Route, route } from '../route/route.ts'
-import type { Shown } from '../route/shown.ts'
+import { personAddresses } from '../route/person-addresses.ts'
+import { dataOf, type OpenRoute, type Route, route } from '../route/route.ts'
 import { isChannel } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import { addressFields } from '../values/profile-fields.ts'
-import { listSuppressed, readPersonDeliverability } from './deliverability.ts'
-import { listEvents } from './export-events.ts'
+import { listEvents, listSuppressed, readPersonDeliverability } from './deliverability.ts'
 import { checkEvents, liftSuppression, recordEvents } from './record-events.ts'
 import {
   type DeliveryEventsBody,
@@ -19,77 +17,33 @@ import {
   eventPage,
   eventStatuses,
   eventsQuery,
+  newSource,
   personDeliverability,
+  received,
+  type SourceBody,
   type SuppressionsQuery,
+  source,
   suppressionPage,
   suppressionsQuery,
 } from './schema.ts'
 import { createSource, deleteSource, incomingPath, listSources, receiveEvents } from './sources.ts'
-import { newSource, received, type SourceBody, source } from './sources-schema.ts'
 
 const path = '/v1/deliverability'
+const sourcesPath = `${path}/sources`
 const tag = 'Deliverability'
 
-const recordCallOf = ({ caller, request_id, limits, signal, written }: Call) => ({
+const recordCallOf = ({ caller, request_id, limits, signal, written }: Call<unknown>) => ({
   actor: caller.subject,
   ...{ request_id, limits, signal, written },
 })
 
-const sourcesPath = `${path}/sources`
-
-/** The route table of the mail providers that tell of addresses. */
-function sourceRoutes(): Route[] {
-  return [
-    route<SourceBody>({
-      method: 'POST',
-      tag,
-      path: sourcesPath,
-      scope: 'webhooks:write',
-      operationId: 'createDeliverabilitySource',
-      summary: 'Let a mail provider send its events',
-      description: 'The response has the path to give to the provider. kith checks the signature of each request.',
-      body: newSource,
-      answer: source,
-      successes: { 201: 'Created.' },
-      refusals: { 409: 'duplicate_entry' },
-      handle: async call => ({
-        status: 201,
-        data: await createSource(call.context, recordCallOf(call as Call), call.body),
-      }),
-    }),
-    route({
-      method: 'GET',
-      tag,
-      path: sourcesPath,
-      scope: 'webhooks:read',
-      operationId: 'listDeliverabilitySources',
-      summary: 'List the mail providers that send events',
-      answer: listSchema(source),
-      handle: async ({ context, signal }) => ({ status: 200, data: { items: await listSources(context, signal) } }),
-    }),
-    route({
-      method: 'DELETE',
-      tag,
-      path: `${sourcesPath}/{key}`,
-      params: { key: 'key' },
-      scope: 'webhooks:write',
-      operationId: 'deleteDeliverabilitySource',
-      summary: 'Take no more events of a mail provider',
-      description: 'What it told stays.',
-      answer: Type.Literal(true),
-      handle: async call => {
-        await deleteSource(call.context, recordCallOf(call), call.params.key!)
-        return { status: 200, data: true }
-      },
-    }),
-  ]
-}
-
-/** The access log counts addresses as people, and lists none: an address may have several, or none any more. */
-function respondAddresses<Data extends { items: readonly object[] }>(shown: Shown, data: Data) {
-  for (const _ of data.items) shown.addUnlisted(peopleStackId)
-  return { status: 200, data }
-}
+/** Responds with addresses. The access log counts them as people, and lists none: an address may have several, or none any more. */
+const addressesOf = <Body>(read: (call: Call<Body>) => Promise<{ items: readonly object[] }>) =>
+  dataOf(async (call: Call<Body>) => {
+    const page = await read(call)
+    for (const _ of page.items) call.shown.addUnlisted(peopleStackId)
+    return page
+  })
 
 /** The largest request of a provider. SendGrid sends up to 768 KiB. */
 const hookBytes = 1_048_576
@@ -115,7 +69,7 @@ export const incomingRow: OpenRoute = {
   refusals: { 400: 'invalid_json', 401: 'unauthorized', 413: 'invalid_parameter', 503: 'operation_failed' },
 }
 
-/** The route table of what mail providers tell of addresses. */
+/** The route table of what mail providers tell of addresses, and of the providers. */
 export function deliverabilityRoutes(): Route[] {
   return [
     route<DeliveryEventsBody>({
@@ -130,11 +84,11 @@ export function deliverabilityRoutes(): Route[] {
         'bounces within thirty days without a delivery between them, and a complaint until somebody lifts it.',
       body: deliveryEvents,
       answer: eventStatuses,
-      handle: async call => {
+      handle: addressesOf(async call => {
         checkEvents(call.body.events)
-        const statuses = await recordEvents(call.context, recordCallOf(call as Call), call.body.events)
-        return respondAddresses(call.shown, { items: statuses.map(status => ({ status })) })
-      },
+        const statuses = await recordEvents(call.context, recordCallOf(call), call.body.events)
+        return { items: statuses.map(status => ({ status })) }
+      }),
     }),
     route<SuppressionsQuery>({
       method: 'GET',
@@ -147,8 +101,7 @@ export function deliverabilityRoutes(): Route[] {
       query: suppressionsQuery,
       hasDefaults: true,
       answer: suppressionPage,
-      handle: async ({ context, body, shown, signal }) =>
-        respondAddresses(shown, await listSuppressed(context, body, signal)),
+      handle: addressesOf(({ context, body, signal }) => listSuppressed(context, body, signal)),
     }),
     route<EventsQuery>({
       method: 'GET',
@@ -164,8 +117,7 @@ export function deliverabilityRoutes(): Route[] {
       hasDefaults: true,
       answer: eventPage,
       securityEvent: 'export',
-      handle: async ({ context, body, shown, signal }) =>
-        respondAddresses(shown, await listEvents(context, body, signal)),
+      handle: addressesOf(({ context, body, signal }) => listEvents(context, body, signal)),
     }),
     route({
       method: 'DELETE',
@@ -177,16 +129,51 @@ export function deliverabilityRoutes(): Route[] {
       summary: 'Lift the suppression of an address',
       description: 'The events until now no longer count. The consent answers of a complaint stay.',
       answer: Type.Literal(true),
-      handle: async call => {
+      handle: dataOf(async call => {
         const { channel, address } = call.params as { channel: string; address: string }
         const isLifted =
           isChannel(channel) && (await liftSuppression(call.context, recordCallOf(call), channel, address))
         if (!isLifted) refuse('not_found', 'There is no such suppressed address.')
         call.shown.addUnlisted(peopleStackId)
-        return { status: 200, data: true }
-      },
+        return true
+      }),
     }),
-    ...sourceRoutes(),
+    route<SourceBody>({
+      method: 'POST',
+      tag,
+      path: sourcesPath,
+      scope: 'webhooks:write',
+      operationId: 'createDeliverabilitySource',
+      summary: 'Let a mail provider send its events',
+      description: 'The response has the path to give to the provider. kith checks the signature of each request.',
+      body: newSource,
+      answer: source,
+      successes: { 201: 'Created.' },
+      refusals: { 409: 'duplicate_entry' },
+      handle: async call => ({ status: 201, data: await createSource(call.context, recordCallOf(call), call.body) }),
+    }),
+    route({
+      method: 'GET',
+      tag,
+      path: sourcesPath,
+      scope: 'webhooks:read',
+      operationId: 'listDeliverabilitySources',
+      summary: 'List the mail providers that send events',
+      answer: listSchema(source),
+      handle: dataOf(async ({ context, signal }) => ({ items: await listSources(context, signal) })),
+    }),
+    route({
+      method: 'DELETE',
+      tag,
+      path: `${sourcesPath}/{key}`,
+      params: { key: 'key' },
+      scope: 'webhooks:write',
+      operationId: 'deleteDeliverabilitySource',
+      summary: 'Take no more events of a mail provider',
+      description: 'What it told stays.',
+      answer: Type.Literal(true),
+      handle: dataOf(call => deleteSource(call.context, recordCallOf(call), call.params.key!)),
+    }),
     ...personAddresses.map(({ path, params, suffix, by }) =>
       route({
         method: 'GET',
@@ -199,11 +186,7 @@ export function deliverabilityRoutes(): Route[] {
         summary: `Tell whether messages reach a person${by}`,
         description: 'For the address that the person has now on each channel.',
         answer: personDeliverability,
-        handle: async ({ context, params, shown, signal }) => {
-          const { id, items } = await readPersonDeliverability(context, personOf(params), signal)
-          shown.add(peopleStackId, id)
-          return { status: 200, data: { items } }
-        },
+        handle: dataOf(readPersonDeliverability),
       }),
     ),
   ]

@@ -1,28 +1,30 @@
 import type { Static } from 'typebox'
 import { deliveryEventTypes, suppressionReasons } from '../consents/deliverability-state.ts'
+import { definitionKey } from '../organizations/definition-schema.ts'
 import { channels } from '../values/channels.ts'
-import { nullable, storedNumber, Type, time } from '../values/json-schema.ts'
+import {
+  closedObject,
+  count,
+  filledText,
+  nullable,
+  optionals,
+  pageLimit,
+  storedNumber,
+  Type,
+  text,
+  time,
+} from '../values/json-schema.ts'
 
 const channel = Type.Enum([...channels])
-const address = Type.String({
-  minLength: 1,
-  maxLength: 320,
-  description: 'An email address, or a phone number with its country. It is compared as it is for duplicates.',
-})
 
 export const eventTypes = [...deliveryEventTypes, 'unsubscribe'] as const
 
-const provider = Type.String({ minLength: 1, maxLength: 64, description: 'Who tells it, such as `ses`.' })
-const reference = Type.String({
-  minLength: 1,
-  maxLength: 255,
-  description: 'The identifier of the message or of the event there.',
-})
-
-export const deliveryEvent = Type.Object(
+export const deliveryEvent = closedObject(
   {
     channel,
-    address: Type.Optional(address),
+    address: Type.Optional(
+      filledText(320, 'An email address, or a phone number with its country. It is compared as it is for duplicates.'),
+    ),
     external_id: Type.Optional(
       Type.String({
         format: 'external-id',
@@ -41,21 +43,22 @@ export const deliveryEvent = Type.Object(
           'When it happened. The default is now. With it, the same event changes nothing the second time, and events may come in any order.',
       }),
     ),
-    provider: Type.Optional(provider),
-    reference: Type.Optional(reference),
-    consent_type_id: Type.Optional(storedNumber('The purpose that an `unsubscribe` refuses. The default is all.')),
+    ...optionals({
+      provider: filledText(64, 'Who tells it, such as `ses`.'),
+      reference: filledText(255, 'The identifier of the message or of the event there.'),
+      consent_type_id: storedNumber('The purpose that an `unsubscribe` refuses. The default is all.'),
+    }),
   },
-  { additionalProperties: false, title: 'DeliveryEvent' },
+  { title: 'DeliveryEvent' },
 )
 export type GivenEvent = Static<typeof deliveryEvent>
 
 export const maxEvents = 1_000
 
 /** Body of POST /v1/deliverability. */
-export const deliveryEvents = Type.Object(
+export const deliveryEvents = closedObject(
   { events: Type.Array(deliveryEvent, { minItems: 1, maxItems: maxEvents }) },
   {
-    additionalProperties: false,
     title: 'DeliveryEvents',
     examples: [
       {
@@ -74,29 +77,18 @@ export const deliveryEvents = Type.Object(
 )
 export type DeliveryEventsBody = Static<typeof deliveryEvents>
 
-const cursor = Type.Optional(
-  Type.String({ minLength: 1, maxLength: 400, description: 'The `next_cursor` of the page before.' }),
-)
+const cursor = Type.Optional(filledText(400, 'The `next_cursor` of the page before.'))
 
 /** The query of GET /v1/deliverability/events. */
-export const eventsQuery = Type.Object(
-  {
-    cursor,
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: maxEvents,
-        description: 'The most addresses of a page. The default is 1,000.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const eventsQuery = closedObject({
+  cursor,
+  limit: pageLimit(maxEvents, 'The most addresses of a page. The default is 1,000.'),
+})
 export type EventsQuery = Static<typeof eventsQuery>
 
 /** The response of GET /v1/deliverability/events. */
 export const eventPage = Type.Object(
-  { items: Type.Array(deliveryEvent), next_cursor: nullable(Type.String({ description: 'Null on the last page.' })) },
+  { items: Type.Array(deliveryEvent), next_cursor: nullable(text('Null on the last page.')) },
   {
     title: 'DeliveryEventPage',
     examples: [
@@ -144,8 +136,8 @@ const suppression = Type.Object(
     reason: Type.Enum([...suppressionReasons], { description: 'The type of the event that suppresses the address.' }),
     from: time('When it happened.'),
     until: nullable(time('When it ends by itself. Null: somebody has to lift it.')),
-    provider: nullable(Type.String({ description: 'Who told it.' })),
-    reference: nullable(Type.String()),
+    provider: nullable(text('Who told it.')),
+    reference: nullable(text()),
   },
   { title: 'Suppression' },
 )
@@ -179,7 +171,7 @@ const exampleAddress = {
 
 /** What holds for the address of a person on a channel. */
 const personAddress = Type.Object(
-  { channel, address: Type.String({ description: 'The address in its normal form.' }), ...shown },
+  { channel, address: text('The address in its normal form.'), ...shown },
   { title: 'AddressDeliverability' },
 )
 
@@ -191,26 +183,19 @@ export const personDeliverability = Type.Object(
 export type AddressShape = Static<typeof personAddress>
 
 /** The query of GET /v1/deliverability. */
-export const suppressionsQuery = Type.Object(
-  {
-    channel: Type.Optional(channel),
-    reason: Type.Optional(Type.Enum([...suppressionReasons])),
-    search: Type.Optional(Type.String({ minLength: 1, maxLength: 320, description: 'A part of the address.' })),
-    cursor,
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000, description: 'The most items of a page. The default is 50.' }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const suppressionsQuery = closedObject({
+  channel: Type.Optional(channel),
+  reason: Type.Optional(Type.Enum([...suppressionReasons])),
+  search: Type.Optional(filledText(320, 'A part of the address.')),
+  cursor,
+  limit: pageLimit(1_000, 'The most items of a page. The default is 50.'),
+})
 export type SuppressionsQuery = Static<typeof suppressionsQuery>
 
 const suppressedAddress = Type.Object(
   {
     channel,
-    address: nullable(
-      Type.String({ description: 'The address in its normal form. Null if its person was erased: kith has its hash.' }),
-    ),
+    address: nullable(text('The address in its normal form. Null if its person was erased: kith has its hash.')),
     ...shown,
   },
   { title: 'SuppressedAddress' },
@@ -220,8 +205,78 @@ const suppressedAddress = Type.Object(
 export const suppressionPage = Type.Object(
   {
     items: Type.Array(suppressedAddress),
-    next_cursor: nullable(Type.String({ description: 'Null on the last page.' })),
+    next_cursor: nullable(text('Null on the last page.')),
   },
   { title: 'SuppressionPage', examples: [{ items: [exampleAddress], next_cursor: null }] },
 )
 export type SuppressionPageShape = Static<typeof suppressionPage>
+
+const providers = ['ses', 'sendgrid', 'mailgun', 'postmark'] as const
+export type Provider = (typeof providers)[number]
+
+const sourceProvider = Type.Enum([...providers], { description: 'Amazon SES by SNS, SendGrid, Mailgun or Postmark.' })
+
+/** Body of POST /v1/deliverability/sources. */
+export const newSource = closedObject(
+  {
+    key: definitionKey,
+    provider: sourceProvider,
+    public_key: Type.Optional(filledText(1_024, 'Of SendGrid: the verification key of the signed event webhook.')),
+    secret: Type.Optional(
+      filledText(
+        255,
+        'Of Mailgun: the HTTP webhook signing key. Of Postmark, if it is to send them: the user and the password, with a colon between them.',
+      ),
+    ),
+    topic_arn: Type.Optional(
+      Type.String({
+        pattern: '^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}(\\.fifo)?$',
+        description: 'Of SES: the topic of SNS. kith confirms the subscription of this topic only.',
+      }),
+    ),
+  },
+  { title: 'DeliverabilitySourceBody', examples: [{ key: 'newsletter', provider: 'postmark' }] },
+)
+export type SourceBody = Static<typeof newSource>
+export type SecretName = Exclude<keyof SourceBody, 'key' | 'provider'>
+
+/** A source as reads show it. */
+export const source = Type.Object(
+  {
+    key: text(),
+    provider: sourceProvider,
+    path: text(
+      'Where the provider sends its events: the path after the public address of kith. Keep it secret; it is what protects a source of Postmark without a password.',
+    ),
+    created_at: time(),
+    last_event_at: nullable(time('When it last sent events with a valid signature.')),
+    ignored_events: count(
+      'How many events it sent that kith has no use for, such as opened messages. They are not stored.',
+    ),
+    confirmed_at: nullable(time('When kith confirmed the subscription of SNS.')),
+  },
+  {
+    title: 'DeliverabilitySource',
+    examples: [
+      {
+        key: 'newsletter',
+        provider: 'postmark',
+        path: '/v1/deliverability/in/1-0123456789abcdef0123456789abcdef',
+        created_at: '2026-01-01T12:00:00.000Z',
+        last_event_at: null,
+        ignored_events: 0,
+        confirmed_at: null,
+      },
+    ],
+  },
+)
+export type SourceShape = Static<typeof source>
+
+/** The response to a provider. */
+export const received = Type.Object(
+  {
+    stored: count('The events that changed something.'),
+    ignored: count('The events that kith has no use for, such as opened messages.'),
+  },
+  { title: 'ReceivedEvents', examples: [{ stored: 1, ignored: 0 }] },
+)

@@ -13,7 +13,7 @@ import { type Adapter, keptTokensMs, receive, throwUnsigned } from './providers/
 import { sendgrid } from './providers/sendgrid.ts'
 import { ses } from './providers/ses.ts'
 import { recordEvents } from './record-events.ts'
-import type { Provider, SecretName, SourceBody, SourceShape } from './sources-schema.ts'
+import type { Provider, SecretName, SourceBody, SourceShape } from './schema.ts'
 import {
   deleteSourceSql,
   forgetTokensSql,
@@ -74,11 +74,11 @@ function readSecret(provider: Provider, secrets: Partial<Record<SecretName, stri
 }
 
 /** Deletes a source. Throws a Fault of 404. */
-export function deleteSource(context: Context, call: ChangeCall, key: string): Promise<void> {
-  return changeOrganization<void>(context, call, async ({ tx, organization_id }) => {
+export function deleteSource(context: Context, call: ChangeCall, key: string): Promise<true> {
+  return changeOrganization<true>(context, call, async ({ tx, organization_id }) => {
     const deleted = await tx.query(deleteSourceSql, [organization_id, key])
     if (deleted.length === 0) refuse('not_found', 'There is no such source.')
-    return { changes: [], result: undefined }
+    return { changes: [], result: true }
   })
 }
 

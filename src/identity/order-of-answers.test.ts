@@ -4,7 +4,7 @@ import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { useService } from '../../test/support/service.ts'
 import { createShop, type Shop } from '../../test/support/shop.ts'
 import { compareAnswers, type NumberedAnswer } from '../consents/answers.ts'
-import { methods } from '../consents/evidence.ts'
+import { methods } from '../consents/schema.ts'
 
 // One order decides which of two answers to a question stands, by whatever way they arrive.
 

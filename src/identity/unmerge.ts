@@ -8,7 +8,7 @@ import {
   type Question,
   type StandingAnswer,
 } from '../consents/answers.ts'
-import type { Evidence } from '../consents/evidence.ts'
+import type { Evidence } from '../consents/schema.ts'
 import { type Columns, type CurrentState, type EntityRow, type Target, writtenIdOf } from '../entities/entity-row.ts'
 import { linkedByKey } from '../entities/write/decide/attributes.ts'
 import type { Fill } from '../entities/write/decide/decide.ts'

@@ -124,7 +124,7 @@ function countWork(registry: Registry): Pick<Observer, WorkMetrics> {
     'Entries of the access log, recorded or dropped because the database took none.',
     { outcome: ['recorded', 'dropped'] },
   )
-  // The providers are a closed list, that of the sources (deliverability/sources-schema.ts).
+  // The providers are a closed list, that of the sources (deliverability/schema.ts).
   const events = counters(
     registry,
     'kith_provider_events_total',

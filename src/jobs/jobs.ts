@@ -11,7 +11,7 @@ import type { BatchCall, Call } from '../route/call.ts'
 import { accessOf, requireWritable } from '../route/field-rights.ts'
 import { type HandlerResult, listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
-import { createRefusal, createValueRefusal, Fault, type Refusal, refuse } from '../values/errors.ts'
+import { createRefusal, Fault, type Refusal, refuse, throwValueRefusal } from '../values/errors.ts'
 import { isObjectId, isUuid } from '../values/formats.ts'
 import type { BulkBody, Job, JobOp, JobPreview, JobRefusal, JobState, JobsQuery, RefusalsQuery } from './schema.ts'
 import { countSelected, readSelected } from './selection.ts'
@@ -37,7 +37,7 @@ export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): P
   const { op } = call.body.change
   const change = changeOf(kind, call, stack_id)
   const { filter = null, ids: named } = call.body
-  if ((filter === null) === (named === undefined)) throwValue('/filter', 'give either `filter` or `ids`')
+  if ((filter === null) === (named === undefined)) throwValueRefusal('/filter', 'give either `filter` or `ids`')
   const ids = named ? [...new Set(named.map(kind.identifier.toUuid))].toSorted() : null
   if (filter) requireScope(call.caller, kind.reads)
   const target: Target = { stack_id, filter, ids, started_at: new Date().toISOString() }
@@ -58,21 +58,17 @@ const optionsOf = (call: Call<unknown>, { stack_id, started_at }: Target) => ({
   nowMs: Date.parse(started_at),
 })
 
-function throwValue(path: string, message: string): never {
-  throw new Fault(createValueRefusal(path, message))
-}
-
 /** Checks what a change may have, and whether the caller may make it. */
 function changeOf(kind: EntityKind, call: BatchCall<BulkBody>, stack_id: number): JobChange {
   const { op, body: given, reason, records, override_hold } = call.body.change
   const { caller, bytes, boundFrom } = call
   if ((op === 'patch') !== (given !== undefined))
-    throwValue('/change/body', op === 'patch' ? 'is required' : 'belongs to a patch')
+    throwValueRefusal('/change/body', op === 'patch' ? 'is required' : 'belongs to a patch')
   if ((op === 'erase') !== (reason !== undefined))
-    throwValue('/change/reason', op === 'erase' ? 'is required' : 'belongs to an erasure')
+    throwValueRefusal('/change/reason', op === 'erase' ? 'is required' : 'belongs to an erasure')
   if (op !== 'erase' && (records !== undefined || override_hold !== undefined))
-    throwValue(records === undefined ? '/change/override_hold' : '/change/records', 'belongs to an erasure')
-  if (op === 'erase' && kind.noun === 'record') throwValue('/change/op', 'erases people only: delete records')
+    throwValueRefusal(records === undefined ? '/change/override_hold' : '/change/records', 'belongs to an erasure')
+  if (op === 'erase' && kind.noun === 'record') throwValueRefusal('/change/op', 'erases people only: delete records')
   if (op === 'erase') requireScope(caller, 'people:erase')
   const body = checkedBody(call, stack_id)
   const { references, erased, handling } = requestOf(call)
@@ -83,22 +79,14 @@ function changeOf(kind: EntityKind, call: BatchCall<BulkBody>, stack_id: number)
 function checkedBody({ body: { change }, caller, checkItem }: BatchCall<BulkBody>, stack_id: number): EntityBody {
   try {
     const body = checkItem(change.body ?? {}) as EntityBody
-    if (body.external_id !== undefined) throwValue('/external_id', 'cannot be the same for several')
+    if (body.external_id !== undefined) throwValueRefusal('/external_id', 'cannot be the same for several')
     requireWritable(accessOf(caller, stack_id), body, { clearsRest: change.op !== 'patch' })
     return body
   } catch (error) {
-    throw beneathBody(error)
+    if (!(error instanceof Fault)) throw error
+    const details = error.refusal.details.map(({ path, message }) => ({ path: `/change/body${path}`, message }))
+    throw new Fault({ ...error.refusal, details })
   }
-}
-
-/** The refusal of a body, with paths that start at the root of the request. */
-function beneathBody(error: unknown): unknown {
-  if (!(error instanceof Fault)) return error
-  const { details } = error.refusal
-  return new Fault({
-    ...error.refusal,
-    details: details.map(({ path, message }) => ({ path: `/change/body${path}`, message })),
-  })
 }
 
 async function begin({ context, caller, request_id, signal }: Call<unknown>, job: NewJob): Promise<void> {
@@ -109,7 +97,7 @@ async function begin({ context, caller, request_id, signal }: Call<unknown>, job
   await context.db.transaction(
     async tx => {
       const begun = await tx.query(insertJobSql, [organization_id, ...values])
-      if (begun.length === 0) throw new Fault(createRefusal('invalid_parameter', takenMessage, { status: 409 }))
+      if (begun.length === 0) refuse('invalid_parameter', takenMessage, { status: 409 })
       await tx.query(wakeFollowerSql, [organization_id, jobsFollowerName, started_at])
     },
     { signal },
@@ -124,11 +112,8 @@ export const writeOf = (
   { stack_id, op, change }: Pick<NewJob, 'stack_id' | 'op' | 'change'>,
   id: string,
   author: Pick<Write, 'actor' | 'request_id'>,
-): Write => {
-  const { body, references, erased, handling, mayRead, bytes, boundFrom } = change
-  const given = { references, erased, handling, mayRead, bytes, boundFrom, ...author }
-  return newWrite({ ...given, operation: op === 'patch' ? 'patch' : 'delete', stack_id, address: { id }, body })
-}
+): Write =>
+  newWrite({ ...change, ...author, operation: op === 'patch' ? 'patch' : 'delete', stack_id, address: { id } })
 
 /** A dry run tries sets for so long, and returns so many refusals. */
 const maxPreviewMs = 3_000
@@ -144,14 +129,10 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
   const author = { actor: caller.subject, request_id }
   let after: string | null = null
   do {
+    const page = { after, size: idsPerPreview }
     const next: string[] = ids
       ? ids.slice(result.tested, result.tested + idsPerPreview)
-      : await readSelected(
-          context,
-          { ...job, filter: job.filter! },
-          { after, size: idsPerPreview },
-          optionsOf(call, job),
-        )
+      : await readSelected(context, { ...job, filter: job.filter! }, page, optionsOf(call, job))
     if (next.length === 0) break
     after = next.at(-1)!
     const writes = next.map(id => writeOf(job, id, author))
@@ -192,61 +173,54 @@ function toJson({ stack_id, ...row }: JobRow, definitions: Definitions): Job {
   return { ...row, owner: ownerOf(definitions, stack_id), remaining }
 }
 
-async function findRow({ context, signal }: Call<unknown>, id: string): Promise<JobRow> {
+/** The job of this id, by default the one of the path, if the caller may write what it writes. */
+export async function requireJob(
+  { context, params, caller, signal }: Call<unknown>,
+  id = params.job_id,
+): Promise<JobRow> {
   const { db, organization_id } = context
   const [row] = await db.query<JobRow>(readJobSql, [organization_id, id], signal)
-  return row ?? refuse('not_found', 'There is no such job.')
-}
-
-const readJob = async (call: Call<unknown>, id: string): Promise<Job> =>
-  toJson(await findRow(call, id), await cachedDefinitions(call.context, call.signal))
-
-/** The job of the path, if the caller may write what it writes. */
-export async function requireJob(call: Call<unknown>): Promise<JobRow> {
-  const row = await findRow(call, call.params.job_id!)
-  if (row.stack_id !== peopleStackId) requireScope(call.caller, 'records:write')
+  if (!row) return refuse('not_found', 'There is no such job.')
+  if (row.stack_id !== peopleStackId) requireScope(caller, 'records:write')
   return row
 }
 
-export async function answerJob(call: Call<unknown>): Promise<HandlerResult> {
-  const { id } = await requireJob(call)
-  return { status: 200, data: await readJob(call, id) }
-}
+export const readJob = async (call: Call<unknown>, id?: string): Promise<Job> =>
+  toJson(await requireJob(call, id), await cachedDefinitions(call.context, call.signal))
 
 const defaultLimit = 50
 
-export async function answerJobs({ context, body, caller, signal }: Call<JobsQuery>): Promise<HandlerResult> {
+export async function listJobs({ context, body, caller, signal }: Call<JobsQuery>) {
   const { before = null, limit = defaultLimit } = body
   const { db, organization_id } = context
   const rows = await db.query<JobRow>(listJobsSql, [organization_id, before, limit + 1], signal)
   const definitions = await cachedDefinitions(context, signal)
   if (rows.some(({ stack_id }) => stack_id !== peopleStackId)) requireScope(caller, 'records:write')
-  return { status: 200, data: listPage(rows, limit, row => toJson(row, definitions)) }
+  return listPage(rows, limit, row => toJson(row, definitions))
 }
 
 type RefusalRow = Omit<JobRefusal, 'id'> & { entity_id: string }
 
-export async function answerRefusals(call: Call<RefusalsQuery>): Promise<HandlerResult> {
+export async function listRefusals(call: Call<RefusalsQuery>) {
   const { context, body, signal, shown } = call
   const { after, limit = defaultLimit } = body
   const { id, stack_id } = await requireJob(call)
   const isId = stack_id === peopleStackId ? isUuid : isObjectId
-  if (after !== undefined && !isId(after)) throwValue('/after', 'is no identifier of what the job changes')
+  if (after !== undefined && !isId(after)) throwValueRefusal('/after', 'is no identifier of what the job changes')
   const from = after === undefined ? null : stack_id === peopleStackId ? after : uuidOfRecord(after)
   const values = [context.organization_id, id, stack_id, from, limit + 1]
   const rows = await context.db.query<RefusalRow>(listRefusalsSql, values, signal)
-  const data = listPage(rows, limit, ({ entity_id, ...refusal }) => {
+  return listPage(rows, limit, ({ entity_id, ...refusal }) => {
     shown.add(stack_id, entity_id)
     return { id: wireId(stack_id, entity_id), ...refusal }
   })
-  return { status: 200, data }
 }
 
 /** Ends a job after the set that is being stored. One that has ended stays as it is. */
-export async function cancelJob(call: Call<unknown>): Promise<HandlerResult> {
+export async function cancelJob(call: Call<unknown>): Promise<Job> {
   const { id } = await requireJob(call)
   const { db, organization_id } = call.context
   const state: JobState = 'cancelled'
   await db.query(endJobSql, [organization_id, id, new Date().toISOString(), state, null], call.signal)
-  return { status: 200, data: await readJob(call, id) }
+  return readJob(call)
 }

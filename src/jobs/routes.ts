@@ -2,9 +2,9 @@ import { type UndoRequest, undoBody, undone } from '../bulk/imports-schema.ts'
 import { type FoundImport, undo } from '../bulk/undo-import.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { refuse } from '../values/errors.ts'
-import { answerJob, answerJobs, answerRefusals, cancelJob, requireJob } from './jobs.ts'
+import { cancelJob, listJobs, listRefusals, readJob, requireJob } from './jobs.ts'
 import { type JobsQuery, job, jobPage, jobsQuery, type RefusalsQuery, refusalPage, refusalsQuery } from './schema.ts'
 import { advanceJobUndoSql, findJobToUndoSql } from './sql.ts'
 
@@ -24,7 +24,7 @@ export const jobRoutes = (): Route[] => [
     description: `Jobs stay in the list as long as the log has the values of their changes. ${forRecords}`,
     query: jobsQuery,
     answer: jobPage,
-    handle: answerJobs,
+    handle: dataOf(listJobs),
   }),
   route({
     ...open,
@@ -34,7 +34,7 @@ export const jobRoutes = (): Route[] => [
     summary: 'Read how far a job is',
     description: forRecords,
     answer: job,
-    handle: answerJob,
+    handle: dataOf(call => readJob(call)),
   }),
   route<RefusalsQuery>({
     ...open,
@@ -46,7 +46,7 @@ export const jobRoutes = (): Route[] => [
     description: forRecords,
     query: refusalsQuery,
     answer: refusalPage,
-    handle: answerRefusals,
+    handle: dataOf(listRefusals),
   }),
   route({
     ...open,
@@ -58,7 +58,7 @@ export const jobRoutes = (): Route[] => [
     description: `What was changed stays changed, until an undo. A job that has ended stays as it is. ${forRecords}`,
     answer: job,
     repeats: 'safe',
-    handle: cancelJob,
+    handle: dataOf(cancelJob),
   }),
   route<UndoRequest>({
     ...row,

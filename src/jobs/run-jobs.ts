@@ -87,8 +87,9 @@ async function runSet(run: Run): Promise<void> {
   try {
     const ids = await readNext(run)
     if (ids.length === 0) await end(run, 'done', null)
-    else if (run.job.op === 'erase') await eraseEach(run, ids)
-    else await writeSet(run, ids)
+    else if (run.job.op !== 'erase') await writeSet(run, ids)
+    // One after the other, as requests do, with a certificate each.
+    else for (const id of ids) if (!run.task.signal.aborted) await erase(run, id)
   } catch (error) {
     if (error instanceof Stopped) return
     // What the job asks for is not valid any more, such as a filter by an attribute that was archived.
@@ -151,12 +152,8 @@ async function writeTogether(run: Run, ids: string[]): Promise<void> {
     const taken = await readTaken(run, tx, definitions, ids)
     const writes = taken.map(id => writeOf(job, id, author))
     const outcomes = await writeWithin(tx, definitions, writes, options.limits)
-    await store(
-      run,
-      tx,
-      until,
-      taken.map((id, index) => ({ id, outcome: outcomes[index]! })),
-    )
+    const reached = taken.map((id, index) => ({ id, outcome: outcomes[index]! }))
+    await store(run, tx, until, reached)
     return { result: undefined }
   })
   job.position = until
@@ -194,11 +191,6 @@ async function advance(run: Run, id: string, outcomes: readonly Outcome[]): Prom
   const reached = outcomes.map(outcome => ({ id, outcome }))
   await run.task.db.transaction(tx => store(run, tx, id, reached))
   run.job.position = id
-}
-
-/** Erases people one after the other, as requests do, with a certificate each. */
-async function eraseEach(run: Run, ids: string[]): Promise<void> {
-  for (const id of ids) if (!run.task.signal.aborted) await erase(run, id)
 }
 
 async function erase(run: Run, person_id: string): Promise<void> {

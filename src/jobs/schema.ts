@@ -1,5 +1,16 @@
 import type { Static } from 'typebox'
-import { closedObject, count, flag, nullable, pageOf, Type, text, time } from '../values/json-schema.ts'
+import {
+  closedObject,
+  count,
+  filledText,
+  flag,
+  nullable,
+  pageLimit,
+  pageOf,
+  Type,
+  text,
+  time,
+} from '../values/json-schema.ts'
 
 export const jobOps = ['patch', 'delete', 'erase'] as const
 export type JobOp = (typeof jobOps)[number]
@@ -10,7 +21,7 @@ export type JobState = (typeof jobStates)[number]
 /** A request may name so many entities. More are for a filter. */
 const maxIds = 10_000
 
-const change = Type.Object(
+const change = closedObject(
   {
     op: Type.Enum([...jobOps], {
       description:
@@ -22,13 +33,7 @@ const change = Type.Object(
           'The body of a PATCH, without `external_id`: null empties a field, and `consents` adds an answer with its evidence.',
       }),
     ),
-    reason: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 2_000,
-        description: 'Why people are erased. It stays, and must name nobody.',
-      }),
-    ),
+    reason: Type.Optional(filledText(2_000, 'Why people are erased. It stays, and must name nobody.')),
     records: Type.Optional(
       Type.Enum(['keep', 'linked'], {
         description: 'Of an erasure: whether records that only the person has go with it.',
@@ -36,12 +41,12 @@ const change = Type.Object(
     ),
     override_hold: Type.Optional(flag('Of an erasure: erase people although they are under a legal hold.')),
   },
-  { additionalProperties: false, title: 'BulkChange' },
+  { title: 'BulkChange' },
 )
 
 /** The body of a bulk change of people or records, whose internal identifiers have a format. */
 export const bulkBody = (format: 'uuid' | 'object-id') =>
-  Type.Object(
+  closedObject(
     {
       filter: Type.Optional(
         Type.Unsafe<object>({
@@ -59,7 +64,6 @@ export const bulkBody = (format: 'uuid' | 'object-id') =>
       dry_run: Type.Optional(flag('Change nothing, and return how many would change and who would be refused.')),
     },
     {
-      additionalProperties: false,
       title: format === 'uuid' ? 'PeopleBulkBody' : 'RecordsBulkBody',
       examples: [{ filter: {}, change: { op: 'patch', body: { attribute_values: {} } }, dry_run: true }],
     },
@@ -133,7 +137,7 @@ export const jobPreview = Type.Object(
 )
 export type JobPreview = Static<typeof jobPreview>
 
-const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' }))
+const limit = pageLimit(500, 'The default is 50.')
 
 export const jobsQuery = closedObject({
   before: Type.Optional(Type.String({ maxLength: 64, description: 'Only jobs before the one with this id.' })),

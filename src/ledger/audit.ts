@@ -9,13 +9,12 @@ import { FormatError } from '../../client/src/ledger-text.ts'
 import type { Context, Reading } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { openSnapshot } from '../db/snapshot.ts'
-import { beginAuditSql, readEntryRangeSql } from './audit-sql.ts'
 import { leafData } from './entry.ts'
 import { type LedgerKey, listLedgerKeys } from './keys.ts'
-import type { StoredEntry } from './ledger.ts'
+import type { AnswerPlace, StoredEntry } from './ledger.ts'
 import { formatVerifierKey, organizationOfOrigin } from './note.ts'
 import { type Answer, entryOf, readAnswersBetween } from './seal.ts'
-import { readTilesSql } from './sql.ts'
+import { beginAuditSql, readEntryRangeSql, readTilesSql } from './sql.ts'
 import {
   type FullTile,
   fullTiles,
@@ -151,19 +150,17 @@ class Audit {
     return { organization, size, root_hash, waiting, findings: this.#findings, has_more }
   }
 
-  #report(finding: Finding): void {
+  #report(kind: Finding['kind'], message: string, index?: number): void {
     if (this.#findings.length === maxFindings) throw new TooManyFindings()
-    this.#findings.push(finding)
+    this.#findings.push({ kind, ...(index !== undefined && { index }), message })
   }
 
   #checkCounts(): void {
     const { size, entries_beyond: beyond, tiles } = this.#state
-    if (beyond > 0)
-      this.#report({ kind: 'entry', message: `${beyond} stored entries are not among the ${size} sealed ones.` })
+    if (beyond > 0) this.#report('entry', `${beyond} stored entries are not among the ${size} sealed ones.`)
     const expected = Array.from({ length: levelsOf(size) }, (_, level) => fullTiles(level, size))
     const count = expected.reduce((sum, each) => sum + each, 0)
-    if (tiles !== count)
-      this.#report({ kind: 'tile', message: `${tiles} full tiles are stored, but ${size} entries have ${count}.` })
+    if (tiles !== count) this.#report('tile', `${tiles} full tiles are stored, but ${size} entries have ${count}.`)
   }
 
   /** Compares entries with their answers and their tiles. The first one begins a tile. */
@@ -194,7 +191,7 @@ class Audit {
     const unsealed = [...this.#open].filter(([, { sequence }]) => sequence < before)
     for (const [key] of unsealed) this.#open.delete(key)
     for (const sequence of new Set(unsealed.map(([, answer]) => answer.sequence)))
-      this.#report({ kind: 'answer', message: `An answer of change ${sequence} is not in the ledger.` })
+      this.#report('answer', `An answer of change ${sequence} is not in the ledger.`)
   }
 
   /** Reports the answers after the last entry, up to the position, and those that belong to no change. */
@@ -205,8 +202,7 @@ class Audit {
       this.#reportUnsealed(position + 1)
     } while (this.#after < position)
     const strays = answers - waiting - this.#answers
-    if (strays > 0)
-      this.#report({ kind: 'answer', message: `${strays} answers of the consent history belong to no change.` })
+    if (strays > 0) this.#report('answer', `${strays} answers of the consent history belong to no change.`)
   }
 
   /** Checks the entries of one tile of the lowest level, and goes on with the hashes that the tile above agrees with. */
@@ -215,7 +211,7 @@ class Audit {
     for (let index = start; index < end; index++) {
       const entry = entries.get(index)
       if (entry) writeLeafHash(entry.hash, 0, computed, (index - start) * hashBytes)
-      else this.#report({ kind: 'entry', index, message: `Entry ${index} is missing.` })
+      else this.#report('entry', `Entry ${index} is missing.`, index)
     }
     const sealed = await this.#sealedHashes(start / tileWidth, computed)
     for (let index = start; index < end; index++) {
@@ -268,7 +264,7 @@ class Audit {
   #compareTile(computed: FullTile, stored: Buffer | undefined): void {
     if (stored?.equals(computed.data)) return
     const reason = stored ? 'was changed' : 'is missing'
-    this.#report({ kind: 'tile', message: `Tile ${keyOfTile(computed)} ${reason}.` })
+    this.#report('tile', `Tile ${keyOfTile(computed)} ${reason}.`)
   }
 
   /** Compares an entry with its answer, and with its sealed leaf. */
@@ -279,7 +275,7 @@ class Audit {
     const { index, salt, hash } = entry
     const data = answer && salt ? leafData(salt, entryOf(this.#state.organization, answer)) : undefined
     const isSealed = leafHashOf(hash).equals(leafHash)
-    const say = (what: string) => this.#report({ kind: 'entry', index, message: `${nameOf(entry)}: ${what}.` })
+    const say = (what: string) => this.#report('entry', `${nameOf(entry)}: ${what}.`, index)
     if (salt && !answer) say('its answer is missing')
     else if (answer && !salt) say('its salt is missing, although its answer is stored')
     else if (!isSealed && (!data || leafHashOf(data).equals(leafHash))) say('its stored hash was changed')
@@ -291,10 +287,10 @@ class Audit {
   #checkSince(): void {
     const { since } = this.#options
     if (since?.size !== this.#tree.size || this.#tree.root().equals(since.rootHash)) return
-    this.#report({
-      kind: 'checkpoint',
-      message: `The ledger does not begin with the ${since.size} entries of the kept checkpoint: its first entries were rewritten.`,
-    })
+    this.#report(
+      'checkpoint',
+      `The ledger does not begin with the ${since.size} entries of the kept checkpoint: its first entries were rewritten.`,
+    )
   }
 
   /** Compares the partial tiles, the checkpoint and the kept checkpoint with the entries. */
@@ -303,13 +299,13 @@ class Audit {
     const { since } = this.#options
     this.#checkSince()
     if (since && since.size > size)
-      this.#report({
-        kind: 'checkpoint',
-        message: `The kept checkpoint has ${since.size} entries, but the ledger has only ${size}: entries were removed.`,
-      })
+      this.#report(
+        'checkpoint',
+        `The kept checkpoint has ${since.size} entries, but the ledger has only ${size}: entries were removed.`,
+      )
     if (size === 0) return
     if (this.#storedEdge.size === 0 && edge?.length !== 0)
-      this.#report({ kind: 'tile', message: `The partial tiles are not those of ${size} entries.` })
+      this.#report('tile', `The partial tiles are not those of ${size} entries.`)
     else
       for (const tile of this.#tree.partialTiles())
         if (tile.level > 0) this.#compareTile(tile, this.#storedEdge.get(keyOfTile(tile)))
@@ -318,7 +314,7 @@ class Audit {
 
   async #checkCheckpoint(note: string): Promise<void> {
     const { size, organization } = this.#state
-    const say = (message: string) => this.#report({ kind: 'checkpoint', message })
+    const say = (message: string) => this.#report('checkpoint', message)
     try {
       const checkpoint = await readCheckpoint(note, await listLedgerKeys(this.#reading.db))
       if (organizationOfOrigin(checkpoint.origin) !== organization)
@@ -333,11 +329,7 @@ class Audit {
   }
 }
 
-const keyOfAnswer = ({
-  sequence,
-  consent_type_id,
-  channel,
-}: Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>) => `${sequence} ${consent_type_id} ${channel}`
+const keyOfAnswer = ({ sequence, consent_type_id, channel }: AnswerPlace) => `${sequence} ${consent_type_id} ${channel}`
 
 const nameOf = ({ index, sequence, consent_type_id, channel }: StoredEntry) =>
   `Entry ${index} (change ${sequence}, consent type ${consent_type_id}, ${channel})`

@@ -4,7 +4,7 @@ import jsonld from 'jsonld'
 import { describe, expect, it } from 'vitest'
 import { root } from '../../scripts/source.ts'
 import { entry, names, origin, receiptOf, text } from '../../test/support/receipts.ts'
-import type { Receipt } from './receipt.ts'
+import type { Receipt } from './receipts.ts'
 import type { LedgerEntry } from './schema.ts'
 
 const dpv = 'https://w3id.org/dpv'

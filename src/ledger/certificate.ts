@@ -4,6 +4,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { parseVerifierKey, type VerifierKey } from '../../client/src/ledger-proof.ts'
 import { FormatError } from '../../client/src/ledger-text.ts'
+import { parseJson } from '../values/parse-json.ts'
 import { formatVerifierKey, organizationOfOrigin } from './note.ts'
 
 /** The format of certificates. A later format has another number. */
@@ -70,34 +71,27 @@ const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
 export function findCertificate(text: string): string | undefined {
   const trimmed = text.trim()
   if (compactForm.test(trimmed)) return trimmed
-  const certificate = certificateOf(trimmed)
-  if (certificate === undefined) return undefined
+  const content = parseJson(trimmed) as { data?: { certificate?: unknown }; certificate?: unknown } | null | undefined
+  const { certificate } = content?.data ?? content ?? {}
+  if (!content || typeof certificate !== 'string' || !compactForm.test(certificate)) return undefined
   checkMembers(trimmed, 'file')
-  const content = JSON.parse(trimmed)
   const foreign = content.data ? Object.keys(content).find(name => name !== 'status' && name !== 'data') : undefined
-  if (foreign !== undefined) {
-    const message = `The response around the certificate has the member ${JSON.stringify(foreign)}, which no signature covers.`
-    throw new CertificateError('certificate', message)
-  }
-  return certificate
+  if (foreign === undefined) return certificate
+  const member = JSON.stringify(foreign)
+  return fail('certificate', `The response around the certificate has the member ${member}, which no signature covers.`)
 }
 
-function certificateOf(json: string): string | undefined {
-  try {
-    const content = JSON.parse(json)
-    const certificate = (content?.data ?? content)?.certificate
-    return typeof certificate === 'string' && compactForm.test(certificate) ? certificate : undefined
-  } catch {
-    return undefined
-  }
+function fail(part: CertificateError['part'], message: string): never {
+  throw new CertificateError(part, message)
 }
 
 /** Programs differ in which of two members of one name they read. */
 function checkMembers(json: string, noun: string) {
   const repeated = findRepeatedMember(json)
   if (repeated === undefined) return
-  const message = `An object of the ${noun} has the member ${JSON.stringify(repeated)} twice. Programs differ in which of the two they read.`
-  throw new CertificateError('certificate', message)
+  const member = JSON.stringify(repeated)
+  const message = `An object of the ${noun} has the member ${member} twice. Programs differ in which of the two they read.`
+  fail('certificate', message)
 }
 
 /**
@@ -112,53 +106,46 @@ export async function verifyCertificate(
   const [header, payload] = certificate.split('.').map(part => Buffer.from(part, 'base64url').toString())
   checkMembers(header!, 'header of the certificate')
   checkMembers(payload!, 'certificate')
-  const { publicKey } = await checkKey(content.verifier_key, 'verifier_key')
+  const { verifier_key, format } = content
+  const { publicKey } = await checkKey(verifier_key, 'verifier_key')
   if (key !== undefined) {
     await checkKey(key, 'key')
-    if (key !== content.verifier_key)
-      throw new CertificateError(
-        'verifier_key',
-        `The certificate is signed by the key ${content.verifier_key}, not by the key that you gave.`,
-      )
+    if (key !== verifier_key)
+      fail('verifier_key', `The certificate is signed by the key ${verifier_key}, not by the key that you gave.`)
   }
-  const wrong = () =>
-    new CertificateError(
+  const signature = certificate.split('.')[2]!
+  const isCanonical = Buffer.from(signature, 'base64url').toString('base64url') === signature
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') }
+  const verifying = compactVerify(certificate, jwk, { algorithms: ['EdDSA'] })
+  const isSigned = await verifying.then(
+    () => isCanonical,
+    () => false,
+  )
+  if (!isSigned)
+    fail(
       'signature',
       'The signature is wrong: it is not by the key of the certificate, or the certificate was changed.',
     )
-  const signature = certificate.split('.')[2]!
-  if (Buffer.from(signature, 'base64url').toString('base64url') !== signature) throw wrong()
-  const jwk = { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') }
-  await compactVerify(certificate, jwk, { algorithms: ['EdDSA'] }).catch(() => {
-    throw wrong()
-  })
-  if (content.format !== certificateFormat)
-    throw new CertificateError(
-      'format',
-      `This version of kith verifies certificates of the format "${certificateFormat}" only.`,
-    )
+  if (format !== certificateFormat)
+    fail('format', `This version of kith verifies certificates of the format "${certificateFormat}" only.`)
   return content
 }
 
 function parseContent(certificate: string): CertificateContent {
-  const invalid = () =>
-    new CertificateError('certificate', 'This is no certificate of an erasure: a compact JWS is expected.')
-  if (!compactForm.test(certificate)) throw invalid()
   try {
     decodeProtectedHeader(certificate)
     const content = readCertificate(certificate)
-    if (typeof content.verifier_key !== 'string' || typeof content.erasure !== 'object') throw invalid()
-    return content
-  } catch {
-    throw invalid()
-  }
+    const isComplete = typeof content.verifier_key === 'string' && typeof content.erasure === 'object'
+    if (isComplete && compactForm.test(certificate)) return content
+  } catch {}
+  return fail('certificate', 'This is no certificate of an erasure: a compact JWS is expected.')
 }
 
 async function checkKey(text: string, part: 'verifier_key' | 'key'): Promise<VerifierKey> {
   try {
     return await parseVerifierKey(text)
   } catch (error) {
-    if (error instanceof FormatError) throw new CertificateError(part, error.message)
+    if (error instanceof FormatError) fail(part, error.message)
     throw error
   }
 }

@@ -1,5 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
-import { promisify } from 'node:util'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK } from 'jose'
 import { type Database, masterKeysOf, type Transaction } from '../db/db.ts'
 import { type MasterKeys, rowOf, unwrapJson, wrapJson } from '../db/master-keys.ts'
@@ -18,17 +17,12 @@ export type LedgerSigner = { kid: string; privateKey: KeyObject }
 /** A key that signs, or has signed. */
 export type LedgerKey = { kid: string; publicKey: KeyObject; created_at: string; retired_at: string | null }
 
-type CreatedKey = { kid: string; public_jwk: JWK; private_jwk: JWK }
-
-const generate = promisify(generateKeyPair)
-
 /** Creates the key of the ledgers if the database has none. Servers that start together create only one. */
 export async function ensureLedgerKey(db: Database): Promise<void> {
   if ((await db.query(readLedgerSignerSql, [])).length > 0) return
-  const created = await createKey()
   await db.transaction(async tx => {
     await tx.query(lockLedgerKeysSql, [])
-    if ((await tx.query(readLedgerSignerSql, [])).length === 0) await insertKey(tx, created, masterKeysOf(db))
+    if ((await tx.query(readLedgerSignerSql, [])).length === 0) await createKey(tx, masterKeysOf(db))
   })
 }
 
@@ -64,27 +58,19 @@ export async function listLedgerKeys(db: Pick<Database, 'query'>, signal?: Signa
  * Creates a new key, which signs from now on, and returns its `kid`. The older one loses its private half. Its public half stays, so
  * what it has signed can always be verified.
  */
-export async function rotateLedgerKey(db: Database): Promise<string> {
-  const created = await createKey()
-  await db.transaction(async tx => {
+export function rotateLedgerKey(db: Database): Promise<string> {
+  return db.transaction(async tx => {
     await tx.query(lockLedgerKeysSql, [])
     await tx.query(retireLedgerKeySql, [])
-    await insertKey(tx, created, masterKeysOf(db))
+    return createKey(tx, masterKeysOf(db))
   })
-  return created.kid
 }
 
-async function createKey(): Promise<CreatedKey> {
-  const { publicKey, privateKey } = await generate('ed25519')
+async function createKey(tx: Transaction, keys: MasterKeys): Promise<string> {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const public_jwk = publicKey.export({ format: 'jwk' }) as JWK
-  return {
-    kid: await calculateJwkThumbprint(public_jwk),
-    public_jwk,
-    private_jwk: privateKey.export({ format: 'jwk' }) as JWK,
-  }
-}
-
-async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: CreatedKey, keys: MasterKeys) {
-  const wrapped = wrapJson(keys, private_jwk, ledgerKeyRow(kid))
+  const kid = await calculateJwkThumbprint(public_jwk)
+  const wrapped = wrapJson(keys, privateKey.export({ format: 'jwk' }), ledgerKeyRow(kid))
   await tx.query(insertLedgerKeySql, [kid, JSON.stringify(public_jwk), wrapped])
+  return kid
 }

@@ -6,7 +6,6 @@ import { refuse } from '../values/errors.ts'
 import { type LedgerSigner, listLedgerKeys, readLedgerSigner } from './keys.ts'
 import { formatCheckpoint, formatVerifierKey, signNote } from './note.ts'
 import { countAllEntriesSql, findEntrySql, readLeavesSql, readLedgerSql, readLogNameSql, readTilesSql } from './sql.ts'
-import type { TileName } from './tiles.ts'
 import {
   consistencyRanges,
   fullTiles,
@@ -25,15 +24,11 @@ import {
 /** The sealed state of an organization's ledger. `edge` has the hashes of the partial tiles. `checkpoint` is a signed note. */
 export type Ledger = { size: number; edge: Buffer; checkpoint: string; sealed_at: string | null }
 
+/** The place of an answer: the number of its change, and its question. */
+export type AnswerPlace = { sequence: number; consent_type_id: number; channel: Channel }
+
 /** An entry as it is stored. The salt of an erased answer is null. */
-export type StoredEntry = {
-  index: number
-  sequence: number
-  consent_type_id: number
-  channel: Channel
-  salt: Buffer | null
-  hash: Buffer
-}
+export type StoredEntry = AnswerPlace & { index: number; salt: Buffer | null; hash: Buffer }
 
 /** The origin of a ledger's checkpoints, which is also the name of its keys: `<name>/<organization>/<log_id>`. */
 export async function readOrigin({ db, organization_id }: Context, name: string, signal?: Signal): Promise<string> {
@@ -91,7 +86,7 @@ export async function readVerifierKeys(
 /** Finds the entry of an answer; undefined while it is not sealed. */
 export async function findEntry(
   { db, organization_id }: Context,
-  { sequence, consent_type_id, channel }: Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>,
+  { sequence, consent_type_id, channel }: AnswerPlace,
   signal?: Signal,
 ): Promise<StoredEntry | undefined> {
   const values = [organization_id, sequence, consent_type_id, channel]
@@ -102,19 +97,17 @@ export async function findEntry(
 /** Reads tiles of a sealed state, by {@link keyOfTile}: the stored full ones, and the partial ones of its edge. */
 async function readTiles(
   { db, organization_id }: Context,
-  ledger: Ledger,
+  { size, edge }: Pick<Ledger, 'size' | 'edge'>,
   ids: TileId[],
   signal?: Signal,
 ): Promise<Map<string, Buffer>> {
-  const edge = new Map(
-    new GrowingTree(ledger.size, ledger.edge).partialTiles().map(tile => [keyOfTile(tile), tile.data]),
-  )
-  const stored = ids.filter(({ level, index }) => index < fullTiles(level, ledger.size))
-  if (stored.length === 0) return edge
+  const tiles = new Map(new GrowingTree(size, edge).partialTiles().map(tile => [keyOfTile(tile), tile.data]))
+  const stored = ids.filter(({ level, index }) => index < fullTiles(level, size))
+  if (stored.length === 0) return tiles
   const values = [organization_id, stored.map(({ level }) => level), stored.map(({ index }) => index)]
   const rows = await db.query<TileId & { data: Buffer }>(readTilesSql, values, signal)
-  for (const row of rows) edge.set(keyOfTile(row), row.data)
-  return edge
+  for (const row of rows) tiles.set(keyOfTile(row), row.data)
+  return tiles
 }
 
 async function hashRanges(
@@ -159,6 +152,26 @@ export async function proveConsistency(
   return { hashes: hashes!, oldRootHash: rootOf(old!), newRootHash: rootOf(next!) }
 }
 
+/** A tile as a path names it: hashes of a level, or the data of entries. `width` is 256, or that of a partial tile. */
+export type TileName = { level: number | 'entries'; index: number; width: number }
+
+const maxLevel = 63
+const tilePath = /^(0|[1-9]\d|[1-9]|entries)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
+
+/** Parses the path of a tile, `<level>/<index>[.p/<width>]`, as https://c2sp.org/tlog-tiles. Undefined for any other text. */
+export function parseTilePath(text: string): TileName | undefined {
+  const [, levelText, indexText, widthText] = tilePath.exec(text) ?? []
+  if (levelText === undefined || indexText === undefined) return undefined
+  // An index has no more groups of digits than it needs.
+  if (indexText.startsWith('x000')) return undefined
+  const level = levelText === 'entries' ? 'entries' : Number(levelText)
+  const index = Number(indexText.replaceAll(/[x/]/g, ''))
+  const width = widthText === undefined ? tileWidth : Number(widthText)
+  if ((level !== 'entries' && level > maxLevel) || !Number.isSafeInteger(index)) return undefined
+  if (widthText !== undefined && width >= tileWidth) return undefined
+  return { level, index, width }
+}
+
 const outside = (message: string): never =>
   refuse('not_found', `The ledger has no such tile: ${message}.`, { details: [{ path: '/tile', message }] })
 
@@ -171,7 +184,7 @@ export async function readTile(context: Context, name: TileName, signal?: Signal
   if (name.width > available) outside(`it is ${available} wide`)
   if (name.level === 'entries') return readBundle(context, name, signal)
   const id = { level, index: name.index }
-  const tiles = await readTiles(context, ledger as Ledger, [id], signal)
+  const tiles = await readTiles(context, ledger, [id], signal)
   const data = tiles.get(keyOfTile(id))
   if (!data) throw new Error(`the tile ${keyOfTile(id)} is not stored`)
   return data.subarray(0, name.width * hashBytes)

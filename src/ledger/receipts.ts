@@ -1,4 +1,4 @@
-import type { KeyObject } from 'node:crypto'
+import { hash, type KeyObject } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { CompactSign } from 'jose/jws/compact/sign'
 import type { Proof } from '../../client/src/ledger-proof.ts'
@@ -6,30 +6,58 @@ import { canonicalJson } from '../../client/src/ledger-text.ts'
 import { findPersonSql } from '../changes/people-sql.ts'
 import type { Context } from '../db/context.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
-import { personOf } from '../route/person-addresses.ts'
-import type { HandlerResult } from '../route/result.ts'
+import { personAddresses, personOf } from '../route/person-addresses.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import { type Channel, channels, channelTable, isChannel } from '../values/channels.ts'
 import { refuse, refuseValues } from '../values/errors.ts'
 import { leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
-import { findEntry, proveInclusion, readOrigin, readStoredLedger, type StoredEntry, signCheckpoint } from './ledger.ts'
+import {
+  type AnswerPlace,
+  findEntry,
+  proveInclusion,
+  readOrigin,
+  readStoredLedger,
+  type StoredEntry,
+  signCheckpoint,
+} from './ledger.ts'
 import { formatProof, formatVerifierKey } from './note.ts'
-import { memberHash, type Receipt, receiptFormat, type UnsignedReceipt } from './receipt.ts'
-import type { LedgerEntry, ReceiptQuery } from './schema.ts'
+import { consentReceipt, type LedgerEntry, type ReceiptQuery, receiptQuery } from './schema.ts'
 import { entryOf, readAnswersOf } from './seal.ts'
 import { findAnswerSql, readTextSql } from './sql.ts'
 import { GrowingTree } from './tree.ts'
+
+/** The receipts of a person's answers, by external and by internal identifier. */
+export function receiptEndpoints({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
+  return personAddresses.map(({ path, params, suffix, by }) =>
+    route<ReceiptQuery>({
+      method: 'GET',
+      path: `${path}/consents/{consent_type_id}/{channel}/receipt`,
+      params: { ...params, consent_type_id: 'number', channel: 'key' },
+      scope: 'consents:read',
+      tag: 'People',
+      operationId: `getConsentReceipt${suffix}`,
+      summary: `Read the receipt of a consent answer${by}`,
+      description:
+        'A consent receipt of ISO/IEC TS 27560 in JSON-LD, signed, with the proof that the ledger sealed the answer. `kith verify` ' +
+        'verifies it without a server. The request waits until the answer is sealed, usually less than a second. See docs/receipts.md.',
+      query: receiptQuery,
+      answer: consentReceipt,
+      refusals: { 410: 'invalid_parameter' },
+      handle: dataOf(call => readReceipt(ledgerOrigin, call)),
+    }),
+  )
+}
 
 /** An answer is sealed within a second. A request waits longer if the process that seals has just ended. */
 const maxWaitMs = 4_000
 const pollMs = 50
 
-type ReceiptCall = Call<ReceiptQuery>
-
-/** Answers with the receipt of an answer. `originName` begins the origin of the ledger. Throws a Fault of 400, 404, 410 or 503. */
-export async function answerReceipt(originName: string, call: ReceiptCall): Promise<HandlerResult> {
+/** Issues the receipt of an answer. `originName` begins the origin of the ledger. Throws a Fault of 400, 404, 410 or 503. */
+async function readReceipt(originName: string, call: Call<ReceiptQuery>): Promise<Receipt> {
   const { context, caller, params, body, signal } = call
   const { db, organization_id } = context
   const consent_type_id = Number(params.consent_type_id)
@@ -44,9 +72,9 @@ export async function answerReceipt(originName: string, call: ReceiptCall): Prom
   const answer = answers.find(given => given.consent_type_id === consent_type_id && given.channel === channel)
   if (!answer) throwNoAnswer(body)
   const entry = entryOf(caller.organization.key, answer)
-  const data = await issueReceipt(context, { originName, entry, sealed }, signal)
+  const receipt = await issueReceipt(context, { originName, entry, sealed }, signal)
   call.shown.add(peopleStackId, person_id)
-  return { status: 200, data }
+  return receipt
 }
 
 function channelOf(text: string): Channel {
@@ -54,7 +82,7 @@ function channelOf(text: string): Channel {
   return refuseValues({ path: '/channel', message: `must be ${channels.join(' or ')}` })
 }
 
-async function findPerson({ context: { db, organization_id }, params, signal }: ReceiptCall): Promise<string> {
+async function findPerson({ context: { db, organization_id }, params, signal }: Call<ReceiptQuery>): Promise<string> {
   const { by, identifier } = personOf(params)
   if (by === 'id') return identifier.toLowerCase()
   const [person] = await db.query<{ id: string | null }>(findPersonSql, [organization_id, identifier], signal)
@@ -69,11 +97,7 @@ function throwNoAnswer({ sequence }: ReceiptQuery): never {
 }
 
 /** Waits until an answer is sealed. Throws a Fault of 503 if it takes too long. */
-async function waitForEntry(
-  context: Context,
-  answer: Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>,
-  signal: Signal,
-): Promise<StoredEntry> {
+async function waitForEntry(context: Context, answer: AnswerPlace, signal: Signal): Promise<StoredEntry> {
   for (let waitedMs = 0; ; waitedMs += pollMs) {
     const entry = await findEntry(context, answer, signal)
     if (entry) return entry
@@ -86,6 +110,8 @@ async function waitForEntry(
   }
 }
 
+const erasedMessage = 'The answer was erased. The ledger has only a hash of it, which tells nothing.'
+
 type SealedAnswer = { originName: string; entry: LedgerEntry; sealed: StoredEntry }
 
 async function issueReceipt(
@@ -93,16 +119,9 @@ async function issueReceipt(
   { originName, entry, sealed }: SealedAnswer,
   signal: Signal,
 ): Promise<Receipt> {
-  const { index, salt, hash } = sealed
-  if (salt === null)
-    return refuse(
-      'invalid_parameter',
-      'The answer was erased. The ledger has only a hash of it, which tells nothing.',
-      {
-        status: 410,
-      },
-    )
-  if (!leafData(salt, entry).equals(hash))
+  const { index, salt, hash: sealedHash } = sealed
+  if (salt === null) return refuse('invalid_parameter', erasedMessage, { status: 410 })
+  if (!leafData(salt, entry).equals(sealedHash))
     return refuse(
       'operation_failed',
       'The stored answer is not the one that the ledger sealed, so there is no receipt of it. An administrator finds the ' +
@@ -133,6 +152,26 @@ async function readNames(
   const values = [organization_id, consent_type_id, text_version]
   const [text] = await db.query<ReceiptNames['text'] & {}>(readTextSql, values, signal)
   return { consent_type, text: text ?? null }
+}
+
+/** The format of receipts. A later format has another number. */
+export const receiptFormat = 'kith consent receipt 1'
+
+/** A receipt without its signature. The other members describe the entry in the terms of DPV. */
+export type UnsignedReceipt = Record<string, unknown> & {
+  entry: LedgerEntry
+  /** In base64. */
+  salt: string
+  tlog_proof: string
+  verifier_key: string
+}
+
+/** A consent receipt: JSON-LD after ISO/IEC TS 27560, in the terms of DPV 2. docs/receipts.md describes each member. */
+export type Receipt = UnsignedReceipt & { jws: string }
+
+/** The hash of a member's value, which the signature covers: SHA-256 of its canonical JSON, in base64url. */
+export function memberHash(value: unknown): string {
+  return hash('sha256', canonicalJson(value), 'base64url')
 }
 
 /** The members that prove the rest. DPV has no terms for them. */

@@ -2,7 +2,7 @@ import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { dataOf, type Route, route } from '../route/route.ts'
 import { refuse, refuseValues } from '../values/errors.ts'
-import { proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
+import { parseTilePath, proveConsistency, proveInclusion, readLedger, readTile, readVerifierKeys } from './ledger.ts'
 import {
   checkpointText,
   consistencyProof,
@@ -12,7 +12,6 @@ import {
   sizeQuery,
   tileBytes,
 } from './schema.ts'
-import { parseTilePath } from './tiles.ts'
 
 const textType = 'text/plain; charset=utf-8'
 const bytesType = 'application/octet-stream'
@@ -87,7 +86,9 @@ export function ledgerRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Ro
         const index = Number(call.params.index)
         const size = call.body.size ?? ledger.size
         throwIfBeyond('/size', size, ledger.size)
-        if (index >= size) throwNotIncluded(size)
+        const message = `is not in the tree of ${size} entries, whose indexes begin with 0`
+        if (index >= size)
+          refuse('not_found', 'The ledger has no such entry.', { details: [{ path: '/index', message }] })
         const proof = await proveInclusion(call.context, { ledger, index, size }, call.signal)
         const [leaf_hash, root_hash] = printHashes([proof.leafHash, proof.rootHash])
         return { status: 200, data: { index, size, leaf_hash, hashes: printHashes(proof.hashes), root_hash } }
@@ -119,9 +120,4 @@ export function ledgerRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Ro
 
 function throwIfBeyond(path: string, size: number, max: number): void {
   if (size > max) throwInvalid(path, `is beyond the size of the ledger, ${max}`)
-}
-
-function throwNotIncluded(size: number): never {
-  const message = `is not in the tree of ${size} entries, whose indexes begin with 0`
-  return refuse('not_found', 'The ledger has no such entry.', { details: [{ path: '/index', message }] })
 }

@@ -5,7 +5,7 @@ import { awaitPipelined, type Database } from '../db/db.ts'
 import { type Follower, type News, type Progress, passOverIdle, type Task } from '../followers/follower.ts'
 import { buildEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
-import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
+import { type AnswerPlace, readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
 import { organizationOfOrigin } from './note.ts'
 import type { LedgerEntry } from './schema.ts'
 import {
@@ -23,12 +23,6 @@ import {
 } from './sql.ts'
 import { type FullTile, GrowingTree, hashBytes, writeLeafHash } from './tree.ts'
 
-export type SealingOptions = {
-  /** The first part of the origin of all ledgers. */
-  originName: string
-  nowMs?: () => number
-}
-
 /** One statement reads the answers of so many changes. */
 const changesPerRead = 10_000
 /** The most changes of an organization that are passed over together with those of others. */
@@ -43,22 +37,22 @@ const pauseMs = 250
 const saltBytes = 32
 
 /**
- * The follower that seals the consent answers of every organization. Entries, tiles and the signed checkpoint commit together with
- * its position, under its lease: a process that dies or loses its lease leaves no trace of an unfinished batch, so no two
- * checkpoints disagree.
+ * The follower that seals the consent answers of every organization. `originName` begins the origin of all ledgers. Entries, tiles and the
+ * signed checkpoint commit together with its position, under its lease: a process that dies or loses its lease leaves no trace of an
+ * unfinished batch, so no two checkpoints disagree.
  */
-export function ledgerFollower(options: SealingOptions): Follower {
+export function ledgerFollower({ originName }: { originName: string }): Follower {
   return {
     name: followerName,
     isForEveryOrganization: true,
     maxConcurrent: 4,
-    work: task => seal(task, options),
-    passOver: (db, news) => passOverOthers(db, news, options),
+    work: task => seal(task, originName),
+    passOver: passOverOthers,
   }
 }
 
 /** Passes over changes without answers. Where there are many, reading them is a task. */
-async function passOverOthers(db: Database, news: readonly News[], { nowMs = Date.now }: SealingOptions) {
+async function passOverOthers(db: Database, news: readonly News[]) {
   const few = news.filter(({ after, head }) => head - after <= maxPassed)
   const changes = few.flatMap(({ organization_id, after, head }) =>
     Array.from({ length: head - after }, (_, index) => ({ organization_id, sequence: after + 1 + index })),
@@ -67,12 +61,11 @@ async function passOverOthers(db: Database, news: readonly News[], { nowMs = Dat
     changes.map(({ organization_id }) => organization_id),
     changes.map(({ sequence }) => sequence),
   ])
-  const notBeforeMs = nowMs() + pauseMs
+  const notBeforeMs = Date.now() + pauseMs
   return passOverIdle(few, found, ({ head }) => ({ sequence: head, notBeforeMs }))
 }
 
-async function seal(task: Task, options: SealingOptions): Promise<Progress> {
-  const { nowMs = Date.now } = options
+async function seal(task: Task, originName: string): Promise<Progress> {
   let sealing: Sealing | undefined
   let sequence = task.after
   while (sequence < task.head) {
@@ -82,12 +75,12 @@ async function seal(task: Task, options: SealingOptions): Promise<Progress> {
       task.db.query<Unsealed>(readUnsealedSql, [task.organization_id, sequence, until, limit]),
     )
     if (answers.length > 0) {
-      sealing ??= await beginSealing(task, options)
-      await sealBatch(task, sealing, { answers, last, at: new Date(nowMs()).toISOString() })
+      sealing ??= await beginSealing(task, originName)
+      await sealBatch(task, sealing, { answers, last })
     } else if (last < task.head) await task.db.transaction(tx => task.advance(tx, last))
     sequence = last
   }
-  return { sequence, notBeforeMs: nowMs() + pauseMs }
+  return { sequence, notBeforeMs: Date.now() + pauseMs }
 }
 
 /** An answer of the consent history. */
@@ -116,11 +109,10 @@ export function entryOf(organization: string, { evidence, pending, undated, ...a
 }
 
 /** An answer to seal, or the leaf of one that was erased before: such a one has only its place. */
-type Unsealed = (Answer & { hash: null }) | (Place & { hash: Buffer })
-type Place = Pick<Answer, 'sequence' | 'consent_type_id' | 'channel'>
+type Unsealed = (Answer & { hash: null }) | (AnswerPlace & { hash: Buffer })
 
 /** Reads the answers of changes up to a number, all or those up to the number `last`. Those of one change are never split. */
-async function readAnswers<Row extends Place>(
+async function readAnswers<Row extends AnswerPlace>(
   until: number,
   read: (limit: number) => Promise<Row[]>,
 ): Promise<{ answers: Row[]; last: number }> {
@@ -153,7 +145,7 @@ export async function keepUnsealedLeaves({ tx, organization_id }: Within, people
   await tx.query(insertErasedAnswersSql, [organization_id, ...placeColumns(answers), Buffer.concat(leaves)])
 }
 
-const placeColumns = (answers: Place[]) =>
+const placeColumns = (answers: AnswerPlace[]) =>
   [
     answers.map(({ sequence }) => sequence),
     answers.map(({ consent_type_id }) => consent_type_id),
@@ -162,16 +154,19 @@ const placeColumns = (answers: Place[]) =>
 
 type Sealing = { origin: string; organization: string; tree: GrowingTree }
 
-async function beginSealing(task: Task, { originName }: SealingOptions): Promise<Sealing> {
+async function beginSealing(task: Task, originName: string): Promise<Sealing> {
   const [origin, ledger] = await Promise.all([readOrigin(task, originName), readStoredLedger(task)])
   return { origin, organization: organizationOfOrigin(origin), tree: new GrowingTree(ledger?.size, ledger?.edge) }
 }
 
-type Batch = { answers: Unsealed[]; last: number; at: string }
-
-async function sealBatch(task: Task, { origin, organization, tree }: Sealing, { answers, last, at }: Batch) {
+async function sealBatch(
+  task: Task,
+  { origin, organization, tree }: Sealing,
+  { answers, last }: { answers: Unsealed[]; last: number },
+) {
   const { db, organization_id } = task
   const first = tree.size
+  const at = new Date().toISOString()
   const { salts, leaves, tiles } = await appendAnswers(tree, organization, answers)
   const checkpoint = signCheckpoint(origin, tree, await readLedgerSigner(db))
   await db.transaction(async tx => {

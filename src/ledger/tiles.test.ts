@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { formatTileIndex, formatTilePath } from '../../test/support/tile-paths.ts'
-import { parseTilePath } from './tiles.ts'
+import { parseTilePath } from './ledger.ts'
 
 it('formats an index in groups of three digits', () => {
   expect([0, 67, 999, 1_000, 1_234_067].map(formatTileIndex)).toEqual([

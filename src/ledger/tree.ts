@@ -55,41 +55,24 @@ function splitOf(count: number): number {
   return floor === count ? count / 2 : floor
 }
 
-/** The ranges whose root hashes prove that a leaf is in the tree of the first `size` leaves, from the leaf's sibling upwards. */
-export function inclusionRanges(index: number, size: number): LeafRange[] {
-  const ranges: LeafRange[] = []
-  let [from, to] = [0, size]
-  while (to - from > 1) {
-    const middle = from + splitOf(to - from)
-    if (index < middle) {
-      ranges.push({ from: middle, to })
-      to = middle
-    } else {
-      ranges.push({ from, to: middle })
-      from = middle
-    }
-  }
-  return ranges.reverse()
+/** The ranges whose root hashes prove that a leaf is in the tree of the leaves up to `to`, from the leaf's sibling upwards. */
+export function inclusionRanges(index: number, to: number, from = 0): LeafRange[] {
+  if (to - from <= 1) return []
+  const middle = from + splitOf(to - from)
+  return index < middle
+    ? [...inclusionRanges(index, middle, from), { from: middle, to }]
+    : [...inclusionRanges(index, to, middle), { from, to: middle }]
 }
 
-/** The ranges whose root hashes prove that the tree of `newSize` leaves begins with that of `oldSize`, as RFC 6962, 2.1.2. */
-export function consistencyRanges(oldSize: number, newSize: number): LeafRange[] {
-  if (oldSize === 0 || oldSize === newSize) return []
-  const ranges: LeafRange[] = []
-  let [from, to] = [0, newSize]
-  while (oldSize !== to) {
-    const middle = from + splitOf(to - from)
-    if (oldSize <= middle) {
-      ranges.push({ from: middle, to })
-      to = middle
-    } else {
-      ranges.push({ from, to: middle })
-      from = middle
-    }
-  }
+/** The ranges whose root hashes prove that the tree of the leaves up to `to` begins with that of `oldSize`, as RFC 6962, 2.1.2. */
+export function consistencyRanges(oldSize: number, to: number, from = 0): LeafRange[] {
+  if (oldSize === 0) return []
   // The verifier knows the root of the old tree, so it is left out where it is one whole subtree of the new one.
-  if (from > 0) ranges.push({ from, to })
-  return ranges.reverse()
+  if (oldSize === to) return from > 0 ? [{ from, to }] : []
+  const middle = from + splitOf(to - from)
+  return oldSize <= middle
+    ? [...consistencyRanges(oldSize, middle, from), { from: middle, to }]
+    : [...consistencyRanges(oldSize, to, middle), { from, to: middle }]
 }
 
 /** A whole subtree: 2^height leaves, of which it is the `index`th. */
@@ -120,11 +103,8 @@ export function tilesOf(ranges: LeafRange[]): TileId[] {
   return [...new Map(tiles.map(({ level, index }) => [keyOfTile({ level, index }), { level, index }])).values()]
 }
 
-/** The hashes of the tiles, by {@link keyOfTile}. */
-export type Tiles = ReadonlyMap<string, Buffer>
-
-/** The root hash of a range. Throws if a tile is missing or too narrow. */
-export function rangeHash(range: LeafRange, tiles: Tiles): Buffer {
+/** The root hash of a range, from the hashes of tiles by {@link keyOfTile}. Throws if a tile is missing or too narrow. */
+export function rangeHash(range: LeafRange, tiles: ReadonlyMap<string, Buffer>): Buffer {
   const roots = subtreesOf(range).map(subtree => {
     const { start, count, ...id } = placeOf(subtree)
     const hashes = tiles.get(keyOfTile(id))?.subarray(start * hashBytes, (start + count) * hashBytes)

@@ -10,6 +10,7 @@ import {
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import type { Scope } from '../route/scopes.ts'
+import { lastId } from '../values/formats.ts'
 import { type DeclareBody, type ObservedKey, type ObservedQuery, type ObservedType, observedTypes } from './schema.ts'
 import { countFittingSql, countObservedSql } from './sql.ts'
 
@@ -22,7 +23,6 @@ const maxKeys = 10_000
 const maxShownExamples = 3
 /** A stream sends an empty line after this time, so that the client sees that it is read on. */
 const beatMs = 1_000
-const endId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** The keys that definitions may have, as the schema of a new attribute states it. */
 export const declarableKey = /^[a-z][a-z0-9_]{0,62}$/
@@ -58,7 +58,7 @@ export async function answerObserved(call: Call<ObservedQuery>): Promise<Handler
     return (await db.query<Portion>(countObservedSql, values, signal))[0]!
   }
   const untilMs = performance.now() + sample.ms
-  const counts = countsOf(await readPortion(endId))
+  const counts = countsOf(await readPortion(lastId))
   if (call.mediaType !== undefined) return { status: 200, stream: linesFrom(call, counts, readPortion) }
   while (counts.last !== null && counts.entities < sample.entities && performance.now() < untilMs)
     add(counts, await readPortion(counts.last))

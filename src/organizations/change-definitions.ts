@@ -109,6 +109,14 @@ export function throwIfLimitReached(
   })
 }
 
+/** Throws 400 for one more of what an organization may have so many of. */
+export function throwTooMany(noun: string, max: number, advice = 'Delete one first.'): never {
+  const message = `exceeds the limit of ${max} ${noun} per organization`
+  return refuse('invalid_parameter', `The organization has reached its limit of ${noun}. ${advice}`, {
+    details: [{ path: '', message }],
+  })
+}
+
 /** Throws 400 for the value at `path`. */
 export function throwInvalidField(path: string, message: string): never {
   return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })

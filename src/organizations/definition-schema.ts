@@ -1,11 +1,11 @@
 import type { TSchema } from 'typebox'
-import { nullable, number, Type, text, time } from '../values/json-schema.ts'
+import { filledText, nullable, number, Type, text, time } from '../values/json-schema.ts'
 import { type DefinitionSubject, definitionOperations } from './change-organization.ts'
 import { type Subject, subjects } from './logged-changes.ts'
 
 /** The keys of stacks, attributes and consent types. */
 export const definitionKey = Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' })
-export const definitionName = Type.String({ minLength: 1, maxLength: 255 })
+export const definitionName = filledText(255)
 export const definitionDescription = nullable(Type.String({ maxLength: 2_000 }))
 export const definitionState = Type.Enum(['active', 'archived'])
 

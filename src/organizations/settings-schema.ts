@@ -1,18 +1,16 @@
 import type { Static } from 'typebox'
-import { nullable, optionals, Type, time } from '../values/json-schema.ts'
+import { closedObject, filledText, nullable, optionals, Type, time } from '../values/json-schema.ts'
 
 /** The languages that the pages of links exist in. */
 export const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const
 export type PageLanguage = (typeof pageLanguages)[number]
 
-const pageText = Type.Object(
+const pageText = closedObject(
   {
-    title: Type.Optional(Type.String({ minLength: 1, maxLength: 2_048, description: 'The heading. At most 2 KiB.' })),
-    introduction: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 2_048, description: 'The text below it. At most 2 KiB.' }),
-    ),
+    title: Type.Optional(filledText(2_048, 'The heading. At most 2 KiB.')),
+    introduction: Type.Optional(filledText(2_048, 'The text below it. At most 2 KiB.')),
   },
-  { additionalProperties: false, title: 'PageText' },
+  { title: 'PageText' },
 )
 export type PageText = Static<typeof pageText>
 
@@ -20,9 +18,7 @@ const forEachLanguage = <Value>(createValue: () => Value) =>
   Object.fromEntries(pageLanguages.map(language => [language, createValue()])) as Record<PageLanguage, Value>
 
 const fields = {
-  display_name: nullable(
-    Type.String({ minLength: 1, maxLength: 255, description: 'The name that people know the organization by.' }),
-  ),
+  display_name: nullable(filledText(255, 'The name that people know the organization by.')),
   accent_color: nullable(
     Type.String({
       pattern: '^#[0-9A-Fa-f]{6}$',
@@ -90,15 +86,14 @@ export const settings = Type.Object(
 )
 export type SettingsShape = Static<typeof settings>
 
-export const settingsPatch = Type.Object(
+export const settingsPatch = closedObject(
   {
     ...optionals(fields),
     page_texts: Type.Optional(
       nullable(
-        Type.Object(
+        closedObject(
           forEachLanguage(() => Type.Optional(nullable(pageText))),
           {
-            additionalProperties: false,
             description:
               'Title and introduction of the preference page by language. A language that is given is replaced; null removes it.',
           },
@@ -106,6 +101,6 @@ export const settingsPatch = Type.Object(
       ),
     ),
   },
-  { additionalProperties: false, title: 'SettingsPatch', description: 'A null clears the setting.', examples: [{}] },
+  { title: 'SettingsPatch', description: 'A null clears the setting.', examples: [{}] },
 )
 export type SettingsPatch = Static<typeof settingsPatch>

@@ -3,11 +3,11 @@ import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import type { Limits } from '../process/config.ts'
 import { channels } from '../values/channels.ts'
-import { flag, nullable, number, Type, text, uuid } from '../values/json-schema.ts'
+import { closedObject, flag, nullable, number, Type, text, uuid } from '../values/json-schema.ts'
 import { flagFields, phoneMember, profileFlags, profileTexts, readTexts, textFields } from '../values/profile-fields.ts'
 
 /** An element of `consents`: one answer to one purpose on one channel. */
-const consentAssignment = Type.Object(
+const consentAssignment = closedObject(
   {
     consent_type_id: number('An active, non-mandatory consent type of the organization.'),
     channel: Type.Enum(channels, { description: 'A channel that the consent type is configured for.' }),
@@ -15,7 +15,6 @@ const consentAssignment = Type.Object(
     ...evidenceFields,
   },
   {
-    additionalProperties: false,
     title: 'ConsentAssignment',
     description: 'An answer to one consent type on one channel.',
     examples: [
@@ -45,7 +44,7 @@ export function personBody(limits: Limits) {
     return Type.Optional(nullable(Type.String({ ...(format && { format }), maxLength: limits[limit], description })))
   })
   const flags = mapFields(profileFlags, name => Type.Optional(nullable(flag(flagFields[name].description))))
-  return Type.Object(
+  return closedObject(
     {
       external_id: externalId(limits),
       ...texts,
@@ -59,7 +58,6 @@ export function personBody(limits: Limits) {
       attribute_values: attributeValues(limits),
     },
     {
-      additionalProperties: false,
       title: 'PersonBody',
       description: 'What a create, PUT, PATCH or upsert of a person writes. A null clears the field.',
       examples: [harmlessBody],

@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import { warning } from '../changes/schema.ts'
 import { labels, linksById } from '../entities/schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
-import { closedObject, nullable, Type } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, pageLimit, Type, text, time } from '../values/json-schema.ts'
 import { maxCursorCharacters } from './pages/cursor.ts'
 
 const direction = Type.Optional(
@@ -15,13 +15,7 @@ const direction = Type.Optional(
 export const defaultPageSize = 50
 
 const size = (maxSize: number) =>
-  Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: maxSize,
-      description: `The maximum number of items on the page. Default: ${Math.min(defaultPageSize, maxSize)}.`,
-    }),
-  )
+  pageLimit(maxSize, `The maximum number of items on the page. Default: ${Math.min(defaultPageSize, maxSize)}.`)
 
 /** `cursor` of a cursor configuration: the `next_cursor` of the page before. */
 export const nextCursor = Type.Optional(
@@ -38,7 +32,7 @@ const maxIncludes = 10
 /** The members that list, filter and related share: the members of the items, the entities to include, the form of links, and a count. */
 const pageMembers = {
   fields: Type.Optional(
-    Type.Array(Type.String(), {
+    Type.Array(text(), {
       minItems: 1,
       maxItems: maxFields,
       description:
@@ -46,7 +40,7 @@ const pageMembers = {
     }),
   ),
   include: Type.Optional(
-    Type.Array(Type.String(), {
+    Type.Array(text(), {
       minItems: 1,
       maxItems: maxIncludes,
       description:
@@ -55,9 +49,7 @@ const pageMembers = {
   ),
   labels,
   links: linksById,
-  count: Type.Optional(
-    Type.Boolean({ description: 'Whether the response has `count`, the exact number of all items, and `sequence`.' }),
-  ),
+  count: Type.Optional(flag('Whether the response has `count`, the exact number of all items, and `sequence`.')),
 }
 /** The most identifiers of a request for named entities. */
 export const maxNamed = 1_000
@@ -67,17 +59,13 @@ export function namedBody(format: CursorFormat) {
   const { fields, include, labels, links } = pageMembers
   const named = (format: string, description: string) =>
     Type.Optional(Type.Array(Type.String({ format }), { minItems: 1, maxItems: maxNamed, description }))
-  return Type.Object(
+  return closedObject(
     {
       external_ids: named('external-id', 'External identifiers, of people also further ones.'),
       ids: named(format, 'Internal identifiers.'),
       ...{ fields, include, labels, links },
     },
-    {
-      additionalProperties: false,
-      title: format === 'uuid' ? 'PeopleNamed' : 'RecordsNamed',
-      description: 'One of `external_ids` and `ids`.',
-    },
+    { title: format === 'uuid' ? 'PeopleNamed' : 'RecordsNamed', description: 'One of `external_ids` and `ids`.' },
   )
 }
 export type NamedBody = Pick<PageBody, 'fields' | 'include' | 'labels' | 'links'> & {
@@ -87,29 +75,22 @@ export type NamedBody = Pick<PageBody, 'fields' | 'include' | 'labels' | 'links'
 
 /** `sort` in the body of list and filter. `parseSort` checks the field. */
 const sortBody = Type.Optional(
-  Type.Object(
+  closedObject(
     {
-      field: Type.String({
-        description:
-          'A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship.',
-      }),
+      field: text(
+        'A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship.',
+      ),
       measure: Type.Optional(
-        Type.Object(
+        closedObject(
           {
             op: Type.Enum(['count', 'sum', 'avg', 'min', 'max']),
-            field: Type.Optional(
-              Type.String({ description: 'A number, date or time of those who link here. Only `count` takes none.' }),
-            ),
+            field: Type.Optional(text('A number, date or time of those who link here. Only `count` takes none.')),
           },
-          {
-            additionalProperties: false,
-            title: 'ListSortMeasure',
-            description: 'The measure of the entities that link here.',
-          },
+          { title: 'ListSortMeasure', description: 'The measure of the entities that link here.' },
         ),
       ),
       where: Type.Optional(
-        Type.Record(Type.String(), Type.Unknown(), {
+        Type.Record(text(), Type.Unknown(), {
           description: 'Only with `measure`: a filter on those who link here. The others are not measured.',
         }),
       ),
@@ -118,7 +99,6 @@ const sortBody = Type.Optional(
       ),
     },
     {
-      additionalProperties: false,
       title: 'ListSort',
       description:
         'Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index.',
@@ -128,10 +108,7 @@ const sortBody = Type.Optional(
 
 const cursor = (title: string, maxSize: number, after: { format: string; description: string }) =>
   Type.Optional(
-    Type.Object(
-      { size: size(maxSize), cursor: nextCursor, after_id: Type.Optional(Type.String(after)) },
-      { additionalProperties: false, title },
-    ),
+    closedObject({ size: size(maxSize), cursor: nextCursor, after_id: Type.Optional(Type.String(after)) }, { title }),
   )
 
 const cursorOf = (format: CursorFormat, maxSize: number) => {
@@ -144,10 +121,12 @@ type CursorFormat = 'uuid' | 'object-id'
 
 /** Body of the list endpoints. A page has at most `maxSize` items. */
 export function listBody(format: CursorFormat, maxSize: number) {
-  return Type.Object(
-    { ...pageMembers, cursor_configuration: cursorOf(format, maxSize), sorting_type: direction, sort: sortBody },
-    { additionalProperties: false },
-  )
+  return closedObject({
+    ...pageMembers,
+    cursor_configuration: cursorOf(format, maxSize),
+    sorting_type: direction,
+    sort: sortBody,
+  })
 }
 
 /** Body of the filter endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
@@ -155,7 +134,7 @@ export function filterBody(format: CursorFormat, maxSize: number) {
   return closedObject({
     ...pageMembers,
     filter: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
+      Type.Record(text(), Type.Unknown(), {
         description: 'Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
       }),
     ),
@@ -165,13 +144,11 @@ export function filterBody(format: CursorFormat, maxSize: number) {
   })
 }
 
-const next_cursor = nullable(Type.String({ description: 'The `cursor` of the next page, or null on the last page.' }))
+const next_cursor = nullable(text('The `cursor` of the next page, or null on the last page.'))
 
 const counts = {
-  count: Type.Optional(Type.Integer({ minimum: 0, description: 'The number of all items. Only with `count: true`.' })),
-  sequence: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'The number of the last change that `count` includes.' }),
-  ),
+  count: Type.Optional(count('The number of all items. Only with `count: true`.')),
+  sequence: Type.Optional(count('The number of the last change that `count` includes.')),
 }
 
 /** The warnings about undeclared keys of a request. */
@@ -181,10 +158,7 @@ export const warnings = Type.Array(warning, {
 
 /** The time of which a filter asked. */
 export const evaluatedAt = Type.Optional(
-  Type.String({
-    format: 'date-time',
-    description: 'The time that the relative times of the filter counted from. Absent if it has none.',
-  }),
+  time('The time that the relative times of the filter counted from. Absent if it has none.'),
 )
 
 /** The schemas of both kinds of entity. */
@@ -194,7 +168,7 @@ type Elements = { person: TSchema; record: TSchema }
 function itemsOf(element: TSchema, { person, record }: Elements) {
   const { title, properties } = element as TObject & { title: string }
   const included = Type.Optional(
-    Type.Record(Type.String(), Type.Union([person, record, Type.Null(), Type.Array(Type.Union([person, record]))]), {
+    Type.Record(text(), Type.Union([person, record, Type.Null(), Type.Array(Type.Union([person, record]))]), {
       title: 'Included',
       description:
         'Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`.',
@@ -225,7 +199,7 @@ export function namedAnswer(element: TSchema, elements: Elements) {
 /** The response of list, filter and related for one kind of entity: whole items, or what `fields` names of them. */
 export function answerSchema(element: TSchema, elements: Elements, name: 'List' | 'Filter' | 'Related') {
   const { title, item, selection } = itemsOf(element, elements)
-  const has_more = Type.Boolean({ description: 'Whether another page follows.' })
+  const has_more = flag('Whether another page follows.')
   // Also a list names fields, in the `where` of its order.
   const rest = {
     ...counts,
@@ -245,14 +219,12 @@ export function answerSchema(element: TSchema, elements: Elements, name: 'List' 
 
 /** Body of the related endpoints. The cursor is an identifier of the target's kind, so its format depends on the target. */
 export function relatedBody(maxSize: number) {
-  return Type.Object(
+  return closedObject(
     {
       ...pageMembers,
-      target: Type.String({ description: 'The kind of entity to list: `people`, or the key of a stack.' }),
+      target: text('The kind of entity to list: `people`, or the key of a stack.'),
       attribute_key: Type.Optional(
-        Type.String({
-          description: 'The key of one relationship. If absent, every relationship between the two kinds.',
-        }),
+        text('The key of one relationship. If absent, every relationship between the two kinds.'),
       ),
       direction: Type.Optional(
         Type.Enum(['outgoing', 'incoming', 'both'], {
@@ -265,7 +237,7 @@ export function relatedBody(maxSize: number) {
       }),
       sorting_type: direction,
     },
-    { additionalProperties: false, title: 'RelatedBody' },
+    { title: 'RelatedBody' },
   )
 }
 

@@ -1,14 +1,13 @@
 import type { Static } from 'typebox'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import type { Limits } from '../process/config.ts'
-import { nullable, Type, text } from '../values/json-schema.ts'
+import { closedObject, nullable, Type, text } from '../values/json-schema.ts'
 
 /** Body of create, PUT and PATCH of a record. Every field is optional, and null clears it. */
 export function recordBody(limits: Limits) {
-  return Type.Object(
+  return closedObject(
     { external_id: externalId(limits), attribute_values: attributeValues(limits) },
     {
-      additionalProperties: false,
       title: 'RecordBody',
       description: 'What a create, PUT, PATCH or upsert of a record writes. A null clears the field.',
       examples: [harmlessBody],

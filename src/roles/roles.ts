@@ -4,6 +4,7 @@ import {
   differences,
   nextId,
   throwKeyTaken,
+  throwTooMany,
 } from '../organizations/change-definitions.ts'
 import { type Definitions, type FieldNames, peopleKey, type Role } from '../organizations/definitions.ts'
 import { allFields, mayUse } from '../route/field-rights.ts'
@@ -34,7 +35,7 @@ export async function createRole(call: DefinitionCall, body: RoleBody): Promise<
   const after: Rules = { name, scope: scopeOf(body.scopes), fields: fieldsOf(body.fields), state: 'active' }
   const definitions = await changeDefinitions(call, (current, at, tx) => {
     if (current.roles.some(role => role.key === key)) throwKeyTaken('is the key of another role')
-    if (current.roles.length >= maxRoles) throwTooMany()
+    if (current.roles.length >= maxRoles) throwTooMany('roles', maxRoles, 'Change an existing one.')
     throwIfInvalid(after.fields, current)
     const id = nextId(current.roles)
     const values = [call.organization_id, id, key, name, after.scope, jsonOf(after.fields), after.state, at]
@@ -108,9 +109,3 @@ function faultsOf(owner: string, { read, write }: FieldNames): Detail[] {
 }
 
 const personFields = [...profileTexts, ...profileFlags, 'consents']
-
-function throwTooMany(): never {
-  refuse('invalid_parameter', 'The organization has reached its limit of roles. Change an existing one.', {
-    details: [{ path: '', message: `exceeds the limit of ${maxRoles} roles per organization` }],
-  })
-}

@@ -7,14 +7,14 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { scopes as allScopes } from '../route/scopes.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, filledText, nullable, Type, text } from '../values/json-schema.ts'
 
-const names = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+const names = Type.Array(filledText(255), {
   maxItems: 1_000,
   description:
     'Names of fields as a read shows them: `first_name`, `consents`, `attribute_values.city`. `attribute_values` names all attributes, `*` all fields.',
 })
-const access = Type.Object({ read: names, write: Type.Optional(names) }, { additionalProperties: false })
+const access = closedObject({ read: names, write: Type.Optional(names) })
 const shownAccess = Type.Object({ read: names, write: names })
 
 const aboutFields =
@@ -36,21 +36,21 @@ const example = {
 } as const
 
 /** Body of POST /v1/roles. */
-export const newRole = Type.Object(
+export const newRole = closedObject(
   { key: definitionKey, name: Type.Optional(definitionName), scopes, fields: Type.Optional(fields) },
-  { additionalProperties: false, title: 'RoleBody', examples: [example] },
+  { title: 'RoleBody', examples: [example] },
 )
 export type RoleBody = Static<typeof newRole>
 
 /** Body of PATCH /v1/roles/{role_key}. */
-export const rolePatch = Type.Object(
+export const rolePatch = closedObject(
   {
     name: Type.Optional(definitionName),
     scopes: Type.Optional(scopes),
     fields: Type.Optional(fields),
     state: Type.Optional(definitionState),
   },
-  { additionalProperties: false, minProperties: 1, title: 'RolePatch', examples: [{ scopes: ['people:read'] }] },
+  { minProperties: 1, title: 'RolePatch', examples: [{ scopes: ['people:read'] }] },
 )
 export type RolePatch = Static<typeof rolePatch>
 
@@ -60,7 +60,7 @@ export const role = Type.Object(
     key: definitionKey,
     name: definitionName,
     scopes,
-    fields: nullable(Type.Record(Type.String(), shownAccess, { description: aboutFields })),
+    fields: nullable(Type.Record(text(), shownAccess, { description: aboutFields })),
     state: definitionState,
     ...times,
   },

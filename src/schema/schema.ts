@@ -4,7 +4,7 @@ import { consent_type } from '../consents/schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
 import { stack } from '../stacks/schema.ts'
 import { attributeRules, operandOf, type RuleName, ruleNames } from '../values/attribute-rules.ts'
-import { closedObject, flag, nullable, Type, text, uuid } from '../values/json-schema.ts'
+import { closedObject, flag, nullable, pageLimit, Type, text, uuid } from '../values/json-schema.ts'
 
 export const schema = Type.Object(
   { stacks: Type.Array(stack), attributes: Type.Array(attribute), consent_types: Type.Array(consent_type) },
@@ -66,9 +66,7 @@ export const violationsQuery = closedObject({
     }),
   ),
   ...proposedRules,
-  size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 500, description: 'The maximum number of items on the page. Default: 50.' }),
-  ),
+  size: pageLimit(500, 'The maximum number of items on the page. Default: 50.'),
   after_id: Type.Optional(
     Type.String({
       format: 'entity-id',

@@ -21,7 +21,7 @@ import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { noRules } from '../values/attribute-rules.ts'
 import { pointer, refuse } from '../values/errors.ts'
-import { isObjectId, isUuid } from '../values/formats.ts'
+import { firstId, isObjectId, isUuid } from '../values/formats.ts'
 import {
   defaultViolations,
   proposableRules,
@@ -38,7 +38,6 @@ const maxPatternMs = 250
 const firstRows = 100
 const maxRows = 2_000
 const maxScanBytes = 1_048_576
-const startId = '00000000-0000-0000-0000-000000000000'
 
 type Row = { id: string; external_id: string | null; active: boolean; value: unknown; is_linked: boolean }
 
@@ -111,7 +110,7 @@ const throwFilling = (): never =>
   })
 
 function startOf(after_id: string | undefined, isPeople: boolean): string {
-  if (after_id === undefined) return startId
+  if (after_id === undefined) return firstId
   if (isPeople ? isUuid(after_id) : isObjectId(after_id)) return isPeople ? after_id : uuidOfRecord(after_id)
   return throwInvalidField('/after_id', `must be the next_after_id of a page of this attribute`)
 }

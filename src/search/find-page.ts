@@ -6,6 +6,7 @@ import { beginFollower } from '../followers/follower.ts'
 import type { Signal } from '../process/signal.ts'
 import { refuse, refuseValues } from '../values/errors.ts'
 import { isUuid } from '../values/formats.ts'
+import { parsePlace, printPlace } from '../values/parse-json.ts'
 import { findPlaces, type Place, type Searched, type SearchedStack } from './search.ts'
 import { readSearchStateSql } from './sql.ts'
 
@@ -62,33 +63,23 @@ function throwUnlessReady({ is_ready, indexed, total, ...state }: State, keys: r
   const isCurrent = state.keys !== null && state.keys.join('\n') === keys.join('\n')
   if (isCurrent && is_ready) return
   const progress = isCurrent ? `${Math.min(indexed!, total!)} of about ${total} are done.` : 'It begins in a moment.'
-  refuse(
-    'operation_failed',
-    `kith is still indexing the words that a search finds. ${progress} Retry in a few seconds.`,
-    {
-      status: 503,
-      headers: { 'Retry-After': '2' },
-    },
-  )
+  const message = `kith is still indexing the words that a search finds. ${progress} Retry in a few seconds.`
+  refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '2' } })
 }
 
 /** A cursor belongs to the text and the stacks of its search. */
 export const digestOf = (stack_ids: readonly number[], text: string): string =>
   createHash('sha256').update(`${stack_ids.join()} ${text}`).digest('base64url').slice(0, 12)
 
-export const printCursor = ({ rank, stack, id }: Place, digest: string): string =>
-  Buffer.from(JSON.stringify([rank, stack, id, digest])).toString('base64url')
+export const printCursor = ({ rank, stack, id }: Place, digest: string): string => printPlace([rank, stack, id, digest])
 
 /** Throws a Fault of 400 for a cursor of another search. */
 export function parseCursor(cursor: string, digest: string): Place {
-  try {
-    const [rank, stack, id, of, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
-    const areCounts = [rank, stack].every(
-      count => Number.isInteger(count) && (count as number) >= 0 && (count as number) <= maxRank,
-    )
-    if (areCounts && typeof id === 'string' && isUuid(id) && of === digest && rest.length === 0)
-      return { rank: rank as number, stack: stack as number, id }
-  } catch {}
+  const [rank, stack, id, of, ...rest] = parsePlace(cursor)
+  const isCount = (count: unknown): count is number =>
+    Number.isInteger(count) && Number(count) >= 0 && Number(count) <= maxRank
+  if (isCount(rank) && isCount(stack) && typeof id === 'string' && isUuid(id) && of === digest && rest.length === 0)
+    return { rank, stack, id }
   return refuseValues({ path: '/cursor', message: 'must be the next_cursor of a page with the same text' })
 }
 

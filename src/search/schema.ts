@@ -1,29 +1,25 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import { labels, pageSchema } from '../entities/schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { closedObject, count, filledText, nullable, pageLimit, Type, text } from '../values/json-schema.ts'
 
 export const defaultSize = 20
 
 const position = {
-  size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, description: 'The most items of a page. The default is 20.' }),
-  ),
-  cursor: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: 'The `next_cursor` of the page before.' }),
-  ),
+  size: pageLimit(100, 'The most items of a page. The default is 20.'),
+  cursor: Type.Optional(filledText(200, 'The `next_cursor` of the page before.')),
 }
 
-const text = Type.String({
+const searchedText = Type.String({
   maxLength: 2_000,
   description:
     'At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers.',
 })
 
 /** Body of a search. The rules for the text follow after folding, so the schema only bounds it. */
-export const searchBody = Type.Object(
-  { text, ...position, labels },
-  { additionalProperties: false, title: 'SearchBody', examples: [{ text: 'ada lovlace' }] },
+export const searchBody = closedObject(
+  { text: searchedText, ...position, labels },
+  { title: 'SearchBody', examples: [{ text: 'ada lovlace' }] },
 )
 export type SearchBody = Static<typeof searchBody>
 
@@ -31,11 +27,11 @@ export type SearchBody = Static<typeof searchBody>
 export const maxOwners = 10
 
 /** Body of a search of people and records. */
-export const ownersSearchBody = Type.Object(
+export const ownersSearchBody = closedObject(
   {
-    text,
+    text: searchedText,
     owners: Type.Optional(
-      Type.Array(Type.String(), {
+      Type.Array(text(), {
         minItems: 1,
         maxItems: maxOwners,
         description:
@@ -46,11 +42,7 @@ export const ownersSearchBody = Type.Object(
     ...position,
     labels,
   },
-  {
-    additionalProperties: false,
-    title: 'OwnersSearchBody',
-    examples: [{ text: 'order-17', owners: ['people', 'orders'] }],
-  },
+  { title: 'OwnersSearchBody', examples: [{ text: 'order-17', owners: ['people', 'orders'] }] },
 )
 export type OwnersSearchBody = Static<typeof ownersSearchBody>
 
@@ -58,7 +50,7 @@ export type OwnersSearchBody = Static<typeof ownersSearchBody>
 export function searchHitSchema({ person, record }: Record<'person' | 'record', TSchema>) {
   return Type.Object(
     {
-      owner: Type.String({ description: '`people`, or the key of the stack.' }),
+      owner: text('`people`, or the key of the stack.'),
       entity: Type.Union([person, record]),
     },
     {
@@ -72,7 +64,7 @@ export function searchHitSchema({ person, record }: Record<'person' | 'record', 
 /** The response of a search of people and records. It says which owners it looked at. */
 export const ownersSearchPageSchema = (hit: TSchema) =>
   searchPageSchema(hit, 'SearchPage', {
-    owners: Type.Array(Type.String(), {
+    owners: Type.Array(text(), {
       description: 'The owners that were searched.',
     }),
   })
@@ -83,11 +75,8 @@ export function searchPageSchema(element: TSchema, title = titleOf(element), mor
   return Type.Object(
     {
       ...properties,
-      next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page. Null on the last page.' })),
-      sequence: Type.Integer({
-        minimum: 0,
-        description: 'The number of the last change that the search knows. Later ones may be missing.',
-      }),
+      next_cursor: nullable(text('The `cursor` of the next page. Null on the last page.')),
+      sequence: count('The number of the last change that the search knows. Later ones may be missing.'),
       ...more,
     },
     {

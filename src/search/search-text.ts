@@ -1,7 +1,7 @@
 import { backwards, foldText, isOfPairs, maxLastDigits, searchedWordsOf } from '../entities/indexes/search-words.ts'
 import { emailKey } from '../entities/match-keys.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
-import { createValueRefusal, Fault, pointer } from '../values/errors.ts'
+import { throwValueRefusal } from '../values/errors.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 
 const maxCharacters = 200
@@ -58,10 +58,10 @@ export function parseSearchText(text: string, stack_id: number, country: string 
 }
 
 function throwIfTooLong(folded: string, joined: string, parts: readonly string[]) {
-  if ([...folded].length > maxCharacters) throwInvalidText(`must have at most ${maxCharacters} characters`)
-  if (countWords(joined) > maxWords) throwInvalidText(`must have at most ${maxWords} words`)
+  if ([...folded].length > maxCharacters) throwValueRefusal('/text', `must have at most ${maxCharacters} characters`)
+  if (countWords(joined) > maxWords) throwValueRefusal('/text', `must have at most ${maxWords} words`)
   if (countParts(parts) > maxParts)
-    throwInvalidText(`must have at most ${maxParts} words, counting the parts of emails and identifiers`)
+    throwValueRefusal('/text', `must have at most ${maxParts} words, counting the parts of emails and identifiers`)
 }
 
 const countWords = (text: string) => text.split(/\s+/).filter(word => /[\p{L}\p{N}]/u.test(word)).length
@@ -77,8 +77,4 @@ function distinctWords(text: string): string[] {
 function joinPhone(written: string): string {
   const digits = written.replace(/\D/g, '').replace(/^00(?=\d{4})/, '')
   return digits.length >= minPhoneDigits ? digits : written
-}
-
-function throwInvalidText(message: string): never {
-  throw new Fault(createValueRefusal(pointer('text'), message))
 }

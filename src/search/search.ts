@@ -7,6 +7,7 @@ import {
   maxTypos,
   minSharedTrigrams,
 } from '../entities/indexes/search-words.ts'
+import { firstId, lastId } from '../values/formats.ts'
 import { maxOverlapping, type SearchText } from './search-text.ts'
 import {
   countEntitiesSql,
@@ -53,9 +54,6 @@ const maxWordsCompared = 500
 const maxSimilarEntities = 1_000
 /** The maximum number of entries of a word that are compared with those of another one, to find who has both. 10,000 of each take 8 ms. */
 const maxSimilarEntries = 10_000
-
-const firstId = '00000000-0000-0000-0000-000000000000'
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** Finds the next results after a place, in order. They do not depend on the frequencies, but the time does. */
 export async function findPlaces(

@@ -1,7 +1,7 @@
 import type { Context } from '../db/context.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { RelationshipLevel } from '../queries/plan/membership.ts'
-import { firstId } from './members.ts'
+import { firstId } from '../values/formats.ts'
 import {
   readBatchSql,
   readChecksSql,
@@ -48,17 +48,21 @@ const entitiesPerRead = 200
 export const defaultSourcesPerRead = 10_000
 const peoplePerPage = 1_000
 
+/** Notes the last change that concerns an entity. */
+export function noteCause(causes: Map<string, number>, id: string, cause: number): void {
+  causes.set(id, Math.max(cause, causes.get(id) ?? 0))
+}
+
 /** Reads the next changes, and the entities that they concern besides their own. */
 export async function readBatch({ db, organization_id }: Context, after: number, head: number): Promise<Batch> {
   const values = [organization_id, after, head, changesPerBatch]
   const changes = await db.query<LoggedChange>(readBatchSql, values)
   const last = changes.length < changesPerBatch ? head : changes.at(-1)!.sequence
   const batch: Batch = { after, last, changed: new Map(), people: new Set(), checked: [], clock: [] }
-  const note = (id: string, cause: number) => batch.changed.set(id, Math.max(cause, batch.changed.get(id) ?? 0))
   for (const { sequence, stack_id, id, moved } of changes) {
     if (moved !== null) batch.clock.push({ sequence, segment_id: moved })
     if (id === null) continue
-    note(id, sequence)
+    noteCause(batch.changed, id, sequence)
     if (stack_id === peopleStackId) batch.people.add(id)
   }
   const idsOf = (operations: readonly string[]) =>
@@ -68,7 +72,7 @@ export async function readBatch({ db, organization_id }: Context, after: number,
     type Partner = { id: string; partner_id: string }
     // A person who gains or loses an identifier by a merge may have no change of its own.
     for (const { id, partner_id } of await db.query<Partner>(readMergePartnersSql, [organization_id, merged])) {
-      note(partner_id, batch.changed.get(id)!)
+      noteCause(batch.changed, partner_id, batch.changed.get(id)!)
       batch.people.add(partner_id)
     }
   }
@@ -81,7 +85,7 @@ export async function readBatch({ db, organization_id }: Context, after: number,
     for (let position = firstId; erased.length > 0; ) {
       const checks = await db.query<{ id: string }>(readChecksSql, [organization_id, position, checksPerRead])
       for (const { id } of checks) {
-        note(id, cause)
+        noteCause(batch.changed, id, cause)
         batch.people.add(id)
         batch.checked.push(id)
       }
@@ -114,8 +118,7 @@ export async function* affectedPeople(
   }
   for (let level = levels.length - 1; level > 0; level -= 1) {
     const next = new Map(changed)
-    for await (const page of leadTo(levels[level]!))
-      for (const { id, cause } of page) next.set(id, Math.max(cause, next.get(id) ?? 0))
+    for await (const page of leadTo(levels[level]!)) for (const { id, cause } of page) noteCause(next, id, cause)
     others = next
   }
   if (levels[0]) yield* leadTo(levels[0])
@@ -125,7 +128,7 @@ export async function* affectedPeople(
 async function noteAddresses({ db, organization_id }: Context, { changed, people }: Batch): Promise<void> {
   type Sharing = { id: string; answered_by: string }
   for (const { id, answered_by } of await db.query<Sharing>(readSharingSql, [organization_id, [...people]])) {
-    changed.set(id, Math.max(changed.get(answered_by)!, changed.get(id) ?? 0))
+    noteCause(changed, id, changed.get(answered_by)!)
     people.add(id)
   }
 }

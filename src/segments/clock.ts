@@ -2,7 +2,8 @@ import type { Task } from '../followers/follower.ts'
 import { changeOrganization, ownAuthor } from '../organizations/change-organization.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { readMatchesOf } from '../queries/plan/membership.ts'
-import { compareNext, firstId, lastId, type Membership, peoplePerSet } from './members.ts'
+import { firstId, lastId } from '../values/formats.ts'
+import { compareNext, type Membership, peoplePerSet } from './members.ts'
 import { setEvaluatedSql } from './sql.ts'
 import { conditionsAt, type TestedSegment } from './tested-segments.ts'
 
@@ -85,16 +86,10 @@ async function locate(
     const matches = await task.db.transaction(tx => readMatchesOf(tx, definitions, conditions, ids))
     for (const each of matches) if (each.matches[0]) matching.add(each.id)
   }
-  const isAsNow = ({ person_id, isIn }: Difference) => matching.has(person_id) === isIn
+  const byState = Map.groupBy(people, ({ person_id, isIn }) => matching.has(person_id) === isIn)
   return [
-    ...(await locate(task, definitions, segment, people.filter(isAsNow), times.slice(0, middle + 1))),
-    ...(await locate(
-      task,
-      definitions,
-      segment,
-      people.filter(each => !isAsNow(each)),
-      times.slice(middle + 1),
-    )),
+    ...(await locate(task, definitions, segment, byState.get(true) ?? [], times.slice(0, middle + 1))),
+    ...(await locate(task, definitions, segment, byState.get(false) ?? [], times.slice(middle + 1))),
   ]
 }
 

@@ -1,6 +1,7 @@
 import type { Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
 import { type Matches, readNextMatches } from '../queries/plan/membership.ts'
+import { lastId } from '../values/formats.ts'
 import { deleteMembersSql, insertMembersSql, insertSegmentChangesSql, readMembersBetweenSql } from './sql.ts'
 import type { ConditionsAt } from './tested-segments.ts'
 
@@ -30,8 +31,6 @@ export function compare(
 
 /** Everybody is compared in sets of so many people. */
 export const peoplePerSet = 1_000
-/** Everybody comes after the first id, and nobody after the last one. */
-export const [firstId, lastId] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
 
 /** Compares the next set of people after an id with the members. `until` is the id that the set ends with: {@link lastId} for the last set. */
 export async function compareNext(

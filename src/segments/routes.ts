@@ -30,18 +30,16 @@ import {
 } from './segments.ts'
 
 const path = '/v1/segments'
-const tag = 'Segments'
-const byKey = { tag, path: `${path}/{segment_key}`, params: { segment_key: 'key' } } as const
+const byKey = { path: `${path}/{segment_key}`, params: { segment_key: 'key' } } as const
+const reads = { method: 'GET', tag: 'Segments', scope: 'schema:read', fields: 'none' } as const
+const writes = { method: 'POST', tag: 'Segments', scope: 'schema:write', fields: 'shown' } as const
 
 /** The route table of segments. */
 export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, schemas: EntitySchemas): Route[] {
   return [
     definitionWrite<SegmentBody>({
-      method: 'POST',
-      tag,
+      ...writes,
       path,
-      scope: 'schema:write',
-      fields: 'shown',
       operationId: 'createSegment',
       summary: 'Create a segment',
       description:
@@ -53,44 +51,36 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
-        throwIfFromQuery(call)
-        const warnings = await findWarnings(call, call.body.key, call.body.filter)
-        const segment = await createSegment(definitionCallOf(call as Call), call.body)
+        const warnings = await readWarnings(call, call.body.key)
+        const segment = await createSegment(definitionCallOf(call), call.body)
         return { status: 201, data: written(segment, warnings), headers: { Location: `${path}/${segment.key}` } }
       },
     }),
     route({
-      method: 'GET',
-      tag,
+      ...reads,
       path,
-      scope: 'schema:read',
-      fields: 'none',
       operationId: 'listSegments',
       summary: 'List the segments',
       answer: segmentList,
-      handle: async ({ context, signal }) => {
+      handle: dataOf(async ({ context, signal }) => {
         const { segments } = await currentDefinitions(context, signal)
-        return { status: 200, data: { items: segments.map(segmentToJson) } }
-      },
+        return { items: segments.map(segmentToJson) }
+      }),
     }),
     route({
-      method: 'GET',
+      ...reads,
       ...byKey,
-      scope: 'schema:read',
-      fields: 'none',
       operationId: 'getSegment',
       summary: 'Read a segment',
       answer: segmentSchema,
-      handle: async ({ context, params, signal }) => {
-        const definitions = await currentDefinitions(context, signal)
-        return { status: 200, data: segmentToJson(findSegment(definitions, params.segment_key!)) }
-      },
+      handle: dataOf(async ({ context, params, signal }) =>
+        segmentToJson(findSegment(await currentDefinitions(context, signal), params.segment_key!)),
+      ),
     }),
     definitionWrite<SegmentPatch>({
-      method: 'PATCH',
+      ...writes,
       ...byKey,
-      scope: 'schema:write',
-      fields: 'shown',
+      method: 'PATCH',
       operationId: 'patchSegment',
       summary: 'Change a segment',
       description:
@@ -98,20 +88,16 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       body: segmentPatch,
       answer: writtenSegment,
       prefers: ['handling=strict'],
-      handle: async call => {
-        throwIfFromQuery(call)
-        const { filter } = call.body
+      handle: dataOf(async call => {
         const key = call.params.segment_key!
-        const warnings = filter === undefined ? [] : await findWarnings(call, key, filter)
-        const segment = await patchSegment(definitionCallOf(call as Call), key, call.body)
-        return { status: 200, data: written(segment, warnings) }
-      },
+        const warnings = await readWarnings(call, key)
+        return written(await patchSegment(definitionCallOf(call), key, call.body), warnings)
+      }),
     }),
     definitionWrite({
-      method: 'DELETE',
+      ...writes,
       ...byKey,
-      scope: 'schema:write',
-      fields: 'shown',
+      method: 'DELETE',
       operationId: 'deleteSegment',
       summary: 'Delete a segment',
       description: 'A segment that the filter of another one names cannot be deleted. No person is changed.',
@@ -120,10 +106,9 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       handle: dataOf(call => deleteSegment(definitionCallOf(call), call.params.segment_key!).then(() => true)),
     }),
     route<SegmentPeopleQuery>({
-      method: 'GET',
-      tag,
+      ...reads,
+      ...byKey,
       path: `${path}/{segment_key}/people`,
-      params: { segment_key: 'key' },
       scope: 'people:read',
       fields: 'shown',
       prefersReader: true,
@@ -153,12 +138,9 @@ async function listPeople(call: Call<SegmentPeopleQuery>) {
   const segment = findSegment(definitions, params.segment_key!)
   throwIfBroken(definitions, segment)
   const { size, after_id, cursor, sort, ...rest } = body
-  const filterBody = {
-    ...rest,
-    filter: { $segment: segment.key },
-    cursor_configuration: withoutUndefined({ size, after_id, cursor }),
-    ...(sort !== undefined && { sort: sortOf(sort) }),
-  }
+  const cursor_configuration = withoutUndefined({ size, after_id, cursor })
+  const order = sort === undefined ? {} : { sort: sortOf(sort) }
+  const filterBody = { ...rest, filter: { $segment: segment.key }, cursor_configuration, ...order }
   return filterEntities({ ...call, body: filterBody, boundFrom: 'body' }, peopleStackId).catch(throwWithQueryPaths)
 }
 
@@ -183,8 +165,14 @@ function throwWithQueryPaths(error: unknown): never {
   throw new Fault({ ...error.refusal, details }, { cause: error })
 }
 
-/** All values of a query are texts, so a filter from there would be stored with texts in place of numbers. */
-function throwIfFromQuery({ body, boundFrom }: Call<{ filter?: unknown }>): void {
-  if (boundFrom === 'query' && body.filter !== undefined)
+/**
+ * The warnings about the filter of a write. All values of a query are texts, so a filter from there would be stored with texts in place of
+ * numbers.
+ */
+async function readWarnings(call: Call<{ filter?: unknown }>, key: string): Promise<Detail[]> {
+  const { body, boundFrom } = call
+  if (body.filter === undefined) return []
+  if (boundFrom === 'query')
     throwInvalidField('/filter', 'must be sent in a JSON body: the values of a query have no types')
+  return findWarnings(call, key, body.filter)
 }

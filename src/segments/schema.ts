@@ -7,37 +7,33 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { type FilterBody, filterBody, nextCursor, warnings } from '../queries/schema.ts'
-import { closedObject, Type } from '../values/json-schema.ts'
+import { closedObject, optionals, pageLimit, Type, text } from '../values/json-schema.ts'
 
-const filter = Type.Record(Type.String(), Type.Unknown(), {
+const filter = Type.Record(text(), Type.Unknown(), {
   description:
     'A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused.',
 })
 
 /** Body of POST /v1/segments. */
-export const newSegment = Type.Object(
+export const newSegment = closedObject(
   {
     key: definitionKey,
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     filter,
   },
-  {
-    additionalProperties: false,
-    title: 'SegmentBody',
-    examples: [{ key: 'your_key', filter: {} }],
-  },
+  { title: 'SegmentBody', examples: [{ key: 'your_key', filter: {} }] },
 )
 export type SegmentBody = Static<typeof newSegment>
 
 /** Body of PATCH /v1/segments/{segment_key}. The key never changes. */
-export const segmentPatch = Type.Object(
+export const segmentPatch = closedObject(
   {
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     filter: Type.Optional(filter),
   },
-  { additionalProperties: false, title: 'SegmentPatch', examples: [{}] },
+  { title: 'SegmentPatch', examples: [{}] },
 )
 export type SegmentPatch = Static<typeof segmentPatch>
 
@@ -52,7 +48,7 @@ const segmentExample = {
 
 /** A segment as a read shows it. */
 export const segment = Type.Object(
-  { key: Type.String(), name: Type.String(), description: definitionDescription, filter, ...times },
+  { key: text(), name: text(), description: definitionDescription, filter, ...times },
   {
     title: 'Segment',
     description: 'A segment as reads return it.',
@@ -77,17 +73,13 @@ export const segmentList = listSchema(segment)
 export const segmentPeopleQuery = (maxSize: number) => {
   const { fields, include, labels, links, count } = filterBody('uuid', maxSize).properties
   return closedObject({
-    size: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: maxSize, description: 'The maximum number of items on the page.' }),
-    ),
+    size: pageLimit(maxSize, 'The maximum number of items on the page.'),
     after_id: Type.Optional(
       Type.String({ format: 'uuid', description: 'The id of the last person of the previous page.' }),
     ),
     cursor: nextCursor,
     sort: Type.Optional(
-      Type.String({
-        description: 'The field to sort by, as `sort` of a filter: `last_name`, or with a direction `last_name:desc`.',
-      }),
+      text('The field to sort by, as `sort` of a filter: `last_name`, or with a direction `last_name:desc`.'),
     ),
     // An enum would be filled in on the page of the documentation.
     sort_direction: Type.Optional(
@@ -96,11 +88,7 @@ export const segmentPeopleQuery = (maxSize: number) => {
         description: "The order of the identifiers, `asc` or `desc`. Default: 'desc'.",
       }),
     ),
-    fields: Type.Optional(fields),
-    include: Type.Optional(include),
-    labels: Type.Optional(labels),
-    links: Type.Optional(links),
-    count: Type.Optional(count),
+    ...optionals({ fields, include, labels, links, count }),
   })
 }
 export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> & {

@@ -4,19 +4,17 @@ import { deleteInSteps } from '../db/delete-in-steps.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { readMatchesOf } from '../queries/plan/membership.ts'
-import { type Affected, affectedPeople, type Batch, defaultSourcesPerRead, readBatch } from './affected-people.ts'
-import { type ClockedSegment, type ClockMoves, logClockMoves, nextTickMs } from './clock.ts'
+import { firstId, lastId } from '../values/formats.ts'
 import {
-  compare,
-  compareNext,
-  type Differences,
-  firstId,
-  lastId,
-  type Membership,
-  peoplePerSet,
-  storeMembers,
-  tell,
-} from './members.ts'
+  type Affected,
+  affectedPeople,
+  type Batch,
+  defaultSourcesPerRead,
+  noteCause,
+  readBatch,
+} from './affected-people.ts'
+import { type ClockedSegment, type ClockMoves, logClockMoves, nextTickMs } from './clock.ts'
+import { compare, compareNext, type Differences, type Membership, peoplePerSet, storeMembers, tell } from './members.ts'
 import {
   beginSegmentsSql,
   deleteChecksSql,
@@ -107,8 +105,8 @@ async function readHead({ db, organization_id }: Task): Promise<number> {
   return head!.sequence
 }
 
-/** The segments with their conditions now. The log tells of each after the change `since`. */
-type PreparedSegments = ConditionsAt & { since: Map<number, number>; clocked: ClockedSegment[] }
+/** The segments with their conditions now. The log tells of each after the change `sinceOf`. */
+type PreparedSegments = ConditionsAt & { sinceOf: (segment_id: number) => number; clocked: ClockedSegment[] }
 
 /** When the clock moves people next. Undefined if no segment has relative times. */
 function nextTickOf({ clocked }: PreparedSegments, clockMs: number): number | undefined {
@@ -138,8 +136,8 @@ async function prepareSegments(
   const { tested, invalid } = parseSegments(definitions)
   const stateById = new Map(states.map(state => [state.id, state]))
   const isComputed = ({ segment, hash }: TestedSegment) => {
-    const { since = null, members_condition = null } = stateById.get(segment.id) ?? {}
-    return since !== null && members_condition === hash
+    const state = stateById.get(segment.id)
+    return typeof state?.since === 'number' && state.members_condition === hash
   }
   const leftOver = states.filter(({ is_left_over }) => is_left_over).map(({ id }) => id)
   if (leftOver.length > 0) await forget(task, leftOver)
@@ -148,16 +146,14 @@ async function prepareSegments(
   const missing = tested.filter(segment => !isComputed(segment))
   if (missing.length > 0 && !(await computeMembers(task, missing, definitions, nowMs))) return undefined
   if (signal.aborted) return undefined
-  const known = missing.length > 0 ? await db.query<SegmentState>(readSegmentStatesSql, [organization_id]) : states
-  const evaluated = new Map(known.map(({ id, evaluated_ms }) => [id, evaluated_ms ?? nowMs]))
+  if (missing.length > 0)
+    for (const state of await db.query<SegmentState>(readSegmentStatesSql, [organization_id]))
+      stateById.set(state.id, state)
+  const sinceOf = (id: number) => stateById.get(id)?.since ?? Infinity
   const clocked = tested
     .filter(({ isRelative }) => isRelative)
-    .map(each => ({ ...each, evaluatedMs: evaluated.get(each.segment.id)! }))
-  return {
-    ...conditionsAt(tested, definitions, nowMs),
-    since: new Map(known.map(({ id, since }) => [id, since ?? Number.MAX_SAFE_INTEGER])),
-    clocked,
-  }
+    .map(each => ({ ...each, evaluatedMs: stateById.get(each.segment.id)?.evaluated_ms ?? nowMs }))
+  return { ...conditionsAt(tested, definitions, nowMs), sinceOf, clocked }
 }
 
 /**
@@ -170,11 +166,11 @@ async function computeMembers(
   definitions: Definitions,
   nowMs: number,
 ): Promise<boolean> {
-  const { db, organization_id, signal } = task
+  const { organization_id, signal } = task
   const conditions = conditionsAt(segments, definitions, nowMs)
   const { ids } = conditions
   await update(task, tx => tx.query(beginSegmentsSql, [organization_id, ids]))
-  const [newest] = await db.query<{ sequence: number }>(readHeadSql, [organization_id])
+  const newest = await readHead(task)
   await deleteRows(task, forgetSegmentChangesSql, ids)
   for (let after = firstId; after !== lastId; ) {
     if (signal.aborted) return false
@@ -185,7 +181,7 @@ async function computeMembers(
     })
   }
   const stored = JSON.stringify(segments.map(({ segment: { id }, hash }) => ({ id, condition: hash })))
-  const values = [organization_id, stored, newest!.sequence, new Date(nowMs).toISOString()]
+  const values = [organization_id, stored, newest, new Date(nowMs).toISOString()]
   await update(task, tx => tx.query(finishSegmentsSql, values))
   return true
 }
@@ -232,15 +228,15 @@ async function followBatch(
 }
 
 async function followPage(tx: Transaction, segments: PreparedSegments, page: Affected[]) {
-  const { definitions, ids, conditions, since } = segments
+  const { definitions, ids, conditions, sinceOf } = segments
   const { organization_id } = definitions
   const causes = new Map<string, number>()
-  for (const { id, cause } of page) causes.set(id, Math.max(cause, causes.get(id) ?? 0))
+  for (const { id, cause } of page) noteCause(causes, id, cause)
   const people = [...causes.keys()]
   const matches = await readMatchesOf(tx, definitions, conditions, people)
   const members = await tx.query<Membership>(readMembershipsSql, [organization_id, people])
-  // The members of a segment are as new as `since`. Only later changes are told.
-  const isTold = ({ segment_id, person_id }: Membership) => causes.get(person_id)! > (since.get(segment_id) ?? Infinity)
+  // The members of a segment are as new as `sinceOf`. Only later changes are told.
+  const isTold = ({ segment_id, person_id }: Membership) => causes.get(person_id)! > sinceOf(segment_id)
   const { entered, left } = compare(ids, matches, members)
   const differences = { entered: entered.filter(isTold), left: left.filter(isTold) }
   await tell({ tx, organization_id }, differences, ({ person_id }) => causes.get(person_id)!)
@@ -252,13 +248,13 @@ async function followPage(tx: Transaction, segments: PreparedSegments, page: Aff
  */
 async function followClock(
   task: Task,
-  { definitions, ids, conditions, since }: PreparedSegments,
+  { definitions, ids, conditions, sinceOf }: PreparedSegments,
   { sequence, segment_id }: Batch['clock'][number],
   moved: readonly string[] | undefined,
 ): Promise<boolean> {
   const index = ids.indexOf(segment_id)
   // Its filter has changed meanwhile, so that its members were computed later.
-  if (index === -1 || sequence <= since.get(segment_id)!) return true
+  if (index === -1 || sequence <= sinceOf(segment_id)) return true
   const ofSegment = { definitions, ids: [segment_id], conditions: [conditions[index]!] }
   const { organization_id } = definitions
   const tellAll = (tx: Transaction, differences: Differences) =>

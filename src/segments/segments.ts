@@ -8,6 +8,7 @@ import {
   differences,
   throwInvalidField,
   throwKeyTaken,
+  throwTooMany,
 } from '../organizations/change-definitions.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import { namesSegment } from '../queries/grammar/grammar.ts'
@@ -46,7 +47,7 @@ export async function createSegment(call: DefinitionCall, body: SegmentBody): Pr
   const { key, name = key, description = null, filter } = body
   const definitions = await changeDefinitions(call, async (current, at, tx) => {
     if (current.segments.some(segment => segment.key === key)) throwKeyTaken('is the key of another segment')
-    throwIfLimitReached(current)
+    if (current.segments.length >= maxSegments) throwTooMany('segments', maxSegments)
     const id = current.last_segment_id + 1
     const after = { key, name, description, filter }
     throwIfInvalid(withSegment(current, { id, ...after, filter_changed_at: at, created_at: at, updated_at: at }), key)
@@ -148,14 +149,6 @@ function faultOf(definitions: Definitions, { key, filter }: Segment): string | u
     const { message, details } = error.refusal
     return details.map(({ path, message }) => `${path} ${message}`).join('; ') || message
   }
-}
-
-function throwIfLimitReached({ segments }: Definitions): void {
-  if (segments.length < maxSegments) return
-  const message = `exceeds the limit of ${maxSegments} segments per organization`
-  refuse('invalid_parameter', 'The organization has reached its limit of segments. Delete one first.', {
-    details: [{ path: '', message }],
-  })
 }
 
 /** Throws 409 for a segment whose filter has become invalid, as when it names an archived consent type. */

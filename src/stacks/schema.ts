@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { definitionKey, definitionName, times } from '../organizations/definition-schema.ts'
-import { nullable, optionals, Type, text } from '../values/json-schema.ts'
+import { closedObject, filledText, nullable, optionals, Type, text } from '../values/json-schema.ts'
 
 const kind = Type.Enum(['item', 'event'], {
   description: 'Records of an event stack are immutable. The kind never changes.',
@@ -16,26 +16,24 @@ const retention_days = nullable(
 )
 
 const label = nullable(
-  Type.String({
-    minLength: 1,
-    maxLength: 200,
-    description:
-      'The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier.',
-  }),
+  filledText(
+    200,
+    'The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier.',
+  ),
 )
 
 const attributeKey = (description: string) => Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$', description })
 
-const measure = Type.Object(
+const measure = closedObject(
   {
     op: Type.Enum(['count', 'sum', 'avg', 'min', 'max']),
     key: Type.Optional(attributeKey('A number of the stack. Only `count` needs none.')),
   },
-  { additionalProperties: false, title: 'StackMeasure' },
+  { title: 'StackMeasure' },
 )
 
 const summary = nullable(
-  Type.Object(
+  closedObject(
     {
       person: attributeKey('The relationship that leads to the person whom a record is about.'),
       time: Type.Optional(
@@ -44,7 +42,6 @@ const summary = nullable(
       measures: Type.Array(measure, { minItems: 1, maxItems: 5 }),
     },
     {
-      additionalProperties: false,
       title: 'StackSummary',
       description:
         'What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these ' +
@@ -62,18 +59,14 @@ const erased_with = nullable(
 
 const changeable = optionals({ name: definitionName, retention_days, label, summary, erased_with })
 
-export const newStack = Type.Object(
+export const newStack = closedObject(
   { key: definitionKey, kind, ...changeable },
-  { additionalProperties: false, title: 'StackBody', examples: [{ key: 'your_key', kind: 'item' }] },
+  { title: 'StackBody', examples: [{ key: 'your_key', kind: 'item' }] },
 )
 export type StackBody = Static<typeof newStack>
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. The key and the kind never change. */
-export const stackPatch = Type.Object(changeable, {
-  additionalProperties: false,
-  title: 'StackPatch',
-  examples: [{}],
-})
+export const stackPatch = closedObject(changeable, { title: 'StackPatch', examples: [{}] })
 export type StackPatch = Static<typeof stackPatch>
 
 export const stack = Type.Object(

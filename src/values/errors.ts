@@ -114,6 +114,11 @@ export function createValueRefusal(path: string, message: string, code: ErrorCod
   return createRefusal(code, message, { details: [{ path, message }] })
 }
 
+/** Builds that refusal and throws it. */
+export function throwValueRefusal(path: string, message: string): never {
+  throw new Fault(createValueRefusal(path, message))
+}
+
 /** Builds a JSON Pointer from segments, escaped as in RFC 6901. */
 export function pointer(...segments: (string | number)[]): string {
   return segments.map(segment => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')

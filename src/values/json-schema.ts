@@ -43,8 +43,8 @@ const builders = {
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>
 
 /** The schema of an object that has no other members. */
-export const closedObject = <T extends TProperties>(properties: T) =>
-  Type.Object(properties, { additionalProperties: false })
+export const closedObject = <T extends TProperties>(properties: T, options: object = {}) =>
+  Type.Object(properties, { additionalProperties: false, ...options })
 
 /** The members of an object, each of which it may lack. */
 export const optionals = <T extends TProperties>(properties: T) =>
@@ -58,6 +58,9 @@ export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 const described = (description: string | undefined) => (description === undefined ? {} : { description })
 
 export const text = (description?: string) => Type.String(described(description))
+/** A text that is not empty. */
+export const filledText = (maxLength: number, description?: string) =>
+  Type.String({ minLength: 1, maxLength, ...described(description) })
 export const flag = (description?: string) => Type.Boolean(described(description))
 export const time = (description?: string) => Type.String({ format: 'date-time', ...described(description) })
 export const uuid = (description?: string) => Type.String({ format: 'uuid', ...described(description) })
@@ -66,6 +69,9 @@ export const number = (description?: string) => Type.Integer({ minimum: 1, ...de
 export const count = (description?: string) => Type.Integer({ minimum: 0, ...described(description) })
 /** A number of a request that is compared with a column. */
 export const storedNumber = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
+/** The most items of a page, which a query may name. */
+export const pageLimit = (maximum: number, description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum, description }))
 /** A member that is true or absent. */
 export const ifTrue = (description: string) => Type.Optional(Type.Literal(true, { description }))
 

@@ -69,3 +69,22 @@ export const parseWithAllDigits = (text: string): unknown =>
   parse(text, (_, value, { source }) =>
     typeof value === 'number' && String(value) !== source ? rawJSON(source) : value,
   )
+
+/** The value of a JSON text. Undefined for a text that is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Prints a place in a list as a cursor. */
+export const printPlace = (place: readonly unknown[]): string =>
+  Buffer.from(JSON.stringify(place)).toString('base64url')
+
+/** The members of a place that {@link printPlace} has printed. None for any other text. */
+export function parsePlace(cursor: string): unknown[] {
+  const place = parseJson(Buffer.from(cursor, 'base64url').toString())
+  return Array.isArray(place) ? place : []
+}

@@ -8,7 +8,7 @@ import { type Confirmation, readConfirmations } from './confirmations.ts'
 import { eventTypeOf, matchValuesOf } from './events.ts'
 import type { RequestHeaders } from './request-headers.ts'
 import { disablement, isSuccess, judge, type Verdict } from './schedule.ts'
-import type { DeliveryOutcome, Sender } from './send.ts'
+import { type DeliveryOutcome, outcomeColumns, type Sender } from './send.ts'
 import {
   advanceReplaySql,
   demoteDeliveriesSql,
@@ -391,15 +391,11 @@ const entitiesOf = (all: { entity: string }[]) => [...new Set(all.map(({ entity 
 
 /** A result in the format of {@link recordAttemptsSql}. */
 function resultOf({ due, outcome, verdict }: Attempt) {
-  const { status, durationMs, response, error } = outcome
   return {
     status: verdict.status,
     attempts: due.attempts + 1,
     next_attempt_at: verdict.status === 'waiting' ? iso(verdict.nextAttemptMs) : null,
-    response_status: status ?? null,
-    duration_ms: durationMs,
-    response: response ?? null,
-    error: error ?? null,
+    ...outcomeColumns(outcome),
     erasure: due.erasure,
   }
 }

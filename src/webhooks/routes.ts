@@ -27,8 +27,8 @@ import {
   deleteWebhook,
   findWebhook,
   listDeliveries,
-  listWebhooks,
   patchWebhook,
+  readWebhooks,
   replay,
   requireScopes,
   rotateSecret,
@@ -81,7 +81,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       operationId: 'listWebhooks',
       summary: 'List the webhooks',
       answer: webhookList,
-      handle: dataOf(async ({ context, signal }) => ({ items: await listWebhooks(context, signal) })),
+      handle: dataOf(async ({ context, signal }) => ({ items: await readWebhooks(context, null, signal) })),
     }),
     route({
       ...reads,

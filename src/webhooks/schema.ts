@@ -1,17 +1,28 @@
 import type { Static } from 'typebox'
 import { listSchema, times } from '../organizations/definition-schema.ts'
-import { closedObject, count, flag, nullable, number, optionals, Type, text, time } from '../values/json-schema.ts'
+import {
+  closedObject,
+  count,
+  filledText,
+  flag,
+  nullable,
+  number,
+  optionals,
+  pageLimit,
+  Type,
+  text,
+  time,
+} from '../values/json-schema.ts'
 import { allEvents, eventPattern, eventSubjects } from './events.ts'
 import { maxHeaders, maxValueCharacters } from './request-headers.ts'
 import { maxCounted } from './sql.ts'
 
 const listed = (names: readonly string[]) => names.map(name => `\`${name}\``).join(', ')
 
-const url = Type.String({
-  minLength: 1,
-  maxLength: 2_048,
-  description: 'Where changes are sent: an https URL without a user and without a fragment, on a public address.',
-})
+const url = filledText(
+  2_048,
+  'Where changes are sent: an https URL without a user and without a fragment, on a public address.',
+)
 const events = Type.Array(Type.String({ title: 'WebhookEventName', pattern: eventPattern }), {
   minItems: 1,
   maxItems: 50,
@@ -37,7 +48,7 @@ const description = nullable(Type.String({ maxLength: 2_000 }))
 const headersText =
   `Headers of each request, by name, at most ${maxHeaders}: what a receiver or its gateway asks for, such as \`Authorization\`. Not ` +
   'those that kith sets or that frame a message. No read shows their values.'
-const headerValue = Type.String({ minLength: 1, maxLength: maxValueCharacters })
+const headerValue = filledText(maxValueCharacters)
 const headers = Type.Record(text(), headerValue, { description: headersText })
 const headersPatch = nullable(
   Type.Record(text(), nullable(headerValue), {
@@ -63,24 +74,27 @@ const links = flag(
 const shared = { stacks, keys, description, payload, active, links }
 const settings = { url, events, ...shared, headers: headerNames }
 
-export const newWebhook = Type.Object(
+export const newWebhook = closedObject(
   { url, events, ...optionals({ ...shared, headers }) },
   {
-    additionalProperties: false,
     title: 'WebhookBody',
     examples: [{ url: 'https://your-receiver.example/kith', events: ['person.updated'], active: false }],
   },
 )
 export type WebhookBody = Static<typeof newWebhook>
 
-export const webhookPatch = Type.Object(optionals({ url, events, ...shared, headers: headersPatch }), {
-  additionalProperties: false,
+export const webhookPatch = closedObject(optionals({ url, events, ...shared, headers: headersPatch }), {
   title: 'WebhookPatch',
   examples: [{}],
 })
 export type WebhookPatch = Static<typeof webhookPatch>
 
 const moment = nullable(time())
+
+const response = {
+  response: nullable(text('The first 1 KiB of the response.')),
+  error: nullable(text('Why there was no response.')),
+}
 
 const at = '2026-01-01T12:00:00.000Z'
 
@@ -115,8 +129,7 @@ export const delivery = Type.Object(
       Type.Integer({ description: 'The status of the last response. Null if there was none.' }),
     ),
     duration_ms: nullable(count()),
-    response: nullable(text('The first 1 KiB of the response.')),
-    error: nullable(text('Why there was no response.')),
+    ...response,
   },
   {
     title: 'WebhookDelivery',
@@ -247,7 +260,7 @@ export const deliveriesQuery = closedObject({
       description: 'Only deliveries of changes before this number.',
     }),
   ),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+  limit: pageLimit(500, 'The default is 50.'),
 })
 export type DeliveriesQuery = Static<typeof deliveriesQuery>
 
@@ -259,8 +272,7 @@ export const testDelivery = Type.Object(
     at: time('When it was sent.'),
     response_status: nullable(Type.Integer({ description: 'The status of the response. Null if there was none.' })),
     duration_ms: count(),
-    response: nullable(text('The first 1 KiB of the response.')),
-    error: nullable(text('Why there was no response.')),
+    ...response,
   },
   { title: 'WebhookTestDelivery', description: 'A test event. It is sent once, and is not about a change.' },
 )
@@ -288,8 +300,7 @@ export const testResult = Type.Object(
     delivered: flag('Whether the receiver responded with a status of 200 to 299.'),
     response_status: nullable(Type.Integer()),
     duration_ms: count(),
-    response: nullable(text('The first 1 KiB of the response.')),
-    error: nullable(text('Why there was no response.')),
+    ...response,
   },
   {
     title: 'WebhookTest',
@@ -299,14 +310,14 @@ export const testResult = Type.Object(
 
 const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 
-export const replayBody = Type.Object(
+export const replayBody = closedObject(
   {
     after: Type.Integer({ ...position, description: 'Send the matching changes after this number again.' }),
     until: Type.Optional(
       Type.Integer({ ...position, description: 'Up to this number. The default is the position of the webhook.' }),
     ),
   },
-  { additionalProperties: false, title: 'WebhookReplay', examples: [{ after: 9_007_199_254_740_991 }] },
+  { title: 'WebhookReplay', examples: [{ after: 9_007_199_254_740_991 }] },
 )
 export type ReplayBody = Static<typeof replayBody>
 

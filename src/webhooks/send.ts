@@ -26,6 +26,14 @@ export type DeliveryOutcome = {
   retryAfterSeconds?: number
 }
 
+/** The columns of the end of an attempt. */
+export const outcomeColumns = ({ status, durationMs, response, error }: DeliveryOutcome) => ({
+  response_status: status ?? null,
+  duration_ms: durationMs,
+  response: response ?? null,
+  error: error ?? null,
+})
+
 export type Sender = {
   /** Sends a message once. Never rejects, unless `signal` aborts. */
   send(message: Message, signal: Signal): Promise<DeliveryOutcome>

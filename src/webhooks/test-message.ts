@@ -1,7 +1,7 @@
 import { masterKeysOf } from '../db/db.ts'
 import { isSuccess } from './schedule.ts'
 import type { TestDeliveryShape } from './schema.ts'
-import { createSender } from './send.ts'
+import { createSender, outcomeColumns } from './send.ts'
 import { readSendingSql, recordTestSql } from './sql.ts'
 import { type StoredSecrets, unwrapSending } from './stored-secrets.ts'
 import { activeSecrets, findWebhook, type WebhookCall } from './webhooks.ts'
@@ -28,12 +28,7 @@ export async function sendTest(
     const active = activeSecrets(secrets, Date.now())
     const message = { url, id: `${log_id}:test-${messageId}`, body, secrets: active, headers }
     const outcome = await sender.send(message, signal)
-    const result = {
-      response_status: outcome.status ?? null,
-      duration_ms: outcome.durationMs,
-      response: outcome.response ?? null,
-      error: outcome.error ?? null,
-    }
+    const result = outcomeColumns(outcome)
     const isDelivered = isSuccess(outcome)
     const state = isDelivered ? 'delivered' : 'failed'
     const test: TestDeliveryShape = { message_id: message.id, type: 'webhook.test', state, at: timestamp, ...result }

@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Context, Reading } from '../db/context.ts'
 import { type Database, masterKeysOf } from '../db/db.ts'
 import { deleteInSteps } from '../db/delete-in-steps.ts'
-import { type DefinitionCall, differences, throwInvalidField } from '../organizations/change-definitions.ts'
+import {
+  type DefinitionCall,
+  differences,
+  throwInvalidField,
+  throwTooMany,
+} from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
   type DefinitionDiff,
@@ -128,7 +134,7 @@ function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): We
 }
 
 /** The webhook of this id, or all of them. */
-async function readWebhooks(
+export async function readWebhooks(
   { db, organization_id }: Reading,
   id: number | null,
   signal?: Signal,
@@ -139,9 +145,6 @@ async function readWebhooks(
   const byId = new Map(backlogs.map(backlog => [backlog.webhook_id, backlog]))
   return rows.map(row => webhookToJson(row, byId.get(row.id)))
 }
-
-export const listWebhooks = (context: Context, signal: Signal): Promise<WebhookShape[]> =>
-  readWebhooks(context, null, signal)
 
 /** Throws a Fault of 404 if the organization has no such webhook. */
 export const findWebhook = async (reading: Reading, id: number, signal?: Signal): Promise<WebhookShape> =>
@@ -173,17 +176,12 @@ async function checkUrl(url: string, { allowed, resolve }: WebhookCall): Promise
   const problem = urlProblem(url, allowed)
   if (problem !== undefined) throwInvalidField('/url', problem)
   const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
-  const { promise: late, resolve: giveUp } = Promise.withResolvers<void>()
-  const timer = setTimeout(giveUp, resolveMs)
   const checking = resolveReachable(host, allowed, resolve).then(
-    () => {},
-    error => {
-      if (error instanceof AddressRefused)
-        throwInvalidField('/url', 'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)')
-    },
+    () => false,
+    error => error instanceof AddressRefused,
   )
-  await Promise.race([checking, late]).finally(() => clearTimeout(timer))
-  checking.catch(() => {})
+  if (await Promise.race([checking, pause(resolveMs, false, { ref: false })]))
+    throwInvalidField('/url', 'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)')
 }
 
 const settingsOf = (webhook: Settings) =>
@@ -198,14 +196,21 @@ const changeOf = (id: number, operation: DefinitionDiff['operation'], change: { 
   { subject: 'webhook', id, operation, ...change } as const,
 ]
 
+const defaultSettings = {
+  stacks: null,
+  keys: null,
+  description: null,
+  payload: 'full',
+  active: true,
+  links: false,
+} as const
+
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
 export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   const { organization_id } = call
-  const { stacks = null, keys = null, description = null, payload = 'full', active = true, links = false } = body
-  const headers = readHeaders(body.headers ?? {})
-  const names = namesAfter([], headers)
-  const { url, events } = body
-  const settings = { url, events, stacks, keys, description, payload, active, links, headers: names }
+  const { headers: givenHeaders = {}, url, events, ...given } = body
+  const headers = readHeaders(givenHeaders)
+  const settings: Settings = { url, events, ...defaultSettings, ...given, headers: namesAfter([], headers) }
   checkLinks(settings)
   await checkUrl(settings.url, call)
   const secret = newSecret()
@@ -213,7 +218,7 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   const webhook = await changeOrganization<WebhookShape>(call, call, async ({ tx, definitions, at }) => {
     throwIfUnknown(settings, definitions)
     const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
-    if (stored!.count >= maxWebhooks) throwLimitReached()
+    if (stored!.count >= maxWebhooks) throwTooMany('webhooks', maxWebhooks)
     const id = stored!.last_id + 1
     const key = { organization_id, id }
     const wrapped = [wrapSecrets(masterKeys, key, [secret]), at, wrapHeaders(masterKeys, key, headers)]
@@ -222,7 +227,7 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
       changes: changeOf(id, 'create', { before: {}, after: settings }),
       // The position is behind the entry of the log.
       result: async () => {
-        await tx.query(insertPositionSql, [organization_id, id, !active])
+        await tx.query(insertPositionSql, [organization_id, id, !settings.active])
         return findWebhook({ db: tx, organization_id }, id)
       },
     }
@@ -230,14 +235,6 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   return { ...webhook, secret: secret.secret }
 }
 
-function throwLimitReached(): never {
-  const message = `exceeds the limit of ${maxWebhooks} webhooks per organization`
-  return refuse('invalid_parameter', 'The organization has reached its limit of webhooks. Delete one first.', {
-    details: [{ path: '', message }],
-  })
-}
-
-type FoundWebhook = WebhookRow & { position: number }
 type WebhookChange = { statements: Promise<unknown>[]; changes?: readonly DefinitionDiff[] }
 
 /**
@@ -247,7 +244,7 @@ type WebhookChange = { statements: Promise<unknown>[]; changes?: readonly Defini
 function changeWebhook(
   call: WebhookCall,
   id: number,
-  work: (locked: Locked, webhook: FoundWebhook) => WebhookChange | Promise<WebhookChange>,
+  work: (locked: Locked, webhook: ReadWebhook) => WebhookChange | Promise<WebhookChange>,
 ): Promise<WebhookShape | undefined> {
   const { organization_id } = call
   return changeOrganization<WebhookShape | undefined>(call, call, async locked => {
@@ -374,13 +371,9 @@ export async function listDeliveries(
   const rows = await db.query<DeliveryShape>(listDeliveriesSql, [organization_id, id, ...selection], signal)
   const isWanted = (test: TestDeliveryShape) =>
     [status ?? test.state, state ?? test.state].every(each => each === test.state)
-  const tests = before === undefined ? await readTests(context, id, signal) : []
-  return { ...listPage(rows, limit), tests: tests.filter(isWanted) }
-}
-
-async function readTests({ db, organization_id }: Context, id: number, signal: Signal) {
-  const [row] = await db.query<{ tests: TestDeliveryShape[] }>(readTestsSql, [organization_id, id], signal)
-  return row?.tests ?? []
+  type Tests = { tests: TestDeliveryShape[] }
+  const [row] = before === undefined ? await db.query<Tests>(readTestsSql, [organization_id, id], signal) : []
+  return { ...listPage(rows, limit), tests: (row?.tests ?? []).filter(isWanted) }
 }
 
 /**
@@ -428,10 +421,8 @@ export async function readWebhookStates(db: Database): Promise<WebhookStates> {
   return states!
 }
 
-export type FailingWebhook = Pick<WebhookRow, 'id' | 'url' | 'disabled_reason' | 'disabled_at' | 'failing_since'> & {
-  organization: string
-}
-
 /** The first 100 webhooks, of all organizations, that fail or were disabled. */
-export const listFailingWebhooks = (db: Database): Promise<FailingWebhook[]> =>
-  db.query<FailingWebhook>(listFailingSql, [])
+export const listFailingWebhooks = (db: Database) =>
+  db.query<
+    Pick<WebhookRow, 'id' | 'url' | 'disabled_reason' | 'disabled_at' | 'failing_since'> & { organization: string }
+  >(listFailingSql, [])

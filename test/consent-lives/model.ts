@@ -1,4 +1,4 @@
-import { methods } from '../../src/consents/evidence.ts'
+import { methods } from '../../src/consents/schema.ts'
 import type { Channel } from '../../src/values/channels.ts'
 
 /** A purpose on a channel, as the organization of the test declares it. */

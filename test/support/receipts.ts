@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey } from 'node:crypto'
 import { leafData } from '../../src/ledger/entry.ts'
 import { formatCheckpoint, signNote } from '../../src/ledger/note.ts'
-import type { Receipt } from '../../src/ledger/receipt.ts'
+import type { Receipt } from '../../src/ledger/receipts.ts'
 import { buildReceipt, type ReceiptNames } from '../../src/ledger/receipts.ts'
 import type { LedgerEntry } from '../../src/ledger/schema.ts'
 import { GrowingTree, inclusionRanges, keyOfTile, rangeHash } from '../../src/ledger/tree.ts'

@@ -17,7 +17,7 @@ export const mailgun: Adapter = {
     const type = typeIn(types, member(event, 'event'))
     const isTemporary = type === 'hard_bounce' && member(event, 'severity') !== 'permanent'
     const [address, at, reference] = ['recipient', 'timestamp', 'id'].map(name => member(event, name))
-    return [type && { type: isTemporary ? 'soft_bounce' : type, address, at, reference }]
+    return [{ type: isTemporary ? 'soft_bounce' : type, address, at, reference }]
   },
 }
 

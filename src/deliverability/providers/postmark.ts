@@ -23,7 +23,7 @@ export const postmark: Adapter = {
     const type = isForeign ? undefined : typeIn(types, name)
     const address = member(content, 'Email') ?? member(content, 'Recipient')
     const at = member(content, 'BouncedAt') ?? member(content, 'DeliveredAt') ?? member(content, 'ChangedAt')
-    return [type && { type, address, at, reference: member(content, 'MessageID') }]
+    return [{ type, address, at, reference: member(content, 'MessageID') }]
   },
 }
 

@@ -2,8 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { refuse } from '../../values/errors.ts'
 import { formats } from '../../values/formats.ts'
-import type { GivenEvent } from '../schema.ts'
-import type { Provider, SecretName } from '../sources-schema.ts'
+import { parseJson } from '../../values/parse-json.ts'
+import type { GivenEvent, Provider, SecretName } from '../schema.ts'
 
 /** A request of a provider, with the bytes of its body, and the secret of its source. */
 export type Incoming = { headers: IncomingHttpHeaders; body: Buffer; secret: string | null; nowMs: number }
@@ -18,8 +18,8 @@ export type Signed = {
   confirm?: () => Promise<unknown>
 }
 
-/** What an event tells. `at` is a time of RFC 3339 or seconds since 1970. */
-export type Told = { type: GivenEvent['type']; address: unknown; at: unknown; reference: unknown }
+/** What an event tells. Without a type, kith has no use for it. `at` is a time of RFC 3339 or seconds since 1970. */
+export type Told = { type: GivenEvent['type'] | undefined; address: unknown; at: unknown; reference: unknown }
 
 /** How a provider signs its requests, and what they tell. */
 export type Adapter = {
@@ -29,8 +29,7 @@ export type Adapter = {
   faultOf?(secret: string): string | undefined
   /** Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider signed the request. */
   verify(incoming: Incoming, content: unknown): Signed | Promise<Signed>
-  /** The events. Undefined: kith has no use for it. */
-  read(content: unknown): (Told | undefined)[]
+  read(content: unknown): Told[]
 }
 
 /** Providers repeat a request for up to a day. Their clocks may be ahead a little. */
@@ -52,7 +51,7 @@ export async function receive(provider: Provider, adapter: Adapter, incoming: In
   if (content === undefined) refuse('invalid_json', 'The body is not JSON.')
   await confirm?.()
   const told = confirm ? [] : adapter.read(content)
-  const events = told.flatMap(each => (each && eventOf(provider, each, nowMs)) ?? [])
+  const events = told.flatMap(each => eventOf(provider, each, nowMs) ?? [])
   return { events, ignored: told.length - events.length, token, isConfirmed: confirm !== undefined }
 }
 
@@ -67,15 +66,6 @@ export const isSame = (one: string, other: string): boolean =>
 
 /** The time of a number of seconds since 1970, in milliseconds. Throws a Fault of 401 for a text that is none. */
 export const secondsToMs = (text: string): number => (/^\d{1,12}$/.test(text) ? Number(text) * 1_000 : throwUnsigned())
-
-/** Undefined for a text that is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** A member of what may be an object. */
 export const member = (value: unknown, ...names: string[]): unknown =>
@@ -93,9 +83,9 @@ export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value
 
 const maxReference = 255
 
-/** An event of an email address. A time that is none is now. Undefined for an event without an address. */
+/** An event of an email address. A time that is none is now. Undefined for an event without a type or an address. */
 function eventOf(provider: Provider, { type, address, at, reference }: Told, nowMs: number): GivenEvent | undefined {
-  if (typeof address !== 'string' || address.length > 1_000) return undefined
+  if (type === undefined || typeof address !== 'string' || address.length > 1_000) return undefined
   const bare = /<([^<>]+)>\s*$/.exec(address)?.[1] ?? address.trim()
   if (bare === '' || bare.length > 320) return undefined
   const id = typeof reference === 'number' ? String(reference) : reference

@@ -33,14 +33,12 @@ export const sendgrid: Adapter = {
       const type = typeIn(types, member(event, 'event'))
       // A bounce that is `blocked` was refused for now: the mailbox may exist.
       const isBlocked = type === 'hard_bounce' && member(event, 'type') === 'blocked'
-      return (
-        type && {
-          type: isBlocked ? 'soft_bounce' : type,
-          address: member(event, 'email'),
-          at: member(event, 'timestamp'),
-          reference: member(event, 'sg_event_id') ?? member(event, 'sg_message_id'),
-        }
-      )
+      return {
+        type: isBlocked ? 'soft_bounce' : type,
+        address: member(event, 'email'),
+        at: member(event, 'timestamp'),
+        reference: member(event, 'sg_event_id') ?? member(event, 'sg_message_id'),
+      }
     }),
 }
 

@@ -1,7 +1,8 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { rootCertificates } from 'node:tls'
 import { refuse } from '../../values/errors.ts'
-import { type Adapter, list, member, parseJson, type Told, throwUnsigned } from './provider.ts'
+import { parseJson } from '../../values/parse-json.ts'
+import { type Adapter, list, member, type Told, throwUnsigned } from './provider.ts'
 
 // The events of Amazon SES, which SNS sends: signed with RSA by a certificate that the message names. kith requests nothing but the
 // certificate and the confirmation of a subscription, over https, of a host of SNS itself.
@@ -139,8 +140,7 @@ export const ses: Adapter = {
     // The message of a notification is a text, and JSON if it is one of SES.
     const message = parseJson(String(member(content, 'Message')))
     const kind = String(member(message, 'notificationType') ?? member(message, 'eventType')).toLowerCase()
-    const [type, recipients] = meaningOf(kind, member(message, kind))
-    if (!type) return [undefined]
+    const { type, recipients } = meaningOf(kind, member(message, kind))
     const at = member(message, kind, 'timestamp')
     const reference = member(message, 'mail', 'messageId')
     return list(recipients).map(each => {
@@ -150,10 +150,10 @@ export const ses: Adapter = {
 }
 
 /** The type of the events in a part of a message, and whom they concern. */
-function meaningOf(kind: string, part: unknown): [type?: Told['type'], recipients?: unknown] {
-  if (kind === 'delivery') return ['delivered', member(part, 'recipients')]
-  if (kind === 'complaint') return ['complaint', member(part, 'complainedRecipients')]
-  if (kind !== 'bounce') return []
+function meaningOf(kind: string, part: unknown): { type: Told['type']; recipients: unknown } {
+  if (kind === 'delivery') return { type: 'delivered', recipients: member(part, 'recipients') }
+  if (kind === 'complaint') return { type: 'complaint', recipients: member(part, 'complainedRecipients') }
+  if (kind !== 'bounce') return { type: undefined, recipients: [part] }
   const isHard = member(part, 'bounceType') === 'Permanent'
-  return [isHard ? 'hard_bounce' : 'soft_bounce', member(part, 'bouncedRecipients')]
+  return { type: isHard ? 'hard_bounce' : 'soft_bounce', recipients: member(part, 'bouncedRecipients') }
 }

@@ -2,6 +2,7 @@ import type { Within } from '../../db/context.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Follower, Progress, Task } from '../../followers/follower.ts'
 import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { firstId } from '../../values/formats.ts'
 import { dialledDigits } from '../../values/phone-numbers.ts'
 import { phoneColumns, wordColumns } from '../../values/profile-fields.ts'
 import { analyzeEntitiesSql } from './index-keys-sql.ts'
@@ -89,8 +90,6 @@ async function indexOrganization(task: Task, limit: number): Promise<Progress> {
   }
   return { sequence }
 }
-
-const firstId = '00000000-0000-0000-0000-000000000000'
 
 /** The keys of the searchable attributes by stack, in order. People have an index even without any. */
 export function searchedKeys({ attributes }: Definitions): Map<number, string[]> {

@@ -1,6 +1,6 @@
 import type { LoggedLinks } from '../../changes/link-names.ts'
 import { type Answers, answerKey } from '../../consents/answers.ts'
-import type { Method } from '../../consents/evidence.ts'
+import type { Method } from '../../consents/schema.ts'
 import type { Reading } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'

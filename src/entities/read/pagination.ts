@@ -1,6 +1,7 @@
 import type { Context } from '../../db/context.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
+import { firstId, lastId } from '../../values/formats.ts'
 import type { Projection } from './projection.ts'
 import { findEntitySql, findPersonByAnyIdentifier } from './read-sql.ts'
 
@@ -26,12 +27,9 @@ export const unlimitedRowBytes = 2 ** 31 - 1
 
 export const maxRowBytesOf = ({ maxRowBytes = unlimitedRowBytes }: Position): number => maxRowBytes
 
-// No entity has these ids, so the first page needs no special case.
-const startIds = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
-
 /** The id that the page starts after. */
 export const startOf = ({ direction, after_id }: Pick<Position, 'direction' | 'after_id'>): string =>
-  after_id ?? startIds[direction]
+  after_id ?? (direction === 'asc' ? firstId : lastId)
 
 /** One entity more than the page size is read, to tell whether more follow. */
 export const sizeToRead = ({ size }: Position): number => size + 1

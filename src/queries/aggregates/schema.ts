@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { Type } from '../../values/json-schema.ts'
+import { closedObject, count, filledText, pageLimit, Type, text } from '../../values/json-schema.ts'
 import { comparisons } from '../grammar/grammar.ts'
 import { evaluatedAt, warnings } from '../schema.ts'
 
@@ -22,25 +22,21 @@ export type MeasureOperation = (typeof measureOperations)[number]
 const fieldDescription =
   'A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`.'
 
-const span = Type.Object(
+const span = closedObject(
   {
-    field: Type.String({ description: 'A time or a date, of the entity or of a target.' }),
+    field: text('A time or a date, of the entity or of a target.'),
     by: Type.Enum([...timeUnits], { description: 'The span of time. The key of a group is its first day.' }),
     time_zone: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 64,
-        description: "The IANA time zone in which the days of a time begin, such as `Europe/Berlin`. Default: 'UTC'.",
-      }),
+      filledText(64, "The IANA time zone in which the days of a time begin, such as `Europe/Berlin`. Default: 'UTC'."),
     ),
   },
-  { additionalProperties: false, title: 'AggregateSpan' },
+  { title: 'AggregateSpan' },
 )
 
-const measure = Type.Object(
+const measure = closedObject(
   {
     op: Type.Enum([...measureOperations]),
-    field: Type.Optional(Type.String({ description: `${fieldDescription} Only \`count\` needs none.` })),
+    field: Type.Optional(text(`${fieldDescription} Only \`count\` needs none.`)),
     p: Type.Optional(
       Type.Number({
         minimum: 0,
@@ -49,13 +45,12 @@ const measure = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, title: 'AggregateMeasure' },
+  { title: 'AggregateMeasure' },
 )
 
-const place = (of: string) =>
-  Type.Integer({ minimum: 0, description: `The position of an element of \`${of}\`. The first is 0.` })
+const place = (of: string) => count(`The position of an element of \`${of}\`. The first is 0.`)
 
-const order = Type.Object(
+const order = closedObject(
   {
     measure: Type.Optional(place('measures')),
     group: Type.Optional(place('group_by')),
@@ -63,15 +58,15 @@ const order = Type.Object(
       Type.Enum(['asc', 'desc'], { description: "Groups without a value come last in both. Default: 'asc'." }),
     ),
   },
-  { additionalProperties: false, title: 'AggregateSort' },
+  { title: 'AggregateSort' },
 )
 
-const having = Type.Object(
+const having = closedObject(
   {
     measure: place('measures'),
     ...Object.fromEntries(comparisons.map(operator => [operator, Type.Optional(Type.Unknown())])),
   },
-  { additionalProperties: false, title: 'AggregateHaving' },
+  { title: 'AggregateHaving' },
 )
 
 /** An answer in JSON has at most this many groups. */
@@ -80,13 +75,13 @@ export const maxGroups = 10_000
 const maxStreamedGroups = 2_147_483_647
 
 /** Body of the aggregate endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
-export const aggregateBody = Type.Object(
+export const aggregateBody = closedObject(
   {
     filter: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'The entities to aggregate. Absent: all.' }),
+      Type.Record(text(), Type.Unknown(), { description: 'The entities to aggregate. Absent: all.' }),
     ),
     group_by: Type.Optional(
-      Type.Array(Type.Union([Type.String(), span]), {
+      Type.Array(Type.Union([text(), span]), {
         maxItems: 2,
         description: `Up to two fields, or spans of time. ${fieldDescription}`,
       }),
@@ -112,20 +107,12 @@ export const aggregateBody = Type.Object(
         description: 'The order of the groups, by a `measure` or a `group` each. Last comes the order of their values.',
       }),
     ),
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: maxStreamedGroups,
-        description:
-          'The number of groups to keep, in that order: at most 10,000, or any number as `application/x-ndjson`.',
-      }),
+    limit: pageLimit(
+      maxStreamedGroups,
+      'The number of groups to keep, in that order: at most 10,000, or any number as `application/x-ndjson`.',
     ),
   },
-  {
-    additionalProperties: false,
-    title: 'AggregateBody',
-    examples: [{ group_by: ['state'], measures: [{ op: 'count' }] }],
-  },
+  { title: 'AggregateBody', examples: [{ group_by: ['state'], measures: [{ op: 'count' }] }] },
 )
 export type AggregateBody = Static<typeof aggregateBody>
 export type GroupBy = NonNullable<AggregateBody['group_by']>[number]
@@ -139,7 +126,7 @@ const group = Type.Object(
       description:
         'The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day.',
     }),
-    measures: Type.Array(Type.Union([Type.Number(), Type.String(), Type.Null()]), {
+    measures: Type.Array(Type.Union([Type.Number(), text(), Type.Null()]), {
       description: 'The results of `measures`, in its order. Numbers are exact. Null: no value was measured.',
     }),
   },
@@ -149,12 +136,12 @@ const group = Type.Object(
 const findings = {
   skipped: Type.Array(
     Type.Object({
-      path: Type.String({ description: 'A JSON Pointer to the measure or the field in the body.' }),
+      path: text('A JSON Pointer to the measure or the field in the body.'),
       values: Type.Integer({ minimum: 1, description: 'The number of values that are not of the type.' }),
     }),
     { description: 'Values of another type than the attribute: they were stored before its declaration.' },
   ),
-  sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that the result includes.' }),
+  sequence: count('The number of the last change that the result includes.'),
   evaluated_at: evaluatedAt,
   warnings: Type.Optional(warnings),
 }

@@ -1,5 +1,5 @@
 import { consentDefaults, type Question } from '../../consents/answers.ts'
-import { methods } from '../../consents/evidence.ts'
+import { methods } from '../../consents/schema.ts'
 import { type Attribute, type ConsentType, type Definitions, isRelationship } from '../../organizations/definitions.ts'
 import { type Channel, channels } from '../../values/channels.ts'
 import { type Format, formats, isDate, isDateTime } from '../../values/formats.ts'

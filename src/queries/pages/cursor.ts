@@ -1,4 +1,5 @@
 import { isUuid } from '../../values/formats.ts'
+import { parsePlace, printPlace } from '../../values/parse-json.ts'
 
 /** The order of a page: by a field, or by the identifier if there is none. */
 export type PageOrder = { field?: string | undefined; direction: 'asc' | 'desc' }
@@ -11,28 +12,17 @@ export const maxCursorCharacters = 4_096
 
 /** Prints a place as the `cursor` of a request. It is valid only in the same order. */
 export function encodeCursor({ field, direction }: PageOrder, { after_id, after_term }: CursorPlace): string {
-  return Buffer.from(JSON.stringify([field ?? null, direction, after_term ?? null, after_id])).toString('base64url')
+  return printPlace([field ?? null, direction, after_term ?? null, after_id])
 }
 
 /** Parses a cursor. Returns `invalid` if it is no cursor, and `other order` if it belongs to another order. */
 export function decodeCursor(cursor: string, order: PageOrder): CursorPlace | 'invalid' | 'other order' {
-  const bytes = Buffer.from(cursor, 'base64url')
-  if (bytes.toString('base64url') !== cursor) return 'invalid'
-  const parts = parseArray(bytes.toString())
-  if (parts?.length !== 4) return 'invalid'
+  const parts = parsePlace(cursor)
+  if (parts.length !== 4 || Buffer.from(cursor, 'base64url').toString('base64url') !== cursor) return 'invalid'
   const [field, direction, term, after_id] = parts
   if (typeof after_id !== 'string' || !isUuid(after_id)) return 'invalid'
   if (field !== (order.field ?? null) || direction !== order.direction) return 'other order'
   if (field === null) return term === null ? { after_id: after_id.toLowerCase() } : 'invalid'
   if (typeof term !== 'string' || !term.isWellFormed() || term.includes('\0')) return 'invalid'
   return { after_id: after_id.toLowerCase(), after_term: term }
-}
-
-function parseArray(text: string): unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }

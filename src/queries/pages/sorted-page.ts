@@ -6,6 +6,7 @@ import { type Count, type Position, sizeToRead } from '../../entities/read/pagin
 import type { SortIndex } from '../../organizations/definitions.ts'
 import { yieldIfDue } from '../../process/event-loop.ts'
 import type { Signal } from '../../process/signal.ts'
+import { firstId } from '../../values/formats.ts'
 import { profileFlags, profileTexts } from '../../values/profile-fields.ts'
 import { parseSort, type Sort } from '../grammar/sort.ts'
 import { compileCondition, needsLinked } from '../plan/compile.ts'
@@ -226,7 +227,7 @@ async function readFewKeys(pages: Pages): Promise<SortKey[] | undefined> {
 /** The first keys of all matches of the stack. */
 async function readAllKeys(pages: Pages): Promise<SortKey[]> {
   const first = new FirstKeys(pages, 2 * sizeToRead(pages.position))
-  for (let after: string | null = nil; after !== null; ) {
+  for (let after: string | null = firstId; after !== null; ) {
     const rows: [ValueRow & { last_id: string | null }, ...ValueRow[]] = await pages.scan(after)
     first.add(rows)
     after = rows[0].last_id
@@ -234,8 +235,6 @@ async function readAllKeys(pages: Pages): Promise<SortKey[]> {
   }
   return first.keys()
 }
-
-const nil = '00000000-0000-0000-0000-000000000000'
 
 /** The first keys after the place of a page. */
 class FirstKeys {
@@ -320,7 +319,7 @@ function keysAscending(
   after: SortKey | undefined,
   count: number,
 ) {
-  const { term, id } = after ?? { term: '', id: nil }
+  const { term, id } = after ?? { term: '', id: firstId }
   return sql`select t.value, t.entity_id, row_number() over (order by t.value, t.entity_id) as n from (
       select t.value, t.entity_id from terms t
       where t.organization_id = ${organization} and t.index_id = ${index_id}::integer
@@ -348,7 +347,7 @@ function keysDescending(
   count: number,
 ) {
   const isPastValues = after !== undefined && after.term >= noValueTerm
-  const present = isPastValues ? { term: '', id: nil } : (after ?? { term: noValueTerm, id: nil })
+  const present = isPastValues ? { term: '', id: firstId } : (after ?? { term: noValueTerm, id: firstId })
   const own = sql`t.organization_id = ${organization} and t.index_id = ${index_id}::integer`
   return sql`select t.value, t.entity_id, row_number() over (order by t.is_missing, t.value desc, t.entity_id desc) as n from (
       with present as materialized (

@@ -1,5 +1,5 @@
 import type { deliveryEventTypes } from '../../consents/deliverability-state.ts'
-import type { Method } from '../../consents/evidence.ts'
+import type { Method } from '../../consents/schema.ts'
 import type { Operation } from '../../organizations/logged-changes.ts'
 import type { Channel } from '../../values/channels.ts'
 import type { Html } from '../../values/html.ts'

@@ -5,7 +5,7 @@ import {
   readEarlierAnswersSql,
 } from '../../../consents/address-answers-sql.ts'
 import type { NumberedAnswer, Question } from '../../../consents/answers.ts'
-import type { Evidence } from '../../../consents/evidence.ts'
+import type { Evidence } from '../../../consents/schema.ts'
 import type { Follower, Progress, Task } from '../../../followers/follower.ts'
 import { changeOrganization, ownAuthor } from '../../../organizations/change-organization.ts'
 import { addressKey, type KeyFields } from '../../match-keys.ts'
