@@ -282,6 +282,11 @@ export const dossierLine = Type.Union(
 )
 export type DossierLine = Static<typeof dossierLine>
 
+/** The types of the lines before the last one, which counts them. */
+export type LineType = Exclude<DossierLine['type'], 'end'>
+/** The types of lines that have a section of the page. */
+export type SectionType = Exclude<LineType, 'about'>
+
 /** Query of a dossier. */
 export const dossierQuery = closedObject({
   language: Type.Optional(

@@ -88,7 +88,7 @@ const isFirstIn = `not exists (
  * $2: person, $3: attribute and $4: entity to begin after, $5: limit. The links from the person, or to it. `is_first` is false if an
  * earlier link of the dossier names the same entity.
  */
-export const readLinks = {
+export const readLinksSql = {
   out: statement(
     'read_dossier_links_out',
     `select l.attribute_id, l.target_stack_id as stack_id, l.target_id as id, t.external_id, ${isFirstOut} as is_first

@@ -1,11 +1,11 @@
+import { throwNoPerson } from '../../consents/history.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Config } from '../../process/config.ts'
 import type { Call } from '../../route/call.ts'
 import { personAddresses } from '../../route/person-addresses.ts'
 import { type HandlerResult, listPage } from '../../route/result.ts'
 import { type Route, route } from '../../route/route.ts'
-import { refuse } from '../../values/errors.ts'
-import { readOtherHolders } from '../other-holders.ts'
+import { readOtherHolders } from '../subject.ts'
 import { type ErasureRow, erasePerson, type FindPerson } from './erase-person.ts'
 import { type EraseBody, type ErasuresQuery, eraseBody, erased, erasurePage, erasuresQuery } from './erasure-schema.ts'
 import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
@@ -69,7 +69,7 @@ async function answerErasure(originName: string, call: Call<EraseBody>): Promise
   const { person_id, merged_ids } = result.erasure
   // The log counts those who were erased, and lists them no more.
   for (const _ of [person_id, ...merged_ids]) call.shown.addUnlisted(peopleStackId)
-  const other_holders = await readOtherHolders(context, { name: params.external_id, person_id }, signal)
+  const other_holders = await readOtherHolders(context, params.external_id, person_id, signal)
   return { status: result.completed || dry_run ? 200 : 202, data: { ...result, other_holders } }
 }
 
@@ -83,8 +83,6 @@ function finderOf({ context: { organization_id }, params }: Call<EraseBody>): Fi
     return found!.id ?? undefined
   }
 }
-
-const throwNoPerson = (): never => refuse('not_found', 'There is no such person.')
 
 const noId = 2_147_483_647
 const defaultLimit = 50

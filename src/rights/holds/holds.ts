@@ -4,10 +4,9 @@ import { type DefinitionCall, differences, throwInvalidField } from '../../organ
 import { changeOrganization, type DefinitionDiff, type Locked } from '../../organizations/change-organization.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
-import { personOf } from '../../route/person-addresses.ts'
 import { type HandlerResult, listPage } from '../../route/result.ts'
 import { refuse } from '../../values/errors.ts'
-import { findSubject } from '../dossier-sql.ts'
+import { readSubject } from '../subject.ts'
 import { isErasedSql, listHoldsSql, nextHoldIdSql, readHeldSql, readHoldsOfSql, storeHoldSql } from './holds-sql.ts'
 import type { HoldBody, HoldShape, HoldsQuery } from './schema.ts'
 
@@ -42,12 +41,10 @@ const toJson = ({ id, leads: people, reason, until, actor, created_at }: ListedH
 })
 
 /** The person of a path, deleted or not, with those who were merged into it. Throws a Fault of 404, also for an erased one. */
-async function findPeople({ tx, organization_id }: Within, { params }: Call<unknown>): Promise<string[]> {
-  const { by, identifier } = personOf(params)
-  type Subject = { id: string; merged_ids: string[] }
-  const [subject] = await tx.query<Subject>(findSubject[by], [organization_id, identifier])
-  const [erased] = subject ? await tx.query(isErasedSql, [organization_id, subject.id]) : []
-  return subject && !erased ? [subject.id, ...subject.merged_ids] : throwNoPerson()
+async function findPeople({ tx, organization_id }: Within, call: Call<unknown>): Promise<string[]> {
+  const people = await readSubject({ db: tx, organization_id }, call)
+  const [erased] = await tx.query(isErasedSql, [organization_id, people[0]])
+  return erased ? throwNoPerson() : people
 }
 
 const logged = ({ people, reason, until }: Pick<Hold, 'people' | 'reason' | 'until'>) => ({ people, reason, until })
