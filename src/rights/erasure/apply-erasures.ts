@@ -3,7 +3,7 @@ import type { CertificateContent } from '../../ledger/certificate.ts'
 import { cachedDefinitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { ErasureTarget } from './erase-entities.ts'
 import { type ErasureContext, type ErasureResult, erasePerson } from './erase-person.ts'
-import { findByIdSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'
+import { findToEraseSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'
 
 /** One statement hashes the identifiers of this many people. */
 const peoplePerRead = 10_000
@@ -54,7 +54,7 @@ export async function applyErasures(
 
 /** The person, or the one it was merged into since. */
 async function leadOf({ db, organization_id }: ErasureContext, person_id: string): Promise<string> {
-  const [found] = await db.query<{ id: string | null }>(findByIdSql, [organization_id, person_id])
+  const [found] = await db.query<{ id: string | null }>(findToEraseSql.id, [organization_id, person_id])
   return found?.id ?? person_id
 }
 

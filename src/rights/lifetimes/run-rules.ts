@@ -202,10 +202,9 @@ async function erase(run: Run, person_id: string): Promise<void> {
   const context = { ...task, originName: options.originName }
   await erasePerson(context, {
     ...author,
-    person_id,
+    person_id: async locked => (await readDue(locked, run, [person_id]))[0],
     reason: `Retention rule ${rule.key}: ${rule.after_days} days in its segment`,
     records: 'keep',
-    mayErase: async locked => (await readDue(locked, run, [person_id])).length > 0,
     onErased: locked => countRun(locked, run, 0, 1),
   })
 }
