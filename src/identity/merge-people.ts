@@ -1,15 +1,13 @@
 import { answerChangesToJson } from '../consents/answer-changes.ts'
+import { throwNoPerson } from '../consents/history.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
 import { linkedByKey } from '../entities/write/decide/attributes.ts'
 import { buildDeletion, buildFill, type Change } from '../entities/write/decide/decide.ts'
 import { countFirstAlias, insertAliases } from '../entities/write/store/aliases.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
-import type { Address } from '../entities/write-request.ts'
 import type { Author, Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import type { Call } from '../route/call.ts'
-import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, type Detail, Fault, pointer, refuse, refuseValues } from '../values/errors.ts'
 import { attributePrefix, profileFlags, profileTexts } from '../values/profile-fields.ts'
 import {
@@ -18,12 +16,10 @@ import {
   fieldChanges,
   findPeople,
   type IdentityResult,
-  type MergeBody,
   type Person,
   readGivenAt,
   readJson,
   readPeople,
-  runIdentityWrite,
 } from './identity-write.ts'
 import { type Keep, type MergePlan, planMerge, type Side, type Undo } from './merge.ts'
 import { type GivenAt, takenAnswers } from './merge-answers.ts'
@@ -31,10 +27,7 @@ import { countLinksToSql, insertMergeSql, moveIdentifiersSql, numberMergeSql } f
 import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 
 /** Merges a person into another one. Throws a Fault of 400, 404 or 412. */
-export const mergePeople = (call: Call<MergeBody>, survivor: Address): Promise<HandlerResult> =>
-  runIdentityWrite(call, survivor, merge)
-
-async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
+export async function mergePeople(locked: Locked, asked: Asked): Promise<IdentityResult> {
   const { tx, organization_id, definitions, at } = locked
   const { author, call } = asked
   const { survivor, other } = await readBoth(tx, definitions, asked)
@@ -130,8 +123,8 @@ async function storeInOrder(
 async function readBoth(tx: Transaction, definitions: Definitions, { survivor, from, path }: Asked) {
   const { organization_id } = definitions
   const addresses = [survivor, from]
-  const [into, other] = await findPeople({ tx, organization_id }, addresses)
-  if (!into) refuse('not_found', 'There is no such person.')
+  const [into, other] = await findPeople({ db: tx, organization_id }, addresses)
+  if (!into) return throwNoPerson()
   if (!other) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
   if (into.id === other.id) throw new Fault(createValueRefusal(path, 'leads to the same person. Name another one.'))
   const [first, second] = await readPeople(tx, definitions, [into.id, other.id])

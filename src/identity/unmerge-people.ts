@@ -1,4 +1,5 @@
 import { answerChangesToJson } from '../consents/answer-changes.ts'
+import { throwNoPerson } from '../consents/history.ts'
 import type { Within } from '../db/context.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { readBearersWithAliasesSql, readTargetsSql } from '../entities/bearers-sql.ts'
@@ -9,26 +10,21 @@ import { readNamesLeftSql } from '../entities/write/load/load-sql.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
 import { checkReturn, readKept } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
-import type { Address } from '../entities/write-request.ts'
 import type { Locked } from '../organizations/change-organization.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
-import type { Call } from '../route/call.ts'
-import type { HandlerResult } from '../route/result.ts'
 import { channels, channelTable } from '../values/channels.ts'
-import { createRefusal, createValueRefusal, Fault, refuse } from '../values/errors.ts'
+import { createRefusal, createValueRefusal, Fault } from '../values/errors.ts'
 import { addressFields } from '../values/profile-fields.ts'
 import {
   type Asked,
   checkVersion,
   fieldChanges,
   findPeople,
-  type IdentityBody,
   type IdentityResult,
   type Person,
   readGivenAt,
   readJson,
   readPeople,
-  runIdentityWrite,
 } from './identity-write.ts'
 import type { EndedUndo, MergeRow, Undo } from './merge.ts'
 import { takenAnswers } from './merge-answers.ts'
@@ -49,13 +45,10 @@ import {
 import { aliasesToJson, type Contact, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan, withoutFill } from './unmerge.ts'
 
-/** Undoes the merge of a person into another one. Throws a Fault of 400, 404, 409 or 412. */
-export const unmergePeople = (call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> =>
-  runIdentityWrite(call, survivor, unmerge)
-
 type StandingMerge = MergeRow & { undo: Undo }
 
-async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
+/** Undoes the merge of a person into another one. Throws a Fault of 400, 404, 409 or 412. */
+export async function unmergePeople(locked: Locked, asked: Asked): Promise<IdentityResult> {
   const { tx, organization_id, definitions, at } = locked
   const { author, call } = asked
   const { survivor, merge } = await readMerge(tx, definitions, asked)
@@ -142,8 +135,8 @@ const countLinks = ({ other }: Undo) => Object.values(other.links).reduce((sum, 
 /** Finds the merge and the survivor. Throws a Fault of 404 or 409. */
 async function readMerge(tx: Transaction, definitions: Definitions, asked: Asked) {
   const { organization_id } = definitions
-  const [found] = await findPeople({ tx, organization_id }, [asked.survivor])
-  if (!found) refuse('not_found', 'There is no such person.')
+  const [found] = await findPeople({ db: tx, organization_id }, [asked.survivor])
+  if (!found) return throwNoPerson()
   const merge = await findMerge({ tx, organization_id }, asked, found)
   const [survivor] = await readPeople(tx, definitions, [found.id])
   return { survivor: survivor!, merge }

@@ -19,6 +19,7 @@ import { pointer } from '../values/errors.ts'
 import { profileFlags } from '../values/profile-fields.ts'
 import type { LinkFill, Undo } from './merge.ts'
 import { answerColumns, type GivenAt, givenBy } from './merge-answers.ts'
+import type { KeptValue } from './merge-schema.ts'
 
 /** An answer of the consent history that the survivor itself gave. */
 export type OwnAnswer = Question & {
@@ -50,10 +51,6 @@ export type UnmergeFacts = {
   /** Returns whom an id of the undo leads to after the unmerge; undefined if it does not exist any more. */
   resolve: (attribute_id: number, id: string) => Target | undefined
 }
-
-/** Why a value that the merge filled stays: it was written since, nobody knows whether it was, or a person who is still merged refuses. */
-export type KeptValue = { path: string; reason: KeptReason }
-type KeptReason = 'written_since' | 'log_emptied' | 'refused_by_another'
 
 export type UnmergePlan = { fill: Fill; answers: AnswerChoice[]; kept: KeptValue[] }
 
@@ -127,7 +124,7 @@ function keptValues(
   { columns, plain }: { columns: Columns; plain: ReadonlyMap<string, unknown> },
   { attributeById }: Definitions,
 ): KeptValue[] {
-  const reason: KeptReason = isEmptied ? 'log_emptied' : 'written_since'
+  const reason = isEmptied ? 'log_emptied' : 'written_since'
   const fields = Object.keys(filled.columns).filter(name => !(name in columns) && !isReplaced(later.fields, name))
   const keys = [...plainKeys({ filled })].filter(key => !plain.has(key) && !later.keys.has(key))
   const linked = filled.links.flatMap(({ attribute_id, before, after }) => {
