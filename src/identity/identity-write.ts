@@ -7,6 +7,7 @@ import { unlimitedRowBytes } from '../entities/read/pagination.ts'
 import type { Change } from '../entities/write/decide/decide.ts'
 import { type LinkRow, linksBySource } from '../entities/write/load/load.ts'
 import { readLinksSql, readRowsSql } from '../entities/write/load/load-sql.ts'
+import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
 import type { Address } from '../entities/write-request.ts'
 import { type Author, changeOrganization, type Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
@@ -131,6 +132,17 @@ export async function readPeople(
   ])
   const links = linksBySource(targets)
   return ids.map(id => ({ row: rows.find(found => found.id === id)!, links: links.get(id) ?? new Map() }))
+}
+
+/** Stores changes of people in rounds, because in one a name cannot go from one person to another. Returns the number of the last one. */
+export async function storeRounds(
+  { tx, definitions, at }: Locked,
+  author: Author,
+  rounds: readonly (readonly PlannedChange[])[],
+): Promise<number> {
+  let sequence = 0
+  for (const changes of rounds) sequence = await storeChanges(tx, definitions, at, author, changes)
+  return sequence
 }
 
 /** Reads people as JSON, as the transaction sees them. */
