@@ -162,13 +162,10 @@ export function checkVersion(row: EntityRow, { preferences: { if_match } }: Call
   )
 }
 
-/** The person who gave an answer of someone with this id. */
-const giverOf = ({ answers, id }: Answering, key: string) => answers[key]!.person_id ?? id
-
 /** Reads where the log has the answers that people have, own ones or those of others. Issues no statement for none. */
 export async function readGivenAt({ tx, organization_id }: Within, people: readonly Answering[]): Promise<GivenAt> {
-  const asked = people.flatMap(person =>
-    Object.keys(person.answers).map(key => ({ person_id: giverOf(person, key), key, ...questionOf(key) })),
+  const asked = people.flatMap(({ id, answers }) =>
+    Object.entries(answers).map(([key, { person_id = id }]) => ({ person_id, key, ...questionOf(key) })),
   )
   if (asked.length === 0) return () => undefined
   type Given = { position: number; version: number; sequence: number }
@@ -180,21 +177,15 @@ export async function readGivenAt({ tx, organization_id }: Within, people: reado
   return (person_id, key) => given.get(`${person_id} ${key}`)
 }
 
-type FieldChange = { path: string; before: unknown; after: unknown }
+type Values = Record<string, unknown>
 
 /** The fields and attribute values that a change writes, without the consents. */
-export function fieldChanges(change: Change | undefined): FieldChange[] {
-  if (!change) return []
-  const fields: FieldChange[] = []
-  const add = (path: string, before: unknown, after: unknown) => fields.push({ path, before: before ?? null, after })
-  for (const [name, after] of Object.entries(change.after)) {
-    if (name === 'consents') continue
-    if (name !== 'attribute_values') add(pointer(name), change.before?.[name], after)
-    else
-      for (const [key, value] of Object.entries(after as Record<string, unknown>)) {
-        const before = (change.before?.attribute_values ?? {}) as Record<string, unknown>
-        add(pointer(name, key), before[key], value)
-      }
-  }
-  return fields
-}
+export const fieldChanges = (change: Change | undefined): { path: string; before: unknown; after: unknown }[] =>
+  Object.entries(change?.after ?? {}).flatMap(([name, after]) => {
+    const before = change?.before?.[name] ?? null
+    if (name === 'consents') return []
+    if (name !== 'attribute_values') return [{ path: pointer(name), before, after }]
+    return Object.entries(after as Values).map(([key, value]) => {
+      return { path: pointer(name, key), before: (before as Values | null)?.[key] ?? null, after: value }
+    })
+  })

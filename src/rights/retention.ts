@@ -10,7 +10,7 @@ import {
   restUntil,
   type Task,
 } from '../followers/follower.ts'
-import { changeOrganization } from '../organizations/change-organization.ts'
+import { type Author, changeOrganization } from '../organizations/change-organization.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
 import {
@@ -29,6 +29,8 @@ const intervalMs = 3_600_000
 const dayMs = 86_400_000
 /** See {@link inSets}. */
 const defaultPausePerWork = 4
+
+export const retentionAuthor = (): Author => ({ actor: 'retention', request_id: randomUUID() })
 
 export type RetentionOptions = {
   /** KITH_LOG_RETENTION_DAYS. Undefined: the values of changes stay. */
@@ -89,7 +91,7 @@ async function eraseSet(task: Task, { nowMs = Date.now }: RetentionOptions, stac
   const expired = await db.query<{ id: string }>(findExpiredSql, values)
   if (expired.length === 0) return true
   const targets = expired.map(({ id }) => ({ stack_id, id }))
-  const author = { actor: 'retention', request_id: randomUUID() }
+  const author = retentionAuthor()
   const entities = await changeOrganization(task, author, async ({ tx, definitions, at }) => {
     const planned = await planErasures(tx, definitions, targets)
     // Stored responses go within a day, which is the shortest retention. The access log has a retention of its own.

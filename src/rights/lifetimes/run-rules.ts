@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { StoredRow } from '../../entities/entity-row.ts'
 import { buildNotice } from '../../entities/write/decide/decide.ts'
 import { readRowsSql } from '../../entities/write/load/load-sql.ts'
@@ -13,6 +12,7 @@ import { parseSegmentFilter } from '../../queries/grammar/parse.ts'
 import { readMatchesOf } from '../../queries/plan/membership.ts'
 import { erasePerson } from '../erasure/erase-person.ts'
 import { readHeld } from '../holds/holds.ts'
+import { retentionAuthor } from '../retention.ts'
 import {
   changeRules,
   dayOf,
@@ -69,13 +69,11 @@ async function runRules(task: Task, options: RuleOptions): Promise<Progress> {
   const active = (await readRules(task, nowMs)).filter(rule => rule.active)
   for (const rule of active) {
     if (task.signal.aborted) break
-    await runRule({ task, rule, author: newAuthor(), nowMs, now, options })
+    await runRule({ task, rule, author: retentionAuthor(), nowMs, now, options })
   }
   await logRuns(task)
   return { sequence: task.head, wakeAtMs: active.length > 0 ? nowMs + intervalMs : undefined }
 }
-
-const newAuthor = (): Author => ({ actor: 'retention', request_id: randomUUID() })
 
 async function runRule(run: Run): Promise<void> {
   const { task, rule, nowMs, now } = run
@@ -221,7 +219,7 @@ type UnloggedRun = { rule_id: number; day: string; told: number; done: number; a
 
 /** Logs what the rules have done, also what a process that died has left unlogged. */
 const logRuns = (task: Task): Promise<void> =>
-  changeOrganization(task, newAuthor(), async ({ tx, organization_id }) => {
+  changeOrganization(task, retentionAuthor(), async ({ tx, organization_id }) => {
     const runs = await tx.query<UnloggedRun>(logRunsSql, [organization_id])
     const changes = runs.map(({ rule_id: id, ...run }) => {
       return { subject: 'retention_rule', id, operation: 'update', before: {}, after: { run } } as const

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import { definitionKey, listSchema, times } from '../../organizations/definition-schema.ts'
 import { count, flag, nullable, number, Type, text, time, uuid } from '../../values/json-schema.ts'
 
-export const actions = ['erase', 'delete'] as const
+const actions = ['erase', 'delete'] as const
 
 const segment = { ...definitionKey, description: 'The key of the segment.' }
 const afterDays = Type.Integer({
