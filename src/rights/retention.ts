@@ -92,11 +92,10 @@ async function eraseSet(task: Task, { nowMs = Date.now }: RetentionOptions, stac
   if (expired.length === 0) return true
   const targets = expired.map(({ id }) => ({ stack_id, id }))
   const author = retentionAuthor()
-  const entities = await changeOrganization(task, author, async ({ tx, definitions, at }) => {
-    const planned = await planErasures(tx, definitions, targets)
+  const entities = await changeOrganization(task, author, async locked => {
+    const planned = await planErasures(locked, targets)
     // Stored responses go within a day, which is the shortest retention. The access log has a retention of its own.
-    const kept = { searchesResponses: false, forgetsAccesses: false }
-    const erased = await eraseEntities(tx, definitions, planned, { ...author, at, ...kept })
+    const erased = await eraseEntities(locked, planned, { ...author, searchesCopies: false })
     return { result: erased.entities.length }
   })
   db.observer?.retentionEnded('records', entities)

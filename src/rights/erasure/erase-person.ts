@@ -6,7 +6,7 @@ import { type ErasureFacts, readCertificate, signCertificate } from '../../ledge
 import { readLedgerSigner } from '../../ledger/keys.ts'
 import { readOrigin } from '../../ledger/ledger.ts'
 import { type Author, changeOrganization, type Locked } from '../../organizations/change-organization.ts'
-import { peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
+import { ownerOf, peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { Written } from '../../route/call.ts'
 import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../route/entity-tag.ts'
@@ -150,7 +150,7 @@ export async function erasePerson(
     : await db.query<ErasureRow>(readErasureOfSql, [organization_id, person_id ?? null], signal)
   if (!row) return undefined
   if (written) written.sequence = row.sequence!
-  return row.completed_at === null ? continueErasure(context, row, endMs) : resultOf(row)
+  return row.completed_at === null ? continueErasure(context, row, sign, endMs) : resultOf(row)
 }
 
 /** The answer about an erasure. */
@@ -190,14 +190,14 @@ async function eraseInTransaction(
   const notes = hasNotes ? await tx.query<ErasureTarget>(readErasedWithSql, [organization_id, people]) : []
   const named = [...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...notes, ...also]
   const targets = [...new Map(named.map(target => [target.id, target])).values()]
-  const planned = await planErasures(tx, definitions, targets)
+  const planned = await planErasures(locked, targets)
   const version = planned.find(({ change }) => change.id === person_id)?.row?.version
   if (!meetsIfMatch(if_match, version)) throwOtherVersion(if_match, version !== undefined)
   const measured = [targets.map(({ id }) => id), maxChanges + 1, maxLinks + 1]
   const [size] = await tx.query<{ changes: number; links: number }>(measureSql, [organization_id, ...measured])
   const [keepsLog, keepsLinks] = [size!.changes > maxChanges, size!.links > maxLinks]
   const isComplete = !keepsLog && !keepsLinks
-  const erased = await eraseEntities(tx, definitions, planned, { actor, request_id, at, keepsLog, keepsLinks })
+  const erased = await eraseEntities(locked, planned, { actor, request_id, keepsLog, keepsLinks })
   const { entities } = erased
   // A backup may have those who were merged later, without the person.
   const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
@@ -245,10 +245,7 @@ async function buildFacts(
     merged_ids: entities.filter(entity => isPerson(entity) && entity.id !== principal.id).map(({ id }) => id),
     record_ids: entities
       .filter(entity => !isPerson(entity))
-      .map(({ stack_id, id }) => {
-        const { key: stack_key } = definitions.stacks.find(stack => stack.id === stack_id)!
-        return { stack_key, record_id: recordIdOf(id) }
-      }),
+      .map(({ stack_id, id }) => ({ stack_key: ownerOf(definitions, stack_id), record_id: recordIdOf(id) })),
     reason,
     records,
     removed: sorted(removed),
@@ -260,9 +257,13 @@ async function buildFacts(
 const sorted = (removed: RemovedRows): RemovedRows => Object.fromEntries(Object.entries(removed).sort())
 
 /** Goes on with an unfinished erasure until it is complete, the time has come or the signal aborts. Erases at least one set. */
-async function continueErasure(context: ErasureContext, row: ErasureRow, endMs: number): Promise<ErasureResult> {
+async function continueErasure(
+  context: ErasureContext,
+  row: ErasureRow,
+  sign: Signing,
+  endMs: number,
+): Promise<ErasureResult> {
   const { db, organization_id, signal } = context
-  const sign = await prepareSigning(context)
   for (;;) {
     const isOver = await eraseSet(context, row.id, sign, signal)
     const [current] = await db.query<ErasureRow>(readErasureSql, [organization_id, row.id], signal)

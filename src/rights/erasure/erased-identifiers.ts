@@ -1,8 +1,8 @@
-import type { Transaction } from '../../db/db.ts'
 import type { Profile, StoredRow } from '../../entities/entity-row.ts'
 import { matchKeys } from '../../entities/match-keys.ts'
 import { erasableText } from '../../entities/write/decide/erasable-values.ts'
-import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import type { Locked } from '../../organizations/change-organization.ts'
+import { peopleStackId } from '../../organizations/definitions.ts'
 import { readAliasesOfSql, readLoggedIdentifiersSql, readMergedContactsSql } from './erased-tables-sql.ts'
 
 /** The identifiers that the entities ever had. */
@@ -37,8 +37,7 @@ type Known = { ids: string[]; people: string[]; rows: readonly StoredRow[] }
  * the other person.
  */
 export async function readIdentifiers(
-  tx: Transaction,
-  { organization_id, default_country }: Definitions,
+  { tx, organization_id, definitions: { default_country } }: Locked,
   { ids, people, rows }: Known,
 ): Promise<ErasedIdentifiers> {
   const logged = await tx.query<LoggedIdentifiers>(readLoggedIdentifiersSql, [organization_id, ids])
