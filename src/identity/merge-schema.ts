@@ -1,19 +1,18 @@
 import type { Static, TProperties, TSchema } from 'typebox'
 import { answerChange } from '../consents/schema.ts'
 import type { Limits } from '../process/config.ts'
-import { count, flag, nullable, number, Type, text, uuid } from '../values/json-schema.ts'
+import { count, flag, nullable, number, optionals, Type, text, uuid } from '../values/json-schema.ts'
 
-const otherPerson = ({ profileCharacters }: Limits) => ({
-  from: Type.Optional(
-    Type.String({
+const otherPerson = ({ profileCharacters }: Limits) =>
+  optionals({
+    from: Type.String({
       format: 'external-id',
       maxLength: profileCharacters,
       description: 'The external identifier of the other person.',
     }),
-  ),
-  from_id: Type.Optional(uuid('Instead of `from`: the internal identifier of the other person.')),
-  dry_run: Type.Optional(flag('Return what would change, and change nothing. The default is false.')),
-})
+    from_id: uuid('Instead of `from`: the internal identifier of the other person.'),
+    dry_run: flag('Return what would change, and change nothing. The default is false.'),
+  })
 
 export const mergeBody = (limits: Limits) =>
   Type.Object(

@@ -5,6 +5,7 @@ import {
   flag,
   nullable,
   number,
+  optionals,
   pageOf,
   storedNumber,
   Type,
@@ -21,14 +22,14 @@ export const eraseBody = Type.Object(
       maxLength: 2_000,
       description: 'Why the person is erased. It stays, so it must not name the person.',
     }),
-    records: Type.Optional(
-      Type.Enum(['keep', 'linked'], {
+    ...optionals({
+      records: Type.Enum(['keep', 'linked'], {
         description:
           '`linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`.',
       }),
-    ),
-    override_hold: Type.Optional(flag('Erase the person although it is under a legal hold.')),
-    dry_run: Type.Optional(flag('Erase nothing, and return what an erasure would remove.')),
+      override_hold: flag('Erase the person although it is under a legal hold.'),
+      dry_run: flag('Erase nothing, and return what an erasure would remove.'),
+    }),
   },
   { additionalProperties: false, title: 'ErasureBody', examples: [{ reason: 'Request of 2026-01-01', dry_run: true }] },
 )
