@@ -238,22 +238,15 @@ function mergeLinks(
       merged.filledKeys.add(key)
       // Where nothing is shown, there may be a link to a deleted target.
       after.set(attribute.id, isMany ? [...mine, ...added] : added)
+      const message = `would have more than ${linksLimit} links`
       if (mine.length + added.length > linksLimit)
-        merged.faults.push({
-          path: pointer('attribute_values', key),
-          message: `would have more than ${linksLimit} links`,
-        })
+        merged.faults.push({ path: pointer('attribute_values', key), message })
     }
   }
   for (const [attribute_id, targets] of survivor.links) {
-    const kept = own.get(attribute_id)?.length ?? 0
-    merged.count.dropped += countShown(targets) - countShown(own.get(attribute_id) ?? [])
-    const key = definitions.attributeById.get(attribute_id)?.key
-    if (key !== undefined && keep.attributes.get(key) === 'other') {
-      const replaced = own.get(attribute_id)?.filter(({ id }) => !after.get(attribute_id)!.some(each => each.id === id))
-      merged.count.dropped += countShown(replaced ?? [])
-    }
-    if (kept === 0 && !after.has(attribute_id)) after.set(attribute_id, [])
+    const kept = after.get(attribute_id) ?? []
+    after.set(attribute_id, kept)
+    merged.count.dropped += countShown(targets.filter(({ id }) => !kept.some(each => each.id === id)))
   }
   for (const [attribute_id, targets] of after) {
     const attribute = definitions.attributeById.get(attribute_id)

@@ -94,7 +94,7 @@ const plainKeys = ({ filled }: Pick<Undo, 'filled'>) =>
   new Set([...Object.keys(filled.attributes), ...Object.keys(filled.replaced ?? {})])
 
 /** A member of an object whose keys a client chose. */
-const ownMember = <Value>(values: Readonly<Record<string, Value>> | undefined, key: string): Value | undefined =>
+const ownMember = (values: Readonly<Record<string, unknown>> | undefined, key: string): unknown =>
   values && Object.hasOwn(values, key) ? values[key] : undefined
 
 const isChosenFor =
@@ -249,12 +249,12 @@ function returnAnswers(
   const choices: AnswerChoice[] = []
   const recorded: Answer[] = []
   for (const [key, brought] of Object.entries(undo.other.answers)) {
-    const before = ownMember(answers, key)
+    const before = answers[key]
     if (!before || !jsonEqual(before, givenBy(merged_id, brought))) continue
     const asked = ownAnswers.filter(one => answerKey(one.consent_type_id, one.channel) === key)
     const own: Standing[] = asked.map(own => ({ answer: standingOf(own), sequence: own.sequence, own }))
     const others = remaining.flatMap(({ merged_id, undo }): Standing[] => {
-      const answer = ownMember(undo.other.answers, key)
+      const answer = undo.other.answers[key]
       if (!answer) return []
       const given = givenBy(merged_id, answer)
       return [{ answer: given, sequence: givenAt(given.person_id!, key)?.sequence }]

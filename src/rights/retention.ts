@@ -32,7 +32,7 @@ const defaultPausePerWork = 4
 
 export const retentionAuthor = (): Author => ({ actor: 'retention', request_id: randomUUID() })
 
-export type RetentionOptions = {
+type RetentionOptions = {
   /** KITH_LOG_RETENTION_DAYS. Undefined: the values of changes stay. */
   logRetentionDays?: number | undefined
   nowMs?: () => number

@@ -24,7 +24,7 @@ import { insertLeavingSql, insertSegmentChecksSql, lockFollowersSql, readLastCha
 /** An entity to erase, existing, deleted or merged. */
 export type ErasureTarget = { stack_id: number; id: string }
 
-export type ErasureOptions = Author & {
+type ErasureOptions = Author & {
   /** Whether the log of the entities stays for further transactions, because it is long. */
   keepsLog?: boolean
   /** Whether the links of others stay for further transactions, because there are many. */

@@ -55,7 +55,7 @@ const maxAtOnce = { changes: 5_000, links: 5_000 }
 const changesPerSet = 20_000
 const linksPerSet = 20_000
 
-export type ErasureRequest = {
+type ErasureRequest = {
   /**
    * The person, or a function that finds it under the lock of the head: a name may lead to another person after a rename, a merge or an
    * unmerge. Undefined if there is nobody to erase.

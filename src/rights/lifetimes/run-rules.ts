@@ -43,7 +43,7 @@ const noticeDays = 7
 /** See {@link inSets}. */
 const defaultPausePerWork = 1
 
-export type RuleOptions = { originName: string; nowMs?: () => number; pausePerWork?: number }
+type RuleOptions = { originName: string; nowMs?: () => number; pausePerWork?: number }
 
 /** A pass of the follower over one rule. `now` is its time as RFC 3339. */
 type Run = { task: Task; rule: Rule; author: Author; nowMs: number; now: string; options: RuleOptions }
