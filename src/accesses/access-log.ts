@@ -37,17 +37,8 @@ export async function storeOperation(
   organizations: readonly number[],
   { event, target, command }: Operation,
 ): Promise<void> {
-  const context = {
-    event,
-    target,
-    subject: 'cli',
-    role: null,
-    method: '',
-    route: command,
-    status: 0,
-    stack_id: null,
-    ip: '',
-  }
+  const asked = { subject: 'cli', role: null, method: '', route: command, status: 0, ip: '' }
+  const context = { event, target, ...asked, stack_id: null }
   const entry = { at: Date.now(), context, ids: [], count: 0, request_id: randomUUID() }
   const batch = toBatch('security', [entry])
   for (const organization_id of organizations) await insertBatch(db, organization_id, batch)
@@ -90,13 +81,9 @@ export class AccessLog {
     const entries =
       shown.length === 0
         ? [{ at, context: this.#contextOf(request, null), ids: [], count: 0, request_id }]
-        : shown.map(({ stack_id, ids, count }) => ({
-            at,
-            context: this.#contextOf(request, stack_id),
-            ids,
-            count,
-            request_id,
-          }))
+        : shown.map(({ stack_id, ids, count }) => {
+            return { at, context: this.#contextOf(request, stack_id), ids, count, request_id }
+          })
     this.#options.observer.accesses('recorded', entries.length)
     if (this.isStrict) return this.#store(organization_id, kind, entries)
     this.#size += sizeOf(entries)

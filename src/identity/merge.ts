@@ -171,17 +171,11 @@ function fillColumns({ row }: CurrentState, other: CurrentState, answered: Colum
   if (keep.get('external_id') === 'other') columns.external_id = other.row.external_id
   for (const column of plainColumns) {
     const [own, others] = [row[column] ?? null, other.row[column] ?? null]
-    const side = keep.get(column)
-    if (side && column !== 'mobile_number') {
-      if (side === 'other' && own !== others) columns[column] = others
-      continue
-    }
-    if (column === 'mobile_prefix' || column === 'mobile_number') {
-      if (fillsPhone && own !== others) columns[column] = others
-      continue
-    }
+    const isPhone = column === 'mobile_prefix' || column === 'mobile_number'
+    const side = isPhone ? (fillsPhone ? 'other' : 'survivor') : keep.get(column)
     const isRefused = (profileFlags as string[]).includes(column) && others === false
-    if (others !== null && (own === null || (isRefused && own !== false))) columns[column] = others
+    const isFilled = others !== null && (own === null || (isRefused && own !== false))
+    if (side ? side === 'other' && own !== others : isFilled) columns[column] = others
   }
   for (const channel of channels) {
     const flag = channelTable[channel].flag

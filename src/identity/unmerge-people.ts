@@ -1,4 +1,5 @@
 import { answerChangesToJson } from '../consents/answer-changes.ts'
+import { answerKey } from '../consents/answers.ts'
 import { throwNoPerson } from '../consents/history.ts'
 import type { Within } from '../db/context.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
@@ -178,21 +179,16 @@ async function readFacts(
   const { tx, organization_id, definitions } = locked
   const into = await tx.query<MergeRow>(readMergesIntoSql, [organization_id, survivor.row.id])
   const remaining = into.flatMap(({ undo, ...other }) => (undo && other.id !== merge.id ? [{ ...other, undo }] : []))
+  const brought = remaining.map(({ merged_id, undo }) => ({ id: merged_id, answers: undo.other.answers }))
+  const person = [organization_id, survivor.row.id]
+  const since = merge.undo.into_version
+  type Written = { key: string; is_attribute: boolean }
   const [[emptied], written, ownAnswers, resolve, givenAt] = await Promise.all([
-    tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [organization_id, survivor.row.id, merge.sequence]),
-    merge.undo.into_version === null
-      ? []
-      : tx.query<{ key: string; is_attribute: boolean }>(readWrittenKeysSql, [
-          organization_id,
-          survivor.row.id,
-          merge.undo.into_version,
-        ]),
-    tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
+    tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [...person, merge.sequence]),
+    since === null ? [] : tx.query<Written>(readWrittenKeysSql, [...person, since]),
+    tx.query<OwnAnswer>(readOwnAnswersSql, person),
     readTargets(tx, definitions, merge, returning),
-    readGivenAt(
-      locked,
-      remaining.map(({ merged_id, undo }) => ({ id: merged_id, answers: undo.other.answers })),
-    ),
+    readGivenAt(locked, brought),
   ])
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
@@ -236,10 +232,8 @@ async function readTargets(
   }
   for (const [attribute_id, ids] of Object.entries(undo.other.links)) add(Number(attribute_id), ids)
   for (const { attribute_id, before, after } of undo.filled.links) add(attribute_id, [...before, ...after])
-  const rows = await tx.query<Target & { position: number }>(readTargetsSql, [
-    organization_id,
-    JSON.stringify(asked.map((target, position) => ({ position, ...target }))),
-  ])
+  const named = JSON.stringify(asked.map((target, position) => ({ position, ...target })))
+  const rows = await tx.query<Target & { position: number }>(readTargetsSql, [organization_id, named])
   const targets = new Map(rows.map(({ position, ...target }) => [keyOf(asked[position]!), target]))
   const itself = { id: merged_id, external_id: undo.other.columns.external_id ?? null }
   return (attribute_id, id) => {
@@ -293,16 +287,10 @@ async function throwIfTaken(
 
 /** Gives the aliases and the people who were merged into the person back to it. Returns what leads to it again, with its own name, email and phone. */
 async function returnIdentifiers({ tx, organization_id }: Within, merge: StandingMerge): Promise<LeadingIdentifiers> {
-  const { external_id } = merge.undo.other.columns
-  const names = typeof external_id === 'string' ? [external_id] : []
-  const [returned] = await tx.query<Record<keyof LeadingIdentifiers, string[]>>(returnIdentifiersSql, [
-    organization_id,
-    merge.merged_id,
-    merge.undo.aliases,
-    merge.undo.merges,
-    names,
-    merge.person_id,
-  ])
+  const { aliases, merges, other } = merge.undo
+  const names = typeof other.columns.external_id === 'string' ? [other.columns.external_id] : []
+  const values = [organization_id, merge.merged_id, aliases, merges, names, merge.person_id]
+  const [returned] = await tx.query<Record<keyof LeadingIdentifiers, string[]>>(returnIdentifiersSql, values)
   return { ...returned!, aliases: [...names, ...returned!.aliases] }
 }
 
@@ -331,9 +319,8 @@ async function endMerge(
   const taken = takenAnswers(plan.answers, change?.version, facts.givenAt)
   const updated = facts.remaining.flatMap(({ id, merged_id, undo }) => {
     const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))
-    const added = taken.filter(answer =>
-      choices.some(({ key }) => key === `${answer.consent_type_id}:${answer.channel}`),
-    )
+    const keys = choices.map(({ key }) => key)
+    const added = taken.filter(answer => keys.includes(answerKey(answer.consent_type_id, answer.channel)))
     if (id < merge.id && added.length === 0) return []
     const rest = id > merge.id ? withoutFill({ id, undo }, merge, facts, definitions) : undo
     return [{ id, merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }]

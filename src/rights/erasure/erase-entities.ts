@@ -116,10 +116,12 @@ export async function eraseRows(
   subjects: Partial<Subjects>,
   removed: RemovedRows,
 ): Promise<void> {
-  const sent = erasedTables.flatMap(({ table, statement, of }) => {
-    const values: readonly unknown[] = subjects[of] ?? []
-    return values.map(value => ({ table, counting: tx.query<{ count: number }>(statement, [organization_id, value]) }))
-  })
+  const sent: { table: string; counting: Promise<{ count: number }[]> }[] = []
+  for (const row of erasedTables) {
+    const values: readonly unknown[] = subjects[row.of] ?? []
+    for (const value of values)
+      sent.push({ table: row.table, counting: tx.query<{ count: number }>(row.statement, [organization_id, value]) })
+  }
   await awaitPipelined(sent.map(({ counting }) => counting))
   for (const { table, counting } of sent) addCount(removed, table, (await counting)[0]!.count)
 }

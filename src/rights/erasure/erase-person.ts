@@ -169,7 +169,7 @@ async function prepareSigning(context: ErasureContext): Promise<Signing> {
   return facts => signCertificate(origin, facts, signer)
 }
 
-type FoundRequest = ErasureRequest & { person_id: string }
+type FoundRequest = Omit<ErasureRequest, 'person_id'> & { person_id: string }
 
 /** Returns undefined if the person was erased before or never existed. */
 async function eraseInTransaction(
