@@ -37,22 +37,15 @@ export async function storeOperation(
   organizations: readonly number[],
   { event, target, command }: Operation,
 ): Promise<void> {
-  const context = {
-    event,
-    target,
-    subject: 'cli',
-    role: null,
-    method: '',
-    route: command,
-    status: 0,
-    stack_id: null,
-    ip: '',
-  }
+  const asked = { subject: 'cli', role: null, method: '', route: command, status: 0, ip: '' }
+  const context = { event, target, ...asked, stack_id: null }
   const entry = { at: Date.now(), context, ids: [], count: 0, request_id: randomUUID() }
-  const { id, kind, hashes, entries } = toBatch('security', [entry])
-  for (const organization_id of organizations)
-    await db.query(insertBatchSql, [organization_id, id, kind, hashes, entries])
+  const batch = toBatch('security', [entry])
+  for (const organization_id of organizations) await insertBatch(db, organization_id, batch)
 }
+
+const insertBatch = (db: Database, organization_id: number, { id, kind, hashes, entries }: Batch) =>
+  db.query(insertBatchSql, [organization_id, id, kind, hashes, entries])
 
 /**
  * The access log of a process. It collects entries and stores them in batches, those of each organization together. With `on` they are
@@ -88,13 +81,9 @@ export class AccessLog {
     const entries =
       shown.length === 0
         ? [{ at, context: this.#contextOf(request, null), ids: [], count: 0, request_id }]
-        : shown.map(({ stack_id, ids, count }) => ({
-            at,
-            context: this.#contextOf(request, stack_id),
-            ids,
-            count,
-            request_id,
-          }))
+        : shown.map(({ stack_id, ids, count }) => {
+            return { at, context: this.#contextOf(request, stack_id), ids, count, request_id }
+          })
     this.#options.observer.accesses('recorded', entries.length)
     if (this.isStrict) return this.#store(organization_id, kind, entries)
     this.#size += sizeOf(entries)
@@ -146,7 +135,7 @@ export class AccessLog {
     while (this.#unstored.length > 0) {
       const batch = this.#unstored[0]!
       try {
-        await this.#insert(batch)
+        await insertBatch(this.#options.db, batch.organization_id, batch)
       } catch {
         if (!this.#isFailing) this.#options.report('the access log could not be stored, and is tried again')
         this.#isFailing = true
@@ -189,11 +178,7 @@ export class AccessLog {
     this.#options.report(`the access log lost its oldest ${count} entries, because ${reason}`)
   }
 
-  #insert({ organization_id, id, kind, hashes, entries }: Batch & { organization_id: number }): Promise<unknown> {
-    return this.#options.db.query(insertBatchSql, [organization_id, id, kind, hashes, entries])
-  }
-
   async #store(organization_id: number, kind: AccessKind, entries: readonly Entry[]): Promise<void> {
-    for (const part of partsOf(entries)) await this.#insert({ ...toBatch(kind, part), organization_id })
+    for (const part of partsOf(entries)) await insertBatch(this.#options.db, organization_id, toBatch(kind, part))
   }
 }

@@ -4,21 +4,14 @@ import { yieldIfDue } from '../process/event-loop.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
-import { storedId } from './batch.ts'
 import { type AccessFilter, type FoundEntry, type Place, readEntries } from './read.ts'
-import type { AccessEntry, AccessesQuery, AccessLogQuery } from './schema.ts'
+import type { AccessEntry, AccessesQuery } from './schema.ts'
 
 const defaultLimit = 50
 /** A page that a filter leaves nearly nothing of ends after this time. */
 const searchMs = 2_000
 /** Lines are sent in parts of about this size. */
 const partCharacters = 64 * 1024
-
-/** GET /v1/access-log. */
-export function answerAccessLog(call: Call<AccessLogQuery>): Promise<HandlerResult> {
-  const { entity } = call.body
-  return answerEntries(call, entity === undefined ? undefined : [storedId(entity.toLowerCase())])
-}
 
 /** Responds with entries, newest first: a page, or all of them as lines. `entities` are internal identifiers. */
 export async function answerEntries(

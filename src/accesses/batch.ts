@@ -86,12 +86,11 @@ export function decodeEntries(compressed: Buffer): Entry[] {
   return entries.map(entry => toEntry(entry, contexts))
 }
 
-const toEntry = (
-  [at, context, request_id, count, ids]: Stored['entries'][number],
-  contexts: AccessContext[],
-): Entry => ({
-  ...{ at, context: contexts[context]!, ids, count, request_id },
-})
+type StoredEntry = Stored['entries'][number]
+
+const toEntry = ([at, context, request_id, count, ids]: StoredEntry, contexts: AccessContext[]): Entry => {
+  return { at, context: contexts[context]!, ids, count, request_id }
+}
 
 /**
  * The entries that list one of some entities, each with its place in the text of the batch. Only these are parsed: to parse a whole batch takes
@@ -107,7 +106,7 @@ export function decodeEntriesOf(compressed: Buffer, entities: readonly string[])
   const contexts = JSON.parse(`${decodeUtf8(text.slice(0, text.indexOf(firstEntry)))}}`).contexts as AccessContext[]
   const found = [...starts].sort((a, b) => a - b)
   return found.map(index => {
-    const entry = JSON.parse(text.slice(index, text.indexOf(']]', index) + 2)) as Stored['entries'][number]
+    const entry = JSON.parse(text.slice(index, text.indexOf(']]', index) + 2)) as StoredEntry
     return { entry: toEntry(entry, contexts), index }
   })
 }

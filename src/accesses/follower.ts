@@ -27,7 +27,7 @@ const batchesPerSet = 1_000
 /** See {@link inSets}. */
 const defaultPausePerWork = 4
 
-export type AccessFollowerOptions = {
+type AccessFollowerOptions = {
   /** KITH_ACCESS_LOG_RETENTION_DAYS. */
   retentionDays: number
   nowMs?: () => number

@@ -44,11 +44,11 @@ export async function* readEntries(
   signal?: Signal,
 ): AsyncGenerator<FoundEntry | { place: Place }> {
   const { fromMs = 0, toMs = Date.now() + 86_400_000, entities } = filter
-  const range = idsOfTime(fromMs, toMs)
-  const last = Math.min(range.last, before.id)
+  const { first, last } = idsOfTime(fromMs, toMs)
+  const range = { first, last: Math.min(last, before.id) }
   const batches = entities
-    ? batchesOfEntities(reading, entities, { ...range, last }, signal)
-    : batchesInOrder(reading, filter.kind, { ...range, last }, signal)
+    ? batchesOfEntities(reading, entities, range, signal)
+    : batchesInOrder(reading, filter.kind, range, signal)
   for await (const { id, kind, entries } of batches) {
     const isOfKind = filter.kind === undefined || filter.kind === kind
     const decoded = !isOfKind
@@ -86,24 +86,22 @@ async function* batchesInOrder(
   }
 }
 
-async function* batchesOfEntities(
+/** The batches that may list one of the entities, newest first. */
+export async function* batchesOfEntities(
   reading: Reading,
   entities: readonly string[],
-  { first, last }: Range,
+  { first, last }: Range = { first: 0, last: noPlace.id },
   signal?: Signal,
 ): AsyncGenerator<StoredBatch> {
   const { db, organization_id } = reading
   const found = (await findBatches(reading, entities, signal)).filter(id => id >= first && id <= last)
-  for (let start = 0; start < found.length; start += batchesPerRead)
-    yield* await db.query<StoredBatch>(
-      readNamedBatchesSql,
-      [organization_id, found.slice(start, start + batchesPerRead)],
-      signal,
-    )
+  for (let start = 0; start < found.length; start += batchesPerRead) {
+    const values = [organization_id, found.slice(start, start + batchesPerRead)]
+    yield* await db.query<StoredBatch>(readNamedBatchesSql, values, signal)
+  }
 }
 
-/** The ids of the batches that may list one of the entities, newest first. */
-export async function findBatches(
+async function findBatches(
   { db, organization_id }: Reading,
   entities: readonly string[],
   signal?: Signal,

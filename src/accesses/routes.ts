@@ -1,5 +1,6 @@
 import { type Route, route } from '../route/route.ts'
-import { answerAccessLog } from './answer.ts'
+import { answerEntries } from './answer.ts'
+import { storedId } from './batch.ts'
 import { type AccessLogQuery, accessEntry, accessLogQuery, accessPage, linesType } from './schema.ts'
 
 /** The route table of the access log. */
@@ -18,7 +19,10 @@ export function accessLogRoutes(): Route[] {
       query: accessLogQuery,
       answer: accessPage,
       mediaTypes: { [linesType]: accessEntry },
-      handle: answerAccessLog,
+      handle: call => {
+        const { entity } = call.body
+        return answerEntries(call, entity === undefined ? undefined : [storedId(entity.toLowerCase())])
+      },
     }),
   ]
 }

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { closedObject, count, nullable, Type, text, time } from '../values/json-schema.ts'
+import { closedObject, count, nullable, optionals, Type, text, time } from '../values/json-schema.ts'
 import { accessKinds } from './batch.ts'
 
 /** The media type of the log as lines. */
@@ -61,16 +61,18 @@ export const accessPage = Type.Object(
   { title: 'AccessPage', examples: [{ items: [exampleEntry], has_more: false, next_cursor: null }] },
 )
 
-const filters = {
-  subject: Type.Optional(Type.String({ minLength: 1, description: 'Only entries of this subject.' })),
-  kind: Type.Optional(Type.Enum([...accessKinds])),
-  from: Type.Optional(Type.String({ format: 'date-time', description: 'Only entries at or after this time.' })),
-  to: Type.Optional(Type.String({ format: 'date-time', description: 'Only entries at or before this time.' })),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50. It applies to pages of JSON only.' }),
-  ),
-  cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of a page.' })),
-}
+const filters = optionals({
+  subject: Type.String({ minLength: 1, description: 'Only entries of this subject.' }),
+  kind: Type.Enum([...accessKinds]),
+  from: time('Only entries at or after this time.'),
+  to: time('Only entries at or before this time.'),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: 500,
+    description: 'The default is 50. It applies to pages of JSON only.',
+  }),
+  cursor: text('The `next_cursor` of a page.'),
+})
 
 /** Query of the accesses of a person. */
 export const accessesQuery = closedObject(filters)

@@ -1,27 +1,21 @@
 import type { Static } from 'typebox'
-import { flag, nullable, Type, text, time, uuid } from '../values/json-schema.ts'
+import { closedObject, flag, nullable, optionals, Type, text, time, uuid } from '../values/json-schema.ts'
 import { sharedKeys } from './duplicates-sql.ts'
 
 const sharedKey = Type.Enum([...sharedKeys])
 
 /** Body of POST /v1/people/duplicates. */
 export const duplicatesBody = Type.Object(
-  {
-    by: Type.Optional(
-      Type.Array(sharedKey, {
-        minItems: 1,
-        maxItems: 3,
-        description:
-          'The keys that people of a group share: `email`, `mobile` (the phone number in E.164), or `name` (first name, last name and date of birth). All by default.',
-      }),
-    ),
-    cursor: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 4_096, description: 'The `next_cursor` of the page before.' }),
-    ),
-    size: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, description: 'The most groups of a page. The default is 20.' }),
-    ),
-  },
+  optionals({
+    by: Type.Array(sharedKey, {
+      minItems: 1,
+      maxItems: 3,
+      description:
+        'The keys that people of a group share: `email`, `mobile` (the phone number in E.164), or `name` (first name, last name and date of birth). All by default.',
+    }),
+    cursor: Type.String({ minLength: 1, maxLength: 4_096, description: 'The `next_cursor` of the page before.' }),
+    size: Type.Integer({ minimum: 1, maximum: 100, description: 'The most groups of a page. The default is 20.' }),
+  }),
   { additionalProperties: false, title: 'DuplicatesBody', examples: [{ by: ['email'], size: 20 }] },
 )
 export type DuplicatesBody = Static<typeof duplicatesBody>
@@ -61,10 +55,9 @@ const duplicateGroup = Type.Object(
   },
   { title: 'DuplicateGroup', description: 'A group of people who may be one.' },
 )
-export const duplicatesOfQuery = Type.Object(
-  { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'The default is 20.' })) },
-  { additionalProperties: false },
-)
+export const duplicatesOfQuery = closedObject({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'The default is 20.' })),
+})
 export type DuplicatesOfQuery = Static<typeof duplicatesOfQuery>
 
 const duplicateOf = Type.Object(
@@ -114,18 +107,6 @@ export const duplicatesPage = Type.Object(
   },
   {
     title: 'DuplicatesPage',
-    examples: [
-      {
-        items: [
-          {
-            people: examplePeople,
-            size: 2,
-            ...exampleReasons,
-          },
-        ],
-        has_more: false,
-        next_cursor: null,
-      },
-    ],
+    examples: [{ items: [{ people: examplePeople, size: 2, ...exampleReasons }], has_more: false, next_cursor: null }],
   },
 )

@@ -1,8 +1,8 @@
-import type { Address } from '../entities/write-request.ts'
+import { throwNoPerson } from '../consents/history.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { refuse, refuseValues } from '../values/errors.ts'
+import { refuseValues } from '../values/errors.ts'
 import {
   type DuplicateGroup,
   type DuplicateOf,
@@ -11,7 +11,7 @@ import {
   defaultSize,
 } from './duplicates-schema.ts'
 import { readDuplicatesOfSql, readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
-import { findPeopleSql } from './merge-sql.ts'
+import { addressOf, findPeople } from './identity-write.ts'
 import { maxPeoplePerGroup } from './set-aside-schema.ts'
 
 /**
@@ -59,12 +59,11 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
 }
 
 /** Answers with the people who may be the same as the one of the path, the likeliest first. Throws a Fault of 404. */
-export async function answerDuplicatesOf(call: Call<DuplicatesOfQuery>, address: Address): Promise<HandlerResult> {
+export async function answerDuplicatesOf(call: Call<DuplicatesOfQuery>): Promise<HandlerResult> {
   const { context, signal, body } = call
   const { organization_id, db } = context
-  const asked = JSON.stringify([{ position: 0, ...address }])
-  const [person] = await db.query<{ id: string }>(findPeopleSql, [organization_id, asked], signal)
-  if (!person) refuse('not_found', 'There is no such person.')
+  const [person] = await findPeople(context, [addressOf(call)], signal)
+  if (!person) return throwNoPerson()
   const values = [organization_id, person.id, maxPeoplePerGroup]
   const rows = await db.query<Omit<DuplicateOf, 'score'>>(readDuplicatesOfSql, values, signal)
   const items = rows

@@ -1,7 +1,6 @@
 import type { TSchema } from 'typebox'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { pageSchema } from '../entities/schema.ts'
-import type { Address } from '../entities/write-request.ts'
 import type { Config } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { personAddresses } from '../route/person-addresses.ts'
@@ -16,10 +15,10 @@ import {
   duplicatesOfQuery,
   duplicatesPage,
 } from './duplicates-schema.ts'
-import type { IdentityBody, MergeBody } from './identity-write.ts'
+import { runIdentityWrite } from './identity-write.ts'
 import { type LookupBody, lookUpPeople, lookupBody } from './lookup.ts'
 import { mergePeople } from './merge-people.ts'
-import { mergeAnswer, mergeBody, mergeIdentifiers, unmergeAnswer, unmergeBody } from './merge-schema.ts'
+import { type MergeBody, mergeAnswer, mergeBody, mergeIdentifiers, unmergeAnswer, unmergeBody } from './merge-schema.ts'
 import { listSetAsides, setPeopleAside, takeBackSetAside } from './set-aside.ts'
 import {
   type SetAsideBody,
@@ -77,7 +76,7 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
         'refusal. The identifiers of the other then lead to the survivor. `unmerge` undoes it.',
       answer: Type.Union([mergeAnswer(person), mergeIdentifiers('MergeIdentifiers')]),
       securityEvent: 'merge',
-      handle: call => mergePeople(call as Call<MergeBody>, addressOf(call)),
+      handle: call => runIdentityWrite(call as Call<MergeBody>, mergePeople),
     },
     {
       ...shared,
@@ -92,13 +91,10 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
       answer: Type.Union([unmergeAnswer(person), mergeIdentifiers('UnmergeIdentifiers')]),
       refusals: { 409: 'duplicate_entry' },
       securityEvent: 'unmerge',
-      handle: call => unmergePeople(call as Call<IdentityBody>, addressOf(call)),
+      handle: call => runIdentityWrite(call as Call<MergeBody>, unmergePeople),
     },
   ])
 }
-
-const addressOf = ({ params: { external_id, uuid } }: Call): Address =>
-  uuid === undefined ? { external_id: external_id! } : { id: uuid.toLowerCase() }
 
 /** The search for people who may be one, and what it leaves out. */
 export function duplicatesEndpoints({ limits }: Pick<Config, 'limits'>): Route[] {
@@ -136,7 +132,7 @@ export function duplicatesEndpoints({ limits }: Pick<Config, 'limits'>): Route[]
       query: duplicatesOfQuery,
       hasDefaults: true,
       answer: duplicatesOf,
-      handle: call => answerDuplicatesOf(call as Call<DuplicatesOfQuery>, addressOf(call)),
+      handle: call => answerDuplicatesOf(call as Call<DuplicatesOfQuery>),
     }),
   )
   const setAsides: Route[] = [
@@ -177,7 +173,7 @@ export function duplicatesEndpoints({ limits }: Pick<Config, 'limits'>): Route[]
       operationId: 'takeBackSetAside',
       summary: 'Take a set-aside back',
       answer: Type.Literal(true),
-      handle: call => takeBackSetAside(call),
+      handle: takeBackSetAside,
     },
   ]
   return [search, ...ofPeople, ...setAsides]

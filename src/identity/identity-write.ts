@@ -1,5 +1,5 @@
 import { questionOf } from '../consents/answers.ts'
-import type { Within } from '../db/context.ts'
+import type { Reading, Within } from '../db/context.ts'
 import type { Transaction } from '../db/db.ts'
 import type { CurrentState, EntityRow, StoredRow, Target } from '../entities/entity-row.ts'
 import { readSerializedWithin } from '../entities/read/entity-reader.ts'
@@ -7,21 +7,20 @@ import { unlimitedRowBytes } from '../entities/read/pagination.ts'
 import type { Change } from '../entities/write/decide/decide.ts'
 import { type LinkRow, linksBySource } from '../entities/write/load/load.ts'
 import { readLinksSql, readRowsSql } from '../entities/write/load/load-sql.ts'
+import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
 import type { Address } from '../entities/write-request.ts'
 import { type Author, changeOrganization, type Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
 import { buildOtherVersionRefusal, meetsIfMatch } from '../route/entity-tag.ts'
+import { personOf } from '../route/person-addresses.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, Fault, pointer } from '../values/errors.ts'
 import { continueLeading, leadFirstLinks, type MovedLinks } from './lead-links.ts'
-import type { Side } from './merge.ts'
 import type { Answering, GivenAt } from './merge-answers.ts'
+import type { MergeBody } from './merge-schema.ts'
 import { findPeopleSql, readAnswerVersionsSql } from './merge-sql.ts'
-
-/** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
-export type IdentityBody = { from?: string; from_id?: string; dry_run?: boolean }
-export type MergeBody = IdentityBody & { keep?: Readonly<Record<string, Side>> }
 
 /** A request goes on with many links for this time, and is answered before its deadline. */
 const maxMs = 5_000
@@ -33,13 +32,12 @@ const maxMs = 5_000
  */
 export async function runIdentityWrite(
   call: Call<MergeBody>,
-  survivor: Address,
   work: (locked: Locked, asked: Asked) => Promise<IdentityResult>,
 ): Promise<HandlerResult> {
   const { context, caller, body, signal, memory, written, request_id } = call
   const { dry_run = false } = body
   const author = { actor: caller.subject, request_id }
-  const asked = { ...fromOf(body), survivor, author, call }
+  const asked = { ...fromOf(body), survivor: addressOf(call), author, call }
   const endMs = performance.now() + maxMs
   const release = await memory.take(reservedBytes)
   try {
@@ -57,11 +55,10 @@ export async function runIdentityWrite(
     }
     const json = JSON.stringify({ dry_run, merge_id: dry_run ? null : merge_id, ...members })
     const people = Object.entries(entities).map(([name, entity]) => `,${JSON.stringify(name)}:${entity}`)
-    const headers = { ETag: `"${version}"` }
     return {
       status: dry_run || members.completed ? 200 : 202,
       json: `${json.slice(0, -1)}${people.join('')}}`,
-      headers,
+      headers: { ETag: `"${version}"` },
       release,
     }
   } catch (error) {
@@ -95,25 +92,29 @@ export type Asked = { survivor: Address; from: Address; path: string; author: Au
 export type Person = CurrentState & { row: StoredRow }
 
 /** Throws a Fault of 400 unless the body names one identifier. */
-function fromOf({ from, from_id }: IdentityBody): Pick<Asked, 'from' | 'path'> {
+function fromOf({ from, from_id }: MergeBody): Pick<Asked, 'from' | 'path'> {
   if ((from === undefined) === (from_id === undefined))
     throw new Fault(createValueRefusal('/from', 'Give either `from` or `from_id`.'))
   return from === undefined
-    ? { from: { id: from_id!.toLowerCase() }, path: '/from_id' }
+    ? { from: { id: from_id! }, path: '/from_id' }
     : { from: { external_id: from }, path: '/from' }
+}
+
+/** The person whom the path of a request names. */
+export function addressOf({ params }: Pick<Call<unknown>, 'params'>): Address {
+  const { by, identifier } = personOf(params)
+  return { [by]: identifier } as Address
 }
 
 /** Finds whom addresses lead to, in their order; undefined for nobody. */
 export async function findPeople(
-  { tx, organization_id }: Within,
+  { db, organization_id }: Reading,
   addresses: readonly Address[],
+  signal?: Signal,
 ): Promise<(Target | undefined)[]> {
   const asked = JSON.stringify(addresses.map((address, position) => ({ position, ...address })))
-  const rows = await tx.query<Target & { position: number }>(findPeopleSql, [organization_id, asked])
-  return addresses.map((_, index) => {
-    const found = rows.find(({ position }) => position === index)
-    return found && { id: found.id, external_id: found.external_id }
-  })
+  const rows = await db.query<Target & { position: number }>(findPeopleSql, [organization_id, asked], signal)
+  return addresses.map((_, index) => rows.find(({ position }) => position === index))
 }
 
 /** Reads people with all of their links, in the order given. */
@@ -133,6 +134,17 @@ export async function readPeople(
   return ids.map(id => ({ row: rows.find(found => found.id === id)!, links: links.get(id) ?? new Map() }))
 }
 
+/** Stores changes of people in rounds, because in one a name cannot go from one person to another. Returns the number of the last one. */
+export async function storeRounds(
+  { tx, definitions, at }: Locked,
+  author: Author,
+  rounds: readonly (readonly PlannedChange[])[],
+): Promise<number> {
+  let sequence = 0
+  for (const changes of rounds) sequence = await storeChanges(tx, definitions, at, author, changes)
+  return sequence
+}
+
 /** Reads people as JSON, as the transaction sees them. */
 export async function readJson(tx: Transaction, definitions: Definitions, ids: string[]): Promise<string[]> {
   const found = await readSerializedWithin(tx, definitions, peopleStackId, ids, unlimitedRowBytes)
@@ -150,13 +162,10 @@ export function checkVersion(row: EntityRow, { preferences: { if_match } }: Call
   )
 }
 
-/** The person who gave an answer of someone with this id. */
-const giverOf = ({ answers, id }: Answering, key: string) => answers[key]!.person_id ?? id
-
 /** Reads where the log has the answers that people have, own ones or those of others. Issues no statement for none. */
 export async function readGivenAt({ tx, organization_id }: Within, people: readonly Answering[]): Promise<GivenAt> {
-  const asked = people.flatMap(person =>
-    Object.keys(person.answers).map(key => ({ person_id: giverOf(person, key), key, ...questionOf(key) })),
+  const asked = people.flatMap(({ id, answers }) =>
+    Object.entries(answers).map(([key, { person_id = id }]) => ({ person_id, key, ...questionOf(key) })),
   )
   if (asked.length === 0) return () => undefined
   type Given = { position: number; version: number; sequence: number }
@@ -168,21 +177,15 @@ export async function readGivenAt({ tx, organization_id }: Within, people: reado
   return (person_id, key) => given.get(`${person_id} ${key}`)
 }
 
-type FieldChange = { path: string; before: unknown; after: unknown }
+type Values = Record<string, unknown>
 
 /** The fields and attribute values that a change writes, without the consents. */
-export function fieldChanges(change: Change | undefined): FieldChange[] {
-  if (!change) return []
-  const fields: FieldChange[] = []
-  const add = (path: string, before: unknown, after: unknown) => fields.push({ path, before: before ?? null, after })
-  for (const [name, after] of Object.entries(change.after)) {
-    if (name === 'consents') continue
-    if (name !== 'attribute_values') add(pointer(name), change.before?.[name], after)
-    else
-      for (const [key, value] of Object.entries(after as Record<string, unknown>)) {
-        const before = (change.before?.attribute_values ?? {}) as Record<string, unknown>
-        add(pointer(name, key), before[key], value)
-      }
-  }
-  return fields
-}
+export const fieldChanges = (change: Change | undefined): { path: string; before: unknown; after: unknown }[] =>
+  Object.entries(change?.after ?? {}).flatMap(([name, after]) => {
+    const before = change?.before?.[name] ?? null
+    if (name === 'consents') return []
+    if (name !== 'attribute_values') return [{ path: pointer(name), before, after }]
+    return Object.entries(after as Values).map(([key, value]) => {
+      return { path: pointer(name, key), before: (before as Values | null)?.[key] ?? null, after: value }
+    })
+  })

@@ -10,27 +10,23 @@ import type { Call } from '../route/call.ts'
 import { accessOf, requireReadable } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, Fault, pointer, refuse } from '../values/errors.ts'
-import { Type } from '../values/json-schema.ts'
+import { optionals, Type } from '../values/json-schema.ts'
 import { mobileKey, notANumber } from '../values/phone-numbers.ts'
 
 /** Body of a look-up: one of email, phone and external identifier. */
 export function lookupBody({ emailCharacters, profileCharacters }: Limits) {
-  const text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, description }))
+  const text = (description: string) => Type.String({ maxLength: profileCharacters, description })
+  const description = 'Compared in lower case. Dots and plus signs count.'
   return Type.Object(
-    {
-      email: Type.Optional(
-        Type.String({
-          format: 'email',
-          maxLength: emailCharacters,
-          description: 'Compared in lower case. Dots and plus signs count.',
-        }),
-      ),
-      mobile_prefix: text(profileCharacters, 'Not needed if `mobile_number` begins with + or 00.'),
-      mobile_number: text(profileCharacters, 'Compared as the international number (E.164).'),
-      external_id: Type.Optional(
-        Type.String({ format: 'external-id', description: 'An external identifier, or an alias of a person.' }),
-      ),
-    },
+    optionals({
+      email: Type.String({ format: 'email', maxLength: emailCharacters, description }),
+      mobile_prefix: text('Not needed if `mobile_number` begins with + or 00.'),
+      mobile_number: text('Compared as the international number (E.164).'),
+      external_id: Type.String({
+        format: 'external-id',
+        description: 'An external identifier, or an alias of a person.',
+      }),
+    }),
     {
       additionalProperties: false,
       title: 'LookupBody',
@@ -102,11 +98,7 @@ async function readByName(
 ): Promise<RowsOfPage> {
   const id = after_id ? undefined : await findEntity(context, peopleStackId, { external_id }, signal)
   if (id === undefined) return { rows: '', definitions: await currentDefinitions(context, signal) }
-  const { rows, definitions } = await readPortion(
-    context,
-    peopleStackId,
-    { ids: [id], minBytes: 1, projection },
-    signal,
-  )
+  const portion = { ids: [id], minBytes: 1, projection }
+  const { rows, definitions } = await readPortion(context, peopleStackId, portion, signal)
   return { rows: rows.filter(row => row !== null).join(''), definitions }
 }

@@ -24,17 +24,14 @@ export type Answering = { id: string; answers: Answers }
 
 /** The answers of a person that change if those of another one are added. */
 export function addAnswers(own: Answering, other: Answering, givenAt: GivenAt): AnswerChoice[] {
-  const changed: AnswerChoice[] = []
-  for (const key of Object.keys(other.answers)) {
-    const before = Object.hasOwn(own.answers, key) ? own.answers[key] : undefined
-    const after = givenBy(other.id, other.answers[key]!)
-    const numbered = (answer: StandingAnswer) => ({
-      ...answer,
-      sequence: givenAt(answer.person_id ?? own.id, key)?.sequence,
-    })
-    if (!before || compareAnswers(numbered(after), numbered(before)) > 0) changed.push({ key, before, after })
-  }
-  return changed
+  return Object.entries(other.answers).flatMap(([key, answer]) => {
+    const before = own.answers[key]
+    const after = givenBy(other.id, answer)
+    const numbered = (answer: StandingAnswer) => {
+      return { ...answer, sequence: givenAt(answer.person_id ?? own.id, key)?.sequence }
+    }
+    return !before || compareAnswers(numbered(after), numbered(before)) > 0 ? [{ key, before, after }] : []
+  })
 }
 
 /**

@@ -1,15 +1,13 @@
 import { answerChangesToJson } from '../consents/answer-changes.ts'
+import { throwNoPerson } from '../consents/history.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
 import { linkedByKey } from '../entities/write/decide/attributes.ts'
 import { buildDeletion, buildFill, type Change } from '../entities/write/decide/decide.ts'
 import { countFirstAlias, insertAliases } from '../entities/write/store/aliases.ts'
-import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
-import type { Address } from '../entities/write-request.ts'
-import type { Author, Locked } from '../organizations/change-organization.ts'
+import type { PlannedChange } from '../entities/write/store/store.ts'
+import type { Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import type { Call } from '../route/call.ts'
-import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, type Detail, Fault, pointer, refuse, refuseValues } from '../values/errors.ts'
 import { attributePrefix, profileFlags, profileTexts } from '../values/profile-fields.ts'
 import {
@@ -18,12 +16,11 @@ import {
   fieldChanges,
   findPeople,
   type IdentityResult,
-  type MergeBody,
   type Person,
   readGivenAt,
   readJson,
   readPeople,
-  runIdentityWrite,
+  storeRounds,
 } from './identity-write.ts'
 import { type Keep, type MergePlan, planMerge, type Side, type Undo } from './merge.ts'
 import { type GivenAt, takenAnswers } from './merge-answers.ts'
@@ -31,10 +28,7 @@ import { countLinksToSql, insertMergeSql, moveIdentifiersSql, numberMergeSql } f
 import { aliasesToJson, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 
 /** Merges a person into another one. Throws a Fault of 400, 404 or 412. */
-export const mergePeople = (call: Call<MergeBody>, survivor: Address): Promise<HandlerResult> =>
-  runIdentityWrite(call, survivor, merge)
-
-async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
+export async function mergePeople(locked: Locked, asked: Asked): Promise<IdentityResult> {
   const { tx, organization_id, definitions, at } = locked
   const { author, call } = asked
   const { survivor, other } = await readBoth(tx, definitions, asked)
@@ -53,58 +47,46 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
   const ended: Change = { ...deletion, operation: 'merge', after: { merged_into: survivor.row.id } }
 
   const ending: PlannedChange = { stack_id: peopleStackId, change: ended, row: other.row }
-  const filling = filled && { stack_id: peopleStackId, change: filled.change, row: survivor.row }
-  const sequence = await storeInOrder(locked, author, { ending, filling })
+  const filling = filled ? [{ stack_id: peopleStackId, change: filled.change, row: survivor.row }] : []
+  const takesName = filled?.change.columns.external_id !== undefined
+  // The survivor takes the name that the other has until then.
+  const sequence = await storeRounds(locked, author, takesName ? [[ending], filling] : [[ending, ...filling]])
   const [moved] = await tx.query<{ merges: number[] } & Record<keyof LeadingIdentifiers, string[]>>(
     moveIdentifiersSql,
     [organization_id, other.row.id, survivor.row.id],
   )
   const { aliases, merges, emails, mobiles } = moved!
-  const undo = undoOf({ survivor, other, plan, change: filled?.change, aliases, merges, givenAt })
-  const addresses = mergedAddresses(
+  const undo: Undo = { ...undoOf(survivor, other, plan, filled?.change, givenAt), aliases, merges }
+  const { email_key, mobile_key } = mergedAddresses(
     { ...survivor.row, ...filled?.change.columns },
     { former: survivor.row, merged: other.row },
     definitions.default_country,
   )
   await countFirstAlias(locked)
-  const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
-    organization_id,
-    other.row.id,
-    survivor.row.id,
-    ended.version,
-    at,
-    JSON.stringify(undo),
-    addresses.email_key,
-    addresses.mobile_key,
-  ])
-  const merge_id = stored!.id
-  const made = [
-    [other.row.id, survivor.row.id],
-    [ended.version, filled?.change.version ?? null],
-  ]
-  await tx.query(numberMergeSql, [organization_id, merge_id, ...made])
-  const takesName = filled?.change.columns.external_id !== undefined
+  const ids = [other.row.id, survivor.row.id]
+  const values = [organization_id, ...ids, ended.version, at, JSON.stringify(undo), email_key, mobile_key]
+  const [{ id: merge_id }] = (await tx.query<{ id: number }>(insertMergeSql, values)) as [{ id: number }]
+  const versions = [ended.version, filled?.change.version ?? null]
+  await tx.query(numberMergeSql, [organization_id, merge_id, ids, versions])
   const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, other.row.id])
-  const { external_id } = other.row
   // A survivor that takes the name of the other goes on to be reached by its own. That alias is no name of the merged person.
-  const alias = takesName
-    ? { external_id: survivor.row.external_id, person_id: survivor.row.id, merge_id: null }
-    : { external_id, person_id: survivor.row.id, merge_id }
-  const added = alias.external_id === null ? [] : [{ ...alias, external_id: alias.external_id }]
+  const alias = (takesName ? survivor : other).row.external_id
+  const given = { person_id: survivor.row.id, merge_id: takesName ? null : merge_id }
+  const added = alias === null ? [] : [{ external_id: alias, ...given }]
   await awaitPipelined(insertAliases(locked, added, at))
   const [person] = await readJson(tx, definitions, [survivor.row.id])
   return {
     sequence,
     merge_id,
-    merged: { id: other.row.id, external_id },
+    merged: { id: other.row.id, external_id: other.row.external_id },
     changes: {
       fields: fieldChanges(filled?.change),
       links: { moved_in: links!.count, ...plan.links },
       consents: answerChangesToJson(plan.answers),
       aliases: aliasesToJson({
         aliases: [...added.map(each => each.external_id), ...aliases],
-        emails: [...(addresses.email_key === null ? [] : [addresses.email_key]), ...emails],
-        mobiles: [...(addresses.mobile_key === null ? [] : [addresses.mobile_key]), ...mobiles],
+        emails: [email_key, ...emails].filter(key => key !== null),
+        mobiles: [mobile_key, ...mobiles].filter(key => key !== null),
       }),
     },
     moved: { people: [other.row.id], from: other.row.id },
@@ -114,24 +96,12 @@ async function merge(locked: Locked, asked: Asked): Promise<IdentityResult> {
   }
 }
 
-/** Stores the merge of the other, then what the survivor gets: in one round, unless the survivor takes the name that the other has until then. */
-async function storeInOrder(
-  { tx, definitions, at }: Locked,
-  author: Author,
-  { ending, filling }: { ending: PlannedChange; filling: PlannedChange | undefined },
-): Promise<number> {
-  if (filling?.change.columns.external_id === undefined)
-    return storeChanges(tx, definitions, at, author, filling ? [ending, filling] : [ending])
-  await storeChanges(tx, definitions, at, author, [ending])
-  return storeChanges(tx, definitions, at, author, [filling])
-}
-
 /** Reads both people. Throws a Fault of 400 or 404. */
 async function readBoth(tx: Transaction, definitions: Definitions, { survivor, from, path }: Asked) {
   const { organization_id } = definitions
   const addresses = [survivor, from]
-  const [into, other] = await findPeople({ tx, organization_id }, addresses)
-  if (!into) refuse('not_found', 'There is no such person.')
+  const [into, other] = await findPeople({ db: tx, organization_id }, addresses)
+  if (!into) return throwNoPerson()
   if (!other) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
   if (into.id === other.id) throw new Fault(createValueRefusal(path, 'leads to the same person. Name another one.'))
   const [first, second] = await readPeople(tx, definitions, [into.id, other.id])
@@ -144,16 +114,13 @@ function throwIfPlaceholder({ active, external_id }: StoredRow, path: string) {
   refuse('invalid_parameter', message, { details: [{ path, message: 'is a placeholder: create the person first' }] })
 }
 
-type Merged = Pick<Undo, 'aliases' | 'merges'> & {
-  survivor: Person
-  other: Person
-  plan: MergePlan
-  change: Change | undefined
-  givenAt: GivenAt
-}
-
-function undoOf({ survivor, other, plan, change, aliases, merges, givenAt }: Merged): Undo {
-  const { row, links } = other
+function undoOf(
+  survivor: Person,
+  { row, links }: Person,
+  plan: MergePlan,
+  change: Change | undefined,
+  givenAt: GivenAt,
+): Omit<Undo, 'aliases' | 'merges'> {
   const columns = Object.fromEntries(
     ['external_id', 'active', ...profileTexts, ...profileFlags].map(name => [name, row[name as keyof StoredRow]]),
   )
@@ -167,8 +134,6 @@ function undoOf({ survivor, other, plan, change, aliases, merges, givenAt }: Mer
     },
     filled: plan.filled,
     flags: { email_consent: survivor.row.email_consent, sms_consent: survivor.row.sms_consent },
-    aliases,
-    merges,
     answers: takenAnswers(plan.answers, change?.version, givenAt),
   }
 }

@@ -1,31 +1,25 @@
-import type { TProperties, TSchema } from 'typebox'
+import type { Static, TProperties, TSchema } from 'typebox'
 import { answerChange } from '../consents/schema.ts'
 import type { Limits } from '../process/config.ts'
-import { count, flag, nullable, number, Type, text, uuid } from '../values/json-schema.ts'
-import type { Side } from './merge.ts'
-import { aliasKinds } from './merged-addresses.ts'
+import { count, flag, nullable, number, optionals, Type, text, uuid } from '../values/json-schema.ts'
 
-const otherPerson = ({ profileCharacters }: Limits) => ({
-  from: Type.Optional(
-    Type.String({
+const otherPerson = ({ profileCharacters }: Limits) =>
+  optionals({
+    from: Type.String({
       format: 'external-id',
       maxLength: profileCharacters,
       description: 'The external identifier of the other person.',
     }),
-  ),
-  from_id: Type.Optional(uuid('Instead of `from`: the internal identifier of the other person.')),
-  dry_run: Type.Optional(flag('Return what would change, and change nothing. The default is false.')),
-})
-
-/** The people of a merge, as `keep` names them. */
-const sides = ['survivor', 'other'] as const satisfies Side[]
+    from_id: uuid('Instead of `from`: the internal identifier of the other person.'),
+    dry_run: flag('Return what would change, and change nothing. The default is false.'),
+  })
 
 export const mergeBody = (limits: Limits) =>
   Type.Object(
     {
       ...otherPerson(limits),
       keep: Type.Optional(
-        Type.Record(Type.String(), Type.Enum([...sides]), {
+        Type.Record(Type.String(), Type.Enum(['survivor', 'other']), {
           description:
             'The person whose value the survivor gets, by field: a profile field, `attribute_values.<key>`, or `external_id`. The result is ' +
             'what this person has, also if that is nothing. `mobile_number` stands for the phone with its prefix. Without a choice, ' +
@@ -41,6 +35,8 @@ export const mergeBody = (limits: Limits) =>
     },
   )
 
+export type MergeBody = Static<ReturnType<typeof mergeBody>>
+
 export const unmergeBody = (limits: Limits) =>
   Type.Object(otherPerson(limits), {
     additionalProperties: false,
@@ -51,11 +47,12 @@ export const unmergeBody = (limits: Limits) =>
 
 const personAlias = Type.Object(
   {
-    kind: Type.Enum([...aliasKinds]),
+    kind: Type.Enum(['external_id', 'email', 'mobile']),
     value: text('The external identifier, the email in lower case, or the phone as an international number (E.164).'),
   },
   { title: 'PersonAlias', description: 'A further identifier of a person.' },
 )
+export type PersonAlias = Static<typeof personAlias>
 
 /** The schema of the changes of a merge or unmerge. */
 const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases', string>) =>
@@ -90,6 +87,7 @@ const keptValue = Type.Object(
   },
   { title: 'KeptValue' },
 )
+export type KeptValue = Static<typeof keptValue>
 
 const shared = {
   dry_run: flag(),

@@ -171,17 +171,11 @@ function fillColumns({ row }: CurrentState, other: CurrentState, answered: Colum
   if (keep.get('external_id') === 'other') columns.external_id = other.row.external_id
   for (const column of plainColumns) {
     const [own, others] = [row[column] ?? null, other.row[column] ?? null]
-    const side = keep.get(column)
-    if (side && column !== 'mobile_number') {
-      if (side === 'other' && own !== others) columns[column] = others
-      continue
-    }
-    if (column === 'mobile_prefix' || column === 'mobile_number') {
-      if (fillsPhone && own !== others) columns[column] = others
-      continue
-    }
+    const isPhone = column === 'mobile_prefix' || column === 'mobile_number'
+    const side = isPhone ? (fillsPhone ? 'other' : 'survivor') : keep.get(column)
     const isRefused = (profileFlags as string[]).includes(column) && others === false
-    if (others !== null && (own === null || (isRefused && own !== false))) columns[column] = others
+    const isFilled = others !== null && (own === null || (isRefused && own !== false))
+    if (side ? side === 'other' && own !== others : isFilled) columns[column] = others
   }
   for (const channel of channels) {
     const flag = channelTable[channel].flag
@@ -238,22 +232,15 @@ function mergeLinks(
       merged.filledKeys.add(key)
       // Where nothing is shown, there may be a link to a deleted target.
       after.set(attribute.id, isMany ? [...mine, ...added] : added)
+      const message = `would have more than ${linksLimit} links`
       if (mine.length + added.length > linksLimit)
-        merged.faults.push({
-          path: pointer('attribute_values', key),
-          message: `would have more than ${linksLimit} links`,
-        })
+        merged.faults.push({ path: pointer('attribute_values', key), message })
     }
   }
   for (const [attribute_id, targets] of survivor.links) {
-    const kept = own.get(attribute_id)?.length ?? 0
-    merged.count.dropped += countShown(targets) - countShown(own.get(attribute_id) ?? [])
-    const key = definitions.attributeById.get(attribute_id)?.key
-    if (key !== undefined && keep.attributes.get(key) === 'other') {
-      const replaced = own.get(attribute_id)?.filter(({ id }) => !after.get(attribute_id)!.some(each => each.id === id))
-      merged.count.dropped += countShown(replaced ?? [])
-    }
-    if (kept === 0 && !after.has(attribute_id)) after.set(attribute_id, [])
+    const kept = after.get(attribute_id) ?? []
+    after.set(attribute_id, kept)
+    merged.count.dropped += countShown(targets.filter(({ id }) => !kept.some(each => each.id === id)))
   }
   for (const [attribute_id, targets] of after) {
     const attribute = definitions.attributeById.get(attribute_id)

@@ -1,9 +1,6 @@
 import type { Profile } from '../entities/entity-row.ts'
-import { emailKey } from '../entities/match-keys.ts'
-import { mobileKey } from '../values/phone-numbers.ts'
-
-/** The email and phone that lead to the survivor by a merge, as keys. */
-export type MergedAddresses = { email_key: string | null; mobile_key: string | null }
+import { type MatchKeys, matchKeys } from '../entities/match-keys.ts'
+import type { PersonAlias } from './merge-schema.ts'
 
 export type Contact = Partial<Pick<Profile, 'email' | 'mobile_prefix' | 'mobile_number'>>
 
@@ -16,24 +13,19 @@ export function mergedAddresses(
   survivor: Contact,
   { former, merged }: Record<'former' | 'merged', Contact>,
   country: string | null,
-): MergedAddresses {
-  const mobileOf = ({ mobile_prefix, mobile_number }: Contact) => mobileKey(mobile_prefix, mobile_number, country)
-  const leading = (keyOf: (contact: Contact) => string | null) =>
-    [former, merged].map(keyOf).find(key => key !== null && key !== keyOf(survivor)) ?? null
-  return { email_key: leading(({ email }) => emailKey(email)), mobile_key: leading(mobileOf) }
+): Pick<MatchKeys, 'email_key' | 'mobile_key'> {
+  const own = matchKeys(survivor, country)
+  const others = [former, merged].map(contact => matchKeys(contact, country))
+  const leading = (name: 'email_key' | 'mobile_key') =>
+    others.map(keys => keys[name]).find(key => key !== null && key !== own[name]) ?? null
+  return { email_key: leading('email_key'), mobile_key: leading('mobile_key') }
 }
-
-/** A further identifier of a person, as responses show it. An email and a phone are keys: in lower case, and in E.164. */
-export type Alias = { kind: 'external_id' | 'email' | 'mobile'; value: string }
 
 export type LeadingIdentifiers = { aliases: readonly string[]; emails: readonly string[]; mobiles: readonly string[] }
 
 /** The identifiers that a merge leads to another person, each once. */
-export const aliasesToJson = ({ aliases, emails, mobiles }: LeadingIdentifiers): Alias[] => [
-  ...aliases.map((value): Alias => ({ kind: 'external_id', value })),
-  ...[...new Set(emails)].map((value): Alias => ({ kind: 'email', value })),
-  ...[...new Set(mobiles)].map((value): Alias => ({ kind: 'mobile', value })),
+export const aliasesToJson = ({ aliases, emails, mobiles }: LeadingIdentifiers): PersonAlias[] => [
+  ...aliases.map((value): PersonAlias => ({ kind: 'external_id', value })),
+  ...[...new Set(emails)].map((value): PersonAlias => ({ kind: 'email', value })),
+  ...[...new Set(mobiles)].map((value): PersonAlias => ({ kind: 'mobile', value })),
 ]
-
-/** The kinds of aliases, as the schema of a response has them. */
-export const aliasKinds = ['external_id', 'email', 'mobile'] as const satisfies Alias['kind'][]

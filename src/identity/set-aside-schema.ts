@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Limits } from '../process/config.ts'
-import { closedObject, flag, nullable, Type, text, time, uuid } from '../values/json-schema.ts'
+import { closedObject, flag, nullable, optionals, Type, text, time, uuid } from '../values/json-schema.ts'
 
 /** The most people of a group that a page of duplicates shows, so that each group can be set aside at once. */
 export const maxPeoplePerGroup = 100
@@ -10,17 +10,13 @@ export const setAsideBody = ({ profileCharacters }: Limits) => {
   const people = { minItems: 2, maxItems: maxPeoplePerGroup }
   const name = Type.String({ format: 'external-id', maxLength: profileCharacters })
   return Type.Object(
-    {
-      external_ids: Type.Optional(
-        Type.Array(name, { ...people, description: 'The external identifiers of the people.' }),
-      ),
-      ids: Type.Optional(
-        Type.Array(uuid(), {
-          ...people,
-          description: 'Instead of `external_ids`: the internal identifiers of the people.',
-        }),
-      ),
-    },
+    optionals({
+      external_ids: Type.Array(name, { ...people, description: 'The external identifiers of the people.' }),
+      ids: Type.Array(uuid(), {
+        ...people,
+        description: 'Instead of `external_ids`: the internal identifiers of the people.',
+      }),
+    }),
     {
       additionalProperties: false,
       title: 'SetAsideBody',
@@ -47,17 +43,20 @@ const example = {
   ],
 }
 
+const exampleNames = { first_name: 'Ada', last_name: null, email: 'ada@example.com' }
+const examplePeople = example.people.map(person => ({ ...person, ...exampleNames }))
+
 export const setAside = Type.Object(
   { ...shared, people: Type.Array(Type.Object(identifiers)) },
   { title: 'SetAside', description: 'People who were set aside: no two of them are the same.', examples: [example] },
 )
 
-export const setAsidesQuery = closedObject({
-  before: Type.Optional(
-    Type.String({ format: 'uuid', description: 'Only set-asides older than the one with this id.' }),
-  ),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'The default is 20.' })),
-})
+export const setAsidesQuery = closedObject(
+  optionals({
+    before: uuid('Only set-asides older than the one with this id.'),
+    limit: Type.Integer({ minimum: 1, maximum: 100, description: 'The default is 20.' }),
+  }),
+)
 export type SetAsidesQuery = Static<typeof setAsidesQuery>
 
 const names = { first_name: nullable(text()), last_name: nullable(text()), email: nullable(text()) }
@@ -78,21 +77,6 @@ export const setAsidePage = Type.Object(
   {
     title: 'SetAsidePage',
     description: 'A page of set-asides, the newest first.',
-    examples: [
-      {
-        items: [
-          {
-            ...example,
-            people: example.people.map(person => ({
-              ...person,
-              first_name: 'Ada',
-              last_name: null,
-              email: 'ada@example.com',
-            })),
-          },
-        ],
-        has_more: false,
-      },
-    ],
+    examples: [{ items: [{ ...example, people: examplePeople }], has_more: false }],
   },
 )

@@ -19,11 +19,11 @@ const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
  */
 export async function setPeopleAside(call: Call<SetAsideBody>): Promise<HandlerResult> {
   const { caller, body } = call
-  const addresses = addressesOf(body)
+  const named = namedIn(body)
   const change = definitionCallOf(call)
   const listed = await changeOrganization(change, change, async locked => {
     const { tx, organization_id, at } = locked
-    const people = await readPeople(locked, addresses)
+    const people = await readPeople(locked, named)
     const [standing] = await tx.query<{ id: string }>(findSetAsideSql, [organization_id, people])
     const id = standing?.id ?? newUuid()
     if (!standing) await tx.query(insertSetAsideSql, [organization_id, id, people, caller.subject, at])
@@ -40,7 +40,7 @@ export async function setPeopleAside(call: Call<SetAsideBody>): Promise<HandlerR
 export async function takeBackSetAside(call: Call): Promise<HandlerResult> {
   const change = definitionCallOf(call)
   const people = await changeOrganization(change, change, async ({ tx, organization_id }) => {
-    const values = [organization_id, call.params.uuid!.toLowerCase()]
+    const values = [organization_id, call.params.uuid]
     const gone = await tx.query<{ person_id: string }>(deleteSetAsideSql, values)
     if (gone.length === 0) refuse('not_found', 'There is no such set-aside.')
     return { changes: [], result: gone.map(({ person_id }) => person_id) }
@@ -60,27 +60,23 @@ export async function listSetAsides(call: Call<SetAsidesQuery>): Promise<Handler
   return { status: 200, data }
 }
 
-/** The people whom a body names, with the path of each. Throws a Fault of 400 unless they are named in one way. */
-function addressesOf({ ids, external_ids }: SetAsideBody): { address: Address; path: string }[] {
+/** The people whom a body names, and by which member. Throws a Fault of 400 unless they are named in one way. */
+function namedIn({ ids, external_ids }: SetAsideBody): { name: keyof SetAsideBody; addresses: Address[] } {
   if ((ids === undefined) === (external_ids === undefined))
     throw new Fault(createValueRefusal('/external_ids', 'Give either `external_ids` or `ids`.'))
   return ids
-    ? ids.map((id, index) => ({ address: { id: id.toLowerCase() }, path: pointer('ids', String(index)) }))
-    : external_ids!.map((external_id, index) => ({
-        address: { external_id },
-        path: pointer('external_ids', String(index)),
-      }))
+    ? { name: 'ids', addresses: ids.map(id => ({ id })) }
+    : { name: 'external_ids', addresses: external_ids!.map(external_id => ({ external_id })) }
 }
 
 /** The internal identifiers of the people. Throws a Fault of 404 if one is missing, and of 400 if two names lead to one person. */
-async function readPeople(within: Locked, addresses: readonly { address: Address; path: string }[]): Promise<string[]> {
-  const found = await findPeople(
-    within,
-    addresses.map(({ address }) => address),
-  )
+async function readPeople(
+  { tx, organization_id }: Locked,
+  { name, addresses }: ReturnType<typeof namedIn>,
+): Promise<string[]> {
   const ids = new Set<string>()
-  for (const [index, person] of found.entries()) {
-    const { path } = addresses[index]!
+  for (const [index, person] of (await findPeople({ db: tx, organization_id }, addresses)).entries()) {
+    const path = pointer(name, String(index))
     if (!person) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
     if (ids.has(person.id))
       throw new Fault(createValueRefusal(path, 'leads to the same person as another one. Name each once.'))

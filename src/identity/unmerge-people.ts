@@ -1,4 +1,6 @@
 import { answerChangesToJson } from '../consents/answer-changes.ts'
+import { answerKey } from '../consents/answers.ts'
+import { throwNoPerson } from '../consents/history.ts'
 import type { Within } from '../db/context.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { readBearersWithAliasesSql, readTargetsSql } from '../entities/bearers-sql.ts'
@@ -6,14 +8,11 @@ import type { Target } from '../entities/entity-row.ts'
 import { readLastChange } from '../entities/past/past-state.ts'
 import { buildFill, buildRestore, type Change } from '../entities/write/decide/decide.ts'
 import { readNamesLeftSql } from '../entities/write/load/load-sql.ts'
-import { type PlannedChange, storeChanges } from '../entities/write/store/store.ts'
+import type { PlannedChange } from '../entities/write/store/store.ts'
 import { checkReturn, readKept } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
-import type { Address } from '../entities/write-request.ts'
 import type { Locked } from '../organizations/change-organization.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
-import type { Call } from '../route/call.ts'
-import type { HandlerResult } from '../route/result.ts'
 import { channels, channelTable } from '../values/channels.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../values/errors.ts'
 import { addressFields } from '../values/profile-fields.ts'
@@ -22,13 +21,12 @@ import {
   checkVersion,
   fieldChanges,
   findPeople,
-  type IdentityBody,
   type IdentityResult,
   type Person,
   readGivenAt,
   readJson,
   readPeople,
-  runIdentityWrite,
+  storeRounds,
 } from './identity-write.ts'
 import type { EndedUndo, MergeRow, Undo } from './merge.ts'
 import { takenAnswers } from './merge-answers.ts'
@@ -49,14 +47,11 @@ import {
 import { aliasesToJson, type Contact, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
 import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan, withoutFill } from './unmerge.ts'
 
-/** Undoes the merge of a person into another one. Throws a Fault of 400, 404, 409 or 412. */
-export const unmergePeople = (call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> =>
-  runIdentityWrite(call, survivor, unmerge)
-
 type StandingMerge = MergeRow & { undo: Undo }
 
-async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
-  const { tx, organization_id, definitions, at } = locked
+/** Undoes the merge of a person into another one. Throws a Fault of 400, 404, 409 or 412. */
+export async function unmergePeople(locked: Locked, asked: Asked): Promise<IdentityResult> {
+  const { tx, organization_id, definitions } = locked
   const { author, call } = asked
   const { survivor, merge } = await readMerge(tx, definitions, asked)
   checkVersion(survivor.row, call)
@@ -64,11 +59,16 @@ async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
   const facts = await readFacts(locked, survivor, merge, returning)
   const plan = planUnmerge(survivor, merge.undo, facts, definitions)
   const { external_id: ownName } = plan.fill.columns
-  const left = ownName ? await readNameLeft(locked, ownName, survivor, asked.path) : 0
+  // The survivor may get back the name that it had before the merge, unless an alias ended when it was deleted.
+  const isSurvivor = ({ id }: Bearer) => id === survivor.row.id
+  const left = ownName ? await readNameLeft(locked, ownName, asked.path, isSurvivor) : 0
   const filled = buildFill(survivor, plan.fill, definitions, call.limits, left)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
   const change = filled?.change
-  const built = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path, ownName })
+  const mayLeave = (bearer: Bearer) => isSurvivor(bearer) && (bearer.is_alias || ownName !== undefined)
+  const { external_id } = merge.undo.other.columns
+  const nameLeft = external_id ? await readNameLeft(locked, external_id, asked.path, mayLeave) : 0
+  const built = await buildReturn(locked, merge, facts, Math.max(survivor.row.version, nameLeft))
   const givesBack = hasReplaced(merge.undo) && change ? [built, change] : [built]
   const kept = await Promise.all(givesBack.map(giving => readKept(tx, definitions, giving, merge.sequence)))
   const returned = { ...built, kept: kept[0] }
@@ -77,14 +77,13 @@ async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
 
   const identifiers = await returnIdentifiers(locked, merge)
   const coming: PlannedChange = { stack_id: peopleStackId, change: returned }
-  const losing = change && { stack_id: peopleStackId, change, row: survivor.row }
+  const losing = change ? [{ stack_id: peopleStackId, change, row: survivor.row }] : []
   // The survivor leaves the name of the other before the other has it again.
-  const rounds = losing && ownName !== undefined ? [[losing], [coming]] : [losing ? [coming, losing] : [coming]]
-  let sequence = 0
-  for (const changes of rounds) sequence = await storeChanges(tx, definitions, at, author, changes)
+  const leavesName = change !== undefined && ownName !== undefined
+  const sequence = await storeRounds(locked, author, leavesName ? [losing, [coming]] : [[coming, ...losing]])
   for (const each of givesBack)
     await throwIfTaken(tx, definitions, each, asked.path, call.caller.scopes.has('people:read'))
-  await endMerge(tx, definitions, { merge, survivor, plan, change, returned, facts })
+  await endMerge(locked, { merge, survivor, plan, facts, change, returned })
   const [links] = await tx.query<{ count: number }>(countListsOfSql, [organization_id, returning])
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
   const targets = returned.relinked.flatMap(({ attribute, targets }) =>
@@ -113,37 +112,32 @@ async function unmerge(locked: Locked, asked: Asked): Promise<IdentityResult> {
 const hasReplaced = ({ filled: { columns, replaced = {} } }: Undo) =>
   Object.keys(replaced).length > 0 || Object.values(columns).some(({ before }) => before !== null)
 
-/**
- * Reads the version at which the name that the survivor had before the merge was last left. Throws a Fault of 409 if another person has the
- * name: an alias ends when the survivor is deleted.
- */
+type Bearer = { id: string; is_alias: boolean }
+
+/** Reads the version at which a name was last left. Throws a Fault of 409 if a person has it who does not leave it now. */
 async function readNameLeft(
   { tx, organization_id }: Within,
   external_id: string,
-  survivor: Person,
   path: string,
+  mayLeave: (bearer: Bearer) => boolean,
 ): Promise<number> {
   const names = [organization_id, JSON.stringify([{ stack_id: peopleStackId, external_id }])]
-  const [bearer] = await tx.query<{ id: string }>(readBearersWithAliasesSql, names)
-  if (bearer && bearer.id !== survivor.row.id) throw taken(path, external_id)
+  const [bearer] = await tx.query<Bearer>(readBearersWithAliasesSql, names)
+  if (bearer && !mayLeave(bearer))
+    refuse('duplicate_entry', 'The external identifier is taken.', {
+      details: [{ path, message: `another person has the external identifier ${JSON.stringify(external_id)}` }],
+    })
   const [release] = await tx.query<{ version: number }>(readNamesLeftSql, names)
   return release?.version ?? 0
 }
-
-const taken = (path: string, external_id: string) =>
-  new Fault(
-    createRefusal('duplicate_entry', 'The external identifier is taken.', {
-      details: [{ path, message: `another person has the external identifier ${JSON.stringify(external_id)}` }],
-    }),
-  )
 
 const countLinks = ({ other }: Undo) => Object.values(other.links).reduce((sum, ids) => sum + ids.length, 0)
 
 /** Finds the merge and the survivor. Throws a Fault of 404 or 409. */
 async function readMerge(tx: Transaction, definitions: Definitions, asked: Asked) {
   const { organization_id } = definitions
-  const [found] = await findPeople({ tx, organization_id }, [asked.survivor])
-  if (!found) refuse('not_found', 'There is no such person.')
+  const [found] = await findPeople({ db: tx, organization_id }, [asked.survivor])
+  if (!found) return throwNoPerson()
   const merge = await findMerge({ tx, organization_id }, asked, found)
   const [survivor] = await readPeople(tx, definitions, [found.id])
   return { survivor: survivor!, merge }
@@ -185,21 +179,16 @@ async function readFacts(
   const { tx, organization_id, definitions } = locked
   const into = await tx.query<MergeRow>(readMergesIntoSql, [organization_id, survivor.row.id])
   const remaining = into.flatMap(({ undo, ...other }) => (undo && other.id !== merge.id ? [{ ...other, undo }] : []))
+  const brought = remaining.map(({ merged_id, undo }) => ({ id: merged_id, answers: undo.other.answers }))
+  const person = [organization_id, survivor.row.id]
+  const since = merge.undo.into_version
+  type Written = { key: string; is_attribute: boolean }
   const [[emptied], written, ownAnswers, resolve, givenAt] = await Promise.all([
-    tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [organization_id, survivor.row.id, merge.sequence]),
-    merge.undo.into_version === null
-      ? []
-      : tx.query<{ key: string; is_attribute: boolean }>(readWrittenKeysSql, [
-          organization_id,
-          survivor.row.id,
-          merge.undo.into_version,
-        ]),
-    tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
+    tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [...person, merge.sequence]),
+    since === null ? [] : tx.query<Written>(readWrittenKeysSql, [...person, since]),
+    tx.query<OwnAnswer>(readOwnAnswersSql, person),
     readTargets(tx, definitions, merge, returning),
-    readGivenAt(
-      locked,
-      remaining.map(({ merged_id, undo }) => ({ id: merged_id, answers: undo.other.answers })),
-    ),
+    readGivenAt(locked, brought),
   ])
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
@@ -243,10 +232,8 @@ async function readTargets(
   }
   for (const [attribute_id, ids] of Object.entries(undo.other.links)) add(Number(attribute_id), ids)
   for (const { attribute_id, before, after } of undo.filled.links) add(attribute_id, [...before, ...after])
-  const rows = await tx.query<Target & { position: number }>(readTargetsSql, [
-    organization_id,
-    JSON.stringify(asked.map((target, position) => ({ position, ...target }))),
-  ])
+  const named = JSON.stringify(asked.map((target, position) => ({ position, ...target })))
+  const rows = await tx.query<Target & { position: number }>(readTargetsSql, [organization_id, named])
   const targets = new Map(rows.map(({ position, ...target }) => [keyOf(asked[position]!), target]))
   const itself = { id: merged_id, external_id: undo.other.columns.external_id ?? null }
   return (attribute_id, id) => {
@@ -260,37 +247,17 @@ async function readTargets(
 
 const keyOf = ({ stack_id, id }: { stack_id: number; id: string }) => `${stack_id} ${id}`
 
-/** `ownName` is the name that the survivor gets back because it leaves the other's. Undefined: it keeps its name. */
-type Return = {
-  merge: StandingMerge
-  survivor: Person
-  facts: UnmergeFacts
-  path: string
-  ownName: string | null | undefined
-}
-
-/**
- * Builds the change that brings the merged person back, with a version above that of the survivor, to whom its identifiers have led. Throws
- * a Fault of 409 if another entity has its external identifier.
- */
+/** Builds the change that brings the merged person back, with a version above `atLeast`: its identifiers have led to the survivor. */
 async function buildReturn(
-  tx: Transaction,
-  { organization_id, attributeById }: Definitions,
-  { merge: { merged_id, undo }, survivor, facts: { resolve }, path, ownName }: Return,
+  { tx, organization_id, definitions: { attributeById } }: Locked,
+  { merged_id, undo }: StandingMerge,
+  { resolve }: UnmergeFacts,
+  atLeast: number,
 ): Promise<Change> {
   const entity = { stack_id: peopleStackId, id: merged_id }
   const last = (await readLastChange({ db: tx, organization_id }, entity))!
   const { columns, answers, attributes } = undo.other
-  const { external_id } = columns
-  let version = Math.max(last.version, survivor.row.version)
-  if (external_id) {
-    const names = [organization_id, JSON.stringify([{ stack_id: peopleStackId, external_id }])]
-    const [bearer] = await tx.query<{ id: string; is_alias: boolean }>(readBearersWithAliasesSql, names)
-    const isLeft = bearer?.id === survivor.row.id && (bearer.is_alias || ownName !== undefined)
-    if (bearer && !isLeft) throw taken(path, external_id)
-    const [release] = await tx.query<{ version: number }>(readNamesLeftSql, names)
-    version = Math.max(version, release?.version ?? 0)
-  }
+  const version = Math.max(last.version, atLeast)
   const links = Object.entries(undo.other.links).flatMap(([id, ids]) => {
     const attribute = attributeById.get(Number(id))
     if (!attribute || !isRelationship(attribute)) return []
@@ -320,16 +287,10 @@ async function throwIfTaken(
 
 /** Gives the aliases and the people who were merged into the person back to it. Returns what leads to it again, with its own name, email and phone. */
 async function returnIdentifiers({ tx, organization_id }: Within, merge: StandingMerge): Promise<LeadingIdentifiers> {
-  const { external_id } = merge.undo.other.columns
-  const names = typeof external_id === 'string' ? [external_id] : []
-  const [returned] = await tx.query<Record<keyof LeadingIdentifiers, string[]>>(returnIdentifiersSql, [
-    organization_id,
-    merge.merged_id,
-    merge.undo.aliases,
-    merge.undo.merges,
-    names,
-    merge.person_id,
-  ])
+  const { aliases, merges, other } = merge.undo
+  const names = typeof other.columns.external_id === 'string' ? [other.columns.external_id] : []
+  const values = [organization_id, merge.merged_id, aliases, merges, names, merge.person_id]
+  const [returned] = await tx.query<Record<keyof LeadingIdentifiers, string[]>>(returnIdentifiersSql, values)
   return { ...returned!, aliases: [...names, ...returned!.aliases] }
 }
 
@@ -337,35 +298,29 @@ type Unmerged = {
   merge: StandingMerge
   survivor: Person
   plan: UnmergePlan
+  facts: UnmergeFacts
   change: Change | undefined
   returned: Change
-  facts: UnmergeFacts
 }
 
 /** Ends the merge. Answers of other merges that stand again count from the version of the unmerge on. */
 async function endMerge(
-  tx: Transaction,
-  definitions: Definitions,
-  { merge, survivor, plan, change, returned, facts }: Unmerged,
+  { tx, organization_id, definitions }: Locked,
+  { merge, survivor, plan, facts, change, returned }: Unmerged,
 ): Promise<void> {
-  const { organization_id, default_country } = definitions
   const until = change?.version ?? survivor.row.version + 1
   const ended: EndedUndo = {
     into_version: merge.undo.into_version,
     answers: merge.undo.answers.map(answer => ({ until, ...answer })),
   }
   await tx.query(endMergeSql, [organization_id, merge.id, merge.merged_id, returned.version, JSON.stringify(ended)])
-  const made = [
-    [merge.merged_id, survivor.row.id],
-    [returned.version, change?.version ?? null],
-  ]
-  await tx.query(numberMergeSql, [organization_id, merge.id, ...made])
+  const versions = [returned.version, change?.version ?? null]
+  await tx.query(numberMergeSql, [organization_id, merge.id, [merge.merged_id, survivor.row.id], versions])
   const taken = takenAnswers(plan.answers, change?.version, facts.givenAt)
   const updated = facts.remaining.flatMap(({ id, merged_id, undo }) => {
     const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))
-    const added = taken.filter(answer =>
-      choices.some(({ key }) => key === `${answer.consent_type_id}:${answer.channel}`),
-    )
+    const keys = choices.map(({ key }) => key)
+    const added = taken.filter(answer => keys.includes(answerKey(answer.consent_type_id, answer.channel)))
     if (id < merge.id && added.length === 0) return []
     const rest = id > merge.id ? withoutFill({ id, undo }, merge, facts, definitions) : undo
     return [{ id, merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }]
@@ -378,7 +333,7 @@ async function endMerge(
   const addresses = facts.remaining.map(({ id, ...remaining }) => {
     const undo = updated.find(each => each.id === id)?.undo ?? remaining.undo
     const people = { former: formerAddresses(undo), merged: undo.other.columns }
-    return { id, ...mergedAddresses({ ...survivor.row, ...columns }, people, default_country) }
+    return { id, ...mergedAddresses({ ...survivor.row, ...columns }, people, definitions.default_country) }
   })
   await tx.query(storeAddressesSql, [organization_id, JSON.stringify(addresses)])
 }

@@ -1,7 +1,6 @@
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import {
   type Answer,
-  type Answers,
   answerKey,
   compareAnswers,
   type NumberedAnswer,
@@ -19,6 +18,7 @@ import { pointer } from '../values/errors.ts'
 import { profileFlags } from '../values/profile-fields.ts'
 import type { LinkFill, Undo } from './merge.ts'
 import { answerColumns, type GivenAt, givenBy } from './merge-answers.ts'
+import type { KeptValue } from './merge-schema.ts'
 
 /** An answer of the consent history that the survivor itself gave. */
 export type OwnAnswer = Question & {
@@ -51,10 +51,6 @@ export type UnmergeFacts = {
   resolve: (attribute_id: number, id: string) => Target | undefined
 }
 
-/** Why a value that the merge filled stays: it was written since, nobody knows whether it was, or a person who is still merged refuses. */
-export type KeptValue = { path: string; reason: KeptReason }
-type KeptReason = 'written_since' | 'log_emptied' | 'refused_by_another'
-
 export type UnmergePlan = { fill: Fill; answers: AnswerChoice[]; kept: KeptValue[] }
 
 /**
@@ -69,17 +65,17 @@ export function planUnmerge(
 ): UnmergePlan {
   const { choices, recorded } = returnAnswers(survivor.row, undo, facts)
   const answered = answerColumns(survivor.row, choices, definitions.consent_types)
-  const links = returnLinks(survivor, undo, facts, definitions)
+  const later = choicesOf(facts.remaining.filter(({ id }) => id > facts.merge_id))
+  const links = returnLinks(survivor, undo, facts, later.attribute_ids, definitions)
   const plain = new Map<string, unknown>()
   const linked = linkedByKey(survivor.links, definitions)
-  const later = choicesOf(facts.remaining.filter(({ id }) => id > facts.merge_id))
   for (const key of plainKeys(undo)) {
     if (facts.written.keys.has(key) || later.keys.has(key)) continue
     const [after, stored] = [ownMember(undo.filled.attributes, key), ownMember(survivor.row.attributes, key)]
     const isLinked = linked.has(key) && !undo.filled.links.some(isChosenFor(key, definitions))
     if (!isLinked && jsonEqual(stored, after)) plain.set(key, ownMember(undo.filled.replaced, key) ?? null)
   }
-  const columns = { ...answered.columns, ...returnColumns(survivor.row, undo, facts, answered.columns) }
+  const columns = { ...answered.columns, ...returnColumns(survivor.row, undo, facts, later.fields, answered.columns) }
   return {
     fill: {
       plain,
@@ -127,7 +123,7 @@ function keptValues(
   { columns, plain }: { columns: Columns; plain: ReadonlyMap<string, unknown> },
   { attributeById }: Definitions,
 ): KeptValue[] {
-  const reason: KeptReason = isEmptied ? 'log_emptied' : 'written_since'
+  const reason = isEmptied ? 'log_emptied' : 'written_since'
   const fields = Object.keys(filled.columns).filter(name => !(name in columns) && !isReplaced(later.fields, name))
   const keys = [...plainKeys({ filled })].filter(key => !plain.has(key) && !later.keys.has(key))
   const linked = filled.links.flatMap(({ attribute_id, before, after }) => {
@@ -218,10 +214,14 @@ function replacedWithout(later: Undo, earlier: Undo, decided: ReadonlySet<string
 /** Whether the merged person refuses what a field says. */
 const isRefusedBy = ({ other }: Undo, name: string) => (other.columns as Record<string, unknown>)[name] === false
 
-function returnColumns(row: EntityRow, undo: Undo, facts: UnmergeFacts, answered: Columns): Columns {
-  const { written, remaining, merge_id } = facts
+function returnColumns(
+  row: EntityRow,
+  undo: Undo,
+  { written, remaining }: UnmergeFacts,
+  later: Choices['fields'],
+  answered: Columns,
+): Columns {
   const columns: Record<string, unknown> = {}
-  const later = choicesOf(remaining.filter(({ id }) => id > merge_id)).fields
   const isRefused = (name: string) => remaining.some(merge => isRefusedBy(merge.undo, name))
   for (const [name, { before, after }] of Object.entries(undo.filled.columns)) {
     if (written.fields.has(name) || row[name as keyof EntityRow] !== after || isReplaced(later, name)) continue
@@ -249,12 +249,12 @@ function returnAnswers(
   const choices: AnswerChoice[] = []
   const recorded: Answer[] = []
   for (const [key, brought] of Object.entries(undo.other.answers)) {
-    const before = ownValue(answers, key)
+    const before = answers[key]
     if (!before || !jsonEqual(before, givenBy(merged_id, brought))) continue
     const asked = ownAnswers.filter(one => answerKey(one.consent_type_id, one.channel) === key)
     const own: Standing[] = asked.map(own => ({ answer: standingOf(own), sequence: own.sequence, own }))
     const others = remaining.flatMap(({ merged_id, undo }): Standing[] => {
-      const answer = ownValue(undo.other.answers, key)
+      const answer = undo.other.answers[key]
       if (!answer) return []
       const given = givenBy(merged_id, answer)
       return [{ answer: given, sequence: givenAt(given.person_id!, key)?.sequence }]
@@ -265,8 +265,6 @@ function returnAnswers(
   }
   return { choices, recorded }
 }
-
-const ownValue = (answers: Answers, key: string) => (Object.hasOwn(answers, key) ? answers[key] : undefined)
 
 /** An answer that may stand after the unmerge, with the own one of the survivor that it is. */
 type Standing = { answer: StandingAnswer; sequence: number | undefined; own?: OwnAnswer }
@@ -284,29 +282,21 @@ function standingOf({ state, pending, undated, answered_at, evidence }: OwnAnswe
   }
 }
 
-const recordAgain = (own: OwnAnswer, before: StandingAnswer): Answer => ({
-  consent_type_id: own.consent_type_id,
-  channel: own.channel,
-  state: own.state,
-  previous_state: before.state,
-  source: own.source,
-  collected_at: own.undated ? null : own.answered_at,
-  undated: own.undated,
-  isDated: true,
-  evidence: own.evidence,
-  pending: own.pending,
-  superseded: false,
-  stored: standingOf(own),
-})
+function recordAgain(own: OwnAnswer, before: StandingAnswer): Answer {
+  const { sequence: _, answered_at, ...answer } = own
+  const collected_at = own.undated ? null : answered_at
+  const isNow = { previous_state: before.state, collected_at, isDated: true, superseded: false }
+  return { ...answer, ...isNow, stored: standingOf(own) }
+}
 
 function returnLinks(
   survivor: CurrentState,
   undo: Undo,
-  { written, remaining, resolve, merge_id }: UnmergeFacts,
+  { written, remaining, resolve }: UnmergeFacts,
+  later: Choices['attribute_ids'],
   definitions: Definitions,
 ): Fill['links'] {
-  const later = choicesOf(remaining.filter(({ id }) => id > merge_id)).attribute_ids
-  const changed: { attribute: Fill['links'][number]['attribute']; targets: readonly Target[] }[] = []
+  const changed: Fill['links'][number][] = []
   for (const filled of undo.filled.links) {
     const attribute = definitions.attributeById.get(filled.attribute_id)
     if (!attribute || !isRelationship(attribute) || written.keys.has(attribute.key)) continue

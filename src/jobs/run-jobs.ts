@@ -198,12 +198,12 @@ async function erase(run: Run, person_id: string): Promise<void> {
   const { reason, records = 'keep', override_hold = false } = job.change
   let [isTaken, isErased] = [true, false]
   const request = {
-    ...{ ...author, person_id, reason: reason!, records, override_hold },
-    mayErase: async (locked: Locked) => {
+    ...{ ...author, reason: reason!, records, override_hold },
+    person_id: async (locked: Locked) => {
       await lockJob(run, locked)
       const { tx, definitions } = locked
       isTaken = (await readTaken(run, tx, definitions, [person_id])).length > 0
-      return isTaken
+      return isTaken ? person_id : undefined
     },
     onErased: async ({ tx, head }: Locked) => {
       const outcome = doneAs('deleted', person_id, head.sequence + 1)

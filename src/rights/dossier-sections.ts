@@ -12,6 +12,7 @@ import { unlimitedRowBytes } from '../entities/read/pagination.ts'
 import { readByIdentifier, readPortionSql } from '../entities/read/read-sql.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Shown } from '../route/shown.ts'
+import type { LineType } from './dossier-schema.ts'
 import {
   readAboutSql,
   readAddressesSql,
@@ -20,7 +21,7 @@ import {
   readErasuresSql,
   readHoldsSql,
   readJobRefusalsSql,
-  readLinks,
+  readLinksSql,
   readMergedAddressesSql,
   readMergesSql,
   readNoticesSql,
@@ -29,14 +30,16 @@ import {
   readSetAsidesSql,
   readTextsSql,
 } from './dossier-sql.ts'
-import { readOtherHolders } from './other-holders.ts'
+import { readOtherHolders } from './subject.ts'
 
-/** The person of a dossier, with everybody who was merged into it, and the snapshot that it is read from. */
+/** The people of a dossier, and the snapshot that it is read from. */
 export type DossierSource = {
-  snapshot: Snapshot
+  db: Snapshot
+  organization_id: number
   definitions: Definitions
   id: string
-  merged_ids: string[]
+  /** The person, and everybody who was merged into it. */
+  people: string[]
   made_by: string
   request_id: string
   /** The external identifier that the request has. */
@@ -45,8 +48,8 @@ export type DossierSource = {
   shown: Shown
 }
 
-/** The lines of one type, each as the JSON of its other members, and the tables whose rows they show. */
-type Section = { type: string; tables: string[]; print(source: DossierSource): AsyncGenerator<string> }
+/** The other members of the lines of one type, each as an object or as JSON, and the tables whose rows they show. */
+type Section = { type: LineType; tables: string[]; read(source: DossierSource): AsyncGenerator<string | object> }
 
 /** One statement reads at most this many rows, texts of up to 64 KiB, or bytes of records and changes. */
 const rowsPerRead = 500
@@ -59,27 +62,27 @@ const noVersion = 2_147_483_647
 
 /** The sections of a dossier in their order. Each reads as it is sent, so that a dossier of any size needs little memory. */
 export const dossierSections: readonly Section[] = [
-  { type: 'about', tables: [], print: printAbout },
-  { type: 'profile', tables: ['entities'], print: printProfile },
-  { type: 'attribute', tables: ['entities'], print: printAttributes },
-  { type: 'match_keys', tables: ['entities'], print: printMatchKeys },
-  { type: 'alias', tables: ['aliases', 'merges'], print: printAliases },
-  { type: 'consent', tables: ['entities'], print: printConsents },
-  { type: 'consent_answer', tables: ['consent_history'], print: printAnswers },
-  { type: 'address', tables: ['deliverability'], print: printAll(readAddressesSql) },
-  { type: 'text', tables: ['consent_texts'], print: printTexts },
-  { type: 'link', tables: ['links'], print: printLinks },
-  { type: 'record', tables: ['entities'], print: printRecords },
-  { type: 'merge', tables: ['merges'], print: printMerges },
-  { type: 'segment', tables: ['segment_members', 'segment_changes'], print: printSegments },
-  { type: 'hold', tables: ['person_holds'], print: printAll(readHoldsSql) },
-  { type: 'set_aside', tables: ['set_aside_people'], print: printAll(readSetAsidesSql) },
-  { type: 'retention', tables: ['retention_notices'], print: printAll(readNoticesSql) },
-  { type: 'job_refusal', tables: ['job_refusals'], print: printAll(readJobRefusalsSql) },
-  { type: 'delivery', tables: ['webhook_deliveries'], print: printDeliveries },
-  { type: 'erasure', tables: ['erasures'], print: printAll(readErasuresSql) },
-  { type: 'change', tables: ['changes'], print: printChanges },
-  { type: 'access', tables: ['access_batches'], print: printAccesses },
+  { type: 'about', tables: [], read: readAbout },
+  { type: 'profile', tables: ['entities'], read: readProfile },
+  { type: 'attribute', tables: ['entities'], read: readAttributes },
+  { type: 'match_keys', tables: ['entities'], read: readMatchKeys },
+  { type: 'alias', tables: ['aliases', 'merges'], read: readAliases },
+  { type: 'consent', tables: ['entities'], read: readConsents },
+  { type: 'consent_answer', tables: ['consent_history'], read: readAnswers },
+  { type: 'address', tables: ['deliverability'], read: readAll(readAddressesSql) },
+  { type: 'text', tables: ['consent_texts'], read: readTexts },
+  { type: 'link', tables: ['links'], read: readLinks },
+  { type: 'record', tables: ['entities'], read: readRecords },
+  { type: 'merge', tables: ['merges'], read: readMerges },
+  { type: 'segment', tables: ['segment_members', 'segment_changes'], read: readSegments },
+  { type: 'hold', tables: ['person_holds'], read: readAll(readHoldsSql) },
+  { type: 'set_aside', tables: ['set_aside_people'], read: readAll(readSetAsidesSql) },
+  { type: 'retention', tables: ['retention_notices'], read: readAll(readNoticesSql) },
+  { type: 'job_refusal', tables: ['job_refusals'], read: readAll(readJobRefusalsSql) },
+  { type: 'delivery', tables: ['webhook_deliveries'], read: readDeliveries },
+  { type: 'erasure', tables: ['erasures'], read: readAll(readErasuresSql) },
+  { type: 'change', tables: ['changes'], read: readChanges },
+  { type: 'access', tables: ['access_batches'], read: readAccesses },
 ]
 
 /** The tables that hold what belongs to a person and have no section, and why. */
@@ -95,66 +98,62 @@ export const notInDossier: Readonly<Record<string, string>> = {
   tombstones: 'hashes of identifiers, made by an erasure',
 }
 
-const peopleOf = ({ id, merged_ids }: DossierSource) => [id, ...merged_ids]
-
-async function* printAbout(source: DossierSource) {
-  const { snapshot, definitions, id, merged_ids, made_by, request_id, name } = source
-  const { organization_id } = definitions
+async function* readAbout(source: DossierSource) {
+  const { db, organization_id, id, people, made_by, request_id, name } = source
   type About = Record<'organization' | 'at' | 'log_id', string> & { head: number } & Record<
       'display_name' | 'contact_email' | 'privacy_url' | 'operation' | 'external_id',
       string | null
     >
-  const [facts] = await snapshot.query<About>(readAboutSql, [organization_id, id])
+  const [facts] = await db.query<About>(readAboutSql, [organization_id, id])
   const { organization: key, display_name, contact_email, privacy_url, at, head, log_id } = facts!
   const person = await readPerson(source)
   const state = person?.state ?? (facts!.operation === 'erase' ? 'erased' : 'deleted')
   const external_id = person ? person.external_id : facts!.external_id
-  const other_holders = await readOtherHolders({ db: snapshot, organization_id }, { name, person_id: id })
-  yield JSON.stringify({
-    person: { id, external_id, state, merged_ids },
+  yield {
+    person: { id, external_id, state, merged_ids: people.slice(1) },
     organization: { key, display_name, contact_email, privacy_url },
-    ...{ at, head, log_id, made_by, request_id, other_holders },
-  })
+    ...{ at, head, log_id, made_by, request_id, other_holders: await readOtherHolders(source, name, id) },
+  }
 }
 
 type Consent = { consent_type_id: number; channel: string }
 type Person = Record<string, unknown> & { external_id: string | null; state: string; consents: Consent[] }
 
 /** Reads the person as a read shows it. Undefined for one who was deleted or erased. */
-export async function readPerson({ snapshot, definitions, id }: DossierSource): Promise<Person | undefined> {
-  const values = [definitions.organization_id, peopleStackId, [id], unlimitedRowBytes, false]
-  const [found] = await snapshot.query<{ row: string | null }>(readByIdentifier.id, values)
+export async function readPerson({ db, organization_id, definitions, id }: DossierSource): Promise<Person | undefined> {
+  const values = [organization_id, peopleStackId, [id], unlimitedRowBytes, false]
+  const [found] = await db.query<{ row: string | null }>(readByIdentifier.id, values)
   return found && JSON.parse(printEntity(found.row!, definitions, peopleStackId))
 }
 
-async function* printProfile(source: DossierSource) {
+async function* readProfile(source: DossierSource) {
   const person = await readPerson(source)
   if (!person) return
   const { consents: _, attribute_values: __, ...fields } = person
-  yield JSON.stringify(fields)
+  yield fields
 }
 
 type Own = { attributes: Record<string, unknown> } & Record<'email_key' | 'mobile_key' | 'name_key', string | null>
 
-async function readOwn({ snapshot, definitions, id }: DossierSource): Promise<Own | undefined> {
-  const [own] = await snapshot.query<Own>(readOwnSql, [definitions.organization_id, id])
+async function readOwn({ db, organization_id, id }: DossierSource): Promise<Own | undefined> {
+  const [own] = await db.query<Own>(readOwnSql, [organization_id, id])
   return own
 }
 
-async function* printAttributes(source: DossierSource) {
+async function* readAttributes(source: DossierSource) {
   const own = await readOwn(source)
   const declared = source.definitions.declared.get(peopleStackId)
   for (const [key, value] of Object.entries(own?.attributes ?? {})) {
     const { name = key, description = null } = declared?.get(key) ?? {}
-    yield JSON.stringify({ key, name, description, is_declared: declared?.has(key) ?? false, value })
+    yield { key, name, description, is_declared: declared?.has(key) ?? false, value }
   }
 }
 
-async function* printMatchKeys(source: DossierSource) {
+async function* readMatchKeys(source: DossierSource) {
   const own = await readOwn(source)
   if (!own) return
   const { email_key: email, mobile_key: mobile, name_key: name } = own
-  if (email !== null || mobile !== null || name !== null) yield JSON.stringify({ email, mobile, name })
+  if (email !== null || mobile !== null || name !== null) yield { email, mobile, name }
 }
 
 /**
@@ -162,7 +161,7 @@ async function* printMatchKeys(source: DossierSource) {
  * columns of the order, in this order, with values before every row.
  */
 async function* readInParts<R extends Row>(
-  { snapshot, definitions }: DossierSource,
+  { db, organization_id }: DossierSource,
   sql: Statement,
   subject: unknown,
   first: Row,
@@ -172,58 +171,56 @@ async function* readInParts<R extends Row>(
   while (last !== undefined) {
     const after = last
     const position = Object.keys(first).map(column => after[column])
-    const rows: Row[] = await snapshot.query<Row>(sql, [definitions.organization_id, subject, ...position, limit])
-    yield* rows as R[]
+    const rows: R[] = await db.query<R>(sql, [organization_id, subject, ...position, limit])
+    yield* rows
     last = rows.length < limit ? undefined : rows.at(-1)
   }
 }
 
-async function* printAliases(source: DossierSource) {
-  for await (const alias of readInParts(source, readAliasesSql, peopleOf(source), { value: '' }))
-    yield JSON.stringify(alias)
+async function* readAliases(source: DossierSource) {
+  yield* readInParts(source, readAliasesSql, source.people, { value: '' })
   type Led = { email_key: string | null; mobile_key: string | null; created_at: string; merge_id: number }
-  const led = readInParts<Led>(source, readMergedAddressesSql, peopleOf(source), { merge_id: 0 })
+  const led = readInParts<Led>(source, readMergedAddressesSql, source.people, { merge_id: 0 })
   for await (const { email_key, mobile_key, ...rest } of led) {
-    if (email_key !== null) yield JSON.stringify({ kind: 'email', value: email_key, ...rest })
-    if (mobile_key !== null) yield JSON.stringify({ kind: 'mobile', value: mobile_key, ...rest })
+    if (email_key !== null) yield { kind: 'email', value: email_key, ...rest }
+    if (mobile_key !== null) yield { kind: 'mobile', value: mobile_key, ...rest }
   }
 }
 
-async function* printMerges(source: DossierSource) {
-  for await (const merge of readInParts(source, readMergesSql, peopleOf(source), { merge_id: 0 }, textsPerRead))
-    yield JSON.stringify(merge)
+function readMerges(source: DossierSource) {
+  return readInParts(source, readMergesSql, source.people, { merge_id: 0 }, textsPerRead)
 }
 
 /** The name of a consent type, which may be archived. */
 const consentType = ({ consent_types }: Definitions, id: number) => consent_types.find(type => type.id === id)
 const consentTypeName = (definitions: Definitions, id: number) => consentType(definitions, id)?.name ?? String(id)
 
-async function* printConsents(source: DossierSource) {
+async function* readConsents(source: DossierSource) {
   const person = await readPerson(source)
   for (const consent of person?.consents ?? []) {
     const { key: consent_type_key, name: consent_type_name } = consentType(source.definitions, consent.consent_type_id)!
-    yield JSON.stringify({ ...consent, consent_type_key, consent_type_name })
+    yield { ...consent, consent_type_key, consent_type_name }
   }
 }
 
 const beforeAnswers = { version: 0, consent_type_id: 0, channel: '' }
 
-async function* printAnswers(source: DossierSource) {
-  for (const person_id of peopleOf(source))
+async function* readAnswers(source: DossierSource) {
+  for (const person_id of source.people)
     for await (const answer of readInParts<AnswerRow & Row>(source, readAnswersAfterSql, person_id, beforeAnswers)) {
       const { consent_type_id, channel, sequence } = answer
       const consent_type_name = consentTypeName(source.definitions, consent_type_id)
       const receipt = `/v1/people/internal/${person_id}/consents/${consent_type_id}/${channel}/receipt?sequence=${sequence}`
-      yield JSON.stringify({ person_id, consent_type_name, ...recordedAnswer(answer), receipt })
+      yield { person_id, consent_type_name, ...recordedAnswer(answer), receipt }
     }
 }
 
 const beforeTexts = { consent_type_id: 0, version: 0 }
 
-async function* printTexts(source: DossierSource) {
+async function* readTexts(source: DossierSource) {
   type Text = Row & { consent_type_id: number }
-  for await (const text of readInParts<Text>(source, readTextsSql, peopleOf(source), beforeTexts, textsPerRead))
-    yield JSON.stringify({ ...text, consent_type_name: consentTypeName(source.definitions, text.consent_type_id) })
+  for await (const text of readInParts<Text>(source, readTextsSql, source.people, beforeTexts, textsPerRead))
+    yield { ...text, consent_type_name: consentTypeName(source.definitions, text.consent_type_id) }
 }
 
 type Direction = 'out' | 'in'
@@ -232,28 +229,27 @@ type LinkRow = { attribute_id: number; stack_id: number; id: string; external_id
 const directions: Direction[] = ['out', 'in']
 
 const readLinksOf = (source: DossierSource, direction: Direction) =>
-  readInParts<LinkRow>(source, readLinks[direction], source.id, { attribute_id: 0, id: nil })
+  readInParts<LinkRow>(source, readLinksSql[direction], source.id, { attribute_id: 0, id: nil })
 
 /** The internal identifier as reads show it, and the stack of a record. */
-function entityOf({ stacks }: Definitions, { stack_id, id }: { stack_id: number; id: string }) {
+function entityOf({ stacks }: Definitions, { stack_id, id }: LinkRow) {
   if (stack_id === peopleStackId) return { stack_key: null, id }
   return { stack_key: stacks.find(stack => stack.id === stack_id)?.key ?? null, id: recordIdOf(id) }
 }
 
-async function* printLinks(source: DossierSource) {
+async function* readLinks(source: DossierSource) {
   const { definitions } = source
   for (const direction of directions)
     for await (const link of readLinksOf(source, direction)) {
       const { key: attribute_key = null, name: attribute_name = null } =
         definitions.attributeById.get(link.attribute_id) ?? {}
       const { external_id } = link
-      const attribute = { attribute_key, attribute_name }
-      yield JSON.stringify({ direction, ...attribute, ...entityOf(definitions, link), external_id })
+      yield { direction, attribute_key, attribute_name, ...entityOf(definitions, link), external_id }
     }
 }
 
 /** The records that are linked with the person, each once. */
-async function* printRecords(source: DossierSource) {
+async function* readRecords(source: DossierSource) {
   for (const direction of directions) {
     const idsByStack = new Map<number, string[]>()
     for await (const { stack_id, id, is_first } of readLinksOf(source, direction)) {
@@ -262,40 +258,40 @@ async function* printRecords(source: DossierSource) {
       idsByStack.set(stack_id, ids)
       if (ids.push(id) < rowsPerRead) continue
       idsByStack.delete(stack_id)
-      yield* printRecordsOf(source, stack_id, ids)
+      yield* readRecordsOf(source, stack_id, ids)
     }
-    for (const [stack_id, ids] of idsByStack) yield* printRecordsOf(source, stack_id, ids)
+    for (const [stack_id, ids] of idsByStack) yield* readRecordsOf(source, stack_id, ids)
   }
 }
 
-async function* printRecordsOf({ snapshot, definitions, shown }: DossierSource, stack_id: number, ids: string[]) {
+async function* readRecordsOf(source: DossierSource, stack_id: number, ids: string[]) {
+  const { db, organization_id, definitions, shown } = source
   shown.addAll(stack_id, ids)
   for (let done = 0; done < ids.length; ) {
-    const values = [definitions.organization_id, stack_id, ids.slice(done), bytesPerRead]
-    const portion = await snapshot.query<{ row: string | null }>(readPortionSql, values)
+    const values = [organization_id, stack_id, ids.slice(done), bytesPerRead]
+    const portion = await db.query<{ row: string | null }>(readPortionSql, values)
     for (const { row } of portion) if (row !== null) yield printEntity(row, definitions, stack_id)
     done += portion.length
   }
 }
 
-async function* printSegments(source: DossierSource) {
+async function* readSegments(source: DossierSource) {
   type Entry = Row & { sequence: number }
-  for (const person_id of peopleOf(source)) {
+  for (const person_id of source.people) {
     const entries = readInParts<Entry>(source, readSegmentsSql, person_id, { segment_id: 0, sequence: -1 })
     for await (const { segment_id: _, sequence, ...row } of entries)
-      yield JSON.stringify({ person_id, ...row, sequence: sequence === 0 ? null : sequence })
+      yield { person_id, ...row, sequence: sequence === 0 ? null : sequence }
   }
 }
 
-async function* printDeliveries(source: DossierSource) {
-  const { snapshot, definitions } = source
+async function* readDeliveries({ db, organization_id, people }: DossierSource) {
   type Delivery = Row & { person_version: number; webhook_id: number | null; url: string | null }
-  for (const person of peopleOf(source))
+  for (const person of people)
     for (let version: number | undefined = 0; version !== undefined; ) {
-      const values = [definitions.organization_id, person, version, rowsPerRead]
-      const rows: Delivery[] = await snapshot.query<Delivery>(readDeliveriesSql, values)
+      const values = [organization_id, person, version, rowsPerRead]
+      const rows: Delivery[] = await db.query<Delivery>(readDeliveriesSql, values)
       for (const { person_version: _, url, ...delivery } of rows)
-        if (delivery.webhook_id !== null) yield JSON.stringify({ ...delivery, receiver: originOf(url) })
+        if (delivery.webhook_id !== null) yield { ...delivery, receiver: originOf(url) }
       const versions: Set<number> = new Set(rows.map(row => row.person_version))
       version = versions.size < rowsPerRead ? undefined : rows.at(-1)!.person_version
     }
@@ -304,37 +300,31 @@ async function* printDeliveries(source: DossierSource) {
 /** The rest of a webhook's URL may be a secret. */
 const originOf = (url: string | null) => (url === null ? null : (URL.parse(url)?.origin ?? null))
 
-/** Prints the rows about the people, of which there are few. */
-function printAll(sql: Statement) {
-  return async function* (source: DossierSource) {
-    const { snapshot, definitions } = source
-    const values = [definitions.organization_id, peopleOf(source)]
-    for (const row of await snapshot.query(sql, values)) yield JSON.stringify(row)
+/** Reads the rows about the people, of which there are few. */
+function readAll(sql: Statement) {
+  return async function* ({ db, organization_id, people }: DossierSource) {
+    yield* await db.query(sql, [organization_id, people])
   }
 }
 
-async function* printAccesses(source: DossierSource) {
-  const { snapshot, definitions } = source
-  const reading = { db: snapshot, organization_id: definitions.organization_id }
-  const people = peopleOf(source)
-  for await (const found of readEntries(reading, { entities: people })) {
+async function* readAccesses(source: DossierSource) {
+  const { definitions, people } = source
+  for await (const found of readEntries(source, { entities: people })) {
     if (!('entry' in found)) continue
     const { ids, ...entry } = toEntry(found, definitions)
     // The request may have shown others, who are none of the person's business.
-    yield JSON.stringify({ ...entry, ids: ids.filter(id => people.includes(id)) })
+    yield { ...entry, ids: ids.filter(id => people.includes(id)) }
   }
 }
 
-async function* printChanges(source: DossierSource) {
-  const { snapshot, definitions } = source
-  for (const person of peopleOf(source))
+async function* readChanges(source: DossierSource) {
+  const { db, organization_id, people } = source
+  for (const person of people)
     for (let before = noVersion, hasMore = true; hasMore; ) {
-      const values: unknown[] = [definitions.organization_id, person, peopleStackId, before, rowsPerRead, bytesPerRead]
-      const [page]: ChangePage[] = await snapshot.query<ChangePage>(readHistorySql, values)
+      const values: unknown[] = [organization_id, person, peopleStackId, before, rowsPerRead, bytesPerRead]
+      const [page]: ChangePage[] = await db.query<ChangePage>(readHistorySql, values)
       const { matched, count } = page!
-      const changes = parseChanges(
-        await readNamed({ db: snapshot, organization_id: definitions.organization_id }, page!),
-      )
+      const changes = parseChanges(await readNamed(source, page!))
       for (const { json } of changes) yield json
       hasMore = matched === rowsPerRead || count < matched
       if (hasMore) before = JSON.parse(changes.at(-1)!.json).version

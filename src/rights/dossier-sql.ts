@@ -1,4 +1,4 @@
-import { personNamed, survivorOf } from '../changes/people-sql.ts'
+import { personNamed, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
@@ -17,9 +17,7 @@ const personBy = (id: string) =>
 export const findSubject = {
   id: statement(
     'find_dossier_subject_by_id',
-    personBy(`coalesce((${survivorOf('$2::uuid')}), (
-       select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2::uuid and c.stack_id = 0 limit 1
-     ))`),
+    personBy(`coalesce((${survivorOf('$2::uuid')}), ${personWithId('$2::uuid')})`),
   ),
   external_id: statement('find_dossier_subject', personBy(personNamed('$2'))),
 }
@@ -88,7 +86,7 @@ const isFirstIn = `not exists (
  * $2: person, $3: attribute and $4: entity to begin after, $5: limit. The links from the person, or to it. `is_first` is false if an
  * earlier link of the dossier names the same entity.
  */
-export const readLinks = {
+export const readLinksSql = {
   out: statement(
     'read_dossier_links_out',
     `select l.attribute_id, l.target_stack_id as stack_id, l.target_id as id, t.external_id, ${isFirstOut} as is_first

@@ -10,7 +10,7 @@ import {
   restUntil,
   type Task,
 } from '../followers/follower.ts'
-import { changeOrganization } from '../organizations/change-organization.ts'
+import { type Author, changeOrganization } from '../organizations/change-organization.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
 import {
@@ -30,7 +30,9 @@ const dayMs = 86_400_000
 /** See {@link inSets}. */
 const defaultPausePerWork = 4
 
-export type RetentionOptions = {
+export const retentionAuthor = (): Author => ({ actor: 'retention', request_id: randomUUID() })
+
+type RetentionOptions = {
   /** KITH_LOG_RETENTION_DAYS. Undefined: the values of changes stay. */
   logRetentionDays?: number | undefined
   nowMs?: () => number
@@ -89,12 +91,11 @@ async function eraseSet(task: Task, { nowMs = Date.now }: RetentionOptions, stac
   const expired = await db.query<{ id: string }>(findExpiredSql, values)
   if (expired.length === 0) return true
   const targets = expired.map(({ id }) => ({ stack_id, id }))
-  const author = { actor: 'retention', request_id: randomUUID() }
-  const entities = await changeOrganization(task, author, async ({ tx, definitions, at }) => {
-    const planned = await planErasures(tx, definitions, targets)
+  const author = retentionAuthor()
+  const entities = await changeOrganization(task, author, async locked => {
+    const planned = await planErasures(locked, targets)
     // Stored responses go within a day, which is the shortest retention. The access log has a retention of its own.
-    const kept = { searchesResponses: false, forgetsAccesses: false }
-    const erased = await eraseEntities(tx, definitions, planned, { ...author, at, ...kept })
+    const erased = await eraseEntities(locked, planned, { ...author, searchesCopies: false })
     return { result: erased.entities.length }
   })
   db.observer?.retentionEnded('records', entities)

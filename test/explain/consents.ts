@@ -6,7 +6,7 @@ import { readConsentStatisticsSql } from '../../src/consents/statistics-sql.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { readAnswersSql, readUnsealedSql } from '../../src/ledger/sql.ts'
 import { findSubject } from '../../src/rights/dossier-sql.ts'
-import { findByIdSql, findNamedSql } from '../../src/rights/erasure/erasure-sql.ts'
+import { findToEraseSql } from '../../src/rights/erasure/erasure-sql.ts'
 import { names } from '../support/writes.ts'
 import { expectReads } from './explain.ts'
 import { base, people, personId, type World } from './world.ts'
@@ -25,12 +25,12 @@ const statements: [Statement, unknown[], number][] = [
   [readConsentHistory.id, [person, ...page], maxRowsOfPerson],
   [readConsentHistory.external_id, ['p7', ...page], maxRowsOfPerson],
   [readConsentHistory.external_id, ['nobody', ...page], maxRowsOfPerson],
-  [findByIdSql, [person], maxRowsOfPerson],
+  [findToEraseSql.id, [person], maxRowsOfPerson],
   [findSubject.id, [person], maxRowsOfPerson],
   // The name of a person, a further identifier, and a name that no person has.
   ...['p7', 'a7', 'nobody'].flatMap((name): [Statement, unknown[], number][] => [
     [readContactFacts.external_id, [[name], 1, 'email', '1:email'], maxRowsOfPerson],
-    [findNamedSql, [name], maxRowsOfPerson],
+    [findToEraseSql.external_id, [name], maxRowsOfPerson],
     [findSubject.external_id, [name], maxRowsOfPerson],
     [findOtherHoldersSql, [name, person, 100], maxRowsOfPerson],
   ]),

@@ -2,26 +2,29 @@ import type { Definitions } from '../../organizations/definitions.ts'
 import type { PageLanguage } from '../../organizations/settings-schema.ts'
 import { pagePolicy } from '../../route/page-headers.ts'
 import { Html, html } from '../../values/html.ts'
-import type { DossierLine } from '../dossier-schema.ts'
+import type { DossierLine, LineType, SectionType } from '../dossier-schema.ts'
 import { de } from './languages/de.ts'
-import { en } from './languages/en.ts'
+import { type DossierWords, en } from './languages/en.ts'
 import { es } from './languages/es.ts'
 import { fr } from './languages/fr.ts'
 import { it } from './languages/it.ts'
 import { pageSections } from './sections.ts'
 import { pageStyle } from './style.ts'
 import { dateOf, labelOf, type Page, timeOf } from './values.ts'
-import type { DossierWords, SectionType } from './words.ts'
 
 const wordsIn: Record<PageLanguage, DossierWords> = { en, de, fr, it, es }
 
 /** What the page may do, in a browser that gets it from kith and in one that opens the file. */
 export const dossierPolicy = pagePolicy(pageStyle)
 
-/** Prints the lines of a dossier, each but the last, as parts of a page. */
-export type PagePrinter = { line(line: PageLine): string; end(lines: Record<string, number>): string }
+/** Prints a dossier: what is before and after the lines of a section, each line by its other members as JSON, and what follows the last one. */
+export type DossierPrinter = {
+  section(type: LineType, isEmpty: boolean): readonly [begin: string, end: string]
+  line(type: LineType, fields: string): string
+  end(lines: Record<string, number>): string
+}
 
-export type PageLine = Exclude<DossierLine, { type: 'end' }>
+type Line = Exclude<DossierLine, { type: 'end' }>
 
 /**
  * Prints a dossier as one HTML page, as its lines arrive. It has neither scripts nor anything that is loaded from elsewhere, and every
@@ -31,58 +34,36 @@ export function createPagePrinter(
   language: PageLanguage,
   definitions: Definitions,
   types: readonly SectionType[],
-): PagePrinter {
+): DossierPrinter {
   const page: Page = { language, words: wordsIn[language], definitions }
-  let [next, end] = [0, '']
-  let previous: PageLine | undefined
-  const close = () => {
-    const closing = end
-    end = ''
-    return closing
-  }
-  const empties = (until: number) => {
-    const passed = types.slice(next, until)
-    next = until
-    return passed.map(type => openSection(page, type, 'none') + closeSection).join('')
-  }
+  let previous: Line | undefined
   return {
-    line(line) {
+    section: (type, isEmpty) => (type === 'about' ? ['', ''] : sectionOf(page, type, isEmpty)),
+    line(type, fields) {
+      const line: Line = { type, ...JSON.parse(fields) }
       if (line.type === 'about') return headOf(page, line, types).text
-      const index = types.indexOf(line.type)
-      let text = ''
-      if (index >= next) {
-        text = close() + empties(index) + openSection(page, line.type, 'about')
-        const { begin, end: closing } = partOf(page, line.type)
-        text += begin
-        end = closing + closeSection
-        next = index + 1
-        previous = undefined
-      }
-      const print = pageSections[line.type].print as (page: Page, line: PageLine, before?: PageLine) => Html
-      text += print(page, line, previous).text
+      const print = pageSections[line.type].print as (page: Page, line: Line, before?: Line) => Html
+      const { text } = print(page, line, previous?.type === type ? previous : undefined)
       previous = line
       return text
     },
     end(lines) {
       const entries = Object.values(lines).reduce((sum, count) => sum + count, 0) - 1
-      return `${close()}${empties(types.length)}${footOf(page, entries).text}`
+      return footOf(page, entries).text
     },
   }
 }
 
-const closeSection = '</section>\n'
-
-function openSection({ words }: Page, type: SectionType, kind: 'about' | 'none'): string {
+function sectionOf({ words }: Page, type: SectionType, isEmpty: boolean): [begin: string, end: string] {
   const [title, about, none] = words.sections[type]
-  return html`<section id="${type}"><h2>${title}</h2><p class="${kind}">${kind === 'about' ? about : none}</p>`.text
-}
-
-function partOf(page: Page, type: SectionType): { begin: string; end: string } {
+  const [kind, text] = isEmpty ? ['none', none] : ['about', about]
+  const head = html`<section id="${type}"><h2>${title}</h2><p class="${kind}">${text}</p>`.text
+  const end = '</section>\n'
   const { form } = pageSections[type]
-  if (form === 'list') return { begin: '<dl>', end: '</dl>' }
-  if (form === 'cards') return { begin: '', end: '' }
-  const columns = form.map(label => html`<th scope="col">${page.words.labels[label]}</th>`)
-  return { begin: html`<table><thead><tr>${columns}</tr></thead><tbody>`.text, end: '</tbody></table>' }
+  if (isEmpty || form === 'cards') return [head, end]
+  if (form === 'list') return [`${head}<dl>`, `</dl>${end}`]
+  const columns = form.map(label => html`<th scope="col">${words.labels[label]}</th>`)
+  return [`${head}${html`<table><thead><tr>${columns}</tr></thead><tbody>`.text}`, `</tbody></table>${end}`]
 }
 
 type About = Extract<DossierLine, { type: 'about' }>

@@ -1,8 +1,8 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
 import { type Html, html } from '../../values/html.ts'
-import type { DossierLine } from '../dossier-schema.ts'
+import type { DossierLine, SectionType } from '../dossier-schema.ts'
+import type { Label } from './languages/en.ts'
 import { attributeLabel, cellsOf, labelOf, type Page, printed, printValue, rowOf, rowsOf, timeOf } from './values.ts'
-import type { Label, SectionType } from './words.ts'
 
 type LineOf<Type extends DossierLine['type']> = Extract<DossierLine, { type: Type }>
 

@@ -2,7 +2,7 @@ import type { Definitions } from '../../organizations/definitions.ts'
 import type { PageLanguage } from '../../organizations/settings-schema.ts'
 import { Html, html } from '../../values/html.ts'
 import { profileLabels } from '../../values/profile-labels.ts'
-import type { DossierWords, Label } from './words.ts'
+import type { DossierWords, Label } from './languages/en.ts'
 
 /** What the page is printed with. */
 export type Page = { language: PageLanguage; words: DossierWords; definitions: Definitions }

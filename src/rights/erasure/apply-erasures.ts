@@ -1,9 +1,9 @@
 import { uuidOfRecord } from '../../entities/identifiers.ts'
 import type { CertificateContent } from '../../ledger/certificate.ts'
-import { cachedDefinitions, peopleStackId } from '../../organizations/definitions.ts'
+import { cachedDefinitions, peopleStackId, stackIdOf } from '../../organizations/definitions.ts'
 import type { ErasureTarget } from './erase-entities.ts'
 import { type ErasureContext, type ErasureResult, erasePerson } from './erase-person.ts'
-import { findByIdSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'
+import { findToEraseSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'
 
 /** One statement hashes the identifiers of this many people. */
 const peoplePerRead = 10_000
@@ -22,31 +22,30 @@ export async function applyErasures(
   certificates: readonly CertificateContent[],
 ): Promise<ErasureResult[]> {
   const again = new Map<string, Again>()
+  const definitions = await cachedDefinitions(context)
   for (const { erasure } of certificates) {
-    const { person_id, merged_ids, reason } = erasure
-    const also = [
-      ...merged_ids.map(id => ({ stack_id: peopleStackId, id })),
-      ...(await recordsOf(context, erasure.record_ids)),
-    ]
+    const { person_id, merged_ids, record_ids, reason } = erasure
+    const records = record_ids.flatMap(({ stack_key, record_id }) => {
+      const stack_id = stackIdOf(definitions, stack_key)
+      return stack_id === undefined ? [] : [{ stack_id, id: uuidOfRecord(record_id) }]
+    })
+    const also = [...merged_ids.map(id => ({ stack_id: peopleStackId, id })), ...records]
     again.set(person_id, { person_id: await leadOf(context, person_id), reason, also })
   }
   const reason = 'The person was erased before and came back.'
   for (const person_id of await findReturned(context))
     if (!again.has(person_id)) again.set(person_id, { person_id, reason, also: [] })
   const results: ErasureResult[] = []
-  for (const { person_id, reason, also } of again.values()) {
-    const request = {
-      person_id,
-      reason,
-      also,
-      records: 'keep' as const,
+  for (const found of again.values()) {
+    const before = Date.now()
+    const result = await erasePerson(context, {
+      ...found,
+      records: 'keep',
       // The hold did not keep the person from the erasure, or the backup is older than its end.
       override_hold: true,
       actor: 'kith erasures apply',
       request_id: 'apply',
-    }
-    const before = Date.now()
-    const result = await erasePerson(context, request)
+    })
     if (result && Date.parse(result.erasure.at) >= before) results.push(result)
   }
   return results
@@ -54,7 +53,7 @@ export async function applyErasures(
 
 /** The person, or the one it was merged into since. */
 async function leadOf({ db, organization_id }: ErasureContext, person_id: string): Promise<string> {
-  const [found] = await db.query<{ id: string | null }>(findByIdSql, [organization_id, person_id])
+  const [found] = await db.query<{ id: string | null }>(findToEraseSql.id, [organization_id, person_id])
   return found?.id ?? person_id
 }
 
@@ -69,16 +68,4 @@ async function findReturned({ db, organization_id }: ErasureContext): Promise<st
     if (read!.last === null) return [...ids]
     after = read!.last
   }
-}
-
-async function recordsOf(
-  context: ErasureContext,
-  records: CertificateContent['erasure']['record_ids'],
-): Promise<ErasureTarget[]> {
-  if (records.length === 0) return []
-  const { stacks } = await cachedDefinitions(context)
-  return records.flatMap(({ stack_key, record_id }) => {
-    const stack = stacks.find(({ key }) => key === stack_key)
-    return stack ? [{ stack_id: stack.id, id: uuidOfRecord(record_id) }] : []
-  })
 }

@@ -2,20 +2,20 @@ import { forgetAccesses } from '../../accesses/forget.ts'
 import { segmentsFollowerName } from '../../changes/sql.ts'
 import { keepErasedAnswersSql } from '../../consents/address-answers-sql.ts'
 import type { Within } from '../../db/context.ts'
-import { awaitPipelined, type Transaction } from '../../db/db.ts'
+import { awaitPipelined } from '../../db/db.ts'
 import type { StoredRow } from '../../entities/entity-row.ts'
 import { recordIdOf } from '../../entities/identifiers.ts'
 import { eraseSearchWords } from '../../entities/indexes/search-index.ts'
 import { searchFollowerName } from '../../entities/indexes/search-index-sql.ts'
-import type { Change } from '../../entities/write/decide/decide.ts'
+import { buildErasure } from '../../entities/write/decide/decide.ts'
 import { readRowsSql } from '../../entities/write/load/load-sql.ts'
 import { type PlannedChange, storeChanges } from '../../entities/write/store/store.ts'
 import { rememberNamesSql } from '../../entities/write/store/store-sql.ts'
 import { insertFollowerSql, insertPausedFollowersSql } from '../../followers/sql.ts'
 import { keepUnsealedLeaves } from '../../ledger/seal.ts'
 import { followerName as ledgerFollower } from '../../ledger/sql.ts'
-import type { Author } from '../../organizations/change-organization.ts'
-import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import type { Author, Locked } from '../../organizations/change-organization.ts'
+import { peopleStackId } from '../../organizations/definitions.ts'
 import { followerName as webhookFollower } from '../../webhooks/sql.ts'
 import { type ErasedIdentifiers, noIdentifiers, readIdentifiers } from './erased-identifiers.ts'
 import { erasedTables, type Subjects } from './erased-tables.ts'
@@ -24,17 +24,13 @@ import { insertLeavingSql, insertSegmentChecksSql, lockFollowersSql, readLastCha
 /** An entity to erase, existing, deleted or merged. */
 export type ErasureTarget = { stack_id: number; id: string }
 
-export type ErasureOptions = Author & {
-  /** RFC 3339, UTC, milliseconds. */
-  at: string
+type ErasureOptions = Author & {
   /** Whether the log of the entities stays for further transactions, because it is long. */
   keepsLog?: boolean
   /** Whether the links of others stay for further transactions, because there are many. */
   keepsLinks?: boolean
-  /** Whether stored responses are searched. The search reads all responses of a day. */
-  searchesResponses?: boolean
-  /** Whether the access log is searched for the entities. */
-  forgetsAccesses?: boolean
+  /** Whether stored responses and the access log are searched for the entities. The first search reads all responses of a day. */
+  searchesCopies?: boolean
 }
 
 /** The number of rows that were deleted or emptied, by table. */
@@ -55,8 +51,7 @@ type LastChange = ErasureTarget & { version: number; operation: string }
  * was erased before, or never existed, has no plan. The transaction has locked the head.
  */
 export async function planErasures(
-  tx: Transaction,
-  { organization_id }: Definitions,
+  { tx, organization_id }: Within,
   targets: readonly ErasureTarget[],
 ): Promise<PlannedChange[]> {
   const rows = await tx.query<StoredRow>(readRowsSql, [organization_id, JSON.stringify(targets)])
@@ -68,30 +63,8 @@ export async function planErasures(
     const row = rowById.get(id)
     const previous = row ?? lastById.get(id)
     if (!previous || previous.stack_id !== stack_id || (!row && lastById.get(id)!.operation === 'erase')) return []
-    return [{ stack_id, change: eraseChange(id, previous.version + 1, row), row }]
+    return [{ stack_id, change: buildErasure(id, previous.version + 1, row), row }]
   })
-}
-
-/** The log entry of an erasure has no values. */
-function eraseChange(id: string, version: number, row: StoredRow | undefined): Change {
-  return {
-    operation: 'erase',
-    id,
-    external_id: null,
-    version,
-    columns: {},
-    answers: [],
-    before: null,
-    after: {},
-    changed: true,
-    set: {},
-    removed: Object.keys(row?.attributes ?? {}),
-    relinked: [],
-    missing: [],
-    faults: [],
-    keyCount: 0,
-    isTooLarge: false,
-  }
 }
 
 /**
@@ -99,14 +72,11 @@ function eraseChange(id: string, version: number, row: StoredRow | undefined): C
  * erased-tables.ts lists.
  */
 export async function eraseEntities(
-  tx: Transaction,
-  definitions: Definitions,
+  locked: Locked,
   planned: readonly PlannedChange[],
-  options: ErasureOptions,
+  { actor, request_id, keepsLog = false, keepsLinks = false, searchesCopies = true }: ErasureOptions,
 ): Promise<Erased> {
-  const { organization_id } = definitions
-  const { actor, request_id, at, keepsLog = false, keepsLinks = false, searchesResponses = true } = options
-  const { forgetsAccesses = true } = options
+  const { tx, organization_id, definitions, at } = locked
   const entities = planned.map(({ stack_id, change: { id, version } }) => ({ stack_id, id, version }))
   if (entities.length === 0) return { entities, identifiers: noIdentifiers(), removed: {} }
   const ids = entities.map(({ id }) => id)
@@ -115,13 +85,13 @@ export async function eraseEntities(
   const people = person.length > 0 ? [person] : []
   const hasSegments = definitions.last_segment_id > 0
   const members = hasSegments ? people : []
-  await lockFollowers({ tx, organization_id }, person.length > 0)
-  const identifiers = await readIdentifiers(tx, definitions, { ids, people: person, rows })
+  await lockFollowers(locked, person.length > 0)
+  const identifiers = await readIdentifiers(locked, { ids, people: person, rows })
 
   const removed: RemovedRows = { entities: rows.length }
-  if (person.length > 0) await keepUnsealedLeaves({ tx, organization_id }, person)
-  addCount(removed, 'search_documents', await eraseSearchWords({ tx, organization_id }, entities))
-  await rememberErasedNames({ tx, organization_id }, entities, identifiers.names)
+  if (person.length > 0) await keepUnsealedLeaves(locked, person)
+  addCount(removed, 'search_documents', await eraseSearchWords(locked, entities))
+  await rememberErasedNames(locked, entities, identifiers.names)
   await storeChanges(tx, definitions, at, { actor, request_id }, planned)
   if (hasSegments) await tx.query(insertSegmentChecksSql, [organization_id, ids])
   for (const value of members) await tx.query(insertLeavingSql, [organization_id, value])
@@ -132,11 +102,11 @@ export async function eraseEntities(
     targets: keepsLinks ? [] : [ids],
     log: keepsLog ? [] : [JSON.stringify(ids.map(id => ({ id, ...allVersions })))],
     values: [[...identifiers.values]],
-    texts: searchesResponses ? [[...identifiers.texts, ...ids, ...ids.map(recordIdOf)]] : [],
+    texts: searchesCopies ? [[...identifiers.texts, ...ids, ...ids.map(recordIdOf)]] : [],
   }
   for (const value of subjects.addresses) await tx.query(keepErasedAnswersSql, [organization_id, value])
-  await eraseRows({ tx, organization_id }, subjects, removed)
-  if (forgetsAccesses) addCount(removed, 'access_batches', await forgetAccesses({ db: tx, organization_id }, ids))
+  await eraseRows(locked, subjects, removed)
+  if (searchesCopies) addCount(removed, 'access_batches', await forgetAccesses({ db: tx, organization_id }, ids))
   return { entities, identifiers, removed }
 }
 

@@ -1,12 +1,12 @@
 import { type Context, contextOf, type Within } from '../../db/context.ts'
-import type { Database, Transaction } from '../../db/db.ts'
+import type { Database } from '../../db/db.ts'
 import { recordIdOf } from '../../entities/identifiers.ts'
 import { insertTombstonesSql } from '../../entities/write/store/store-sql.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
 import { readLedgerSigner } from '../../ledger/keys.ts'
 import { readOrigin } from '../../ledger/ledger.ts'
 import { type Author, changeOrganization, type Locked } from '../../organizations/change-organization.ts'
-import { type Definitions, peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
+import { ownerOf, peopleStackId, reloadDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { Written } from '../../route/call.ts'
 import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../route/entity-tag.ts'
@@ -55,12 +55,12 @@ const maxAtOnce = { changes: 5_000, links: 5_000 }
 const changesPerSet = 20_000
 const linksPerSet = 20_000
 
-/** Finds the person to erase. Undefined if there is nobody. */
-export type FindPerson = (db: Pick<Database, 'query'>) => Promise<string | undefined>
-
-export type ErasureRequest = {
-  /** The person, or who finds it. A name may lead to another person after a rename, a merge or an unmerge. */
-  person_id: string | FindPerson
+type ErasureRequest = {
+  /**
+   * The person, or a function that finds it under the lock of the head: a name may lead to another person after a rename, a merge or an
+   * unmerge. Undefined if there is nobody to erase.
+   */
+  person_id: string | ((locked: Locked) => Promise<string | undefined>)
   reason: string
   records: 'keep' | 'linked'
   /** Further entities to erase, whether they are linked or not. */
@@ -68,8 +68,6 @@ export type ErasureRequest = {
   dry_run?: boolean
   /** Erases the person although it is under a legal hold. Without it, the erasure is refused. */
   override_hold?: boolean
-  /** Whether the person may still be erased, asked under the lock of the head. */
-  mayErase?(locked: Locked, person_id: string): Promise<boolean>
   /** Stores what belongs to the erasure, in its transaction. */
   onErased?(locked: Locked): Promise<unknown>
   /** The versions that the person may have, or `*` for any. A person who is deleted or erased has none. */
@@ -132,23 +130,17 @@ export async function erasePerson(
 ): Promise<ErasureResult | undefined> {
   const { db, organization_id, signal, written, maxMs = Number.POSITIVE_INFINITY } = context
   const endMs = performance.now() + maxMs
-  const signing = await prepareSigning(context)
+  const sign = await prepareSigning(context)
   let person_id: string | undefined
   const { actor, request_id, dry_run: isDryRun = false } = request
-  const erased = await changeOrganization<ErasureFacts | undefined>(
-    context,
-    { actor, request_id, signal, isDryRun },
-    async locked => {
-      const { tx, definitions, at } = locked
-      person_id = await findPerson(tx, request)
-      if (person_id !== undefined && request.mayErase && !(await request.mayErase(locked, person_id)))
-        person_id = undefined
-      const found = person_id !== undefined && { ...request, at, found_id: person_id }
-      const facts = found ? await eraseInTransaction(tx, definitions, context, found, signing) : undefined
-      if (facts) await request.onErased?.(locked)
-      return { ...(facts === undefined && { changes: [] }), result: facts }
-    },
-  )
+  const call = { actor, request_id, signal, isDryRun }
+  const erased = await changeOrganization<ErasureFacts | undefined>(context, call, async locked => {
+    person_id = typeof request.person_id === 'string' ? request.person_id : await request.person_id(locked)
+    const facts =
+      person_id === undefined ? undefined : await eraseInTransaction(locked, context, { ...request, person_id }, sign)
+    if (facts) await request.onErased?.(locked)
+    return { ...(facts === undefined && { changes: [] }), result: facts }
+  })
   if (erased && isDryRun)
     return { certificate: null, completed: false, dry_run: true, erasure: { ...erased, id: null } }
   // The other processes learn of it from the version.
@@ -158,11 +150,8 @@ export async function erasePerson(
     : await db.query<ErasureRow>(readErasureOfSql, [organization_id, person_id ?? null], signal)
   if (!row) return undefined
   if (written) written.sequence = row.sequence!
-  return row.completed_at === null ? continueErasure(context, row, endMs) : resultOf(row)
+  return row.completed_at === null ? continueErasure(context, row, sign, endMs) : resultOf(row)
 }
-
-const findPerson = async (tx: Transaction, { person_id }: ErasureRequest) =>
-  typeof person_id === 'string' ? person_id : person_id(tx)
 
 /** The answer about an erasure. */
 function resultOf({ certificate, removed }: ErasureRow): ErasureResult {
@@ -180,38 +169,40 @@ async function prepareSigning(context: ErasureContext): Promise<Signing> {
   return facts => signCertificate(origin, facts, signer)
 }
 
+type FoundRequest = Omit<ErasureRequest, 'person_id'> & { person_id: string }
+
 /** Returns undefined if the person was erased before or never existed. */
 async function eraseInTransaction(
-  tx: Transaction,
-  definitions: Definitions,
+  locked: Locked,
   { maxChanges = maxAtOnce.changes, maxLinks = maxAtOnce.links }: ErasureContext,
-  request: ErasureRequest & { found_id: string; at: string },
+  request: FoundRequest,
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
-  const { organization_id } = definitions
-  const { found_id: person_id, reason, records, actor, request_id, at } = request
+  const { tx, organization_id, definitions, at } = locked
+  const { person_id, reason, records, actor, request_id } = request
   const { also = [], dry_run = false, if_match = null, override_hold = false } = request
   const merged = await tx.query<{ id: string }>(readMergedSql, [organization_id, person_id])
   const people = [person_id, ...merged.map(({ id }) => id)]
-  if (!override_hold) await throwIfHeld({ tx, organization_id }, people, at)
+  if (!override_hold) await throwIfHeld(locked, people, at)
   const linked =
     records === 'linked' ? await tx.query<ErasureTarget>(readLinkedRecordsSql, [organization_id, people]) : []
   const hasNotes = definitions.stacks.some(({ erased_with }) => erased_with !== null)
   const notes = hasNotes ? await tx.query<ErasureTarget>(readErasedWithSql, [organization_id, people]) : []
-  const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...notes, ...also])
-  const planned = await planErasures(tx, definitions, targets)
+  const named = [...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...notes, ...also]
+  const targets = [...new Map(named.map(target => [target.id, target])).values()]
+  const planned = await planErasures(locked, targets)
   const version = planned.find(({ change }) => change.id === person_id)?.row?.version
   if (!meetsIfMatch(if_match, version)) throwOtherVersion(if_match, version !== undefined)
   const measured = [targets.map(({ id }) => id), maxChanges + 1, maxLinks + 1]
   const [size] = await tx.query<{ changes: number; links: number }>(measureSql, [organization_id, ...measured])
   const [keepsLog, keepsLinks] = [size!.changes > maxChanges, size!.links > maxLinks]
   const isComplete = !keepsLog && !keepsLinks
-  const erased = await eraseEntities(tx, definitions, planned, { actor, request_id, at, keepsLog, keepsLinks })
+  const erased = await eraseEntities(locked, planned, { actor, request_id, keepsLog, keepsLinks })
   const { entities } = erased
   // A backup may have those who were merged later, without the person.
   const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
   if (!principal) return undefined
-  const facts = await buildFacts(tx, definitions, { request, at, erased, principal })
+  const facts = await buildFacts(locked, request, erased, principal)
   if (dry_run) return facts
   const next = keepsLog ? 0 : entities.length
   const pending: Pending = { facts, entities: entities.map(({ id }) => id), next, after: 0, hasLinks: keepsLinks }
@@ -219,13 +210,11 @@ async function eraseInTransaction(
     ? { removed: facts.removed, certificate: await sign(facts) }
     : { removed: { pending }, certificate: null }
   // The row of the person is the erasure. The others only tell that they were erased with it.
-  const further = entities.filter(({ id }) => id !== principal.id)
-  const rows = [
-    { id: facts.id, stack_id: principal.stack_id, entity_id: principal.id, ...state },
-    ...further.map(({ stack_id, id }, index) => ({
-      ...{ id: facts.id + index + 1, stack_id, entity_id: id, removed: {}, certificate: null },
-    })),
-  ]
+  const ordered = [principal, ...entities.filter(({ id }) => id !== principal.id)]
+  const rows = ordered.map(({ stack_id, id }, index) => ({
+    ...{ id: facts.id + index, stack_id, entity_id: id },
+    ...(index === 0 ? state : { removed: {}, certificate: null }),
+  }))
   const stored = [JSON.stringify(rows), at, actor, request_id, reason, records, isComplete]
   await tx.query(insertErasuresSql, [organization_id, ...stored])
   await tx.query(renewDefinitionsSql, [organization_id])
@@ -239,21 +228,13 @@ function throwOtherVersion(if_match: IfMatch, exists: boolean): never {
   throw new Fault(buildOtherVersionRefusal(exists ? if_match : null, message))
 }
 
-type Principal = {
-  request: ErasureRequest & { found_id: string }
-  at: string
-  erased: Erased
-  principal: ErasureTarget
-}
-
 /** Stores the tombstones, and returns the facts of the certificate. */
 async function buildFacts(
-  tx: Transaction,
-  definitions: Definitions,
-  { request: { found_id: person_id, reason, records }, at, erased, principal }: Principal,
+  { tx, organization_id, definitions, at }: Locked,
+  { person_id, reason, records }: FoundRequest,
+  { entities, identifiers, removed }: Erased,
+  principal: ErasureTarget,
 ): Promise<ErasureFacts> {
-  const { organization_id } = definitions
-  const { entities, identifiers, removed } = erased
   const [next] = await tx.query<{ id: number }>(nextErasureIdSql, [organization_id])
   const tombstones = await tx.query(insertTombstonesSql, [organization_id, [...identifiers.values], next!.id])
   const isPerson = ({ stack_id }: ErasureTarget) => stack_id === peopleStackId
@@ -264,7 +245,7 @@ async function buildFacts(
     merged_ids: entities.filter(entity => isPerson(entity) && entity.id !== principal.id).map(({ id }) => id),
     record_ids: entities
       .filter(entity => !isPerson(entity))
-      .map(({ stack_id, id }) => ({ stack_key: stackKeyOf(definitions, stack_id), record_id: recordIdOf(id) })),
+      .map(({ stack_id, id }) => ({ stack_key: ownerOf(definitions, stack_id), record_id: recordIdOf(id) })),
     reason,
     records,
     removed: sorted(removed),
@@ -273,18 +254,16 @@ async function buildFacts(
   }
 }
 
-const stackKeyOf = ({ stacks }: Definitions, stack_id: number) => stacks.find(({ id }) => id === stack_id)!.key
-
 const sorted = (removed: RemovedRows): RemovedRows => Object.fromEntries(Object.entries(removed).sort())
 
-function distinct(targets: ErasureTarget[]): ErasureTarget[] {
-  return [...new Map(targets.map(target => [target.id, target])).values()]
-}
-
 /** Goes on with an unfinished erasure until it is complete, the time has come or the signal aborts. Erases at least one set. */
-async function continueErasure(context: ErasureContext, row: ErasureRow, endMs: number): Promise<ErasureResult> {
+async function continueErasure(
+  context: ErasureContext,
+  row: ErasureRow,
+  sign: Signing,
+  endMs: number,
+): Promise<ErasureResult> {
   const { db, organization_id, signal } = context
-  const sign = await prepareSigning(context)
   for (;;) {
     const isOver = await eraseSet(context, row.id, sign, signal)
     const [current] = await db.query<ErasureRow>(readErasureSql, [organization_id, row.id], signal)

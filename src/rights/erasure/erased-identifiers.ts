@@ -1,9 +1,8 @@
-import type { Transaction } from '../../db/db.ts'
 import type { Profile, StoredRow } from '../../entities/entity-row.ts'
-import { emailKey } from '../../entities/match-keys.ts'
+import { matchKeys } from '../../entities/match-keys.ts'
 import { erasableText } from '../../entities/write/decide/erasable-values.ts'
-import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { mobileKey } from '../../values/phone-numbers.ts'
+import type { Locked } from '../../organizations/change-organization.ts'
+import { peopleStackId } from '../../organizations/definitions.ts'
 import { readAliasesOfSql, readLoggedIdentifiersSql, readMergedContactsSql } from './erased-tables-sql.ts'
 
 /** The identifiers that the entities ever had. */
@@ -38,8 +37,7 @@ type Known = { ids: string[]; people: string[]; rows: readonly StoredRow[] }
  * the other person.
  */
 export async function readIdentifiers(
-  tx: Transaction,
-  { organization_id, default_country }: Definitions,
+  { tx, organization_id, definitions: { default_country } }: Locked,
   { ids, people, rows }: Known,
 ): Promise<ErasedIdentifiers> {
   const logged = await tx.query<LoggedIdentifiers>(readLoggedIdentifiersSql, [organization_id, ids])
@@ -88,8 +86,8 @@ export function contactsIn(
   let state = { id: '', ...noContact }
   for (const { id, before, after, is_given, is_own } of logged) {
     if (state.id !== id) state = { id, ...noContact }
-    const first = { ...state, ...contactIn(before) }
-    const last = { ...first, ...contactIn(after) }
+    const first = { ...state, ...before }
+    const last = { ...first, ...after }
     if (is_given) {
       for (const value of [...valuesOf(written(first, before)), ...valuesOf(written(last, after))]) given.add(value)
     } else {
@@ -107,20 +105,12 @@ function written(contact: Contact, side: Partial<Contact>): Contact {
   return { ...noContact, ...(isPhoneWritten && contact), email: side.email === undefined ? null : contact.email }
 }
 
-/** The members of a contact that a change wrote, also null. */
-const contactIn = (side: Partial<Contact>): Partial<Contact> =>
-  Object.fromEntries(
-    (['email', 'mobile_prefix', 'mobile_number'] as const).flatMap(name =>
-      side[name] === undefined ? [] : [[name, side[name]]],
-    ),
-  )
-
 /** The email and the phone as tombstones have them. */
-function contactValues({ email, mobile_prefix, mobile_number }: Contact, country: string | null): string[] {
-  const [mailKey, phoneKey] = [emailKey(email), mobileKey(mobile_prefix, mobile_number, country)]
+function contactValues(contact: Contact, country: string | null): string[] {
+  const { email_key, mobile_key } = matchKeys(contact, country)
   return [
-    ...(mailKey === null ? [] : [erasableText('email', mailKey)]),
-    ...(phoneKey === null ? [] : [erasableText('mobile', phoneKey)]),
+    ...(email_key === null ? [] : [erasableText('email', email_key)]),
+    ...(mobile_key === null ? [] : [erasableText('mobile', mobile_key)]),
   ]
 }
 

@@ -45,96 +45,51 @@ export type Subjects = {
   values: string[][]
 }
 
-/** A table, a statement that removes or empties its rows of an erased entity and returns their number, what it takes, and why. */
-export type ErasedTable = { table: string; statement: Statement; of: keyof Subjects; why: string }
+/** A table, a statement that removes or empties its rows of an erased entity and returns their number, and what it takes. */
+export type ErasedTable = { table: string; statement: Statement; of: keyof Subjects }
 
 /** The statements of an erasure, in the order in which they run. */
 export const erasedTables: readonly ErasedTable[] = [
-  {
-    table: 'webhook_deliveries',
-    statement: blankFilledDeliveriesSql,
-    of: 'person',
-    why: 'Receivers may have answered with values that a merge gave to another person until it was undone.',
-  },
-  {
-    table: 'changes',
-    statement: blankFilledSql,
-    of: 'person',
-    why: 'The log of a person into whom this one was merged has the values that it got, also after the merge was undone.',
-  },
-  { table: 'links', statement: deleteOwnLinksSql, of: 'entities', why: 'They say to whom the entity is related.' },
-  { table: 'links', statement: deleteLinksToSql, of: 'targets', why: 'They say who is related to the entity.' },
-  { table: 'aliases', statement: deleteAliasesSql, of: 'people', why: 'They are further identifiers of the person.' },
-  {
-    table: 'merges',
-    statement: blankMergesSql,
-    of: 'people',
-    why: 'To undo a merge, its row has the values that it moved. The ids stay, so that everybody sees that it was.',
-  },
-  {
-    table: 'ledger_entries',
-    statement: eraseSaltsSql,
-    of: 'people',
-    why: 'With the salt, a guess of an answer can be compared with its hash. The hash stays, so that the ledger verifies.',
-  },
-  {
-    table: 'consent_history',
-    statement: deleteAnswersSql,
-    of: 'people',
-    why: 'It has the answers with their evidence.',
-  },
-  {
-    table: 'address_answers',
-    statement: eraseAddressesSql,
-    of: 'addresses',
-    why: 'They name the addresses, and who answered. A refusal stays under the keyed hash, so that nobody is written to again by mistake.',
-  },
-  {
-    table: 'webhook_deliveries',
-    statement: eraseDeliveriesSql,
-    of: 'log',
-    why: 'Receivers may have answered with what they were sent. Deliveries that wait are not sent any more.',
-  },
-  {
-    table: 'changes',
-    statement: blankChangesSql,
-    of: 'log',
-    why: 'The log has all earlier values. Numbers, times and operations stay, because the log has no gaps.',
-  },
-  {
-    table: 'idempotency_keys',
-    statement: deleteResponsesSql,
-    of: 'texts',
-    why: 'The responses of the last day show the entity, also those to requests about others.',
-  },
-  {
-    table: 'webhook_deliveries',
-    statement: blankQuotingDeliveriesSql,
-    of: 'texts',
-    why: 'Changes of others show the entity by its identifiers, and receivers may have answered with them.',
-  },
-  {
-    table: 'deliverability',
-    statement: giveUpAddressesSql,
-    of: 'values',
-    why: 'It has when messages reached the address. A suppressed one stays suppressed by its keyed hash.',
-  },
-  {
-    table: 'job_refusals',
-    statement: deleteRefusalsSql,
-    of: 'entities',
-    why: 'They say what the entity was refused for.',
-  },
-  { table: 'segment_changes', statement: deleteToldSql, of: 'members', why: 'They say what the person once was.' },
-  {
-    table: 'retention_notices',
-    statement: deleteRetentionNoticesSql,
-    of: 'people',
-    why: 'They say what the person is.',
-  },
-  { table: 'person_holds', statement: leaveHoldsSql, of: 'people', why: 'They name the person.' },
-  { table: 'set_aside_people', statement: leaveSetAsidesSql, of: 'people', why: 'They name the person.' },
-  { table: 'segment_members', statement: deleteMembershipsSql, of: 'members', why: 'They say what the person is.' },
+  // Receivers may have answered with values that a merge gave to another person until it was undone.
+  { table: 'webhook_deliveries', statement: blankFilledDeliveriesSql, of: 'person' },
+  // The log of a person into whom this one was merged has the values that it got, also after the merge was undone.
+  { table: 'changes', statement: blankFilledSql, of: 'person' },
+  // They say to whom the entity is related.
+  { table: 'links', statement: deleteOwnLinksSql, of: 'entities' },
+  // They say who is related to the entity.
+  { table: 'links', statement: deleteLinksToSql, of: 'targets' },
+  // They are further identifiers of the person.
+  { table: 'aliases', statement: deleteAliasesSql, of: 'people' },
+  // To undo a merge, its row has the values that it moved. The ids stay, so that everybody sees that it was.
+  { table: 'merges', statement: blankMergesSql, of: 'people' },
+  // With the salt, a guess of an answer can be compared with its hash. The hash stays, so that the ledger verifies.
+  { table: 'ledger_entries', statement: eraseSaltsSql, of: 'people' },
+  // It has the answers with their evidence.
+  { table: 'consent_history', statement: deleteAnswersSql, of: 'people' },
+  // They name the addresses, and who answered. A refusal stays under the keyed hash, so that nobody is written to again
+  // by mistake.
+  { table: 'address_answers', statement: eraseAddressesSql, of: 'addresses' },
+  // Receivers may have answered with what they were sent. Deliveries that wait are not sent any more.
+  { table: 'webhook_deliveries', statement: eraseDeliveriesSql, of: 'log' },
+  // The log has all earlier values. Numbers, times and operations stay, because the log has no gaps.
+  { table: 'changes', statement: blankChangesSql, of: 'log' },
+  // The responses of the last day show the entity, also those to requests about others.
+  { table: 'idempotency_keys', statement: deleteResponsesSql, of: 'texts' },
+  // Changes of others show the entity by its identifiers, and receivers may have answered with them.
+  { table: 'webhook_deliveries', statement: blankQuotingDeliveriesSql, of: 'texts' },
+  // It has when messages reached the address. A suppressed one stays suppressed by its keyed hash.
+  { table: 'deliverability', statement: giveUpAddressesSql, of: 'values' },
+  // They say what the entity was refused for.
+  { table: 'job_refusals', statement: deleteRefusalsSql, of: 'entities' },
+  // They say what the person once was.
+  { table: 'segment_changes', statement: deleteToldSql, of: 'members' },
+  // They say what the person is.
+  { table: 'retention_notices', statement: deleteRetentionNoticesSql, of: 'people' },
+  // They name the person.
+  { table: 'person_holds', statement: leaveHoldsSql, of: 'people' },
+  { table: 'set_aside_people', statement: leaveSetAsidesSql, of: 'people' },
+  // They say what the person is.
+  { table: 'segment_members', statement: deleteMembershipsSql, of: 'members' },
 ]
 
 /** The tables from which the module that stores their rows also erases them, called by erase-entities.ts. */

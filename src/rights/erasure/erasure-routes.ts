@@ -1,14 +1,14 @@
+import { throwNoPerson } from '../../consents/history.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Config } from '../../process/config.ts'
 import type { Call } from '../../route/call.ts'
-import { personAddresses } from '../../route/person-addresses.ts'
+import { personAddresses, personOf } from '../../route/person-addresses.ts'
 import { type HandlerResult, listPage } from '../../route/result.ts'
 import { type Route, route } from '../../route/route.ts'
-import { refuse } from '../../values/errors.ts'
-import { readOtherHolders } from '../other-holders.ts'
-import { type ErasureRow, erasePerson, type FindPerson } from './erase-person.ts'
+import { readOtherHolders } from '../subject.ts'
+import { type ErasureRow, erasePerson } from './erase-person.ts'
 import { type EraseBody, type ErasuresQuery, eraseBody, erased, erasurePage, erasuresQuery } from './erasure-schema.ts'
-import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
+import { findToEraseSql, listErasuresSql } from './erasure-sql.ts'
 
 /** The route table of erasures. */
 export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
@@ -61,30 +61,22 @@ const maxMs = 5_000
 async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
   const { context, caller, params, request_id, body, signal, written, preferences } = call
   const { reason, records = 'keep', dry_run = false, override_hold = false } = body
-  const asked = { person_id: finderOf(call), reason, records, dry_run, override_hold, if_match: preferences.if_match }
-  const request = { ...asked, actor: caller.subject, request_id }
+  const { by, identifier } = personOf(params)
   const erasing = { ...context, originName, signal, written, maxMs }
-  const result = await erasePerson(erasing, request)
+  const result = await erasePerson(erasing, {
+    ...{ reason, records, dry_run, override_hold, if_match: preferences.if_match, actor: caller.subject, request_id },
+    person_id: async ({ tx, organization_id }) => {
+      const [found] = await tx.query<{ id: string | null }>(findToEraseSql[by], [organization_id, identifier])
+      return found!.id ?? undefined
+    },
+  })
   if (!result) return throwNoPerson()
   const { person_id, merged_ids } = result.erasure
   // The log counts those who were erased, and lists them no more.
   for (const _ of [person_id, ...merged_ids]) call.shown.addUnlisted(peopleStackId)
-  const other_holders = await readOtherHolders(context, { name: params.external_id, person_id }, signal)
+  const other_holders = await readOtherHolders(context, params.external_id, person_id, signal)
   return { status: result.completed || dry_run ? 200 : 202, data: { ...result, other_holders } }
 }
-
-/** Finds the person, deleted or not, the one it was merged into, or the one who was erased with this identifier. */
-function finderOf({ context: { organization_id }, params }: Call<EraseBody>): FindPerson {
-  const { uuid, external_id } = params
-  const statement = uuid === undefined ? findNamedSql : findByIdSql
-  const identifier = uuid?.toLowerCase() ?? external_id!
-  return async db => {
-    const [found] = await db.query<{ id: string | null }>(statement, [organization_id, identifier])
-    return found!.id ?? undefined
-  }
-}
-
-const throwNoPerson = (): never => refuse('not_found', 'There is no such person.')
 
 const noId = 2_147_483_647
 const defaultLimit = 50
@@ -94,9 +86,8 @@ async function answerErasures({ context, body, signal }: Call<ErasuresQuery>): P
   const { db, organization_id } = context
   const { before = noId, limit = defaultLimit } = body
   const rows = await db.query<ErasureRow>(listErasuresSql, [organization_id, before, limit + 1], signal)
-  const toJson = ({ id, at, entity_id: person_id, ...row }: ErasureRow) => {
-    const { actor, reason, records, completed_at, certificate } = row
-    return { id, at, person_id, actor, reason, records, completed_at, certificate }
+  const toJson = ({ id, at, entity_id, actor, reason, records, completed_at, certificate }: ErasureRow) => {
+    return { id, at, person_id: entity_id, actor, reason, records, completed_at, certificate }
   }
   return { status: 200, data: listPage(rows, limit, toJson) }
 }

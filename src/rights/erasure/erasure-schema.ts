@@ -5,6 +5,7 @@ import {
   flag,
   nullable,
   number,
+  optionals,
   pageOf,
   storedNumber,
   Type,
@@ -21,14 +22,14 @@ export const eraseBody = Type.Object(
       maxLength: 2_000,
       description: 'Why the person is erased. It stays, so it must not name the person.',
     }),
-    records: Type.Optional(
-      Type.Enum(['keep', 'linked'], {
+    ...optionals({
+      records: Type.Enum(['keep', 'linked'], {
         description:
           '`linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`.',
       }),
-    ),
-    override_hold: Type.Optional(flag('Erase the person although it is under a legal hold.')),
-    dry_run: Type.Optional(flag('Erase nothing, and return what an erasure would remove.')),
+      override_hold: flag('Erase the person although it is under a legal hold.'),
+      dry_run: flag('Erase nothing, and return what an erasure would remove.'),
+    }),
   },
   { additionalProperties: false, title: 'ErasureBody', examples: [{ reason: 'Request of 2026-01-01', dry_run: true }] },
 )
@@ -70,6 +71,9 @@ const exampleErasure = {
   not_removed: ['backups'],
 }
 
+const exampleCertificate = 'eyJhbGciOiJFZERTQSJ9.e30.c2ln'
+const exampleOutcome = { certificate: exampleCertificate, completed: true, dry_run: false }
+
 const certificate = text(
   'The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server.',
 )
@@ -94,18 +98,9 @@ export const erased = Type.Object(
     title: 'Erased',
     description:
       'The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased.',
-    examples: [
-      {
-        certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
-        completed: true,
-        dry_run: false,
-        erasure: exampleErasure,
-        other_holders: [],
-      },
-    ],
+    examples: [{ ...exampleOutcome, erasure: exampleErasure, other_holders: [] }],
   },
 )
-export type Erased = Static<typeof erased>
 
 /** The query of the list of erasures. */
 export const erasuresQuery = closedObject({
@@ -129,16 +124,9 @@ const listedErasure = Type.Object(
   { title: 'Erasure', description: 'An erasure of a person.' },
 )
 
+const { id, at, person_id, reason, records } = exampleErasure
+
 /** A page of erasures, newest first. */
 export const erasurePage = pageOf(listedErasure, 'ErasurePage', 'A page of erasures, newest first.', [
-  {
-    id: 1,
-    at: '2026-01-01T12:00:00.000Z',
-    person_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
-    actor: 'privacy desk',
-    reason: 'Request of 2026-01-01',
-    records: 'keep',
-    completed_at: '2026-01-01T12:00:00.000Z',
-    certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
-  },
+  { id, at, person_id, actor: 'privacy desk', reason, records, completed_at: at, certificate: exampleCertificate },
 ])

@@ -1,27 +1,23 @@
-import { deletedOrErasedWith, survivorOf } from '../../changes/people-sql.ts'
+import { deletedOrErasedWith, personWithId, survivorOf } from '../../changes/people-sql.ts'
 import { statement } from '../../db/db.ts'
 import { hashOf } from '../../db/keyed-hash.ts'
 
 /**
- * $2: external identifier. The person who has it, also as an alias, or else the last one who was deleted or erased with it: asked again,
- * an erasure must not go on to the person who had the name before.
+ * $2: internal or external identifier. By the first: the person itself, or the one it was merged into; null if there never was one. By the
+ * second: the person who has it, also as an alias, or else the last one who was deleted or erased with it: asked again, an erasure must not
+ * go on to the person who had the name before.
  */
-export const findNamedSql = statement(
-  'find_named_to_erase',
-  `select coalesce((
+export const findToEraseSql = {
+  id: statement('find_to_erase', `select coalesce((${survivorOf('$2')}), ${personWithId('$2')}) as id`),
+  external_id: statement(
+    'find_named_to_erase',
+    `select coalesce((
      select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2
    ), (
      select a.person_id from aliases a where a.organization_id = $1 and a.external_id = $2
    ), (${deletedOrErasedWith('$2')})) as id`,
-)
-
-/** $2: internal identifier. That of the person itself, or of the one it was merged into; null if there never was one. */
-export const findByIdSql = statement(
-  'find_to_erase',
-  `select coalesce((${survivorOf('$2')}), (
-     select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = 0 limit 1
-   )) as id`,
-)
+  ),
+}
 
 /** $2: person. The people who were merged into it. */
 export const readMergedSql = statement(

@@ -15,12 +15,10 @@ export const readHeldSql = statement(
   `select distinct x.id from (${heldPeople('$3')}) x where x.id = any($2::uuid[])`,
 )
 
-const columns = 'h.id, h.people, h.reason, h.until, h.actor, h.created_at'
-
 /** $2: a person and those who were merged into it, $3: the time. The holds of them that are in force, the first one first. */
 export const readHoldsOfSql = statement(
   'read_holds_of',
-  `select ${columns} from person_holds h
+  `select h.id, h.people, h.reason, h.until, h.actor, h.created_at from person_holds h
    where h.organization_id = $1 and h.people && $2::uuid[] and ${inForce('$3')} order by h.id`,
 )
 
@@ -29,11 +27,11 @@ export const readHoldsOfSql = statement(
  */
 export const listHoldsSql = statement(
   'list_holds',
-  `select ${columns}, coalesce((
+  `select h.id, coalesce((
      select jsonb_agg(jsonb_build_object('id', l.id, 'external_id', e.external_id) order by l.id) from (
        select distinct coalesce((${survivorOf('p.id')}), p.id) as id from unnest(h.people) as p(id)
      ) l left join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = l.id
-   ), '[]') as leads
+   ), '[]') as people, h.reason, h.until, h.actor, h.created_at
    from person_holds h
    where h.organization_id = $1 and h.id > $3 and h.people <> '{}' and ${inForce('$2')} and ($5::uuid is null or exists (
        select from unnest(h.people) as p(id) where coalesce((${survivorOf('p.id')}), p.id) = $5

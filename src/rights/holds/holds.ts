@@ -1,18 +1,17 @@
 import { throwNoPerson } from '../../consents/history.ts'
 import type { Within } from '../../db/context.ts'
-import { type DefinitionCall, differences, throwInvalidField } from '../../organizations/change-definitions.ts'
-import { changeOrganization, type DefinitionDiff, type Locked } from '../../organizations/change-organization.ts'
+import { definitionCallOf, differences, throwInvalidField } from '../../organizations/change-definitions.ts'
+import { changeOrganization, type DefinitionDiff } from '../../organizations/change-organization.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
-import { personOf } from '../../route/person-addresses.ts'
 import { type HandlerResult, listPage } from '../../route/result.ts'
 import { refuse } from '../../values/errors.ts'
-import { findSubject } from '../dossier-sql.ts'
+import { readSubject } from '../subject.ts'
 import { isErasedSql, listHoldsSql, nextHoldIdSql, readHeldSql, readHoldsOfSql, storeHoldSql } from './holds-sql.ts'
 import type { HoldBody, HoldShape, HoldsQuery } from './schema.ts'
 
-type Hold = { id: number; people: string[]; reason: string; until: string | null; actor: string; created_at: string }
-type ListedHold = Hold & { leads: HoldShape['people'] }
+/** A row of `person_holds`, with the people as they were when they were held. */
+type Hold = Omit<HoldShape, 'people'> & { people: string[] }
 
 const defaultLimit = 50
 
@@ -37,17 +36,11 @@ export async function throwIfHeld(within: Within, people: readonly string[], at:
   })
 }
 
-const toJson = ({ id, leads: people, reason, until, actor, created_at }: ListedHold): HoldShape => ({
-  ...{ id, people, reason, until, actor, created_at },
-})
-
 /** The person of a path, deleted or not, with those who were merged into it. Throws a Fault of 404, also for an erased one. */
-async function findPeople({ tx, organization_id }: Within, { params }: Call<unknown>): Promise<string[]> {
-  const { by, identifier } = personOf(params)
-  type Subject = { id: string; merged_ids: string[] }
-  const [subject] = await tx.query<Subject>(findSubject[by], [organization_id, identifier])
-  const [erased] = subject ? await tx.query(isErasedSql, [organization_id, subject.id]) : []
-  return subject && !erased ? [subject.id, ...subject.merged_ids] : throwNoPerson()
+async function findPeople({ tx, organization_id }: Within, call: Call<unknown>): Promise<string[]> {
+  const people = await readSubject({ db: tx, organization_id }, call)
+  const [erased] = await tx.query(isErasedSql, [organization_id, people[0]])
+  return erased ? throwNoPerson() : people
 }
 
 const logged = ({ people, reason, until }: Pick<Hold, 'people' | 'reason' | 'until'>) => ({ people, reason, until })
@@ -62,7 +55,8 @@ const store = ({ tx, organization_id }: Within, hold: Hold, released_at: string 
 }
 
 /** Holds the person of the path, or changes its hold. Throws a Fault of 400 or 404. */
-export async function holdPerson(call: Call<HoldBody>, change: DefinitionCall): Promise<HandlerResult> {
+export async function holdPerson(call: Call<HoldBody>): Promise<HandlerResult> {
+  const change = definitionCallOf(call)
   const { reason } = call.body
   const until = call.body.until ? new Date(call.body.until).toISOString() : null
   if (until !== null && Date.parse(until) <= Date.now()) throwInvalidField('/until', 'must be in the future')
@@ -74,10 +68,7 @@ export async function holdPerson(call: Call<HoldBody>, change: DefinitionCall): 
     const made = { id, actor: change.actor, created_at: at, ...current }
     const next = { ...made, people: [...new Set([...(current?.people ?? []), ...people])], reason, until }
     const changed = current ? differences(logged(current), logged(next)) : { before: {}, after: logged(next) }
-    const result = async () => {
-      const [listed] = await tx.query<ListedHold>(listHoldsSql, [organization_id, at, id - 1, 1, null])
-      return toJson(listed!)
-    }
+    const result = async () => (await tx.query<HoldShape>(listHoldsSql, [organization_id, at, id - 1, 1, null]))[0]!
     if (!changed) return { changes: [], result }
     const entry = diff(id, current ? 'update' : 'create', changed.before, changed.after)
     return { statements: [store(locked, next)], changes: [entry], result }
@@ -87,8 +78,9 @@ export async function holdPerson(call: Call<HoldBody>, change: DefinitionCall): 
 }
 
 /** Ends the holds of the person of the path. Somebody who was separated from it since stays held. Throws a Fault of 404. */
-export async function releasePerson(call: Call, change: DefinitionCall): Promise<HandlerResult> {
-  await changeOrganization(change, change, async (locked: Locked) => {
+export async function releasePerson(call: Call): Promise<HandlerResult> {
+  const change = definitionCallOf(call)
+  await changeOrganization(change, change, async locked => {
     const people = await findPeople(locked, call)
     call.shown.addAll(peopleStackId, people)
     const holds = await readHoldsOf(locked, people, locked.at)
@@ -96,13 +88,13 @@ export async function releasePerson(call: Call, change: DefinitionCall): Promise
     const [statements, changes]: [Promise<unknown>[], DefinitionDiff[]] = [[], []]
     for (const hold of holds) {
       const left = hold.people.filter(id => !people.includes(id))
-      const isOver = left.length === 0
-      statements.push(isOver ? store(locked, hold, locked.at) : store(locked, { ...hold, people: left }))
-      changes.push(
-        isOver
-          ? diff(hold.id, 'delete', logged(hold), {})
-          : diff(hold.id, 'update', { people: hold.people }, { people: left }),
-      )
+      if (left.length === 0) {
+        statements.push(store(locked, hold, locked.at))
+        changes.push(diff(hold.id, 'delete', logged(hold), {}))
+      } else {
+        statements.push(store(locked, { ...hold, people: left }))
+        changes.push(diff(hold.id, 'update', { people: hold.people }, { people: left }))
+      }
     }
     return { statements, changes, result: true }
   })
@@ -113,8 +105,7 @@ export async function releasePerson(call: Call, change: DefinitionCall): Promise
 export async function answerHolds({ context, body, shown, signal }: Call<HoldsQuery>): Promise<HandlerResult> {
   const { after = 0, limit = defaultLimit, person = null } = body
   const values = [context.organization_id, new Date().toISOString(), after, limit + 1, person]
-  const rows = await context.db.query<ListedHold>(listHoldsSql, values, signal)
-  const data = listPage(rows, limit, toJson)
+  const data = listPage(await context.db.query<HoldShape>(listHoldsSql, values, signal), limit)
   for (const { people } of data.items) shown.addAll(peopleStackId, people)
   return { status: 200, data }
 }

@@ -1,4 +1,4 @@
-import { definitionCallOf, definitionWrite } from '../../organizations/change-definitions.ts'
+import { definitionWrite } from '../../organizations/change-definitions.ts'
 import { personAddresses } from '../../route/person-addresses.ts'
 import { type Route, route } from '../../route/route.ts'
 import { Type } from '../../values/json-schema.ts'
@@ -21,7 +21,7 @@ export function holdRoutes(): Route[] {
         body: holdBody,
         answer: hold,
         repeats: 'safe',
-        handle: call => holdPerson(call, definitionCallOf(call as never)),
+        handle: holdPerson,
       }),
       definitionWrite({
         ...row,
@@ -29,7 +29,7 @@ export function holdRoutes(): Route[] {
         operationId: `releasePerson${suffix}`,
         summary: `End the hold of a person${by}`,
         answer: Type.Literal(true),
-        handle: call => releasePerson(call, definitionCallOf(call)),
+        handle: releasePerson,
       }),
     ]
   })

@@ -3,6 +3,7 @@ import {
   closedObject,
   nullable,
   number,
+  optionals,
   pageOf,
   storedNumber,
   Type,
@@ -57,13 +58,13 @@ export const hold = Type.Object(
 export type HoldShape = Static<typeof hold>
 
 /** The query of the list of holds. */
-export const holdsQuery = closedObject({
-  after: Type.Optional(storedNumber('Only holds after this id.')),
-  person: Type.Optional(
-    Type.String({ format: 'uuid', description: 'Only the holds of the person with this internal identifier.' }),
-  ),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
-})
+export const holdsQuery = closedObject(
+  optionals({
+    after: storedNumber('Only holds after this id.'),
+    person: uuid('Only the holds of the person with this internal identifier.'),
+    limit: Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' }),
+  }),
+)
 export type HoldsQuery = Static<typeof holdsQuery>
 
 /** A page of holds. */

@@ -1,9 +1,7 @@
-import { definitionCallOf, definitionWrite } from '../../organizations/change-definitions.ts'
-import type { Call } from '../../route/call.ts'
+import { definitionWrite } from '../../organizations/change-definitions.ts'
 import { dataOf, type Route, route } from '../../route/route.ts'
-import { requireScope } from '../../route/scopes.ts'
 import { Type } from '../../values/json-schema.ts'
-import { answerPreview, answerRule, answerRules, answerRuns, createRule, deleteRule, idOf, patchRule } from './rules.ts'
+import { answerPreview, answerRule, answerRules, answerRuns, createRule, deleteRule, patchRule } from './rules.ts'
 import { newRule, preview, type RuleBody, type RulePatch, rule, ruleList, rulePatch, runList } from './schema.ts'
 
 const path = '/v1/retention-rules'
@@ -27,7 +25,7 @@ export function retentionRuleRoutes(): Route[] {
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
-        const data = await createRule(definitionCallOf(call as Call), call.body)
+        const data = await createRule(call)
         return { status: 201, data, headers: { Location: `${path}/${data.id}` } }
       },
     }),
@@ -59,7 +57,7 @@ export function retentionRuleRoutes(): Route[] {
       body: rulePatch,
       answer: rule,
       refusals: { 409: 'duplicate_entry' },
-      handle: dataOf(call => patchRule(definitionCallOf(call as Call), idOf(call), call.body)),
+      handle: dataOf(patchRule),
     }),
     definitionWrite({
       ...byId,
@@ -67,7 +65,7 @@ export function retentionRuleRoutes(): Route[] {
       operationId: 'deleteRetentionRule',
       summary: 'Delete a retention rule',
       answer: Type.Literal(true),
-      handle: dataOf(call => deleteRule(definitionCallOf(call), idOf(call)).then(() => true)),
+      handle: dataOf(deleteRule),
     }),
     route({
       ...byId,
@@ -77,10 +75,7 @@ export function retentionRuleRoutes(): Route[] {
       summary: 'List the people whom a retention rule would take today',
       description: 'Also of a rule that is not active. The token also needs `people:read`.',
       answer: preview,
-      handle: call => {
-        requireScope(call.caller, 'people:read', ', which reads the people of the preview')
-        return answerPreview(call)
-      },
+      handle: answerPreview,
     }),
     route({
       ...byId,

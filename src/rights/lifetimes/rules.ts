@@ -1,7 +1,7 @@
 import type { Context, Reading } from '../../db/context.ts'
 import { wakeFollowerSql } from '../../followers/sql.ts'
 import {
-  type DefinitionCall,
+  definitionCallOf,
   differences,
   throwInvalidField,
   throwKeyTaken,
@@ -11,6 +11,7 @@ import { currentDefinitions, type Definitions, peopleStackId, type Segment } fro
 import { namesSegment } from '../../queries/grammar/grammar.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
+import { requireScope } from '../../route/scopes.ts'
 import { refuse } from '../../values/errors.ts'
 import {
   countStaysSql,
@@ -36,7 +37,6 @@ export type Rule = Omit<RuleShape, 'segment' | 'paused' | 'today'> & {
 const maxRules = 100
 const defaultDailyLimit = 1_000
 const previewItems = 1_000
-const dayMs = 86_400_000
 
 /** The day of a time in UTC, which a daily limit is for. */
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
@@ -67,7 +67,7 @@ export function staysOf(rule: Rule, definitions: Definitions): [segment_id: numb
 }
 
 /** The time before which somebody must have entered a segment to have been in it for so many days. */
-export const enteredBefore = (nowMs: number, days: number): string => new Date(nowMs - days * dayMs).toISOString()
+export const enteredBefore = (nowMs: number, days: number): string => new Date(nowMs - days * 86_400_000).toISOString()
 
 function toJson(rule: Rule, definitions: Definitions): RuleShape {
   const { id, key, after_days, action, daily_limit, active, paused_at, told, done, created_at, updated_at } = rule
@@ -98,7 +98,7 @@ export async function answerRules(call: Call): Promise<HandlerResult> {
   return { status: 200, data: { items: rules.map(rule => toJson(rule, definitions)) } }
 }
 
-export const idOf = ({ params }: Pick<Call<unknown>, 'params'>) => Number(params.id)
+const idOf = ({ params }: Call<unknown>) => Number(params.id)
 
 /** Throws a Fault of 404, as the others that read one rule. */
 export async function answerRule(call: Call): Promise<HandlerResult> {
@@ -148,9 +148,10 @@ const findSegment = ({ segments }: Definitions, key: string): Segment =>
   segments.find(segment => segment.key === key) ?? throwInvalidField('/segment', 'is not the key of a segment')
 
 /** Creates a rule. Throws a Fault of 400 or 409. */
-export function createRule(call: DefinitionCall, body: RuleBody): Promise<RuleShape> {
-  const { segment, key = segment, after_days, action, daily_limit = defaultDailyLimit, active = false } = body
-  return changeRules(call, call, async ({ tx, organization_id, definitions, at }, rules) => {
+export function createRule(call: Call<RuleBody>): Promise<RuleShape> {
+  const { segment, key = segment, after_days, action, daily_limit = defaultDailyLimit, active = false } = call.body
+  const change = definitionCallOf(call)
+  return changeRules(change, change, async ({ tx, organization_id, definitions, at }, rules) => {
     const { id: segment_id } = findSegment(definitions, segment)
     if (rules.length >= maxRules) throwInvalidField('', `exceeds the limit of ${maxRules} rules per organization`)
     const [{ id }] = (await tx.query<{ id: number }>(nextRuleIdSql, [organization_id])) as [{ id: number }]
@@ -160,9 +161,11 @@ export function createRule(call: DefinitionCall, body: RuleBody): Promise<RuleSh
 }
 
 /** Changes a rule. Throws a Fault of 400, 404 or 409. */
-export function patchRule(call: DefinitionCall, id: number, { segment, ...patch }: RulePatch): Promise<RuleShape> {
-  return changeRules(call, call, ({ definitions, at }, rules) => {
-    const before = ruleIn(rules, id)
+export function patchRule(call: Call<RulePatch>): Promise<RuleShape> {
+  const { segment, ...patch } = call.body
+  const change = definitionCallOf(call)
+  return changeRules(change, change, ({ definitions, at }, rules) => {
+    const before = ruleIn(rules, idOf(call))
     const segment_id = segment === undefined ? before.segment_id : findSegment(definitions, segment).id
     const after = { ...before, ...patch, segment_id, updated_at: at }
     if (after.active && !segmentOf(definitions, after))
@@ -172,11 +175,15 @@ export function patchRule(call: DefinitionCall, id: number, { segment, ...patch 
 }
 
 /** Deletes a rule. Throws a Fault of 404. */
-export const deleteRule = (call: DefinitionCall, id: number): Promise<RuleShape> =>
-  changeRules(call, call, (_, rules) => ({ before: ruleIn(rules, id) }))
+export async function deleteRule(call: Call): Promise<true> {
+  const change = definitionCallOf(call)
+  await changeRules(change, change, (_, rules) => ({ before: ruleIn(rules, idOf(call)) }))
+  return true
+}
 
 /** The people whom the rule would take today. */
 export async function answerPreview(call: Call): Promise<HandlerResult> {
+  requireScope(call.caller, 'people:read', ', which reads the people of the preview')
   const { db, organization_id } = call.context
   const { rules, definitions } = await findRules(call)
   const rule = ruleIn(rules, idOf(call))
@@ -190,10 +197,8 @@ export async function answerPreview(call: Call): Promise<HandlerResult> {
   ])
   const { count, held, people } = counts!
   call.shown.addAll(peopleStackId, items)
-  return {
-    status: 200,
-    data: { count, held, daily_limit, would_pause: Math.min(count, daily_limit) > maxOfDay(people), items },
-  }
+  const would_pause = Math.min(count, daily_limit) > maxOfDay(people)
+  return { status: 200, data: { count, held, daily_limit, would_pause, items } }
 }
 
 /** What the rule has done, by day. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { StoredRow } from '../../entities/entity-row.ts'
 import { buildNotice } from '../../entities/write/decide/decide.ts'
 import { readRowsSql } from '../../entities/write/load/load-sql.ts'
@@ -13,6 +12,7 @@ import { parseSegmentFilter } from '../../queries/grammar/parse.ts'
 import { readMatchesOf } from '../../queries/plan/membership.ts'
 import { erasePerson } from '../erasure/erase-person.ts'
 import { readHeld } from '../holds/holds.ts'
+import { retentionAuthor } from '../retention.ts'
 import {
   changeRules,
   dayOf,
@@ -43,7 +43,7 @@ const noticeDays = 7
 /** See {@link inSets}. */
 const defaultPausePerWork = 1
 
-export type RuleOptions = { originName: string; nowMs?: () => number; pausePerWork?: number }
+type RuleOptions = { originName: string; nowMs?: () => number; pausePerWork?: number }
 
 /** A pass of the follower over one rule. `now` is its time as RFC 3339. */
 type Run = { task: Task; rule: Rule; author: Author; nowMs: number; now: string; options: RuleOptions }
@@ -69,13 +69,11 @@ async function runRules(task: Task, options: RuleOptions): Promise<Progress> {
   const active = (await readRules(task, nowMs)).filter(rule => rule.active)
   for (const rule of active) {
     if (task.signal.aborted) break
-    await runRule({ task, rule, author: newAuthor(), nowMs, now, options })
+    await runRule({ task, rule, author: retentionAuthor(), nowMs, now, options })
   }
   await logRuns(task)
   return { sequence: task.head, wakeAtMs: active.length > 0 ? nowMs + intervalMs : undefined }
 }
-
-const newAuthor = (): Author => ({ actor: 'retention', request_id: randomUUID() })
 
 async function runRule(run: Run): Promise<void> {
   const { task, rule, nowMs, now } = run
@@ -202,10 +200,9 @@ async function erase(run: Run, person_id: string): Promise<void> {
   const context = { ...task, originName: options.originName }
   await erasePerson(context, {
     ...author,
-    person_id,
+    person_id: async locked => (await readDue(locked, run, [person_id]))[0],
     reason: `Retention rule ${rule.key}: ${rule.after_days} days in its segment`,
     records: 'keep',
-    mayErase: async locked => (await readDue(locked, run, [person_id])).length > 0,
     onErased: locked => countRun(locked, run, 0, 1),
   })
 }
@@ -222,7 +219,7 @@ type UnloggedRun = { rule_id: number; day: string; told: number; done: number; a
 
 /** Logs what the rules have done, also what a process that died has left unlogged. */
 const logRuns = (task: Task): Promise<void> =>
-  changeOrganization(task, newAuthor(), async ({ tx, organization_id }) => {
+  changeOrganization(task, retentionAuthor(), async ({ tx, organization_id }) => {
     const runs = await tx.query<UnloggedRun>(logRunsSql, [organization_id])
     const changes = runs.map(({ rule_id: id, ...run }) => {
       return { subject: 'retention_rule', id, operation: 'update', before: {}, after: { run } } as const

@@ -1,8 +1,6 @@
 import type { Static } from 'typebox'
 import { definitionKey, listSchema, times } from '../../organizations/definition-schema.ts'
-import { count, flag, nullable, number, Type, text, time, uuid } from '../../values/json-schema.ts'
-
-export const actions = ['erase', 'delete'] as const
+import { count, flag, nullable, number, optionals, Type, text, time, uuid } from '../../values/json-schema.ts'
 
 const segment = { ...definitionKey, description: 'The key of the segment.' }
 const afterDays = Type.Integer({
@@ -10,7 +8,7 @@ const afterDays = Type.Integer({
   maximum: 36_500,
   description: 'How long a person has been in the segment, without a break.',
 })
-const action = Type.Enum([...actions], {
+const action = Type.Enum(['erase', 'delete'], {
   description: '`erase` takes all data, with a certificate. `delete` can be undone by a restore.',
 })
 const dailyLimit = Type.Integer({
@@ -27,8 +25,7 @@ export const newRule = Type.Object(
     segment,
     after_days: afterDays,
     action,
-    daily_limit: Type.Optional(dailyLimit),
-    active: Type.Optional(active),
+    ...optionals({ daily_limit: dailyLimit, active }),
   },
   {
     additionalProperties: false,
@@ -40,14 +37,7 @@ export type RuleBody = Static<typeof newRule>
 
 /** Body of PATCH /v1/retention-rules/{id}. */
 export const rulePatch = Type.Object(
-  {
-    key: Type.Optional(definitionKey),
-    segment: Type.Optional(segment),
-    after_days: Type.Optional(afterDays),
-    action: Type.Optional(action),
-    daily_limit: Type.Optional(dailyLimit),
-    active: Type.Optional(active),
-  },
+  optionals({ key: definitionKey, segment, after_days: afterDays, action, daily_limit: dailyLimit, active }),
   { additionalProperties: false, title: 'RetentionRulePatch', examples: [{}] },
 )
 export type RulePatch = Static<typeof rulePatch>

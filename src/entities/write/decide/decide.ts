@@ -452,6 +452,13 @@ export function buildPlaceholder(id: string, external_id: string, version: numbe
   return { ...nothing, operation: 'create', id, external_id, version, columns, before: null, after }
 }
 
+/** Builds the change that erases an entity, whose row may be gone. Its log entry has no values. */
+export function buildErasure(id: string, version: number, row: EntityRow | undefined): Change {
+  const removed = Object.keys(row?.attributes ?? {})
+  const empty = { external_id: null, columns: {}, before: null, after: {} }
+  return { ...nothing, ...empty, operation: 'erase', id, version, changed: true, removed }
+}
+
 /** Builds a change that tells something of an entity. Its version rises, and nothing else of it changes. */
 export function buildNotice(
   { id, external_id, version }: Pick<EntityRow, 'id' | 'external_id' | 'version'>,
@@ -484,6 +491,8 @@ export function buildRestore({
     ...(consents.length > 0 && { consents }),
   }
   return {
+    // Nobody answered, so the consent history has no new answers.
+    ...nothing,
     operation: 'restore',
     id,
     external_id: columns.external_id ?? null,
@@ -491,14 +500,8 @@ export function buildRestore({
     columns: { ...columns, answers, version: version + 1 },
     changed: true,
     set: attributes,
-    removed: [],
     relinked: links.map(({ attribute, targets }) => ({ attribute, before: [], targets })),
-    missing: [],
-    faults: [],
     keyCount: Object.keys(values).length,
-    isTooLarge: false,
-    // Nobody answered, so the consent history has no new answers.
-    answers: [],
     before: null,
     after,
     created_at,

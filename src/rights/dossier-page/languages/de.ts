@@ -1,5 +1,5 @@
 import { html } from '../../../values/html.ts'
-import type { DossierWords } from '../words.ts'
+import type { DossierWords } from './en.ts'
 
 export const de: DossierWords = {
   title: holder => `Personenbezogene Daten bei ${holder}`,

@@ -1,14 +1,26 @@
-import { html } from '../../../values/html.ts'
-import type { DossierWords } from '../words.ts'
+import type { deliveryEventTypes } from '../../../consents/deliverability-state.ts'
+import type { Method } from '../../../consents/schema.ts'
+import type { Operation } from '../../../organizations/logged-changes.ts'
+import type { Channel } from '../../../values/channels.ts'
+import { type Html, html } from '../../../values/html.ts'
+import type { SectionType } from '../../dossier-schema.ts'
 
-export const en: DossierWords = {
-  title: holder => `Personal data held by ${holder}`,
+/** The words of the page in one language. */
+export type DossierWords = typeof en
+
+/** The names of columns and of rows. A member of a line has the label of its name. */
+export type Label = keyof DossierWords['labels']
+
+export const en = {
+  title: (holder: string) => `Personal data held by ${holder}`,
   heading: 'Your personal data',
-  lead: (holder, day) => html`This is everything that ${holder} held about you in this system on ${day}.`,
-  madeBy: (time, subject) => html`${time}, by ${subject}`,
+  lead: (holder: Html, day: Html) => html`This is everything that ${holder} held about you in this system on ${day}.`,
+  madeBy: (time: Html, subject: string) => html`${time}, by ${subject}`,
   facts: { made: 'Made', questions: 'Questions', privacy: 'Privacy notice', contents: 'Contents' },
-  numbers: (id, head, log) => `Internal identifier ${id}. State of the change log: number ${head} of ${log}.`,
-  complete: entries => `This page is complete. It shows ${entries} entries.`,
+  /** The line of numbers below the facts, for those who make dossiers. */
+  numbers: (id: string, head: number, log: string) =>
+    `Internal identifier ${id}. State of the change log: number ${head} of ${log}.`,
+  complete: (entries: number) => `This page is complete. It shows ${entries} entries.`,
   person: 'person',
   values: { unset: 'not set', empty: 'empty', none: 'none', yes: 'yes', no: 'no' },
   states: {
@@ -24,7 +36,7 @@ export const en: DossierWords = {
     refused: 'refused',
     superseded: 'an earlier answer that arrived later, and changed nothing',
   },
-  channels: { email: 'email', sms: 'text message' },
+  channels: { email: 'email', sms: 'text message' } satisfies Record<Channel, string>,
   sources: { answer: 'your answer', default: 'you have not answered', mandatory: 'needs no answer' },
   methods: {
     web_form: 'by a form on the web',
@@ -37,16 +49,16 @@ export const en: DossierWords = {
     import: 'taken over from another system',
     api: 'sent by another system',
     other: 'in another way',
-  },
-  textVersion: version => `version ${version}`,
+  } satisfies Record<Method, string>,
+  textVersion: (version: number) => `version ${version}`,
   events: {
     hard_bounce: 'a message came back for good',
     soft_bounce: 'messages came back',
     complaint: 'a complaint about a message',
     delivered: 'a message was delivered',
-  },
+  } satisfies Record<(typeof deliveryEventTypes)[number], string>,
   directions: { in: 'to you', out: 'from you' },
-  aliasFrom: merge => (merge === null ? 'a later import or request' : `merge ${merge}`),
+  aliasFrom: (merge: number | null) => (merge === null ? 'a later import or request' : `merge ${merge}`),
   memberships: { member: 'you are in it', entered: 'you entered it', left: 'you left it' },
   actions: { erase: 'your data will be erased', delete: 'your profile will be deleted' },
   records: { keep: 'kept', linked: 'erased too' },
@@ -61,8 +73,8 @@ export const en: DossierWords = {
     unmerge: 'Separated again',
     erase: 'Erased',
     retention_due: 'Its time will be over soon',
-  },
-  changeBy: (actor, sequence, version, request) =>
+  } satisfies Record<Operation, string>,
+  changeBy: (actor: string, sequence: number, version: number | null, request: string) =>
     `By ${actor}. Number ${sequence}, version ${version}, request ${request}.`,
   valuesGone: 'The values are not kept any more.',
   looked: 'read',
@@ -122,6 +134,7 @@ export const en: DossierWords = {
     after: 'After',
     who: 'Who',
   },
+  /** The title of each section, the text below it, and the text of one without lines. */
   sections: {
     profile: ['Profile', 'Your name, how to reach you, and when your profile was stored.', 'There is no profile.'],
     attribute: ['Further details', 'What else is stored about you.', 'No further details are stored.'],
@@ -207,5 +220,5 @@ export const en: DossierWords = {
       'The requests that showed or changed your data, the newest first.',
       'No request is recorded.',
     ],
-  },
+  } satisfies Record<SectionType, [title: string, about: string, none: string]>,
 }

@@ -1,5 +1,5 @@
 import { html } from '../../../values/html.ts'
-import type { DossierWords } from '../words.ts'
+import type { DossierWords } from './en.ts'
 
 export const es: DossierWords = {
   title: holder => `Datos personales en poder de ${holder}`,
