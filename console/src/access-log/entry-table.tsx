@@ -15,6 +15,7 @@ type EntryTableProps = {
 /** Entries of the access log, newest first. */
 export function EntryTable({ label, entries, showsWhom = true }: EntryTableProps) {
   const texts = useMessages(messages)
+  const events: Record<string, string> = texts.events
   const formats = useFormats()
   const headers = [texts.when, texts.subject, texts.what, ...(showsWhom ? [texts.whom] : []), texts.origin]
   return (
@@ -25,9 +26,7 @@ export function EntryTable({ label, entries, showsWhom = true }: EntryTableProps
           <th scope="row">{entry.subject}</th>
           <td>
             {entry.event !== null && (
-              <Badge kind={entry.status >= 400 ? 'negative' : 'caution'}>
-                {texts.events[entry.event] ?? entry.event}
-              </Badge>
+              <Badge kind={entry.status >= 400 ? 'negative' : 'caution'}>{events[entry.event] ?? entry.event}</Badge>
             )}{' '}
             <code>
               {entry.method} {entry.route}

@@ -2,137 +2,76 @@
 export const languages = ['en', 'de', 'it'] as const
 export type Language = (typeof languages)[number]
 
+/** A text in each language, in the order of {@link languages}. */
+type Text = readonly [en: string, de: string, it: string]
+type Entry = Text | ((...values: never[]) => Text) | Record<Language, object> | Entries
+/** Texts by their names. A text with a value in it is a function. Texts may stand in groups, also ones that are apart by language. */
+export type Entries = { readonly [name: string]: Entry }
+
+type TextsOf<Each> = Each extends Text
+  ? string
+  : Each extends (...values: infer Values) => Text
+    ? (...values: Values) => string
+    : Each extends Record<Language, infer Group>
+      ? Group
+      : { [Name in keyof Each]: TextsOf<Each[Name]> }
+
+/** The texts of each language. */
+export type Messages<Texts> = Record<Language, Texts>
+
+/** Takes the texts of each language out of entries that have them side by side. */
+export function inEachLanguage<Defined extends Entries>(entries: Defined): Messages<TextsOf<Defined>> {
+  const textsOf = (entry: Entry, language: Language): unknown => {
+    const index = languages.indexOf(language)
+    if (typeof entry === 'function') return (...values: never[]) => entry(...values)[index]
+    if (Array.isArray(entry)) return entry[index]
+    if ('en' in entry) return entry[language]
+    return Object.fromEntries(Object.entries(entry).map(([name, each]) => [name, textsOf(each, language)]))
+  }
+  return Object.fromEntries(languages.map(language => [language, textsOf(entries, language)])) as never
+}
+
 /** Words that the texts of every folder have. A folder that needs another word for a name defines its own. */
 export const words = {
-  en: {
-    all: 'All',
-    attributes: 'Attributes',
-    cancel: 'Cancel',
-    channel: 'Channel',
-    clientId: 'Client id',
-    clientSecret: 'Client secret',
-    close: 'Close',
-    consents: 'Consents',
-    copied: 'Copied',
-    copy: 'Copy',
-    create: 'Create',
-    deliverability: 'Deliverability',
-    description: 'Description',
-    duplicates: 'Duplicates',
-    edit: 'Edit',
-    field: 'Field',
-    history: 'History',
-    jobs: 'Changes of many',
-    key: 'Key',
-    kind: 'Kind',
-    language: 'Language',
-    lifetimes: 'Lifetimes',
-    erasures: 'Erasures',
-    name: 'Name',
-    no: 'No',
-    pause: 'Pause',
-    people: 'People',
-    profile: 'Profile',
-    purpose: 'Purpose',
-    records: 'Records',
-    request: 'Request',
-    save: 'Save',
-    saving: 'Saving',
-    schema: 'Schema',
-    segment: 'Segment',
-    signIn: 'Sign in',
-    state: 'State',
-    value: 'Value',
-    values: 'Values',
-    webhooks: 'Webhooks',
-    yes: 'Yes',
-  },
-  de: {
-    all: 'Alle',
-    attributes: 'Attribute',
-    cancel: 'Abbrechen',
-    channel: 'Kanal',
-    clientId: 'Client-ID',
-    clientSecret: 'Client-Geheimnis',
-    close: 'Schließen',
-    consents: 'Einwilligungen',
-    copied: 'Kopiert',
-    copy: 'Kopieren',
-    create: 'Anlegen',
-    deliverability: 'Zustellbarkeit',
-    description: 'Beschreibung',
-    duplicates: 'Dubletten',
-    edit: 'Bearbeiten',
-    field: 'Feld',
-    history: 'Verlauf',
-    jobs: 'Sammeländerungen',
-    key: 'Schlüssel',
-    kind: 'Art',
-    language: 'Sprache',
-    lifetimes: 'Aufbewahrung',
-    erasures: 'Endgültige Löschungen',
-    name: 'Name',
-    no: 'Nein',
-    pause: 'Anhalten',
-    people: 'Personen',
-    profile: 'Profil',
-    purpose: 'Zweck',
-    records: 'Datensätze',
-    request: 'Anfrage',
-    save: 'Speichern',
-    saving: 'Wird gespeichert',
-    schema: 'Schema',
-    segment: 'Segment',
-    signIn: 'Anmelden',
-    state: 'Zustand',
-    value: 'Wert',
-    values: 'Werte',
-    webhooks: 'Webhooks',
-    yes: 'Ja',
-  },
-  it: {
-    all: 'Tutte',
-    attributes: 'Attributi',
-    cancel: 'Annulla',
-    channel: 'Canale',
-    clientId: 'ID del client',
-    clientSecret: 'Segreto del client',
-    close: 'Chiudi',
-    consents: 'Consensi',
-    copied: 'Copiato',
-    copy: 'Copia',
-    create: 'Crea',
-    deliverability: 'Recapitabilità',
-    description: 'Descrizione',
-    duplicates: 'Duplicati',
-    edit: 'Modifica',
-    field: 'Campo',
-    history: 'Cronologia',
-    jobs: 'Modifiche multiple',
-    key: 'Chiave',
-    kind: 'Genere',
-    language: 'Lingua',
-    lifetimes: 'Conservazione',
-    erasures: 'Cancellazioni',
-    name: 'Nome',
-    no: 'No',
-    pause: 'Pausa',
-    people: 'Persone',
-    profile: 'Profilo',
-    purpose: 'Finalità',
-    records: 'Record',
-    request: 'Richiesta',
-    save: 'Salva',
-    saving: 'Salvataggio',
-    schema: 'Schema',
-    segment: 'Segmento',
-    signIn: 'Accedi',
-    state: 'Stato',
-    value: 'Valore',
-    values: 'Valori',
-    webhooks: 'Webhook',
-    yes: 'Sì',
-  },
-} satisfies Record<Language, Record<string, string>>
-
-export type Words = (typeof words)['en']
+  all: ['All', 'Alle', 'Tutte'],
+  attributes: ['Attributes', 'Attribute', 'Attributi'],
+  cancel: ['Cancel', 'Abbrechen', 'Annulla'],
+  channel: ['Channel', 'Kanal', 'Canale'],
+  clientId: ['Client id', 'Client-ID', 'ID del client'],
+  clientSecret: ['Client secret', 'Client-Geheimnis', 'Segreto del client'],
+  close: ['Close', 'Schließen', 'Chiudi'],
+  consents: ['Consents', 'Einwilligungen', 'Consensi'],
+  copied: ['Copied', 'Kopiert', 'Copiato'],
+  copy: ['Copy', 'Kopieren', 'Copia'],
+  create: ['Create', 'Anlegen', 'Crea'],
+  deliverability: ['Deliverability', 'Zustellbarkeit', 'Recapitabilità'],
+  description: ['Description', 'Beschreibung', 'Descrizione'],
+  duplicates: ['Duplicates', 'Dubletten', 'Duplicati'],
+  edit: ['Edit', 'Bearbeiten', 'Modifica'],
+  field: ['Field', 'Feld', 'Campo'],
+  history: ['History', 'Verlauf', 'Cronologia'],
+  jobs: ['Changes of many', 'Sammeländerungen', 'Modifiche multiple'],
+  key: ['Key', 'Schlüssel', 'Chiave'],
+  kind: ['Kind', 'Art', 'Genere'],
+  language: ['Language', 'Sprache', 'Lingua'],
+  lifetimes: ['Lifetimes', 'Aufbewahrung', 'Conservazione'],
+  erasures: ['Erasures', 'Endgültige Löschungen', 'Cancellazioni'],
+  name: ['Name', 'Name', 'Nome'],
+  no: ['No', 'Nein', 'No'],
+  pause: ['Pause', 'Anhalten', 'Pausa'],
+  people: ['People', 'Personen', 'Persone'],
+  profile: ['Profile', 'Profil', 'Profilo'],
+  purpose: ['Purpose', 'Zweck', 'Finalità'],
+  records: ['Records', 'Datensätze', 'Record'],
+  request: ['Request', 'Anfrage', 'Richiesta'],
+  save: ['Save', 'Speichern', 'Salva'],
+  saving: ['Saving', 'Wird gespeichert', 'Salvataggio'],
+  schema: ['Schema', 'Schema', 'Schema'],
+  segment: ['Segment', 'Segment', 'Segmento'],
+  signIn: ['Sign in', 'Anmelden', 'Accedi'],
+  state: ['State', 'Zustand', 'Stato'],
+  value: ['Value', 'Wert', 'Valore'],
+  values: ['Values', 'Werte', 'Valori'],
+  webhooks: ['Webhooks', 'Webhooks', 'Webhook'],
+  yes: ['Yes', 'Ja', 'Sì'],
+} as const satisfies Entries

@@ -44,7 +44,8 @@ export function useColumns(owner: string, names: readonly string[]): Column<Row>
       const field = fields.find(each => each.name === name)
       return {
         key: name,
-        header: field?.label ?? texts.values[name] ?? name.replace(attributePrefix, ''),
+        header:
+          field?.label ?? (name === 'attribute_values' ? texts.values : undefined) ?? name.replace(attributePrefix, ''),
         minWidth: minWidthOf(name, field),
         ...(field?.type === 'number' && { align: 'end' }),
         ...(field && isSortable(field) && { sortField: name }),
