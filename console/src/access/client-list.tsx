@@ -7,7 +7,7 @@ import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
@@ -16,8 +16,7 @@ import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { clientsQuery } from './queries.ts'
 import { RevokeDialog } from './revoke-dialog.tsx'
-import { RoleChoice } from './role-choice.tsx'
-import { ScopeChoice, ScopeList } from './scope-choice.tsx'
+import { RoleChoice, ScopeChoice, ScopeList } from './scope-choice.tsx'
 
 /** The clients of the organization. A new one shows its secret once. */
 export function ClientList() {

@@ -1,9 +1,12 @@
 import type { Scope } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
 import { useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { Checkbox, FieldGroup } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { rolesQuery } from './queries.ts'
 
 /** The scopes that may be granted: those of the session, each with what it allows. */
 export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (scopes: Scope[]) => void }) {
@@ -30,4 +33,14 @@ export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (
 /** The scopes of a client or a session. */
 export function ScopeList({ scopes }: { scopes: readonly Scope[] }) {
   return <span className={styles.scopeList}>{scopes.join(' ')}</span>
+}
+
+/** The role of a new client or token. Without any role in the organization, there is nothing to choose. */
+export function RoleChoice({ role, onChange }: { role: string; onChange: (role: string) => void }) {
+  const texts = useMessages(messages)
+  const { data: roles = [] } = useQuery(rolesQuery)
+  const active = roles.filter(({ state }) => state === 'active')
+  if (active.length === 0) return null
+  const options = [{ value: '', label: texts.noRole }, ...active.map(({ key, name }) => ({ value: key, label: name }))]
+  return <Select label={texts.role} options={options} value={role} onChange={onChange} />
 }

@@ -3,12 +3,13 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Page } from '../ui/page.tsx'
+import { Badge, EmptyState, Facts, Page } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
+import { Table } from '../ui/table.tsx'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
-import { ChangeDialog } from './change-dialog.tsx'
 import { type Feed, useChangeFeed } from './change-feed.ts'
 import styles from './changes.module.css'
 import { messages } from './messages.ts'
@@ -190,3 +191,48 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
 const fieldsOf = ({ before, after }: Change) => [
   ...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]),
 ]
+
+/** What a change did: who, when, and each field before and after. */
+export function ChangeDialog({ change, onClose }: { change: Change; onClose: () => void }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { sequence, subject, operation, external_id, id, stack_key, actor, at, request_id } = change
+  return (
+    <Dialog title={texts.change(formats.number(sequence))} isOpen onClose={onClose} size="wide">
+      <Facts
+        facts={[
+          [texts.subject, `${stack_key ?? texts.subjects[subject]} ${external_id ?? id}`],
+          [texts.operation, texts.operations[operation]],
+          [texts.who, actor],
+          [texts.at, formats.exactTime(at)],
+          [texts.request, <code key="request">{request_id}</code>],
+        ]}
+      />
+      <ChangedFields change={change} />
+      <CloseAction onClose={onClose} />
+    </Dialog>
+  )
+}
+
+/** A row for each field that changed. */
+export function ChangedFields({ change: { before, after } }: { change: Pick<Change, 'before' | 'after'> }) {
+  const texts = useMessages(messages)
+  const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+  if (fields.length === 0) return null
+  return (
+    <Table label={texts.fields} headers={[texts.field, texts.before, texts.after]}>
+      {fields.map(field => (
+        <tr key={field}>
+          <th scope="row">{field}</th>
+          <td>{shown(before?.[field])}</td>
+          <td>{shown(after?.[field])}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return '—'
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)
+}

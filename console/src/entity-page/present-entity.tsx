@@ -1,6 +1,6 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
-import { SeenBy } from '../access-log/seen-by.tsx'
+import { SeenBy } from '../access-log/entry-table.tsx'
 import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'

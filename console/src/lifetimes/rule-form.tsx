@@ -5,7 +5,7 @@ import { useMessages } from '../app/language.tsx'
 import type { Write } from '../app/write.ts'
 import { segmentsQuery } from '../entity/schema.ts'
 import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 

@@ -1,3 +1,4 @@
+import type { Filter } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
@@ -6,10 +7,9 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
 import { segmentsQuery } from '../entity/schema.ts'
 import { Checkbox, TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 import { lifetimesKey } from './queries.ts'
-import { unusedFilter } from './unused-filter.ts'
 
 type Draft = { key: string; used: readonly string[]; days: string }
 
@@ -89,3 +89,7 @@ export function UnusedForm({ onClose }: { onClose: () => void }) {
     </FormDialog>
   )
 }
+
+/** The filter of the people who are in none of these segments. */
+export const unusedFilter = (segments: readonly string[]): Filter =>
+  ({ $and: segments.map(key => ({ $not: { $segment: key } })) }) as Filter

@@ -23,7 +23,7 @@ import {
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { FieldGroup } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
 const profile = [

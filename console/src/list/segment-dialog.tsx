@@ -6,7 +6,7 @@ import { useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
 import type { Filter } from '../filters/filter-tree.ts'
 import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
 type SegmentDialogProps = {

@@ -10,7 +10,7 @@ import { holdQuery, lifetimesKey } from '../lifetimes/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { holdMessages } from './hold-messages.ts'
 

@@ -10,7 +10,7 @@ import { schemaQuery, useDefinitions } from '../entity/schema.ts'
 import { historyKey } from '../history/history.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { glanceMessages } from './glance-messages.ts'
 import { notesOf } from './notes.ts'
 

@@ -5,7 +5,7 @@ import { useMessages } from '../app/language.tsx'
 import { SessionError } from '../app/session.tsx'
 import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from './button.tsx'
-import { Actions } from './dialog.tsx'
+import { Actions, Dialog } from './dialog.tsx'
 import styles from './field.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext, useNoteChange } from './note-change.ts'
@@ -128,4 +128,18 @@ function shownOf(error: unknown, faults: Faults = {}, names: readonly string[], 
     else byName[name] = [...(byName[name] ?? []), place(path.slice(name.length + 1), message)]
   }
   return { byName, hasOthers, isNew: true }
+}
+
+/** A dialog that is a form: sending it or cancelling it closes it. */
+export function FormDialog({
+  title,
+  size,
+  onClose,
+  ...form
+}: FormProps & { title: string; size?: 'wide'; onClose: () => void }) {
+  return (
+    <Dialog title={title} isOpen onClose={onClose} {...(size && { size })}>
+      <Form {...form} onCancel={onClose} />
+    </Dialog>
+  )
 }

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import type { Write } from '../app/write.ts'
 import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 

@@ -1,17 +1,154 @@
-import { type Definitions, profileFieldNames, type Role } from '@kith/client'
+import { type Definitions, profileFieldNames, type Role, type RoleBody, type Scope } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { client } from '../app/client.ts'
 import { opens } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { entitiesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { attributesOf, ownersOf } from '../entity/schema.ts'
+import { attributesOf, ownersOf, useDefinitions } from '../entity/schema.ts'
+import { Button } from '../ui/button.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Problem } from '../ui/notice.tsx'
+import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { rolesQuery } from './queries.ts'
+import { ScopeChoice, ScopeList } from './scope-choice.tsx'
+
+/** The roles: what clients, tokens and sessions may do, and which fields they see. */
+export function RoleList() {
+  const texts = useMessages(messages)
+  const mayWrite = useScope('access:write')
+  // Null: a new role.
+  const [edited, setEdited] = useState<Role | null | undefined>(undefined)
+  const roles = useQuery(rolesQuery)
+  return (
+    <Section
+      title={texts.roles}
+      actions={
+        mayWrite && (
+          <Button look="primary" onPress={() => setEdited(null)}>
+            {texts.newRole}
+          </Button>
+        )
+      }
+    >
+      <p className={styles.muted}>{texts.rolesAdvice}</p>
+      {roles.isPending && <Loading />}
+      {roles.error && <Problem error={roles.error} onRetry={() => roles.refetch()} />}
+      {roles.data?.length === 0 && <EmptyState title={texts.noRoles} />}
+      {roles.data && roles.data.length > 0 && <RoleTable roles={roles.data} onEdit={mayWrite ? setEdited : null} />}
+      {edited !== undefined && <RoleDialog role={edited} onClose={() => setEdited(undefined)} />}
+    </Section>
+  )
+}
+
+function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => void) | null }) {
+  const texts = useMessages(messages)
+  const change = useWrite(
+    ({ key, state }: Role) => client.access.roles.patch(key, { state: state === 'active' ? 'archived' : 'active' }),
+    { refresh: [rolesQuery.queryKey] },
+  )
+  return (
+    <>
+      {change.error && <Problem error={change.error} />}
+      <Table label={texts.roles} headers={[texts.name, texts.roleFields, texts.scopes, texts.state, '']}>
+        {roles.map(role => (
+          <tr key={role.key}>
+            <th scope="row">
+              {onEdit ? (
+                <Button look="quiet" onPress={() => onEdit(role)}>
+                  {role.name}
+                </Button>
+              ) : (
+                role.name
+              )}
+              <div className={styles.muted}>
+                <code>{role.key}</code>
+              </div>
+            </th>
+            <td>{role.fields ? Object.keys(role.fields).join(', ') || texts.noFields : texts.allFields}</td>
+            <td>
+              <ScopeList scopes={role.scopes} />
+            </td>
+            <td>
+              {role.state === 'active' ? (
+                <Badge kind="positive">{texts.works}</Badge>
+              ) : (
+                <Badge kind="negative">{texts.archived}</Badge>
+              )}
+            </td>
+            <td>
+              {onEdit && (
+                <Button
+                  look={role.state === 'active' ? 'danger' : 'quiet'}
+                  aria-label={`${role.state === 'active' ? texts.archive : texts.activate}: ${role.name}`}
+                  onPress={() => change.mutate(role)}
+                >
+                  {role.state === 'active' ? texts.archive : texts.activate}
+                </Button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  )
+}
+
+/** A dialog that makes a role, or changes one. */
+export function RoleDialog({ role, onClose }: { role: Role | null; onClose: () => void }) {
+  const texts = useMessages(messages)
+  const { definitions } = useDefinitions()
+  const [key, setKey] = useState(role?.key ?? '')
+  const [name, setName] = useState(role?.name ?? '')
+  const [scopes, setScopes] = useState<Scope[]>(role?.scopes ?? [])
+  const [fields, setFields] = useState<RoleFields | null>(role ? role.fields : { people: { read: [], write: [] } })
+  const save = useWrite(
+    (body: Omit<RoleBody, 'key'>) =>
+      role ? client.access.roles.patch(role.key, body) : client.access.roles.create({ ...body, key: key.trim() }),
+    { refresh: [rolesQuery.queryKey], onSuccess: onClose },
+  )
+  return (
+    <FormDialog
+      title={role ? role.name : texts.newRole}
+      size="wide"
+      onSubmit={() => save.mutate({ name: name.trim() || key.trim(), scopes, fields })}
+      write={save}
+      submit={role ? texts.save : texts.create}
+      onClose={onClose}
+    >
+      {!role && (
+        <TextField
+          label={texts.roleKey}
+          help={texts.roleKeyHelp}
+          name="/key"
+          isRequired
+          autoFocus
+          value={key}
+          onChange={setKey}
+        />
+      )}
+      <TextField label={texts.name} name="/name" value={name} onChange={setName} />
+      <ScopeChoice scopes={scopes} onChange={setScopes} />
+      <Checkbox
+        name="/fields"
+        help={texts.everyFieldHelp}
+        isSelected={fields === null}
+        onChange={isEvery => setFields(isEvery ? null : { people: { read: [], write: [] } })}
+      >
+        {texts.everyField}
+      </Checkbox>
+      {fields !== null && <FieldMatrix definitions={definitions} fields={fields} onChange={setFields} />}
+    </FormDialog>
+  )
+}
 
 export type RoleFields = NonNullable<Role['fields']>
 type Use = keyof RoleFields[string]
