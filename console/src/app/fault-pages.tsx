@@ -1,6 +1,5 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
-import { Button } from '../ui/button.tsx'
-import { LinkButton } from '../ui/link-button.tsx'
+import { Button, LinkButton } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { EmptyState, Page } from '../ui/page.tsx'
 import { useMessages } from './language.tsx'

@@ -23,10 +23,9 @@ import { Loading } from '../ui/page.tsx'
 import { webhookQuery, webhooksQuery } from '../webhooks/queries.ts'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
 import { queryClient } from './query-client.ts'
-import { onlyValid, parseSearch, stringifySearch } from './search-params.ts'
+import { onlyValid, parseSearch, stringifySearch, validateSignInSearch } from './search-params.ts'
 import { sessionQuery } from './session.tsx'
 import { Shell } from './shell.tsx'
-import { validateSignInSearch } from './sign-in-search.ts'
 
 const root = createRootRoute({ notFoundComponent: NotFoundPage })
 

@@ -12,8 +12,8 @@ import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { EntityFrame, StackLink } from './entity-frame.tsx'
 import styles from './entity-page.module.css'
-import type { Found } from './find-entity.ts'
 import { kindOf, messages } from './messages.ts'
+import type { Found } from './queries.ts'
 import { EntityValues } from './values-section.tsx'
 
 type AbsentEntityProps = {

@@ -4,10 +4,8 @@ import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { KnownPeople } from '../duplicates/known-people.tsx'
-import { EditButton } from '../entity/edit-button.tsx'
-import { EditForm } from '../entity/edit-form.tsx'
+import { EditButton, EditForm, NewKey } from '../entity/edit-form.tsx'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
-import { FieldValue } from '../entity/field-value.tsx'
 import {
   attributeFields,
   contactIn,
@@ -19,9 +17,9 @@ import {
   undeclaredField,
 } from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
-import { NewKey } from '../entity/new-key.tsx'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { type Edit, useEdit } from '../entity/use-edit.ts'
+import { FieldValue } from '../entity/value.tsx'
 import { Badge, Facts, Section } from '../ui/page.tsx'
 import styles from './entity-page.module.css'
 import { messages } from './messages.ts'

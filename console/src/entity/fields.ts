@@ -1,5 +1,4 @@
 import { type Attribute, profileFieldNames, profileFields } from '@kith/client'
-import { isRelationship, targetOwner } from './relationship.ts'
 
 export type FieldKind = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'link'
 
@@ -254,3 +253,15 @@ export function bodyOf(changes: ReadonlyMap<Field, unknown>): Record<string, unk
     ...(attributes.length > 0 && { attribute_values: Object.fromEntries(attributes) }),
   }
 }
+
+type Target = { type: string; target_stack?: string | null }
+
+export const isRelationship = ({ type }: Target): boolean => type === 'person' || type === 'stack'
+
+/** The owner of the targets of a relationship: `people`, or the key of a stack. */
+export const targetOwner = ({ type, target_stack }: Target): string =>
+  type === 'person' ? 'people' : (target_stack ?? '')
+
+/** Whether a value of a change is a target that was erased since. */
+export const isErasedTarget = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'erased' in value && value.erased === true

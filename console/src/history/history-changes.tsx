@@ -2,11 +2,10 @@ import { type Attribute, type Change, type ConsentType, channels } from '@kith/c
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
-import { FieldValue } from '../entity/field-value.tsx'
 import { attributeField } from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName } from '../entity/schema.ts'
-import { Value } from '../entity/value.tsx'
+import { FieldValue, Value } from '../entity/value.tsx'
 import {
   type AnswerDifference,
   addressesOf,

@@ -8,7 +8,6 @@ import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { Select } from '../ui/select.tsx'
-import { fileNameOf } from './file-name.ts'
 import { messages } from './messages.ts'
 import { rightsMessages } from './rights-messages.ts'
 
@@ -76,3 +75,6 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
     </Dialog>
   )
 }
+
+/** An identifier as a part of a file name. */
+export const fileNameOf = (identifier: string): string => identifier.replaceAll(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, 80)

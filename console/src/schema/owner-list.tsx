@@ -1,9 +1,8 @@
-import type { Definitions } from '@kith/client'
+import type { Definitions, Stack } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
 import { ownersOf } from '../entity/schema.ts'
 import { messages } from './messages.ts'
-import { OwnerName } from './owner-name.tsx'
 import styles from './schema.module.css'
 import type { SchemaTab } from './search.ts'
 
@@ -30,4 +29,10 @@ export function OwnerList({ definitions, tab, selected }: OwnerListProps) {
       </ul>
     </nav>
   )
+}
+
+/** The name of an owner: people, or a stack. */
+export function OwnerName({ owner, stacks }: { owner: string; stacks: readonly Stack[] }) {
+  const texts = useMessages(messages)
+  return <bdi>{owner === 'people' ? texts.people : (stacks.find(({ key }) => key === owner)?.name ?? owner)}</bdi>
 }

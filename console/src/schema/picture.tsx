@@ -2,15 +2,23 @@ import type { Attribute, Definitions } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { isRelationship, targetOwner } from '../entity/relationship.ts'
+import { isRelationship, targetOwner } from '../entity/fields.ts'
 import { ownersOf } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Section } from '../ui/page.tsx'
-import { messages } from './messages.ts'
-import { OwnerName } from './owner-name.tsx'
+import { messages, type SchemaTexts } from './messages.ts'
+import { OwnerName } from './owner-list.tsx'
 import styles from './picture.module.css'
-import { boxesOf, type OwnerBox } from './picture-boxes.ts'
-import { type Arrow, headerHeight, type Layout, layOut, type PlacedBox, pathOf, rowHeight } from './picture-layout.ts'
+import {
+  type Arrow,
+  type Box,
+  headerHeight,
+  type Layout,
+  layOut,
+  type PlacedBox,
+  pathOf,
+  rowHeight,
+} from './picture-layout.ts'
 
 const zooms = [0.25, 0.5, 0.75, 1, 1.5, 2]
 
@@ -198,4 +206,56 @@ function LinkList({ definitions }: { definitions: Definitions }) {
       ))}
     </ul>
   )
+}
+
+/** A row of a box: an attribute. */
+type Row = { key: string; label: string; type: string; isLink: boolean }
+
+/** People or a stack as a box of the picture. */
+export type OwnerBox = Box & { name: string; subtitle: string; shown: Row[]; hidden: number }
+
+/** A box of a large schema shows fewer attributes, so that the picture stays readable. Relationships are always shown. */
+const manyBoxes = 10
+const maxPlainRows = { few: 12, many: 5 }
+/** About as many characters as have room in a box. */
+const maxCharacters = { name: 26, label: 18, type: 14 }
+
+const clip = (text: string, max: number) => (text.length > max ? `${text.slice(0, max - 1)}…` : text)
+
+/** The boxes of all owners with their active attributes. */
+export function boxesOf({ stacks, attributes }: Definitions, texts: SchemaTexts): OwnerBox[] {
+  const max = stacks.length >= manyBoxes ? maxPlainRows.many : maxPlainRows.few
+  const active = attributes.filter(({ state }) => state === 'active')
+  const ownerName = (owner: string) =>
+    owner === 'people' ? texts.people : (stacks.find(({ key }) => key === owner)?.name ?? owner)
+  const rowOf = (attribute: Attribute): Row => {
+    const isLink = isRelationship(attribute)
+    const type = isLink ? ownerName(targetOwner(attribute)) : texts.types[attribute.type]
+    const suffix = attribute.cardinality === 'many' ? ' […]' : ''
+    return {
+      key: attribute.key,
+      label: clip(attribute.key, maxCharacters.label) + suffix,
+      type: clip(type, maxCharacters.type),
+      isLink,
+    }
+  }
+  const boxOf = (key: string, name: string, subtitle: string): OwnerBox => {
+    const own = active.filter(({ owner }) => owner === key)
+    const plain = own.filter(attribute => !isRelationship(attribute))
+    const shownPlain = new Set(plain.slice(0, max))
+    const shown = own.filter(attribute => isRelationship(attribute) || shownPlain.has(attribute))
+    const links = shown.flatMap((attribute, row) =>
+      isRelationship(attribute) ? [{ row, target: targetOwner(attribute) }] : [],
+    )
+    const hidden = own.length - shown.length
+    return {
+      ...{ key, name: clip(name, maxCharacters.name), subtitle, hidden, links },
+      shown: shown.map(rowOf),
+      rows: shown.length + Number(hidden > 0),
+    }
+  }
+  return [
+    boxOf('people', texts.people, ''),
+    ...stacks.map(({ key, name, kind }) => boxOf(key, name, clip(`${key} · ${texts.kinds[kind]}`, maxCharacters.name))),
+  ]
 }

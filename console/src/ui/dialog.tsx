@@ -1,10 +1,12 @@
 import { type ReactNode, useCallback, useRef } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { useMessages } from '../app/language.tsx'
+import type { Write } from '../app/write.ts'
 import { Button } from './button.tsx'
 import styles from './dialog.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext } from './note-change.ts'
+import { Problem } from './notice.tsx'
 
 type DialogProps = {
   title: string
@@ -64,5 +66,43 @@ export function CloseAction({ onClose, children }: { onClose: () => void; childr
         {texts.close}
       </Button>
     </Actions>
+  )
+}
+
+type ConfirmDialogProps = {
+  title: string
+  /** The text of the button that does it. */
+  action: string
+  write: Write
+  /** Whether something is to be confirmed first. */
+  isDisabled?: boolean
+  onClose(): void
+  /** What the action means. */
+  children: ReactNode
+}
+
+/** Asks before something is destroyed. */
+export function ConfirmDialog({
+  title,
+  action,
+  write: { mutate, isPending, error },
+  isDisabled = false,
+  onClose,
+  children,
+}: ConfirmDialogProps) {
+  const texts = useMessages(messages)
+  return (
+    <Dialog title={title} isOpen isAlert onClose={onClose}>
+      {children}
+      {error !== null && error !== undefined && <Problem error={error} />}
+      <Actions>
+        <Button onPress={onClose} autoFocus>
+          {texts.cancel}
+        </Button>
+        <Button look="danger" isPending={isPending} isDisabled={isDisabled} onPress={() => mutate()}>
+          {action}
+        </Button>
+      </Actions>
+    </Dialog>
   )
 }
