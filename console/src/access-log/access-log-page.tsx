@@ -12,7 +12,7 @@ import { Select } from '../ui/select.tsx'
 import { EntryTable } from './entry-table.tsx'
 import { messages } from './messages.ts'
 import { accessLogQuery, filterOf } from './queries.ts'
-import { type AccessLogSearch, kinds, validateAccessLogSearch } from './search.ts'
+import { type AccessLogSearch, validateAccessLogSearch } from './search.ts'
 
 /** The page of the access log: who has seen or changed whom, and the security events. */
 export function AccessLogPage() {
@@ -48,12 +48,11 @@ type FiltersProps = { search: AccessLogSearch; onChange(changed: AccessLogSearch
 
 function Filters({ search: { kind, subject = '', entity = '', from = '', to = '' }, onChange }: FiltersProps) {
   const texts = useMessages(messages)
-  const options = kinds.map(value => ({ value, label: texts.kinds[value] }))
   return (
     <FieldGroup look="grid">
       <Select<string>
         label={texts.kind}
-        options={[{ value: '', label: texts.all }, ...options]}
+        options={{ '': texts.all, ...texts.kinds }}
         value={kind ?? ''}
         onChange={chosen => onChange({ kind: chosen as NonNullable<AccessLogSearch['kind']> })}
       />

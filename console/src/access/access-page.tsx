@@ -67,7 +67,7 @@ export function KeyList() {
   if (!keys.data) return <Problem error={keys.error} onRetry={() => keys.refetch()} />
   return (
     <Section title={texts.keys}>
-      <p className={styles.muted}>{texts.keysAdvice}</p>
+      <p className="muted">{texts.keysAdvice}</p>
       <Table
         label={texts.keys}
         headers={[texts.keyId, texts.algorithm, texts.created, texts.state, texts.verifiesUntil]}
@@ -102,7 +102,7 @@ export function SessionList() {
   if (!sessions.data) return <Problem error={sessions.error} onRetry={() => sessions.refetch()} />
   return (
     <Section title={texts.sessions}>
-      <p className={styles.muted}>{texts.sessionsAdvice}</p>
+      <p className="muted">{texts.sessionsAdvice}</p>
       {end.error && <Problem error={end.error} />}
       <Table
         label={texts.sessions}

@@ -7,6 +7,7 @@ import { useScope, useSession } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
+import { type FieldProps, useDraft } from '../ui/draft.ts'
 import { TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Menu } from '../ui/menu.tsx'
@@ -15,7 +16,6 @@ import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { Table } from '../ui/table.tsx'
-import styles from './access.module.css'
 import { messages } from './account-messages.ts'
 import { messages as accessMessages } from './messages.ts'
 import { accountsQuery, rolesQuery } from './queries.ts'
@@ -54,7 +54,7 @@ export function AccountList() {
         )
       }
     >
-      <p className={styles.muted}>{texts.advice}</p>
+      <p className="muted">{texts.advice}</p>
       {mayMakeOwn && (
         <Notice>
           <p>{texts.own}</p>
@@ -136,6 +136,8 @@ export const actionsOf = ({ state }: Account): AccountAction[] =>
 
 /** The value of a choice without a role, which is no key. */
 const noRole = '-'
+/** The choice of a role. Null until there is one. */
+type RoleDraft = { role: string | null }
 const roleOf = (choice: string) => (choice === noRole ? null : choice)
 
 type NewAccountProps = { name: string; onClose: () => void; onInvited: (invited: InvitedAccount) => void }
@@ -144,8 +146,7 @@ type NewAccountProps = { name: string; onClose: () => void; onInvited: (invited:
 export function NewAccount({ name: given, onClose, onInvited }: NewAccountProps) {
   const texts = useMessages(messages)
   const { name: nameLabel } = useMessages(accessMessages)
-  const [name, setName] = useState(given)
-  const [role, setRole] = useState<string | null>(null)
+  const { draft, field } = useDraft<RoleDraft & { name: string }>({ name: given, role: null })
   const create = useWrite((body: AccountBody) => client.access.accounts.create(body), {
     refresh: [accountsQuery.queryKey],
     onSuccess: onInvited,
@@ -153,28 +154,20 @@ export function NewAccount({ name: given, onClose, onInvited }: NewAccountProps)
   return (
     <FormDialog
       title={given === '' ? texts.newAccount : texts.makeOwn}
-      onSubmit={() => create.mutate({ name: name.trim(), role: roleOf(role!) })}
+      onSubmit={() => create.mutate({ name: draft.name.trim(), role: roleOf(draft.role!) })}
       write={create}
       submit={texts.invite}
-      isDisabled={role === null}
+      isDisabled={draft.role === null}
       onClose={onClose}
     >
-      <TextField
-        label={nameLabel}
-        help={texts.nameHelp}
-        name="/name"
-        isRequired
-        autoFocus
-        value={name}
-        onChange={setName}
-      />
-      <GrantableRole role={role} onChange={setRole} />
+      <TextField label={nameLabel} help={texts.nameHelp} isRequired autoFocus {...field('name')} />
+      <GrantableRole {...field('role')} />
     </FormDialog>
   )
 }
 
 /** The roles that the session may give: those that have no more than it has. */
-function GrantableRole({ role, onChange }: { role: string | null; onChange: (role: string) => void }) {
+function GrantableRole(field: FieldProps<RoleDraft['role']>) {
   const texts = useMessages(messages)
   const { scopeTexts } = useMessages(accessMessages)
   const session = useSession()
@@ -191,10 +184,8 @@ function GrantableRole({ role, onChange }: { role: string | null; onChange: (rol
     <Select
       label={texts.role}
       help={roles.data && options.length === 0 ? texts.noRoles : texts.roleHelp}
-      name="/role"
       options={options}
-      value={role}
-      onChange={onChange}
+      {...field}
     />
   )
 }
@@ -226,7 +217,7 @@ export function AccountDialog({ action, account, onClose, onInvited }: AccountDi
 
 function ChangeRole({ account, onClose }: { account: Account; onClose: () => void }) {
   const texts = useMessages(messages)
-  const [role, setRole] = useState<string | null>(account.role ?? noRole)
+  const { draft, field } = useDraft<RoleDraft>({ role: account.role ?? noRole })
   const change = useWrite((body: AccountPatch) => client.access.accounts.update(account.id, body), {
     refresh: [accountsQuery.queryKey],
     onSuccess: onClose,
@@ -234,14 +225,14 @@ function ChangeRole({ account, onClose }: { account: Account; onClose: () => voi
   return (
     <FormDialog
       title={texts.changeRoleTitle(account.name)}
-      onSubmit={() => change.mutate({ role: roleOf(role!) })}
+      onSubmit={() => change.mutate({ role: roleOf(draft.role!) })}
       write={change}
       submit={texts.save}
-      isDisabled={role === null}
+      isDisabled={draft.role === null}
       onClose={onClose}
     >
       <p>{texts.changeRoleAdvice}</p>
-      <GrantableRole role={role} onChange={setRole} />
+      <GrantableRole {...field('role')} />
     </FormDialog>
   )
 }

@@ -1,4 +1,4 @@
-import { type Definitions, profileFieldNames, type Role, type RoleBody, type Scope } from '@kith/client'
+import { type Definitions, profileFieldNames, type Role, type RoleBody } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
@@ -10,6 +10,7 @@ import { entitiesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, ownersOf, useDefinitions } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
+import { useDraft } from '../ui/draft.ts'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Problem } from '../ui/notice.tsx'
@@ -39,7 +40,7 @@ export function RoleList() {
         )
       }
     >
-      <p className={styles.muted}>{texts.rolesAdvice}</p>
+      <p className="muted">{texts.rolesAdvice}</p>
       {roles.isPending && <Loading />}
       {roles.error && <Problem error={roles.error} onRetry={() => roles.refetch()} />}
       {roles.data?.length === 0 && <EmptyState title={texts.noRoles} />}
@@ -69,7 +70,7 @@ function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => 
               ) : (
                 role.name
               )}
-              <div className={styles.muted}>
+              <div className="muted">
                 <code>{role.key}</code>
               </div>
             </th>
@@ -102,50 +103,49 @@ function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => 
   )
 }
 
+/** A role that opens people, and none of their fields. */
+const noFields: Role['fields'] = { people: { read: [], write: [] } }
+
 /** A dialog that makes a role, or changes one. */
 export function RoleDialog({ role, onClose }: { role: Role | null; onClose: () => void }) {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
-  const [key, setKey] = useState(role?.key ?? '')
-  const [name, setName] = useState(role?.name ?? '')
-  const [scopes, setScopes] = useState<Scope[]>(role?.scopes ?? [])
-  const [fields, setFields] = useState<RoleFields | null>(role ? role.fields : { people: { read: [], write: [] } })
+  const { draft, change, field } = useDraft({
+    key: role?.key ?? '',
+    name: role?.name ?? '',
+    scopes: role?.scopes ?? [],
+    fields: role ? role.fields : noFields,
+  })
+  const { scopes, fields } = draft
+  const [key, name] = [draft.key.trim(), draft.name.trim()]
   const save = useWrite(
     (body: Omit<RoleBody, 'key'>) =>
-      role ? client.access.roles.patch(role.key, body) : client.access.roles.create({ ...body, key: key.trim() }),
+      role ? client.access.roles.patch(role.key, body) : client.access.roles.create({ ...body, key }),
     { refresh: [rolesQuery.queryKey], onSuccess: onClose },
   )
   return (
     <FormDialog
       title={role ? role.name : texts.newRole}
       size="wide"
-      onSubmit={() => save.mutate({ name: name.trim() || key.trim(), scopes, fields })}
+      onSubmit={() => save.mutate({ name: name || key, scopes, fields })}
       write={save}
       submit={role ? texts.save : texts.create}
       onClose={onClose}
     >
-      {!role && (
-        <TextField
-          label={texts.roleKey}
-          help={texts.roleKeyHelp}
-          name="/key"
-          isRequired
-          autoFocus
-          value={key}
-          onChange={setKey}
-        />
-      )}
-      <TextField label={texts.name} name="/name" value={name} onChange={setName} />
-      <ScopeChoice scopes={scopes} onChange={setScopes} />
+      {!role && <TextField label={texts.roleKey} help={texts.roleKeyHelp} isRequired autoFocus {...field('key')} />}
+      <TextField label={texts.name} {...field('name')} />
+      <ScopeChoice {...field('scopes')} />
       <Checkbox
         name="/fields"
         help={texts.everyFieldHelp}
         isSelected={fields === null}
-        onChange={isEvery => setFields(isEvery ? null : { people: { read: [], write: [] } })}
+        onChange={isEvery => change({ fields: isEvery ? null : noFields })}
       >
         {texts.everyField}
       </Checkbox>
-      {fields !== null && <FieldMatrix definitions={definitions} fields={fields} onChange={setFields} />}
+      {fields !== null && (
+        <FieldMatrix definitions={definitions} fields={fields} onChange={changed => change({ fields: changed })} />
+      )}
     </FormDialog>
   )
 }

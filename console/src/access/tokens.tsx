@@ -6,6 +6,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
+import { useDraft } from '../ui/draft.ts'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
@@ -13,7 +14,6 @@ import { PagedList } from '../ui/paged-list.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { Table } from '../ui/table.tsx'
-import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { tokensQuery } from './queries.ts'
 import { RevokeDialog } from './revoke-dialog.tsx'
@@ -83,14 +83,13 @@ function TokenState({ token, onRevoke }: StateProps) {
 export function TokenForm() {
   const texts = useMessages(messages)
   const session = useSession()
-  const [name, setName] = useState(session.name)
-  const [scopes, setScopes] = useState<Scope[]>([])
-  const [role, setRole] = useState('')
+  const { draft, field } = useDraft({ name: session.name, scopes: [] as Scope[], role: '' })
+  const { name, scopes, role } = draft
   const [seconds, setSeconds] = useState('3600')
   const create = useWrite((body: ApiTokenBody) => client.access.createToken(body), { refresh: [tokensQuery.queryKey] })
   return (
     <Section title={texts.newToken}>
-      <p className={styles.muted}>{texts.tokensAdvice}</p>
+      <p className="muted">{texts.tokensAdvice}</p>
       <Form
         onSubmit={() =>
           create.mutate({ name: name.trim(), scopes, expires_in: Number(seconds), ...(role && { role }) })
@@ -99,14 +98,7 @@ export function TokenForm() {
         submit={texts.create}
         isDisabled={scopes.length === 0}
       >
-        <TextField
-          label={texts.name}
-          help={texts.tokenNameHelp}
-          name="/name"
-          isRequired
-          value={name}
-          onChange={setName}
-        />
+        <TextField label={texts.name} help={texts.tokenNameHelp} isRequired {...field('name')} />
         <Select
           label={texts.lifetime}
           options={[
@@ -116,8 +108,8 @@ export function TokenForm() {
           value={seconds}
           onChange={setSeconds}
         />
-        <RoleChoice role={role} onChange={setRole} />
-        <ScopeChoice scopes={scopes} onChange={setScopes} />
+        <RoleChoice {...field('role')} />
+        <ScopeChoice {...field('scopes')} />
       </Form>
       {create.data && (
         <SecretDialog

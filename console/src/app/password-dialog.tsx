@@ -17,7 +17,7 @@ export default function PasswordDialog({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState(noPassword)
   const write = useWrite((body: object) => requestConsole<true>('POST', 'password', body))
   return (
-    <Dialog title={texts.changePassword} isOpen onClose={onClose} hasDraft={!write.isSuccess}>
+    <Dialog title={texts.changePassword} onClose={onClose} hasDraft={!write.isSuccess}>
       {write.isSuccess ? (
         <>
           <Notice kind="success" title={texts.passwordChanged} />

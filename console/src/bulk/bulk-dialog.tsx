@@ -51,7 +51,6 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
   return (
     <Dialog
       title={texts.action[action]}
-      isOpen
       size="wide"
       isAlert={action === 'erase' || action === 'delete'}
       hasDraft={!job}
@@ -210,7 +209,7 @@ function ConsentForm({ write, onCancel }: FormProps) {
   if (!purpose) return <p>{texts.noFields}</p>
   const submit = () => {
     const found: Faults = {
-      ...(draft.state === '' && { '/consents/0/state': consentTexts.needsAnswer }),
+      ...(draft.state === null && { '/consents/0/state': consentTexts.needsAnswer }),
       ...(draft.source.trim() === '' && { '/consents/0/source': texts.needsSource }),
     }
     setFaults(found)
@@ -254,10 +253,7 @@ function EraseForm({ write, onCancel }: FormProps) {
       />
       <Select<'keep' | 'linked'>
         label={rightsTexts.records}
-        options={[
-          { value: 'keep', label: rightsTexts.recordsKeep },
-          { value: 'linked', label: rightsTexts.recordsLinked },
-        ]}
+        options={{ keep: rightsTexts.recordsKeep, linked: rightsTexts.recordsLinked }}
         value={records}
         onChange={setRecords}
       />

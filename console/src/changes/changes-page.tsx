@@ -1,4 +1,4 @@
-import { type Change, changeOperations, changeSubjects } from '@kith/client'
+import type { Change } from '@kith/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -13,7 +13,7 @@ import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
 import { type Feed, useChangeFeed } from './change-feed.ts'
 import styles from './changes.module.css'
 import { messages } from './messages.ts'
-import type { ChangesSearch } from './search.ts'
+import { type ChangesSearch, validateChangesSearch } from './search.ts'
 
 /** The page of the change log, which follows it while it is open. */
 export function ChangesPage() {
@@ -72,38 +72,23 @@ function Status({ status }: { status: Feed['status'] }) {
 
 function Filters({ search, onChange }: { search: ChangesSearch; onChange: (search: ChangesSearch) => void }) {
   const texts = useMessages(messages)
-  const { subject, operation, ...rest } = search
+  const change = (changed: { [Name in keyof ChangesSearch]: string }) =>
+    onChange(validateChangesSearch({ ...search, ...changed }))
   return (
     <div className={styles.filters}>
-      <Select
+      <Select<string>
         label={texts.subject}
-        options={[
-          { value: '', label: texts.all },
-          ...changeSubjects.map(value => ({ value, label: texts.subjects[value] })),
-        ]}
-        value={subject ?? ''}
-        onChange={value =>
-          onChange({ ...rest, ...(operation && { operation }), ...(value && { subject: value as Change['subject'] }) })
-        }
+        options={{ '': texts.all, ...texts.subjects }}
+        value={search.subject ?? ''}
+        onChange={subject => change({ subject })}
       />
-      <Select
+      <Select<string>
         label={texts.operation}
-        options={[
-          { value: '', label: texts.all },
-          ...changeOperations.map(value => ({ value, label: texts.operations[value] })),
-        ]}
-        value={operation ?? ''}
-        onChange={value =>
-          onChange({ ...rest, ...(subject && { subject }), ...(value && { operation: value as Change['operation'] }) })
-        }
+        options={{ '': texts.all, ...texts.operations }}
+        value={search.operation ?? ''}
+        onChange={operation => change({ operation })}
       />
-      <EntityField
-        entity={search.entity ?? ''}
-        onChange={entity => {
-          const { entity: _, ...others } = search
-          onChange({ ...others, ...(entity && { entity }) })
-        }}
-      />
+      <EntityField entity={search.entity ?? ''} onChange={entity => change({ entity })} />
     </div>
   )
 }
@@ -198,7 +183,7 @@ export function ChangeDialog({ change, onClose }: { change: Change; onClose: () 
   const formats = useFormats()
   const { sequence, subject, operation, external_id, id, stack_key, actor, at, request_id } = change
   return (
-    <Dialog title={texts.change(formats.number(sequence))} isOpen onClose={onClose} size="wide">
+    <Dialog title={texts.change(formats.number(sequence))} onClose={onClose} size="wide">
       <Facts
         facts={[
           [texts.subject, `${stack_key ?? texts.subjects[subject]} ${external_id ?? id}`],

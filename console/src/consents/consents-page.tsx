@@ -28,11 +28,7 @@ export function ConsentsPage() {
       <div className={styles.controls}>
         <Select<Interval>
           label={texts.interval}
-          options={[
-            { value: 'day', label: texts.days },
-            { value: 'week', label: texts.weeks },
-            { value: 'month', label: texts.months },
-          ]}
+          options={{ day: texts.days, week: texts.weeks, month: texts.months }}
           value={interval}
           onChange={chosen => navigate({ to: '/consents', search: { interval: chosen } })}
         />
@@ -60,7 +56,7 @@ function ContactTable({ statistics, nameOf }: PartProps) {
   const headers = [texts.purpose, texts.channel, ...counts.map(numberHeader)]
   return (
     <Section title={texts.now}>
-      <p className={styles.muted}>{texts.nowHelp}</p>
+      <p className="muted">{texts.nowHelp}</p>
       <Table label={texts.now} headers={headers}>
         {statistics.items.map(item => {
           const { consent_type_id, channel, contactable, granted, refused, pending } = item

@@ -45,7 +45,7 @@ function NewestCheckpoint() {
           [texts.origin, origin],
         ]}
       />
-      <p className={styles.muted}>{texts.noteAdvice}</p>
+      <p className="muted">{texts.noteAdvice}</p>
     </Section>
   )
 }
@@ -88,7 +88,7 @@ export function VerifyReceipt() {
   return (
     <Section title={texts.verify}>
       <div className={styles.verify}>
-        <p className={styles.muted}>{texts.verifyAdvice}</p>
+        <p className="muted">{texts.verifyAdvice}</p>
         <label
           className={isOver ? `${styles.drop} ${styles.over}` : styles.drop}
           onDragOver={event => {

@@ -8,6 +8,7 @@ import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
+import { useDraft } from '../ui/draft.ts'
 import { TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Problem } from '../ui/notice.tsx'
@@ -69,13 +70,14 @@ function Source({ source: { key, provider, path, ...source }, onRemove }: Source
         facts={[
           [texts.lastEvent, source.last_event_at ? formats.exactTime(source.last_event_at) : texts.never],
           [texts.ignoredEvents, formats.number(source.ignored_events)],
-          ...(provider === 'ses'
-            ? [[texts.confirmed, source.confirmed_at ? formats.exactTime(source.confirmed_at) : texts.notYet] as const]
-            : []),
+          [
+            texts.confirmed,
+            provider === 'ses' && (source.confirmed_at ? formats.exactTime(source.confirmed_at) : texts.notYet),
+          ],
         ]}
       />
       <CopyField label={texts.pasteAddress} text={location.origin + path} />
-      <p className={styles.muted}>{texts.where[provider]}</p>
+      <p className="muted">{texts.where[provider]}</p>
     </li>
   )
 }
@@ -102,9 +104,8 @@ const providers = Object.keys(secrets) as Provider[]
 /** Lets a mail provider send its events. The new source then shows the address to give to the provider. */
 export function SourceForm({ onClose }: { onClose: () => void }) {
   const texts = useMessages(messages)
-  const [key, setKey] = useState('')
-  const [provider, setProvider] = useState<Provider>('ses')
-  const [secret, setSecret] = useState('')
+  const { draft, change, field } = useDraft({ key: '', provider: 'ses' as Provider, secret: '' })
+  const { key, provider, secret } = draft
   const add = useWrite((body: DeliverabilitySourceBody) => client.deliverability.addSource(body), {
     refresh: [sourcesQuery.queryKey],
     onSuccess: onClose,
@@ -121,33 +122,20 @@ export function SourceForm({ onClose }: { onClose: () => void }) {
     >
       <Select
         label={texts.provider}
-        name="/provider"
         options={providers.map(value => ({ value, label: texts.providers[value] }))}
-        value={provider}
-        onChange={chosen => {
-          setProvider(chosen)
-          setSecret('')
-        }}
+        {...field('provider')}
+        onChange={chosen => change({ provider: chosen, secret: '' })}
       />
-      <TextField
-        label={texts.key}
-        help={texts.keyHelp}
-        name="/key"
-        isRequired
-        autoFocus
-        value={key}
-        onChange={setKey}
-      />
+      <TextField label={texts.key} help={texts.keyHelp} isRequired autoFocus {...field('key')} />
       <TextField
         key={provider}
         label={texts.secrets[provider]}
         help={texts.secretHelps[provider]}
-        name={`/${name}`}
         isRequired={provider !== 'postmark'}
         autoComplete="off"
         {...(provider === 'sendgrid' && { rows: 3 })}
-        value={secret}
-        onChange={setSecret}
+        {...field('secret')}
+        name={`/${name}`}
       />
     </FormDialog>
   )

@@ -62,7 +62,7 @@ export function AbsentEntity({ owner, found: { id, change, last }, onShow, setMo
     >
       {last && (
         <>
-          <p className={styles.muted}>{texts.lastValues}</p>
+          <p className="muted">{texts.lastValues}</p>
           <EntityValues owner={owner} entity={last} />
         </>
       )}

@@ -42,7 +42,7 @@ export function LinksSection({ owner, entity }: LinksProps) {
           <LinkGroup key={linked.key} {...{ owner, entity, linked }} />
         ))}
       </div>
-      <p className={`${styles.muted} ${styles.noLinks}`}>{texts.noLinks}</p>
+      <p className={`muted ${styles.noLinks}`}>{texts.noLinks}</p>
     </Section>
   )
 }
@@ -69,7 +69,7 @@ function LinkGroup({ owner, entity, linked }: LinksProps & { linked: Linked }) {
   return (
     <div className={styles.linkGroup}>
       <h3>
-        {heading} {count !== undefined && <span className={styles.muted}>· {formats.number(count)}</span>}
+        {heading} {count !== undefined && <span className="muted">· {formats.number(count)}</span>}
       </h3>
       {target === 'people' ? (
         <LinkedPeople items={items} label={heading} />
@@ -201,8 +201,8 @@ export function LinksOfThen({ owner, entity }: LinksProps) {
   const linked = attributes.filter(({ key }) => entity.attribute_values[key] !== undefined)
   return (
     <Section title={texts.links}>
-      <p className={styles.muted}>{texts.linksOfNow}</p>
-      {linked.length === 0 && <p className={styles.muted}>{texts.noLinks}</p>}
+      <p className="muted">{texts.linksOfNow}</p>
+      {linked.length === 0 && <p className="muted">{texts.noLinks}</p>}
       {linked.map(({ id, key, name }) => (
         <div key={id} className={styles.linkGroup}>
           <h3>{name || key}</h3>

@@ -72,9 +72,7 @@ export function RecordEntry({ linked, record }: { linked: Linked; record: Entity
         ) : (
           <>
             <LinkedEntity owner={owner} item={record} />
-            <span className={historyStyles.muted}>
-              {definitions.stacks.find(({ key }) => key === owner)?.name ?? owner}
-            </span>
+            <span className="muted">{definitions.stacks.find(({ key }) => key === owner)?.name ?? owner}</span>
           </>
         )}
       </div>

@@ -21,7 +21,6 @@ import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { type Edit, useEdit } from '../entity/use-edit.ts'
 import { FieldValue } from '../entity/value.tsx'
 import { Badge, Facts, Section } from '../ui/page.tsx'
-import styles from './entity-page.module.css'
 import { messages } from './messages.ts'
 
 const profileFields = ({ fields }: EntityTexts): Field[] => [
@@ -136,7 +135,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
   return (
     <Section title={title} actions={mayWrite && <EditButton edit={edit} fields={written} name={title} />}>
       {shown.length + facts.length === 0 ? (
-        <p className={styles.muted}>{texts.noAttributes}</p>
+        <p className="muted">{texts.noAttributes}</p>
       ) : (
         <Facts
           facts={[

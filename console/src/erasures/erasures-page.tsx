@@ -82,7 +82,7 @@ function ErasureDialog({ erasure, onClose }: { erasure: Erasure; onClose: () => 
   const formats = useFormats()
   const { id, at, reason, actor, records, certificate } = erasure
   return (
-    <Dialog title={texts.erasure(formats.number(id))} isOpen onClose={onClose} size="wide" hasDraft={false}>
+    <Dialog title={texts.erasure(formats.number(id))} onClose={onClose} size="wide" hasDraft={false}>
       <Facts
         facts={[
           [texts.reason, reason],

@@ -60,7 +60,7 @@ export function History(props: HistoryProps) {
   const mayRead = useScope('changes:read')
   const { owner, id, sources = [] } = props
   const all = mayRead ? [changesOf(owner, id), ...sources] : sources
-  return all.length > 0 ? <HistoryList {...props} sources={all} /> : <p className={styles.muted}>{texts.notAllowed}</p>
+  return all.length > 0 ? <HistoryList {...props} sources={all} /> : <p className="muted">{texts.notAllowed}</p>
 }
 
 type HistoryListProps = HistoryProps & { sources: readonly Source<Entry>[] }
@@ -80,7 +80,7 @@ function HistoryList({ owner, id, version, shownVersion, sources, onShowVersion,
   const { data, error, refetch, fetchNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const entries = data.pages.flatMap(({ events }) => events)
-  if (entries.length === 0) return <p className={styles.muted}>{texts.none}</p>
+  if (entries.length === 0) return <p className="muted">{texts.none}</p>
   return (
     <>
       <ol className={styles.list} aria-label={texts.history}>

@@ -25,7 +25,7 @@ export function JobsPage() {
         {rows => <JobTable rows={rows} onShow={setShown} />}
       </PagedList>
       {shown && (
-        <Dialog title={texts.ops[shown.op]} isOpen size="wide" hasDraft={false} onClose={() => setShown(undefined)}>
+        <Dialog title={texts.ops[shown.op]} size="wide" hasDraft={false} onClose={() => setShown(undefined)}>
           <JobView owner={shown.owner} id={shown.id} onClose={() => setShown(undefined)} />
         </Dialog>
       )}

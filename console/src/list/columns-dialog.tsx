@@ -54,8 +54,8 @@ export default function ColumnsDialog({
     </FieldGroup>
   )
   return (
-    <Dialog title={texts.columnsTitle} isOpen onClose={onClose} hasDraft={false}>
-      <p className={styles.muted}>{texts.columnsHelp}</p>
+    <Dialog title={texts.columnsTitle} onClose={onClose} hasDraft={false}>
+      <p className="muted">{texts.columnsHelp}</p>
       {group(
         texts.profile,
         fields.filter(({ name }) => !name.startsWith(attributePrefix)),

@@ -137,7 +137,7 @@ function DraftCount({ owner, draft }: { owner: string; draft: Filter | undefined
   if (filter === undefined) return null
   if (error) return error instanceof KithError && error.status === 400 ? <Problem error={error} /> : null
   return (
-    <p role="status" className={styles.muted}>
+    <p role="status" className="muted">
       {data === undefined
         ? `${texts.counting}…`
         : `${texts.matching} ${texts.kinds[owner === 'people' ? 'people' : 'records'].count(data, number(data))}`}

@@ -36,7 +36,7 @@ export default function IndexDialog({ attribute, onClose, onIndexed }: IndexDial
     onIndexed()
   }, [isReady])
   return (
-    <Dialog title={texts.notIndexedTitle(attribute.name)} isOpen onClose={onClose}>
+    <Dialog title={texts.notIndexedTitle(attribute.name)} onClose={onClose}>
       <p>{texts.notIndexed}</p>
       {!canIndex && <p>{texts.notIndexedAdvice}</p>}
       {error && <Problem error={error} />}

@@ -40,34 +40,27 @@ function State({ metrics }: { metrics: OperationsMetrics }) {
   const badge = (isUp: boolean) => <Badge kind={isUp ? 'positive' : 'negative'}>{isUp ? texts.up : texts.down}</Badge>
   const facts: [string, React.ReactNode][] = [
     [texts.databaseState, badge(up !== false)],
-    ...(standby
-      ? ([
-          [
-            texts.standby,
-            <>
-              {badge(standby.up)}{' '}
-              {standby.lag_seconds !== null && texts.behind(formats.number(Math.round(standby.lag_seconds)))}
-            </>,
-          ],
-        ] as [string, React.ReactNode][])
-      : []),
+    [
+      texts.standby,
+      standby && (
+        <>
+          {badge(standby.up)}{' '}
+          {standby.lag_seconds !== null && texts.behind(formats.number(Math.round(standby.lag_seconds)))}
+        </>
+      ),
+    ],
     [texts.inFlight, formats.number(requests.in_flight)],
-    ...(webhooks
-      ? ([
-          [
-            texts.webhooks,
-            texts.webhookCounts(
-              formats.number(webhooks.active),
-              formats.number(webhooks.failing),
-              formats.number(webhooks.disabled),
-            ),
-          ],
-        ] as [string, React.ReactNode][])
-      : []),
-    ...(ledger_entries === null
-      ? []
-      : ([[texts.ledger, formats.number(ledger_entries)]] as [string, React.ReactNode][])),
-    ...(started_at ? ([[texts.running, formats.dateTime(started_at)]] as [string, React.ReactNode][]) : []),
+    [
+      texts.webhooks,
+      webhooks &&
+        texts.webhookCounts(
+          formats.number(webhooks.active),
+          formats.number(webhooks.failing),
+          formats.number(webhooks.disabled),
+        ),
+    ],
+    [texts.ledger, ledger_entries !== null && formats.number(ledger_entries)],
+    [texts.running, started_at && formats.dateTime(started_at)],
     [texts.version, version ?? '—'],
   ]
   return <Facts facts={facts} />

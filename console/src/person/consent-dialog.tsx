@@ -1,6 +1,6 @@
 import type { ContactDecision, Person, RecordedAnswer } from '@kith/client'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { pagedQuery } from '../app/paged-query.ts'
@@ -42,12 +42,11 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   return (
     <Dialog
       title={texts.title(name, entityTexts.channels[channel])}
-      isOpen
       onClose={onClose}
       size="wide"
       hasDraft={isRecording}
     >
-      {!mayRead && <p className={styles.muted}>{texts.needsScope}</p>}
+      {!mayRead && <p className="muted">{texts.needsScope}</p>}
       {decision.data ? (
         <Decision decision={decision.data} purpose={purpose} />
       ) : (
@@ -114,7 +113,7 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
   return (
     <section className={styles.stack} aria-label={texts.evidence}>
       <h3>{texts.evidence}</h3>
-      {answers.length === 0 && !hasNextPage && <p className={styles.muted}>{texts.noAnswers}</p>}
+      {answers.length === 0 && !hasNextPage && <p className="muted">{texts.noAnswers}</p>}
       <ol className={`${styles.answers} ${styles.linkList}`}>
         {answers.map(answer => (
           <Answer
@@ -144,7 +143,6 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
     saveBlob(file, `receipt-${sequence}.json`)
   })
   const word = pending ? 'pending' : state ? 'granted' : 'refused'
-  const given = (name: string, value: ReactNode): [string, ReactNode][] => (value ? [[name, value]] : [])
   const text = (value: string | null) => value && <LongText text={value} />
   return (
     <li className={styles.answer}>
@@ -152,22 +150,24 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
         <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>{entityTexts.answers[word]}</Badge>
         {isStanding && <Badge kind="accent">{texts.stands}</Badge>}
         {superseded && <Badge>{texts.superseded}</Badge>}
-        {merged_person_id && <span className={styles.small}>{texts.ofMerged}</span>}
+        {merged_person_id && <span className="small">{texts.ofMerged}</span>}
       </div>
       <Facts
         facts={[
           [texts.answered, formats.exactTime(answer.collected_at ?? answer.at)],
           [texts.recorded, texts.recordedBy(formats.exactTime(answer.at), answer.actor)],
-          ...given(texts.method, answer.method && entityTexts.methods[answer.method]),
-          ...given(texts.source, text(answer.source)),
-          ...given(
+          [texts.method, answer.method && entityTexts.methods[answer.method]],
+          [texts.source, text(answer.source)],
+          [
             texts.textVersion,
-            text_version !== null && <TextOfVersion consentTypeId={consent_type_id} version={text_version} />,
-          ),
-          ...given(texts.ip, text(answer.ip)),
-          ...given(texts.userAgent, text(answer.user_agent)),
-          ...given(texts.reference, text(answer.reference)),
-          ...given(texts.consentString, text(answer.consent_string)),
+            text_version !== null && (
+              <TextOfVersion key="text" consentTypeId={consent_type_id} version={text_version} />
+            ),
+          ],
+          [texts.ip, text(answer.ip)],
+          [texts.userAgent, text(answer.user_agent)],
+          [texts.reference, text(answer.reference)],
+          [texts.consentString, text(answer.consent_string)],
         ]}
       />
       {receipt.error && <Problem error={receipt.error} />}

@@ -46,7 +46,7 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
     }
   }
   return (
-    <Dialog title={texts.dossierTitle} isOpen onClose={onClose} hasDraft={false}>
+    <Dialog title={texts.dossierTitle} onClose={onClose} hasDraft={false}>
       <p>{texts.dossierAdvice}</p>
       <Select<PageLanguage>
         label={fieldLabels[consoleLanguage].language}

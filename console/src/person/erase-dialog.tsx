@@ -47,7 +47,6 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
   return (
     <Dialog
       title={texts.eraseTitle(person ? nameOf(person) : id)}
-      isOpen
       onClose={end}
       size="wide"
       isAlert
@@ -99,10 +98,7 @@ function ReasonForm({ id, reason, onChange, write, onClose }: ReasonFormProps) {
       />
       <Select
         label={texts.records}
-        options={[
-          { value: 'keep', label: texts.recordsKeep },
-          { value: 'linked', label: texts.recordsLinked },
-        ]}
+        options={{ keep: texts.recordsKeep, linked: texts.recordsLinked }}
         value={reason.records}
         onChange={records => onChange({ ...reason, records })}
       />

@@ -50,7 +50,7 @@ export function MergeDialog({ person, with: given, onClose, onShow, onNotice }: 
   const { cancel } = useMessages(messages)
   const [other, setOther] = useState(given)
   return (
-    <Dialog title={texts.mergeTitle(nameOf(person))} isOpen onClose={onClose} size="wide" hasDraft={false}>
+    <Dialog title={texts.mergeTitle(nameOf(person))} onClose={onClose} size="wide" hasDraft={false}>
       {other ? (
         <Comparison
           pair={{ survivor: person, other }}
@@ -155,7 +155,7 @@ const PersonResult = ({ person, onChoose, children }: PersonResultProps) => (
         <bdi>{nameOf(person)}</bdi>
       </strong>
       <br />
-      <span className={styles.small}>{children}</span>
+      <span className="small">{children}</span>
     </button>
   </li>
 )

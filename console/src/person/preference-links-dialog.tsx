@@ -16,7 +16,7 @@ export function PreferenceLinksDialog({ id, onClose }: { id: string; onClose: ()
     gcTime: 0,
   })
   return (
-    <Dialog title={texts.linksTitle} isOpen onClose={onClose}>
+    <Dialog title={texts.linksTitle} onClose={onClose}>
       <p>{texts.linksAdvice}</p>
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
       {data && (

@@ -16,11 +16,7 @@ import styles from './records.module.css'
 export function StacksPage() {
   const texts = useMessages(messages)
   const mayReadSchema = useScope('schema:read')
-  return (
-    <Page title={texts.records}>
-      {mayReadSchema ? <Stacks /> : <p className={styles.muted}>{texts.schemaHidden}</p>}
-    </Page>
-  )
+  return <Page title={texts.records}>{mayReadSchema ? <Stacks /> : <p className="small">{texts.schemaHidden}</p>}</Page>
 }
 
 function Stacks() {
@@ -68,6 +64,6 @@ function RecordCount({ stack }: { stack: Stack }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const { data, error } = useQuery(countQuery(stack.key))
-  if (error) return <span className={styles.muted}>{texts.countFailed}</span>
+  if (error) return <span className="small">{texts.countFailed}</span>
   return <span className={styles.number}>{data === undefined ? '…' : formats.number(data)}</span>
 }

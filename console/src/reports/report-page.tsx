@@ -100,7 +100,7 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
       {isComplete(report) ? (
         query.isFetching && !query.data && <Loading />
       ) : (
-        <p className={styles.muted}>{texts.incomplete}</p>
+        <p className="small">{texts.incomplete}</p>
       )}
       {query.data && !query.error && isComplete(report) && (
         <ReportResult result={query.data} isStale={query.isPlaceholderData} timeZone={timeZone} />
@@ -143,9 +143,9 @@ function ReportResult({ result, isStale, timeZone }: ResultProps) {
         <ReportTable {...result} />
       </div>
       {report.groups.length > 0 && aggregate.groups.length === report.limit && (
-        <p className={styles.muted}>{texts.cut(number(report.limit))}</p>
+        <p className="small">{texts.cut(number(report.limit))}</p>
       )}
-      {isOfDays && <p className={styles.muted}>{texts.timeZone(timeZone)}</p>}
+      {isOfDays && <p className="small">{texts.timeZone(timeZone)}</p>}
       {skipped > 0 && (
         <Notice kind="caution">
           <p>{texts.skipped(number(skipped))}</p>

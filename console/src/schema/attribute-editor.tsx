@@ -45,7 +45,7 @@ export function AttributeEditor({ attribute, stacks, isOpen, onOpen, onClose }: 
         <Button onPress={() => archive.mutate(isActive ? 'archived' : 'active')} isPending={archive.isPending}>
           {isActive ? texts.archive : texts.activate}
         </Button>
-        <p className={styles.muted}>{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
+        <p className="small">{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
       </div>
       {archive.error && <Problem error={archive.error} />}
     </>

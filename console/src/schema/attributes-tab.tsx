@@ -7,6 +7,7 @@ import { Button, LinkButton } from '../ui/button.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { Rules } from './attribute-page.tsx'
+import { Archived } from './consent-types-tab.tsx'
 import { messages } from './messages.ts'
 import { OwnerList } from './owner-list.tsx'
 import styles from './schema.module.css'
@@ -94,7 +95,7 @@ function AttributeTable({ attributes, definitions }: { attributes: readonly Attr
             <Link to="/schema/attributes/$attributeId" params={{ attributeId: String(attribute.id) }}>
               <bdi>{attribute.name}</bdi>
             </Link>{' '}
-            {attribute.state === 'archived' && <Badge kind="caution">{texts.archived}</Badge>}
+            {attribute.state === 'archived' && <Archived />}
           </th>
           <td>
             <code>{attribute.key}</code>

@@ -40,7 +40,7 @@ function ObservedKeys({ owner }: { owner: string }) {
   return (
     <div className={styles.stack}>
       <div className={styles.actions}>
-        <p className={styles.muted}>{texts.observedHelp}</p>
+        <p className="small">{texts.observedHelp}</p>
         <Button onPress={() => refetch()} isPending={isFetching}>
           {texts.readAgain}
         </Button>
@@ -90,7 +90,7 @@ function ObservedTable({ items, onDeclare }: { items: readonly ObservedKey[]; on
                   {texts.declare}
                 </Button>
               ) : (
-                <span className={styles.muted}>{texts.notDeclarable}</span>
+                <span className="small">{texts.notDeclarable}</span>
               )}
             </td>
           )}

@@ -44,7 +44,7 @@ export function Picture({ definitions }: { definitions: Definitions }) {
   return (
     <div className={styles.page}>
       <div className={styles.tools}>
-        <p className={styles.muted}>{texts.pictureHelp}</p>
+        <p className="small">{texts.pictureHelp}</p>
         <div className={styles.zoom}>
           <Button onPress={() => setZoom(smaller!)} isDisabled={smaller === undefined} aria-label={texts.zoomOut}>
             −
@@ -190,7 +190,7 @@ function LinkList({ definitions }: { definitions: Definitions }) {
             <OwnerName owner={owner} stacks={definitions.stacks} />
           </Link>
           {linksOf(owner).length === 0 ? (
-            <p className={styles.muted}>{texts.noLinks}</p>
+            <p className="small">{texts.noLinks}</p>
           ) : (
             <ul className={styles.links}>
               {linksOf(owner).map(attribute => (

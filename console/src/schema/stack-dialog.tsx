@@ -1,10 +1,10 @@
 import type { Attribute, Stack } from '@kith/client'
-import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
 import { messages as reportMessages } from '../reports/messages.ts'
+import { useDraft } from '../ui/draft.ts'
 import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
@@ -12,18 +12,21 @@ import { messages } from './messages.ts'
 
 type StackDialogProps = { stack: Stack | undefined; onClose: () => void; onSaved: (stack: Stack) => void }
 
-type StackDraft = { key: string; name: string; kind: Stack['kind']; days: string; label: string; about: AboutPeople }
+type StackDraft = Record<'key' | 'name' | 'retention_days' | 'label', string> & Pick<Stack, 'kind'> & AboutPeople
 
-function writeStack(
-  stack: Stack | undefined,
-  { key, name, kind, days, label, about }: StackDraft,
-  idempotencyKey: string,
-): Promise<Stack> {
+function writeStack(stack: Stack | undefined, draft: StackDraft, idempotencyKey: string): Promise<Stack> {
+  const { kind, summary, erased_with } = draft
+  const [key, name, label, days] = [
+    draft.key.trim(),
+    draft.name.trim(),
+    draft.label.trim(),
+    draft.retention_days.trim(),
+  ]
   const retention_days = kind === 'item' || days === '' ? null : Number(days)
   if (stack)
     return client.schema.stacks.patch(stack.key, {
       ...{ name: name || stack.key, retention_days, label: label || null },
-      ...about,
+      ...{ summary, erased_with },
     })
   const optional = {
     ...(name && { name }),
@@ -36,12 +39,12 @@ function writeStack(
 /** Creates a stack, or changes what holds for its records. Key and kind never change, and no stack is deleted. */
 export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   const texts = useMessages(messages)
-  const [key, setKey] = useState('')
-  const [name, setName] = useState(stack?.name ?? '')
-  const [kind, setKind] = useState<Stack['kind']>(stack?.kind ?? 'item')
-  const [days, setDays] = useState(stack?.retention_days ? String(stack.retention_days) : '')
-  const [label, setLabel] = useState(stack?.label ?? '')
-  const [about, setAbout] = useState<AboutPeople>({
+  const { draft, change, field } = useDraft<StackDraft>({
+    key: '',
+    name: stack?.name ?? '',
+    kind: stack?.kind ?? 'item',
+    retention_days: stack?.retention_days ? String(stack.retention_days) : '',
+    label: stack?.label ?? '',
     summary: stack?.summary ?? null,
     erased_with: stack?.erased_with ?? null,
   })
@@ -50,7 +53,6 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
     (draft: StackDraft, idempotencyKey) => writeStack(stack, draft, idempotencyKey),
     onSaved,
   )
-  const draft = { key: key.trim(), name: name.trim(), kind, days: days.trim(), label: label.trim(), about }
   return (
     <FormDialog
       title={stack ? texts.editStack : texts.newStack}
@@ -59,52 +61,32 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
       submit={stack ? texts.save : texts.create}
       onClose={onClose}
     >
+      {!stack && <TextField label={texts.key} help={texts.keyHelp} isRequired autoFocus {...field('key')} />}
+      <TextField label={texts.name} {...field('name')} />
+      <TextField label={texts.recordLabel} help={texts.recordLabelHelp} {...field('label')} />
       {!stack && (
-        <TextField
-          label={texts.key}
-          help={texts.keyHelp}
-          name="/key"
-          isRequired
-          autoFocus
-          value={key}
-          onChange={setKey}
-        />
-      )}
-      <TextField label={texts.name} name="/name" value={name} onChange={setName} />
-      <TextField
-        label={texts.recordLabel}
-        help={texts.recordLabelHelp}
-        name="/label"
-        value={label}
-        onChange={setLabel}
-      />
-      {!stack && (
-        <Select<Stack['kind']>
+        <Select
           label={texts.kind}
-          name="/kind"
           options={[
             { value: 'item', label: texts.kinds.item, help: texts.itemHelp },
             { value: 'event', label: texts.kinds.event, help: texts.eventHelp },
           ]}
-          value={kind}
-          onChange={setKind}
+          {...field('kind')}
         />
       )}
-      {kind === 'event' && (
+      {draft.kind === 'event' && (
         <TextField
           label={texts.retention}
           help={texts.retentionHelp}
-          name="/retention_days"
           inputMode="numeric"
-          value={days}
-          onChange={setDays}
+          {...field('retention_days')}
         />
       )}
       {stack && (
         <AboutPeopleFields
           attributes={definitions.attributes.filter(({ owner, state }) => owner === stack.key && state === 'active')}
-          value={about}
-          onChange={change => setAbout({ ...about, ...change })}
+          value={draft}
+          onChange={change}
         />
       )}
     </FormDialog>

@@ -24,10 +24,10 @@ export function Violations({ attribute }: { attribute: Attribute }) {
   const found = data.pages.flatMap(({ items }) => items)
   return (
     <>
-      {found.length === 0 && !hasNextPage && <p className={styles.muted}>{texts.noViolations}</p>}
+      {found.length === 0 && !hasNextPage && <p className="small">{texts.noViolations}</p>}
       {found.length > 0 && (
         <>
-          <p className={styles.muted}>{texts.violationsMeaning}</p>
+          <p className="small">{texts.violationsMeaning}</p>
           <ul className={styles.found} aria-label={texts.violations}>
             {found.map(violation => (
               <ViolationItem key={violation.id ?? violation.record_id} owner={attribute.owner} violation={violation} />

@@ -27,7 +27,7 @@ export default function SearchDialog({ onClose }: { onClose(): void }) {
     if (choices[0]) open(choices[0])
   })
   return (
-    <Dialog title={texts.title} isOpen onClose={onClose} hasDraft={false}>
+    <Dialog title={texts.title} onClose={onClose} hasDraft={false}>
       <Autocomplete inputValue={typed} onInputChange={setTyped} disableAutoFocusFirst>
         <SearchField aria-label={texts.title} autoFocus className={styles.field}>
           <Input

@@ -5,7 +5,6 @@ import { Section } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import type { AskedEvidence, ConsentOrigin } from './consent-origin.ts'
 import { messages } from './messages.ts'
-import styles from './transfer.module.css'
 
 const methods = ['web_form', 'double_opt_in', 'preference_page', 'phone', 'paper', 'import', 'other'] as const
 
@@ -23,7 +22,7 @@ export function ConsentOriginSection({
   const { methods: methodNames } = useMessages(entityMessages)
   return (
     <Section title={texts.origin}>
-      <p className={styles.muted!}>{texts.originAdvice}</p>
+      <p className="muted">{texts.originAdvice}</p>
       <FieldGroup look="grid">
         {asked.has('method') && (
           <Select<string>

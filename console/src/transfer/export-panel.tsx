@@ -54,7 +54,7 @@ export function SpreadsheetChoice({ isSafe, onChange }: { isSafe: boolean; onCha
       <Checkbox isSelected={isSafe} onChange={onChange}>
         {texts.safeFormulas}
       </Checkbox>
-      <p className={styles.muted!}>{texts.safeFormulasHelp}</p>
+      <p className="muted">{texts.safeFormulasHelp}</p>
     </div>
   )
 }
@@ -77,7 +77,7 @@ function ExportProgress({ run }: { run: ExportRun }) {
             {...(total !== null && { value: total === 0 ? 1 : count / total })}
             max={1}
           />
-          <p className={styles.muted!}>
+          <p className="muted">
             {total === null ? shown : texts.exportedOf(shown, formats.number(total))} · {formats.bytes(bytes)}
           </p>
         </div>

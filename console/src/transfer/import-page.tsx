@@ -100,7 +100,7 @@ export function FileChoice({
         onDrop={drop}
       >
         <strong>{texts.dropFile}</strong>
-        <span className={styles.muted!}>{texts.fileHelp}</span>
+        <span className="muted">{texts.fileHelp}</span>
         <input
           type="file"
           accept=".csv,.tsv,.txt,.ndjson,.jsonl,.gz"

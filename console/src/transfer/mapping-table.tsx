@@ -63,7 +63,7 @@ export function MappingTable({
                   />
                 </td>
                 <td>
-                  <span className={`${styles.value} ${styles.muted}`}>
+                  <span className={`${styles.value} muted`}>
                     {start.records
                       .map(({ cells }) => cells[index] ?? '')
                       .filter(cell => cell.trim() !== '')

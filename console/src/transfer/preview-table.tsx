@@ -64,7 +64,7 @@ export function PreviewTable({
                 // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
                 <th key={index} scope="col">
                   <span className={styles.value!}>{name || '—'}</span>
-                  <span className={`${styles.value} ${styles.muted}`}>
+                  <span className={`${styles.value} muted`}>
                     {mapping[index] ? fieldName(mapping[index]) : texts.ignored}
                   </span>
                 </th>
@@ -80,7 +80,7 @@ export function PreviewTable({
                 </th>
                 {cells.map(({ text, value, error }, index) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
-                  <td key={index} className={mapping[index] ? undefined : styles.muted!}>
+                  <td key={index} className={mapping[index] ? undefined : 'muted'}>
                     <span className={styles.value!}>{clipped(located(shownValue(text, value), index, cells))}</span>
                     {error && <span className={styles.cellError!}>{clipped(faultText(error))}</span>}
                   </td>

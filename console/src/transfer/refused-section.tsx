@@ -80,7 +80,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
         </>
       }
     >
-      <p className={styles.muted!}>{texts.refusedAdvice}</p>
+      <p className="muted">{texts.refusedAdvice}</p>
       <RepeatedFaultList run={run} lines={refusedLines} />
       {furtherRefused > 0 && <p>{texts.further(formats.number(furtherRefused))}</p>}
       <div className={styles.refused!}>
@@ -198,7 +198,7 @@ export function MendDialog({
   }
   const faults = useRefusalTexts().refusalTexts(line.refusal)
   return (
-    <Dialog title={texts.mendLine(formats.number(line.line))} isOpen onClose={onClose} size="wide">
+    <Dialog title={texts.mendLine(formats.number(line.line))} onClose={onClose} size="wide">
       <form className={styles.mend!} onSubmit={submit}>
         <Notice kind="caution">
           {faults.map(({ path, text }) => (

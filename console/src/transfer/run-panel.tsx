@@ -86,7 +86,7 @@ function Progress({ run, state }: { run: ImportRun; state: ImportRunState }) {
         <strong>{isDryRun ? texts.checking : texts.importing}</strong> · {fileName}
       </p>
       <progress aria-label={texts.progress} value={fraction} max={1} />
-      <p className={styles.muted!}>
+      <p className="muted">
         {formats.percent(fraction)}
         {rate > 0 && ` · ${texts.rate(formats.number(rate))}`}
         {left !== null && rate > 0 && ` · ${texts.left(left)}`}
@@ -123,14 +123,16 @@ function CountList({ state, isDryRun }: { state: ImportRunState; isDryRun: boole
     [isDryRun ? texts.wouldChange : texts.updated, state.updated],
     [isDryRun ? texts.wouldStay : texts.unchanged, state.unchanged],
     [texts.refused, state.failed],
-    ...(state.overwriting > 0 ? ([[texts.overwriting, state.overwriting]] as [string, number][]) : []),
-    ...(state.sharing > 0 ? ([[texts.sharing, state.sharing]] as [string, number][]) : []),
-    ...(state.warnings > 0 ? ([[texts.noPhone, state.warnings]] as [string, number][]) : []),
-    ...(state.leftOut > 0 ? ([[texts.skipped, state.leftOut]] as [string, number][]) : []),
+  ]
+  const rare: [string, number][] = [
+    [texts.overwriting, state.overwriting],
+    [texts.sharing, state.sharing],
+    [texts.noPhone, state.warnings],
+    [texts.skipped, state.leftOut],
   ]
   return (
     <dl className={styles.counts!}>
-      {counts.map(([name, count]) => (
+      {[...counts, ...rare.filter(([, count]) => count > 0)].map(([name, count]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{formats.number(count)}</dd>

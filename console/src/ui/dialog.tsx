@@ -10,7 +10,6 @@ import { Problem } from './notice.tsx'
 
 type DialogProps = {
   title: string
-  isOpen: boolean
   onClose(): void
   /** `wide` has room for a comparison of two columns. */
   size?: 'wide'
@@ -22,10 +21,10 @@ type DialogProps = {
 }
 
 /** A modal dialog. Escape and a click beside it close it. If one of its fields was changed, they ask first. */
-export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true, children }: DialogProps) {
+export function Dialog({ title, onClose, size, isAlert, hasDraft = true, children }: DialogProps) {
   const texts = useMessages(messages)
   const hasChanged = useRef(false)
-  if (!hasDraft || !isOpen) hasChanged.current = false
+  if (!hasDraft) hasChanged.current = false
   const noteChange = useCallback(() => {
     hasChanged.current = true
   }, [])
@@ -33,12 +32,7 @@ export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true,
     if (!hasChanged.current || window.confirm(texts.discard)) onClose()
   }
   return (
-    <ModalOverlay
-      className={styles.overlay}
-      isOpen={isOpen}
-      onOpenChange={open => !open && close()}
-      isDismissable={!isAlert}
-    >
+    <ModalOverlay className={styles.overlay} isOpen onOpenChange={open => !open && close()} isDismissable={!isAlert}>
       <Modal className={size === 'wide' ? `${styles.modal} ${styles.wide}` : styles.modal}>
         <AriaDialog className={styles.dialog} role={isAlert ? 'alertdialog' : 'dialog'}>
           <Heading slot="title" className={styles.title}>
@@ -92,7 +86,7 @@ export function ConfirmDialog({
 }: ConfirmDialogProps) {
   const texts = useMessages(messages)
   return (
-    <Dialog title={title} isOpen isAlert onClose={onClose}>
+    <Dialog title={title} isAlert onClose={onClose}>
       {children}
       {error !== null && error !== undefined && <Problem error={error} />}
       <Actions>

@@ -27,23 +27,12 @@ export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'c
   Labelled & {
     placeholder?: string /** A text of several lines. */
     rows?: number
-    inputRef?: React.Ref<HTMLInputElement>
     /** The id of a list of suggestions. */
     list?: string
   }
 
 /** A field for text, with its label, help and error. */
-export function TextField({
-  label,
-  help,
-  error,
-  placeholder,
-  rows,
-  inputRef,
-  list,
-  onChange,
-  ...props
-}: TextFieldProps) {
+export function TextField({ label, help, error, placeholder, rows, list, onChange, ...props }: TextFieldProps) {
   const noteChange = useNoteChange()
   return (
     <AriaTextField
@@ -59,12 +48,7 @@ export function TextField({
       {rows ? (
         <TextArea className={styles.input} rows={rows} placeholder={placeholder ?? ''} />
       ) : (
-        <Input
-          className={styles.input}
-          placeholder={placeholder ?? ''}
-          ref={inputRef ?? null}
-          {...(list && { list })}
-        />
+        <Input className={styles.input} placeholder={placeholder ?? ''} {...(list && { list })} />
       )}
       {help && (
         <Text slot="description" className={styles.help}>

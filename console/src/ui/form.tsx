@@ -138,7 +138,7 @@ export function FormDialog({
   ...form
 }: FormProps & { title: string; size?: 'wide'; onClose: () => void }) {
   return (
-    <Dialog title={title} isOpen onClose={onClose} {...(size && { size })}>
+    <Dialog title={title} onClose={onClose} {...(size && { size })}>
       <Form {...form} onCancel={onClose} />
     </Dialog>
   )

@@ -98,11 +98,12 @@ export function Badge({
   return <span className={kind === 'neutral' ? styles.badge : `${styles.badge} ${styles[kind]}`}>{children}</span>
 }
 
-/** A list of names and values. */
+/** A list of names and values. A name without a value is left out. */
 export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
+  const known = facts.filter(([, value]) => value || value === 0)
   return (
     <dl className={styles.facts}>
-      {facts.map(([name, value], index) => (
+      {known.map(([name, value], index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: two attributes may have one name
         <div key={index}>
           <dt>{name}</dt>

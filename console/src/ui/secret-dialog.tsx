@@ -21,7 +21,7 @@ export function SecretDialog({
   const texts = useMessages(messages)
   const [copied, setCopied] = useState('')
   return (
-    <Dialog title={title} isOpen onClose={onClose} isAlert>
+    <Dialog title={title} onClose={onClose} isAlert>
       <p>{advice}</p>
       {values.map(([name, value]) => (
         <div key={name} className={styles.value}>

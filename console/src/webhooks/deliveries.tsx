@@ -24,7 +24,6 @@ const kinds = {
   delivered: 'positive',
   failed: 'negative',
 } as const satisfies Record<State, string>
-const states = Object.keys(kinds) as State[]
 
 type Row = WebhookDelivery | WebhookTestDelivery
 const isTest = (row: Row): row is WebhookTestDelivery => 'at' in row
@@ -67,7 +66,7 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
         <div className={styles.stateFilter}>
           <Select<State | ''>
             aria-label={texts.state}
-            options={[{ value: '', label: texts.all }, ...states.map(value => ({ value, label: texts.states[value] }))]}
+            options={{ '': texts.all, ...texts.states }}
             value={state}
             onChange={setState}
           />
@@ -187,14 +186,14 @@ function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
   const { type, message_id, response_status, response, error, duration_ms } = row
   const title = delivery ? texts.delivery(formats.number(delivery.sequence)) : texts.testDelivery
   return (
-    <Dialog title={title} isOpen onClose={onClose} size="wide">
+    <Dialog title={title} onClose={onClose} size="wide">
       <Facts
         facts={[
           [texts.type, type],
           [texts.messageId, <code key="id">{message_id}</code>],
           [texts.attempts, formats.number(delivery ? delivery.attempts : 1)],
           [texts.duration, duration_ms === null ? '—' : texts.milliseconds(formats.number(duration_ms))],
-          ...(delivery?.next_attempt_at ? [[texts.next, formats.exactTime(delivery.next_attempt_at)] as const] : []),
+          [texts.next, delivery?.next_attempt_at && formats.exactTime(delivery.next_attempt_at)],
         ]}
       />
       {delivery && (

@@ -49,12 +49,12 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
       facts={[
         [texts.state, <WebhookState key="state" webhook={webhook} />],
         [texts.events, webhook.events.join(', ')],
-        ...(webhook.stacks ? [[texts.stacks, webhook.stacks.join(', ')] as const] : []),
-        ...(webhook.keys ? [[texts.keys, webhook.keys.join(', ')] as const] : []),
-        ...(webhook.headers.length > 0 ? [[texts.headers, webhook.headers.join(', ')] as const] : []),
+        [texts.stacks, webhook.stacks?.join(', ')],
+        [texts.keys, webhook.keys?.join(', ')],
+        [texts.headers, webhook.headers.join(', ')],
         [texts.payload, texts[contentOf(webhook)]],
         [texts.waitingDeliveries, <Backlog key="backlog" webhook={webhook} />],
-        ...(backlog.changes > 0 ? [[texts.unseen, formats.number(backlog.changes)] as const] : []),
+        [texts.unseen, backlog.changes > 0 && formats.number(backlog.changes)],
         [texts.lastSuccess, webhook.last_success_at ? formats.exactTime(webhook.last_success_at) : texts.never],
       ]}
     />
