@@ -19,8 +19,6 @@ export const messages = defineMessages({
   entityHelp: ['Its internal identifier.', 'Die interne Kennung.', 'Il suo identificatore interno.'],
   from: ['From', 'Von', 'Dal'],
   to: ['To', 'Bis', 'Al'],
-  when: ['When', 'Wann', 'Quando'],
-  what: ['What', 'Was', 'Che cosa'],
   whom: ['Whom', 'Wen', 'Di chi'],
   origin: ['From address', 'Von der Adresse', 'Dall’indirizzo'],
   none: ['No entries', 'Keine Einträge', 'Nessuna voce'],

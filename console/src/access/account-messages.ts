@@ -34,7 +34,6 @@ export const messages = defineMessages({
   ],
   invite: ['Make the link', 'Link erzeugen', 'Crea il link'],
   lastSignIn: ['Last sign-in', 'Letzte Anmeldung', 'Ultimo accesso'],
-  never: ['never', 'nie', 'mai'],
   invitedUntil: (date: string) => [`Invited, until ${date}`, `Eingeladen bis ${date}`, `Invito valido fino al ${date}`],
   isExpired: ['Invitation has expired', 'Einladung abgelaufen', 'Invito scaduto'],
   isDisabled: ['Disabled', 'Gesperrt', 'Disattivato'],

@@ -69,7 +69,6 @@ export const messages = defineMessages({
   moreTokens: ['Show older tokens', 'Ältere Token zeigen', 'Mostra token precedenti'],
   maker: ['Made by', 'Ausgestellt von', 'Creato da'],
   lastUsed: ['Last used', 'Zuletzt benutzt', 'Ultimo uso'],
-  never: ['never', 'nie', 'mai'],
   revokeToken: (name: string) => [
     `Revoke the token ${name}?`,
     `Das Token ${name} widerrufen?`,

@@ -1,6 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery } from '../app/client.ts'
 
 export const clientsQuery = pagedQuery(['clients'], at => client.access.clients.list(at).page())
 

@@ -1,7 +1,6 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { Button, LinkButton } from '../ui/button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { EmptyState, Page } from '../ui/page.tsx'
+import { EmptyState, Notice, Page, Problem } from '../ui/page.tsx'
 import { useMessages } from './language.tsx'
 import { messages } from './messages.ts'
 import { UnreadableFilterError } from './search-params.ts'

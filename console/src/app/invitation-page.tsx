@@ -3,15 +3,14 @@ import { useRouter } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Loading, Notice, Problem } from '../ui/page.tsx'
+import { useWrite } from './client.ts'
 import { useMessages } from './language.tsx'
 import { isRepeated, NewPasswordFields, noPassword } from './new-password.tsx'
 import { messages } from './password-messages.ts'
 import { requestConsole, type Session, SessionError, sessionQuery } from './session.tsx'
 import { takeSignInCode } from './sign-in-code.ts'
 import styles from './sign-in-page.module.css'
-import { useWrite } from './write.ts'
 
 type Invitation = { name: string; organization: { key: string } }
 

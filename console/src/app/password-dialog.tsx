@@ -2,12 +2,12 @@ import { useState } from 'react'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Notice } from '../ui/page.tsx'
+import { useWrite } from './client.ts'
 import { useMessages } from './language.tsx'
 import { isRepeated, NewPasswordFields, noPassword } from './new-password.tsx'
 import { messages } from './password-messages.ts'
 import { requestConsole, useSession } from './session.tsx'
-import { useWrite } from './write.ts'
 
 /** Changes the password of the account that is signed in. */
 export default function PasswordDialog({ onClose }: { onClose: () => void }) {

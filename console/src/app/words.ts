@@ -33,6 +33,7 @@ export function inEachLanguage<Defined extends Entries>(entries: Defined): Messa
 
 /** Words that the texts of every folder have. A folder that needs another word for a name defines its own. */
 export const words = {
+  action: ['Action', 'Aktion', 'Azione'],
   all: ['All', 'Alle', 'Tutte'],
   attributes: ['Attributes', 'Attribute', 'Attributi'],
   cancel: ['Cancel', 'Abbrechen', 'Annulla'],
@@ -46,8 +47,10 @@ export const words = {
   create: ['Create', 'Anlegen', 'Crea'],
   deliverability: ['Deliverability', 'Zustellbarkeit', 'Recapitabilità'],
   description: ['Description', 'Beschreibung', 'Descrizione'],
+  details: ['Details', 'Einzelheiten', 'Dettagli'],
   duplicates: ['Duplicates', 'Dubletten', 'Duplicati'],
   edit: ['Edit', 'Bearbeiten', 'Modifica'],
+  erasures: ['Erasures', 'Endgültige Löschungen', 'Cancellazioni'],
   field: ['Field', 'Feld', 'Campo'],
   history: ['History', 'Verlauf', 'Cronologia'],
   jobs: ['Changes of many', 'Sammeländerungen', 'Modifiche multiple'],
@@ -55,13 +58,14 @@ export const words = {
   kind: ['Kind', 'Art', 'Genere'],
   language: ['Language', 'Sprache', 'Lingua'],
   lifetimes: ['Lifetimes', 'Aufbewahrung', 'Conservazione'],
-  erasures: ['Erasures', 'Endgültige Löschungen', 'Cancellazioni'],
   name: ['Name', 'Name', 'Nome'],
+  never: ['never', 'nie', 'mai'],
   no: ['No', 'Nein', 'No'],
   pause: ['Pause', 'Anhalten', 'Pausa'],
   people: ['People', 'Personen', 'Persone'],
   profile: ['Profile', 'Profil', 'Profilo'],
   purpose: ['Purpose', 'Zweck', 'Finalità'],
+  reason: ['Reason', 'Grund', 'Motivo'],
   records: ['Records', 'Datensätze', 'Record'],
   request: ['Request', 'Anfrage', 'Richiesta'],
   save: ['Save', 'Speichern', 'Salva'],
@@ -73,5 +77,8 @@ export const words = {
   value: ['Value', 'Wert', 'Valore'],
   values: ['Values', 'Werte', 'Valori'],
   webhooks: ['Webhooks', 'Webhooks', 'Webhook'],
+  what: ['What', 'Was', 'Che cosa'],
+  when: ['When', 'Wann', 'Quando'],
+  who: ['Who', 'Wer', 'Chi'],
   yes: ['Yes', 'Ja', 'Sì'],
 } as const satisfies Entries

@@ -111,7 +111,6 @@ export const messages = defineMessages({
     `Scrivi ${count} per continuare`,
   ],
   refusedList: ['Refused', 'Abgelehnt', 'Rifiutate'],
-  who: ['Who', 'Wer', 'Chi'],
   reason: ['Why', 'Warum', 'Perché'],
   progress: ['Progress', 'Fortschritt', 'Avanzamento'],
   states: {

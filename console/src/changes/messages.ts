@@ -39,7 +39,6 @@ export const messages = defineMessages({
   ],
   number: ['Number', 'Nummer', 'Numero'],
   at: ['When', 'Wann', 'Quando'],
-  who: ['Who', 'Wer', 'Chi'],
   fields: ['Fields', 'Felder', 'Campi'],
   show: ['Show', 'Zeigen', 'Mostra'],
   showChange: (number: string) => [

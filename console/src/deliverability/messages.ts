@@ -13,9 +13,7 @@ export const messages = defineMessages({
     'A questi indirizzi non può andare nessun messaggio. Il più recente è il primo.',
   ],
   search: ['Part of the address', 'Teil der Adresse', 'Parte dell’indirizzo'],
-  reason: ['Reason', 'Grund', 'Motivo'],
   address: ['Address', 'Adresse', 'Indirizzo'],
-  action: ['Action', 'Aktion', 'Azione'],
   erasedAddress: (channel: string) => [
     `${channel} of an erased person`,
     `${channel} einer endgültig gelöschten Person`,
@@ -114,7 +112,6 @@ export const messages = defineMessages({
     ],
   },
   lastEvent: ['Last events', 'Letzte Ereignisse', 'Ultimi eventi'],
-  never: ['never', 'nie', 'mai'],
   ignoredEvents: [
     'Ignored events, such as opened messages',
     'Ignorierte Ereignisse, etwa geöffnete Nachrichten',

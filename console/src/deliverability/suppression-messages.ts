@@ -16,7 +16,6 @@ export const suppressionMessages = defineMessages({
     'Die Person hat keine Adresse, die Nachrichten erreichen könnten.',
     'La persona non ha un indirizzo che i messaggi possano raggiungere.',
   ],
-  reason: ['Reason', 'Grund', 'Motivo'],
   since: ['Since', 'Seit', 'Dal'],
   until: ['Until', 'Bis', 'Fino al'],
   untilLifted: ['somebody lifts it', 'jemand sie aufhebt', 'finché qualcuno la toglie'],

@@ -50,7 +50,6 @@ export const duplicateMessages = defineMessages({
   moreSetAside: ['Older ones', 'Ältere', 'Precedenti'],
   by: ['By', 'Von', 'Da'],
   at: ['When', 'Wann', 'Quando'],
-  action: ['Action', 'Aktion', 'Azione'],
   candidates: ['They may be the same person:', 'Es könnte dieselbe Person sein:', 'Potrebbe essere la stessa persona:'],
   known: [
     'This email or phone is already known:',

@@ -1,7 +1,6 @@
 import type { LookupKey } from '@kith/client'
 import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery } from '../app/client.ts'
 
 /** All queries of people who may be one, for a write that changes what they show. */
 export const duplicatesKey = ['entities', 'people', 'duplicates']

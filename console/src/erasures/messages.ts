@@ -13,8 +13,6 @@ export const messages = defineMessages({
     'Auf der Seite einer Person steht „Endgültig löschen“ im Menü. Jede Löschung steht danach hier.',
     'La pagina di una persona ha «Cancella definitivamente» nel menu. Ogni cancellazione compare poi qui.',
   ],
-  when: ['When', 'Wann', 'Quando'],
-  reason: ['Reason', 'Grund', 'Motivo'],
   who: ['By', 'Von', 'Da'],
   person: ['Internal identifier', 'Interne Kennung', 'Identificativo interno'],
   certificate: ['Certificate', 'Bescheinigung', 'Certificato'],
@@ -30,7 +28,6 @@ export const messages = defineMessages({
     'Der Verlauf dieser Person ist sehr lang und wird noch gelöscht. Danach kommt die Bescheinigung, die sagt, was entfernt wurde.',
     'La cronologia di questa persona è molto lunga e la cancellazione è ancora in corso. Poi arriva il certificato, che dice che cosa è stato rimosso.',
   ],
-  details: ['Details', 'Einzelheiten', 'Dettagli'],
   detailsOf: (number: string) => [
     `Details of erasure ${number}`,
     `Einzelheiten der Löschung ${number}`,

@@ -126,7 +126,6 @@ export const messages = defineMessages({
   more: ['Show more', 'Mehr anzeigen', 'Mostra altro'],
   holds: ['Legal holds', 'Löschsperren', 'Blocchi legali'],
   holdsNone: ['Nobody is under a legal hold.', 'Niemand hat eine Löschsperre.', 'Nessuno ha un blocco legale.'],
-  reason: ['Reason', 'Grund', 'Motivo'],
   until: ['Until', 'Bis', 'Fino a'],
   forever: ['somebody ends it', 'jemand sie aufhebt', 'quando qualcuno lo toglie'],
   heldBy: ['Held by', 'Gesperrt von', 'Bloccata da'],

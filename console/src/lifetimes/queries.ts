@@ -1,6 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery } from '../app/client.ts'
 
 /** All queries of rules and holds, for a write that changes what they show. */
 export const lifetimesKey = ['lifetimes']

@@ -1,13 +1,12 @@
 import type { Attribute } from '@kith/client'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 
 type IndexDialogProps = { attribute: Attribute; onClose(): void; onIndexed(): void }

@@ -1,11 +1,9 @@
 import type { Filter as ClientFilter, Segment } from '@kith/client'
 import { useQueryClient } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
 import type { Filter } from '../filters/filter-tree.ts'
-import { useDraft } from '../ui/draft.ts'
-import { TextField } from '../ui/field.tsx'
+import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 

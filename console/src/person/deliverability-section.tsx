@@ -8,8 +8,7 @@ import { personAddressesQuery } from '../deliverability/queries.ts'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, Facts, Loading, Section } from '../ui/page.tsx'
+import { Badge, Facts, Loading, Problem, Section } from '../ui/page.tsx'
 import styles from './person.module.css'
 
 type DeliverabilitySectionProps = { person: Person; onRefresh: () => void }

@@ -9,7 +9,6 @@ export const holdMessages = defineMessages({
     'Keine Regel löscht eine gesperrte Person, und wer sie von Hand löscht, muss sagen, dass er die Sperre übergeht.',
     'Nessuna regola cancella una persona bloccata, e chi la cancella a mano deve dire che supera il blocco.',
   ],
-  reason: ['Reason', 'Grund', 'Motivo'],
   reasonHelp: [
     'It stays in the change log, so it must not name the person.',
     'Er bleibt im Änderungsprotokoll, darf die Person also nicht nennen.',

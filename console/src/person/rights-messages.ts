@@ -126,7 +126,6 @@ export const rightsMessages = defineMessages({
     'Alles, was kith über die Person hat, wird entfernt, auch aus dem Verlauf. Das lässt sich nicht zurücknehmen.',
     'Tutto ciò che kith conserva sulla persona viene tolto, anche dalla cronologia. Non si può annullare.',
   ],
-  reason: ['Reason', 'Grund', 'Motivo'],
   reasonHelp: [
     'It stays in the certificate, so it must not name the person. For example: “Request of 12 May”.',
     'Er steht in der Bescheinigung und darf die Person nicht nennen. Zum Beispiel: „Anfrage vom 12. Mai“.',

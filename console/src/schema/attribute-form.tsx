@@ -1,7 +1,6 @@
 import { type Attribute, attributeRules, attributeTypes, type RuleName, ruleNames, type Stack } from '@kith/client'
 import { useMessages } from '../app/language.tsx'
-import { fieldsOf } from '../ui/draft.ts'
-import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { Checkbox, FieldGroup, fieldsOf, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { type AttributeDraft, takesRule } from './attribute-draft.ts'
 import { messages } from './messages.ts'

@@ -219,7 +219,6 @@ export const messages = defineMessages({
   readAgain: ['Read again', 'Neu lesen', 'Rileggi'],
   firstSeen: ['Since', 'Seit', 'Dal'],
   lastSeen: ['Last change', 'Letzte Änderung', 'Ultima modifica'],
-  action: ['Action', 'Aktion', 'Azione'],
   declare: ['Declare', 'Deklarieren', 'Dichiara'],
   declareKey: (key: string) => [`Declare ${key}`, `${key} deklarieren`, `Dichiara ${key}`],
   notDeclarable: [

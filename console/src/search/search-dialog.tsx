@@ -3,7 +3,7 @@ import { Autocomplete, Header, Input, ListBox, ListBoxItem, ListBoxSection, Sear
 import { useMessages } from '../app/language.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import fieldStyles from '../ui/field.module.css'
-import { Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/page.tsx'
 import { type SearchChoice, useChoices } from './choices.ts'
 import { messages } from './messages.ts'
 import styles from './search.module.css'

@@ -268,7 +268,6 @@ export const messages = defineMessages({
     'Bessern Sie die Zeilen hier aus und senden Sie sie noch einmal. Oder laden Sie sie mit ihren Gründen herunter, korrigieren Sie die Datei und importieren Sie sie.',
     'Correggi qui le righe e inviale di nuovo, oppure scaricale con i motivi, correggi il file e importalo.',
   ],
-  reason: ['Reason', 'Grund', 'Motivo'],
   content: ['Content', 'Inhalt', 'Contenuto'],
   mended: ['Mended', 'Ausgebessert', 'Corretta'],
   mend: ['Mend', 'Ausbessern', 'Correggi'],

@@ -1,7 +1,7 @@
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Notice, Problem } from '../ui/page.tsx'
 import { useRunState } from './current-run.ts'
 import type { ImportRun, ImportRunState } from './import-run.ts'
 import { messages } from './messages.ts'

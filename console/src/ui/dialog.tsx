@@ -1,12 +1,12 @@
 import { type ReactNode, useCallback, useRef } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
+import type { Write } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import type { Write } from '../app/write.ts'
 import { Button } from './button.tsx'
 import styles from './dialog.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext } from './note-change.ts'
-import { Problem } from './notice.tsx'
+import { Problem } from './page.tsx'
 
 type DialogProps = {
   title: string

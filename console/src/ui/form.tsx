@@ -9,7 +9,7 @@ import { Actions, Dialog } from './dialog.tsx'
 import styles from './field.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext, useNoteChange } from './note-change.ts'
-import { Problem } from './notice.tsx'
+import { Problem } from './page.tsx'
 
 export type Faults = Readonly<Record<string, string>>
 

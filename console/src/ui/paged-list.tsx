@@ -1,8 +1,7 @@
 import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
-import { Problem } from './notice.tsx'
-import { Loading } from './page.tsx'
+import { Loading, Problem } from './page.tsx'
 
 type PagedListProps<Item> = {
   query: UseInfiniteQueryResult<InfiniteData<{ items: readonly Item[] }>>

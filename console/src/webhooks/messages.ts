@@ -22,7 +22,6 @@ export const messages = defineMessages({
   orMore: (count: string) => [`${count} or more`, `${count} oder mehr`, `${count} o più`],
   unseen: ['Changes not looked at yet', 'Noch nicht betrachtete Änderungen', 'Modifiche non ancora esaminate'],
   lastSuccess: ['Last success', 'Letzter Erfolg', 'Ultimo successo'],
-  never: ['never', 'nie', 'mai'],
   active: ['Active', 'Aktiv', 'Attivo'],
   pausedState: ['Paused', 'Angehalten', 'In pausa'],
   failing: ['Failing', 'Gestört', 'In errore'],
@@ -123,7 +122,6 @@ export const messages = defineMessages({
   next: ['Next attempt', 'Nächster Versuch', 'Prossimo tentativo'],
   duration: ['Duration', 'Dauer', 'Durata'],
   milliseconds: (count: string) => [`${count} ms`, `${count} ms`, `${count} ms`],
-  details: ['Details', 'Einzelheiten', 'Dettagli'],
   show: (number: string) => [
     `Details of delivery ${number}`,
     `Einzelheiten der Zustellung ${number}`,

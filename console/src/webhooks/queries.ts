@@ -1,7 +1,6 @@
 import type { WebhookDelivery } from '@kith/client'
 import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery } from '../app/client.ts'
 
 /** All queries of webhooks, for a write that changes what they show. */
 export const webhooksKey = ['webhooks']
