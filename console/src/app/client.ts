@@ -1,5 +1,12 @@
 import { createClient, isKithError } from '@kith/client'
-import { infiniteQueryOptions, QueryClient, type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query'
+import {
+  infiniteQueryOptions,
+  QueryClient,
+  type QueryKey,
+  queryOptions,
+  useMutation,
+  useQueryClient,
+} from '@tanstack/react-query'
 import { useRef } from 'react'
 
 /** The client of the service that served this page. The session's cookie authenticates its requests. */
@@ -12,6 +19,12 @@ export const client = createClient({ url: location.origin, session: true, readYo
 export const queryClient = new QueryClient({
   defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false, staleTime: 1_000 } },
 })
+
+/** The query of what one request reads. */
+export const readQuery = <Data>(
+  queryKey: readonly unknown[],
+  read: (options: { signal: AbortSignal }) => Promise<Data>,
+) => queryOptions({ queryKey, queryFn: ({ signal }) => read({ signal }) })
 
 /** Where a page of a list begins, undefined for the first one. */
 type PageAt = { after: string | undefined; signal: AbortSignal }

@@ -1,6 +1,5 @@
 import { type Attribute, type Change, type Definitions, type Filter, isKithError } from '@kith/client'
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { client, pagedQuery, readQuery } from '../app/client.ts'
 import { type Entity, entitiesOf, idFieldOf, idOf } from '../entity/entities.ts'
 import { isRelationship, targetOwner } from '../entity/fields.ts'
 import { attributesOf } from '../entity/schema.ts'
@@ -9,17 +8,16 @@ import { attributePrefix } from '../filters/field-types.ts'
 
 /** The person or record at an address, or the rest of a deleted one. Null if the address never had one. */
 export const foundQuery = (address: Address) =>
-  queryOptions({
-    queryKey: ['entities', address.owner, 'one', address.identifier, address.by ?? null],
-    queryFn: async ({ signal }) => (await findEntity(address, signal)) ?? null,
-  })
+  readQuery(
+    ['entities', address.owner, 'one', address.identifier, address.by ?? null],
+    async ({ signal }) => (await findEntity(address, signal)) ?? null,
+  )
 
 /** A person or record as it was at a moment, or in a version. */
 export const pastQuery = (owner: string, id: string, moment: { at?: string } | { version?: number }) =>
-  queryOptions({
-    queryKey: ['entities', owner, 'past', id, moment],
-    queryFn: ({ signal }) => entitiesOf(owner).get({ id }, { ...moment, signal }),
-  })
+  readQuery(['entities', owner, 'past', id, moment], ({ signal }) =>
+    entitiesOf(owner).get({ id }, { ...moment, signal }),
+  )
 
 /** A relationship in one direction. `owner` is that of the entities on its other side. */
 export type Relation = { attribute: Attribute; direction: 'outgoing' | 'incoming'; owner: string }
@@ -114,13 +112,10 @@ const pageSize = 10
 /** The people or records that are linked to an entity, for their list. */
 export const linkedQuery = (owner: string, entity: Entity, linked: Linked, time: Attribute | undefined) => {
   const relations = linked.relations.map(({ attribute }) => attribute.id)
-  return infiniteQueryOptions({
-    queryKey: ['entities', owner, 'related', idOf(entity), entity.version, linked.key, relations, time?.indexed],
-    queryFn: ({ pageParam, signal }) =>
-      readLinked(owner, entity, linked, time, { size: pageSize, after: pageParam, count: true, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next ?? undefined,
-  })
+  return pagedQuery(
+    ['entities', owner, 'related', idOf(entity), entity.version, linked.key, relations, time?.indexed],
+    at => readLinked(owner, entity, linked, time, { size: pageSize, count: true, ...at }),
+  )
 }
 
 /**

@@ -6,8 +6,9 @@ import {
   type Person,
   type Stack,
 } from '@kith/client'
-import { queryOptions, useQueries } from '@tanstack/react-query'
+import { useQueries } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { readQuery } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
@@ -154,10 +155,7 @@ function useSummedStacks(): ((id: string) => Summed)[] {
 }
 
 const sumQuery = ({ stack: { key }, body }: Summed) =>
-  queryOptions({
-    queryKey: ['entities', key, 'aggregate', body],
-    queryFn: ({ signal }) => entitiesOf(key).aggregate(body as never, { signal }),
-  })
+  readQuery(['entities', key, 'aggregate', body], options => entitiesOf(key).aggregate(body as never, options))
 
 /** The measures of each stack over the last twelve months. */
 function Sums({ id, stacks }: { id: string; stacks: ((id: string) => Summed)[] }) {
