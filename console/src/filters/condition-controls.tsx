@@ -212,14 +212,13 @@ export function ConsentFields({ node, onChange }: { node: NodeOf<'consent'>; onC
   )
 }
 
-/** The purpose and the channel for which people may be written to. */
-export function ContactableFields({
-  node,
-  onChange,
-}: {
+type ContactableFieldsProps = {
   node: NodeOf<'contactable'>
   onChange(node: FilterNode): void
-}) {
+}
+
+/** The purpose and the channel for which people may be written to. */
+export function ContactableFields({ node, onChange }: ContactableFieldsProps) {
   const texts = useMessages(messages)
   const { purposes, channels, withPurpose } = useQuestion(node)
   return (

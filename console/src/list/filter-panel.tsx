@@ -68,13 +68,10 @@ export default function FilterPanel({ owner, search, change, onClose, ref }: Fil
   )
 }
 
+type FocusedPanelProps = Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { isReady: boolean; children: ReactNode }
+
 /** Gives the focus to its first field when it opens, and closes on Escape, unless that closes a list of choices. */
-function FocusedPanel({
-  ref,
-  isReady,
-  onClose,
-  children,
-}: Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { isReady: boolean; children: ReactNode }) {
+function FocusedPanel({ ref, isReady, onClose, children }: FocusedPanelProps) {
   const closesList = useRef(false)
   const hadFocus = useRef(false)
   useEffect(() => {

@@ -20,16 +20,14 @@ function likelyDeclaration({ key, types }: ObservedKey): Declaration {
   return { type: plain, cardinality: isMany ? 'many' : 'one', indexed: false, name: key }
 }
 
-/** Declares an observed key, after it has shown which of the stored values would not fit. */
-export function DeclareDialog({
-  owner,
-  observed,
-  onClose,
-}: {
+type DeclareDialogProps = {
   owner: string
   observed: ObservedKey
   onClose: () => void
-}) {
+}
+
+/** Declares an observed key, after it has shown which of the stored values would not fit. */
+export function DeclareDialog({ owner, observed, onClose }: DeclareDialogProps) {
   const texts = useMessages(messages)
   const [declaration, setDeclaration] = useState(() => likelyDeclaration(observed))
   const { key } = observed

@@ -8,16 +8,14 @@ import { messages } from './messages.ts'
 
 const methods = ['web_form', 'double_opt_in', 'preference_page', 'phone', 'paper', 'import', 'other'] as const
 
-/** Asks once how, where and when the consents of a file were given, as far as no column says it. */
-export function ConsentOriginSection({
-  origin,
-  asked,
-  onChange,
-}: {
+type ConsentOriginSectionProps = {
   origin: ConsentOrigin
   asked: ReadonlySet<AskedEvidence>
   onChange: (origin: ConsentOrigin) => void
-}) {
+}
+
+/** Asks once how, where and when the consents of a file were given, as far as no column says it. */
+export function ConsentOriginSection({ origin, asked, onChange }: ConsentOriginSectionProps) {
   const texts = useMessages(messages)
   const { methods: methodNames } = useMessages(entityMessages)
   return (

@@ -59,14 +59,13 @@ export function ImportPage() {
   )
 }
 
-/** Asks for the file, and for what it has. A file can be dropped or chosen. */
-export function FileChoice({
-  definitions,
-  onChoose,
-}: {
+type FileChoiceProps = {
   definitions: Definitions
   onChoose: (file: File, owner: string) => void
-}) {
+}
+
+/** Asks for the file, and for what it has. A file can be dropped or chosen. */
+export function FileChoice({ definitions, onChoose }: FileChoiceProps) {
   const texts = useMessages(messages)
   const mayWriteRecords = useScope('records:write')
   const [owner, setOwner] = useState('people')

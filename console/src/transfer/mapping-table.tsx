@@ -9,20 +9,16 @@ import { attributeFieldOf, type CsvStart, type Mapping } from './file-reader.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
-/** A row for each column of the file: its name, its first values, and the field that it becomes. */
-export function MappingTable({
-  start,
-  mapping,
-  owner,
-  definitions,
-  onChange,
-}: {
+type MappingTableProps = {
   start: CsvStart
   mapping: Mapping
   owner: string
   definitions: Definitions
   onChange: (mapping: Mapping) => void
-}) {
+}
+
+/** A row for each column of the file: its name, its first values, and the field that it becomes. */
+export function MappingTable({ start, mapping, owner, definitions, onChange }: MappingTableProps) {
   const texts = useMessages(messages)
   const nameOf = useFieldNames(owner, definitions)
   const fields = fieldOptions(owner, definitions, nameOf)

@@ -21,22 +21,17 @@ import { useRefusalTexts } from './use-refusal-texts.ts'
 const maxShownCharacters = 200
 const clipped = (text: string) => (text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text)
 
-/** The first records as the import would send them, with what is wrong with each cell. */
-export function PreviewTable({
-  start,
-  mapping,
-  owner,
-  definitions,
-  options,
-  phoneCountry,
-}: {
+type PreviewTableProps = {
   start: CsvStart
   mapping: Mapping
   owner: string
   definitions: Definitions
   options: FoundOptions
   phoneCountry: string | null
-}) {
+}
+
+/** The first records as the import would send them, with what is wrong with each cell. */
+export function PreviewTable({ start, mapping, owner, definitions, options, phoneCountry }: PreviewTableProps) {
   const texts = useMessages(messages)
   const fieldName = useFieldNames(owner, definitions)
   const { faultText } = useRefusalTexts()

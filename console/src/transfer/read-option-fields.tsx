@@ -17,21 +17,17 @@ const encodingLabels: Record<Exclude<Encoding, 'detected'>, string> = {
   'utf-16le': 'UTF-16',
 }
 
-/** The choices of how a file is read, and of what its lines may change. */
-export function ReadOptionFields({
-  setup,
-  mapping,
-  definitions,
-  onChange,
-  start,
-}: {
+type ReadOptionFieldsProps = {
   setup: ImportSetup
   mapping: Mapping
   definitions: Definitions
   onChange: (setup: ImportSetup) => void
   /** The beginning of a CSV file, which tells how the file is written. */
   start: CsvStart | null
-}) {
+}
+
+/** The choices of how a file is read, and of what its lines may change. */
+export function ReadOptionFields({ setup, mapping, definitions, onChange, start }: ReadOptionFieldsProps) {
   const texts = useMessages(messages)
   const countries = useCountryChoices()
   const { options, owner, match } = setup
@@ -102,19 +98,15 @@ export function ReadOptionFields({
   )
 }
 
-function CsvOptionFields({
-  setup: { options, owner },
-  mapping,
-  definitions,
-  start,
-  onChange,
-}: {
+type CsvOptionFieldsProps = {
   setup: ImportSetup
   mapping: Mapping
   definitions: Definitions
   start: CsvStart | null
   onChange: (changed: Partial<ReadOptions>) => void
-}) {
+}
+
+function CsvOptionFields({ setup: { options, owner }, mapping, definitions, start, onChange }: CsvOptionFieldsProps) {
   const texts = useMessages(messages)
   const found = start && findOptions(options, start, columnsOfMapping(start.names, mapping, owner, definitions)).options
   const foundText = (text: string | null | undefined) => [texts.detected, text].filter(Boolean).join(': ')

@@ -173,21 +173,17 @@ export function repeatedFaults(lines: readonly RefusedLine[], fields: readonly (
   return repeated.sort((a, b) => b.count - a.count).slice(0, maxFaults)
 }
 
-/** Lets a person correct the cells of a refused record, or the text of a refused line. */
-export function MendDialog({
-  line,
-  names,
-  nameOf,
-  onClose,
-  onMend,
-}: {
+type MendDialogProps = {
   line: RefusedLine
   names: string[]
   /** The name of the column of a path. */
   nameOf: (path: string) => string
   onClose: () => void
   onMend: (content: RefusedLine['content']) => void
-}) {
+}
+
+/** Lets a person correct the cells of a refused record, or the text of a refused line. */
+export function MendDialog({ line, names, nameOf, onClose, onMend }: MendDialogProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const [content, setContent] = useState(() => padded(line.content, names.length))

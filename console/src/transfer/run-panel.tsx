@@ -9,17 +9,15 @@ import { RefusedSection } from './refused-section.tsx'
 import { isSignedOut } from './run.ts'
 import styles from './transfer.module.css'
 
-/** An import at work or at its end: how far it is, what it did, and what was refused. */
-export function RunPanel({
-  run,
-  onBack,
-  onAnotherFile,
-}: {
+type RunPanelProps = {
   run: ImportRun
   /** Back to the columns, if the page still has them. */
   onBack: (() => void) | null
   onAnotherFile: () => void
-}) {
+}
+
+/** An import at work or at its end: how far it is, what it did, and what was refused. */
+export function RunPanel({ run, onBack, onAnotherFile }: RunPanelProps) {
   const texts = useMessages(messages)
   const state = useRunState(run)
   return (

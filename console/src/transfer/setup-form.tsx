@@ -113,13 +113,9 @@ function EarlierMapping({ earlier: { id, actor, saved_at } }: { earlier: ImportM
   )
 }
 
-function CsvSetup({
-  setup,
-  definitions,
-  onChange,
-  mapping,
-  start,
-}: SetupProps & { mapping: Mapping; start: CsvStart }) {
+type CsvSetupProps = SetupProps & { mapping: Mapping; start: CsvStart }
+
+function CsvSetup({ setup, definitions, onChange, mapping, start }: CsvSetupProps) {
   const texts = useMessages(messages)
   const { owner } = setup
   const change = (changed: typeof mapping) => onChange({ ...setup, mapping: changed })

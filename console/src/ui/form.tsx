@@ -130,13 +130,10 @@ function shownOf(error: unknown, faults: Faults = {}, names: readonly string[], 
   return { byName, hasOthers, isNew: true }
 }
 
+type FormDialogProps = FormProps & { title: string; size?: 'wide'; onClose: () => void }
+
 /** A dialog that is a form: sending it or cancelling it closes it. */
-export function FormDialog({
-  title,
-  size,
-  onClose,
-  ...form
-}: FormProps & { title: string; size?: 'wide'; onClose: () => void }) {
+export function FormDialog({ title, size, onClose, ...form }: FormDialogProps) {
   return (
     <Dialog title={title} onClose={onClose} {...(size && { size })}>
       <Form {...form} onCancel={onClose} />

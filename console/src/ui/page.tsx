@@ -92,14 +92,13 @@ export function Loading() {
   )
 }
 
-/** A short word about a state. */
-export function Badge({
-  kind = 'neutral',
-  children,
-}: {
+type BadgeProps = {
   kind?: 'neutral' | 'positive' | 'negative' | 'caution' | 'accent'
   children: ReactNode
-}) {
+}
+
+/** A short word about a state. */
+export function Badge({ kind = 'neutral', children }: BadgeProps) {
   return <span className={kind === 'neutral' ? styles.badge : `${styles.badge} ${styles[kind]}`}>{children}</span>
 }
 
@@ -119,16 +118,14 @@ export function Facts({ facts }: { facts: readonly (readonly [name: string, valu
   )
 }
 
-/** A message in the flow of the page. An `error` is read out at once. */
-export function Notice({
-  kind = 'info',
-  title,
-  children,
-}: {
+type NoticeProps = {
   kind?: 'info' | 'success' | 'caution' | 'error'
   title?: string
   children?: ReactNode
-}) {
+}
+
+/** A message in the flow of the page. An `error` is read out at once. */
+export function Notice({ kind = 'info', title, children }: NoticeProps) {
   return (
     <div className={`${noticeStyles.notice} ${noticeStyles[kind]}`} role={kind === 'error' ? 'alert' : 'status'}>
       {title && <strong>{title}</strong>}

@@ -106,15 +106,13 @@ function NotAccepted({ delivery }: { delivery: WebhookDelivery }) {
   )
 }
 
-function DeliveryTable({
-  rows,
-  onShow,
-  onSendAgain,
-}: {
+type DeliveryTableProps = {
   rows: Row[]
   onShow: (row: Row) => void
   onSendAgain: ((delivery: WebhookDelivery) => void) | null
-}) {
+}
+
+function DeliveryTable({ rows, onShow, onSendAgain }: DeliveryTableProps) {
   const texts = useMessages(messages)
   const headers = [
     numberHeader(texts.change),
@@ -134,15 +132,13 @@ function DeliveryTable({
   )
 }
 
-function DeliveryRow({
-  row,
-  onShow,
-  onSendAgain,
-}: {
+type DeliveryRowProps = {
   row: Row
   onShow: (row: Row) => void
   onSendAgain: ((delivery: WebhookDelivery) => void) | null
-}) {
+}
+
+function DeliveryRow({ row, onShow, onSendAgain }: DeliveryRowProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const delivery = isTest(row) ? null : row
