@@ -68,8 +68,8 @@ function ExportProgress({ run }: { run: ExportRun }) {
   return (
     <>
       {run.isActive && (
-        <div className={styles.progress!}>
-          <p className={styles.fileName!}>
+        <div className={styles.progress}>
+          <p className={styles.fileName}>
             <strong>{texts.exporting}</strong> · {fileName}
           </p>
           <progress

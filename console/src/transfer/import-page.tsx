@@ -78,7 +78,7 @@ export function FileChoice({ definitions, onChoose }: FileChoiceProps) {
     if (file) onChoose(file, owner)
   }
   return (
-    <div className={styles.choice!}>
+    <div className={styles.choice}>
       <Select
         label={texts.target}
         options={[
@@ -89,7 +89,7 @@ export function FileChoice({ definitions, onChoose }: FileChoiceProps) {
         onChange={setOwner}
       />
       <label
-        className={isOver ? `${styles.drop} ${styles.over}` : styles.drop!}
+        className={isOver ? `${styles.drop} ${styles.over}` : styles.drop}
         onDragOver={event => {
           event.preventDefault()
           setOver(true)

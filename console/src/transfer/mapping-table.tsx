@@ -33,8 +33,8 @@ export function MappingTable({ start, mapping, owner, definitions, onChange }: M
   }
   return (
     <Section title={texts.columns}>
-      <div className={styles.scroll!}>
-        <table className={styles.table!}>
+      <div className={styles.scroll}>
+        <table className={styles.table}>
           <thead>
             <tr>
               <th scope="col">{texts.column}</th>
@@ -47,9 +47,9 @@ export function MappingTable({ start, mapping, owner, definitions, onChange }: M
               // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
               <tr key={index}>
                 <th scope="row">
-                  <span className={styles.value!}>{name || '—'}</span>
+                  <span className={styles.value}>{name || '—'}</span>
                 </th>
-                <td className={styles.fieldCell!}>
+                <td className={styles.fieldCell}>
                   <Select
                     aria-label={`${texts.becomes}: ${name}`}
                     placeholder={texts.choose}

@@ -34,7 +34,7 @@ export function ReadOptionFields({ setup, mapping, definitions, onChange, start 
   const encoding = start?.encoding
   const change = (changed: Partial<ReadOptions>) => onChange({ ...setup, options: { ...options, ...changed } })
   return (
-    <div className={styles.options!}>
+    <div className={styles.options}>
       <Select<Format>
         label={texts.format}
         options={{ csv: texts.csv, ndjson: texts.ndjson }}

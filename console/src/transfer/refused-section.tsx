@@ -54,7 +54,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
       render: line => (
         <button
           type="button"
-          className={styles.linkButton!}
+          className={styles.linkButton}
           aria-label={texts.mendLine(formats.number(line.line))}
           onClick={() => setMending(line)}
           disabled={run.isActive}
@@ -82,7 +82,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
       <p className="muted">{texts.refusedAdvice}</p>
       <RepeatedFaultList run={run} lines={refusedLines} />
       {furtherRefused > 0 && <p>{texts.further(formats.number(furtherRefused))}</p>}
-      <div className={styles.refused!}>
+      <div className={styles.refused}>
         <VirtualTable
           label={`${texts.refusedLines}: ${formats.number(refusedLines.length)}`}
           columns={columns}
@@ -130,7 +130,7 @@ function Replacement({ run, fault: { column, cell, count } }: { run: ImportRun; 
   const name = run.job.head?.names[column] ?? ''
   return (
     <form
-      className={styles.replacement!}
+      className={styles.replacement}
       onSubmit={event => {
         event.preventDefault()
         void run.replace(column, cell, other)
@@ -194,7 +194,7 @@ export function MendDialog({ line, names, nameOf, onClose, onMend }: MendDialogP
   const faults = useRefusalTexts().refusalTexts(line.refusal)
   return (
     <Dialog title={texts.mendLine(formats.number(line.line))} onClose={onClose} size="wide">
-      <form className={styles.mend!} onSubmit={submit}>
+      <form className={styles.mend} onSubmit={submit}>
         <Notice kind="caution">
           {faults.map(({ path, text }) => (
             <p key={`${path} ${text}`}>

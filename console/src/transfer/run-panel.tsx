@@ -79,8 +79,8 @@ function Progress({ run, state }: { run: ImportRun; state: ImportRunState }) {
         ? texts.seconds(secondsLeft)
         : texts.minutes(Math.round(secondsLeft / 60))
   return (
-    <div className={styles.progress!}>
-      <p className={styles.fileName!}>
+    <div className={styles.progress}>
+      <p className={styles.fileName}>
         <strong>{isDryRun ? texts.checking : texts.importing}</strong> · {fileName}
       </p>
       <progress aria-label={texts.progress} value={fraction} max={1} />
@@ -104,7 +104,7 @@ function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<Import
     <Notice kind="caution" title={texts.paused}>
       <p>{(pause.error as Error).message}</p>
       <p>{advice}</p>
-      <div className={styles.buttons!}>
+      <div className={styles.buttons}>
         <Button onPress={() => run.goOn()}>{pause.isDoubling ? texts.sendAgainAnyway : texts.goOn}</Button>
         {pause.isDoubling && <Button onPress={() => run.goOn('leave out')}>{texts.leaveOut}</Button>}
       </div>
@@ -129,7 +129,7 @@ function CountList({ state, isDryRun }: { state: ImportRunState; isDryRun: boole
     [texts.skipped, state.leftOut],
   ]
   return (
-    <dl className={styles.counts!}>
+    <dl className={styles.counts}>
       {[...counts, ...rare.filter(([, count]) => count > 0)].map(([name, count]) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -67,8 +67,8 @@ export function SetupForm(props: SetupProps) {
   const mapping = csv ? mappingOf(csv, setup.mapping, earlier, owner, definitions) : []
   return (
     <>
-      <div className={styles.fileLine!}>
-        <p className={styles.fileName!}>
+      <div className={styles.fileLine}>
+        <p className={styles.fileName}>
           <strong>{file.name}</strong> · {formats.bytes(file.size)}
         </p>
         <Button onPress={onAnotherFile}>{texts.chooseAnother}</Button>
