@@ -14,7 +14,7 @@ import {
   type Field,
   nameOfField,
   parseDraft,
-  profileField,
+  personField,
 } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
@@ -134,17 +134,16 @@ export function ChangeForm({ action, ...props }: FormProps & { action: BulkActio
   return action === 'consent' ? <ConsentForm {...props} /> : <EraseForm {...props} />
 }
 
-const profile = ['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'language'] as const
+const profile = [
+  ...(['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'language'] as const),
+  ...(['date_of_birth', 'push_notification_consent'] as const),
+]
 
 /** The fields that several people or records may get one value of. */
 function useFields(owner: string): Field[] {
   const { definitions } = useDefinitions()
   const { fields } = useMessages(entityMessages)
-  const ofPeople = [
-    ...profile.map(name => profileField(name, fields[name])),
-    profileField('date_of_birth', fields.date_of_birth, 'date'),
-    profileField('push_notification_consent', fields.push_notification_consent, 'boolean'),
-  ]
+  const ofPeople = profile.map(name => personField(name, fields))
   const attributes = definitions.attributes
     .filter(attribute => attribute.owner === owner && attribute.state === 'active')
     .map(attribute => attributeField(attribute, null))

@@ -12,7 +12,8 @@ import {
   draftOf,
   type Field,
   nameOfField,
-  profileField,
+  personField,
+  plainFields,
   storedValue,
   undeclaredField,
 } from '../entity/fields.ts'
@@ -23,17 +24,8 @@ import { FieldValue } from '../entity/value.tsx'
 import { Badge, Facts, Section } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 
-const profileFields = ({ fields }: EntityTexts): Field[] => [
-  profileField('first_name', fields.first_name),
-  profileField('last_name', fields.last_name),
-  profileField('email', fields.email),
-  profileField('mobile_prefix', fields.mobile_prefix),
-  profileField('mobile_number', fields.mobile_number),
-  profileField('date_of_birth', fields.date_of_birth, 'date'),
-  profileField('language', fields.language),
-  profileField('push_notification_consent', fields.push_notification_consent, 'boolean'),
-  profileField('external_id', fields.external_id),
-]
+const profileFields = ({ fields }: EntityTexts): Field[] =>
+  [...plainFields, 'external_id' as const].map(name => personField(name, fields))
 
 type EntityValuesProps = {
   owner: string
@@ -56,7 +48,7 @@ export function EntityValues(props: EntityValuesProps) {
     [texts.created, <time key="created">{formats.dateTime(entity.created_at)}</time>],
   ]
   if (owner !== 'people') {
-    const identifier = profileField('external_id', entityTexts.fields.external_id)
+    const identifier = personField('external_id', entityTexts.fields)
     return <ValuesSection {...props} title={texts.values} fields={[identifier, ...values]} facts={facts} />
   }
   return (
