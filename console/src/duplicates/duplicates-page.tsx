@@ -135,7 +135,7 @@ export function Group({ group: { people, size, why }, onNotice, onSetAside }: Gr
         ))}
       </Table>
       {mayWrite && (
-        <div className={styles.actions}>
+        <div className="row centered">
           <Button look="primary" aria-label={`${texts.merge}: ${reason}`} onPress={() => setComparing(true)}>
             {texts.merge}
           </Button>

@@ -61,7 +61,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
           onRemove={() => change(children.toSpliced(index, 1))}
         />
       ))}
-      <div className={styles.add}>
+      <div className="row">
         <Button onPress={() => change([...children, newCondition()])}>{texts.addCondition}</Button>
         <Button look="quiet" onPress={() => change([...children, newGroup('any', [newCondition()])])}>
           {texts.addGroup}

@@ -10,7 +10,6 @@ import { Button } from '../ui/button.tsx'
 import { Form } from '../ui/form.tsx'
 import { Loading, Problem, Section } from '../ui/page.tsx'
 import { useSettled } from '../ui/use-settled.ts'
-import styles from './list.module.css'
 import { messages } from './messages.ts'
 import { countQuery } from './queries.ts'
 import type { Change, ListSearch } from './search.ts'
@@ -108,7 +107,7 @@ function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
   return (
     <Form onSubmit={() => draft && onApply(draft)} isWide>
       <FilterEditor {...editor} initialFilter={applied} onChange={setDraft} />
-      <div className={styles.draftFoot}>
+      <div className="row centered">
         <Button look="primary" type="submit" isDisabled={!draft || !isChanged}>
           {texts.apply}
         </Button>

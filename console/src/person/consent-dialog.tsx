@@ -143,7 +143,7 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
   const text = (value: string | null) => value && <LongText text={value} />
   return (
     <li className={styles.answer}>
-      <div className={styles.answerHead}>
+      <div className="row centered">
         <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>{entityTexts.answers[word]}</Badge>
         {isStanding && <Badge kind="accent">{texts.stands}</Badge>}
         {superseded && <Badge>{texts.superseded}</Badge>}
@@ -193,7 +193,7 @@ function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; vers
   })
   return (
     <div className={styles.stack}>
-      <div className={styles.textVersion}>
+      <div className="row centered">
         <span>{texts.textOf(version)}</span>
         {mayRead && (
           <Button look="quiet" aria-expanded={isOpen} onPress={() => setOpen(!isOpen)}>

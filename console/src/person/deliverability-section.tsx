@@ -39,7 +39,7 @@ function Address({ address, onRefresh }: { address: AddressDeliverability; onRef
   const time = (at: string | null | undefined) => at && formats.exactTime(at)
   return (
     <div className={styles.answer}>
-      <div className={styles.answerHead}>
+      <div className="row centered">
         <strong className={styles.address}>
           {channels[channel]}: {address.address}
         </strong>

@@ -78,7 +78,7 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
       >
         <ReportControls report={report} fields={fields} definitions={definitions} change={change} />
         <FieldGroup name="/filter">
-          <div className={styles.actions}>
+          <div className="row">
             <Button onPress={() => setFilterOpen(!isFilterOpen)} aria-expanded={isFilterOpen}>
               {conditions > 0 ? texts.filterOf(number(conditions)) : texts.filter}
             </Button>

@@ -104,7 +104,7 @@ function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<Import
     <Notice kind="caution" title={texts.paused}>
       <p>{(pause.error as Error).message}</p>
       <p>{advice}</p>
-      <div className={styles.buttons}>
+      <div className="row">
         <Button onPress={() => run.goOn()}>{pause.isDoubling ? texts.sendAgainAnyway : texts.goOn}</Button>
         {pause.isDoubling && <Button onPress={() => run.goOn('leave out')}>{texts.leaveOut}</Button>}
       </div>

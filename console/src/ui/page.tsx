@@ -32,7 +32,7 @@ export function Page({ title, subtitle, actions, children }: PageProps) {
           </h1>
           {subtitle && <div className={styles.subtitle}>{subtitle}</div>}
         </div>
-        {actions && <div className={styles.actions}>{actions}</div>}
+        {actions && <div className="row">{actions}</div>}
       </header>
       {children}
     </div>
@@ -66,7 +66,7 @@ export function Section({ title, actions, children }: { title: string; actions?:
     <section className={styles.section} aria-label={title}>
       <div className={styles.header}>
         <h2>{title}</h2>
-        {actions && <div className={styles.actions}>{actions}</div>}
+        {actions && <div className="row">{actions}</div>}
       </div>
       {children}
     </section>
@@ -156,7 +156,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
         </ul>
       )}
       {(canRetry || status === 401) && (
-        <div className={noticeStyles.actions}>
+        <div className="row">
           {status === 401 && <SignInLink />}
           {canRetry && <Button onPress={onRetry}>{texts.tryAgain}</Button>}
         </div>
