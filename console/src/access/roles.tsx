@@ -5,6 +5,7 @@ import { client, useWrite } from '../app/client.ts'
 import { opens } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { ownerName } from '../entity/address.ts'
 import { entitiesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, ownersOf, useDefinitions } from '../entity/schema.ts'
@@ -172,7 +173,7 @@ export function FieldMatrix({ definitions, fields, onChange }: Props) {
       <div className={styles.choices}>
         <Select
           label={texts.owner}
-          options={ownersOf(definitions).map(value => ({ value, label: ownerName(definitions, value, texts.people) }))}
+          options={ownersOf(definitions).map(value => ({ value, label: ownerName(value, definitions, texts.people) }))}
           value={owner}
           onChange={setOwner}
         />
@@ -186,9 +187,6 @@ export function FieldMatrix({ definitions, fields, onChange }: Props) {
     </>
   )
 }
-
-const ownerName = ({ stacks }: Definitions, owner: string, people: string) =>
-  owner === 'people' ? people : (stacks.find(({ key }) => key === owner)?.name ?? owner)
 
 type Values = Record<string, unknown> & { attribute_values?: Record<string, unknown> }
 

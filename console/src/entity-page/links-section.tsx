@@ -3,7 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
-import { nameOf } from '../entity/address.ts'
+import { nameOf, ownerName } from '../entity/address.ts'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { attributeField, isRelationship } from '../entity/fields.ts'
@@ -55,8 +55,7 @@ function LinkGroup({ owner, entity, linked }: LinksProps & { linked: Linked }) {
   const time = timeOf(definitions, target)
   const query = useInfiniteQuery(linkedQuery(owner, entity, linked, time))
   const { data, error, refetch } = query
-  const targetName =
-    target === 'people' ? texts.people : (definitions.stacks.find(({ key }) => key === target)?.name ?? target)
+  const targetName = ownerName(target, definitions, texts.people)
   const [{ attribute, direction }] = relations
   const oneName =
     direction === 'outgoing' ? nameOfAttribute(attribute) : texts.ofOwner(nameOfAttribute(attribute), targetName)

@@ -1,5 +1,6 @@
 import { useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { ownerName } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { useDefinitions } from '../entity/schema.ts'
@@ -72,7 +73,7 @@ export function RecordEntry({ linked, record }: { linked: Linked; record: Entity
         ) : (
           <>
             <LinkedEntity owner={owner} item={record} />
-            <span className="muted">{definitions.stacks.find(({ key }) => key === owner)?.name ?? owner}</span>
+            <span className="muted">{ownerName(owner, definitions, owner)}</span>
           </>
         )}
       </div>

@@ -4,12 +4,12 @@ import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
+import { OwnerName } from '../entity/entity-link.tsx'
 import { useDefinitions } from '../entity/schema.ts'
 import { EmptyState, Facts, Page, Section } from '../ui/page.tsx'
 import { AttributeEditor } from './attribute-editor.tsx'
 import { Archived } from './consent-types-tab.tsx'
 import { messages, type SchemaTexts } from './messages.ts'
-import { OwnerName } from './owner-list.tsx'
 import { ruleLabels } from './rule-labels.ts'
 import styles from './schema.module.css'
 import { Violations } from './violations.tsx'
@@ -45,7 +45,7 @@ function AttributeView({ attribute, definitions }: { attribute: Attribute; defin
       subtitle={
         <>
           <Link to="/schema" search={{ tab: 'attributes', owner }}>
-            <OwnerName owner={owner} stacks={definitions.stacks} />
+            <OwnerName owner={owner} />
           </Link>{' '}
           · <code>{attribute.key}</code>
         </>

@@ -1,6 +1,7 @@
-import type { Definitions, Stack } from '@kith/client'
+import type { Definitions } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
+import { OwnerName } from '../entity/entity-link.tsx'
 import { ownersOf } from '../entity/schema.ts'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
@@ -22,17 +23,11 @@ export function OwnerList({ definitions, tab, selected }: OwnerListProps) {
               className={owner === selected ? `${styles.owner} ${styles.selected}` : styles.owner}
               aria-current={owner === selected ? 'true' : undefined}
             >
-              <OwnerName owner={owner} stacks={definitions.stacks} />
+              <OwnerName owner={owner} />
             </Link>
           </li>
         ))}
       </ul>
     </nav>
   )
-}
-
-/** The name of an owner: people, or a stack. */
-export function OwnerName({ owner, stacks }: { owner: string; stacks: readonly Stack[] }) {
-  const texts = useMessages(messages)
-  return <bdi>{owner === 'people' ? texts.people : (stacks.find(({ key }) => key === owner)?.name ?? owner)}</bdi>
 }

@@ -2,12 +2,13 @@ import type { Attribute, Definitions } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { ownerName } from '../entity/address.ts'
+import { OwnerName } from '../entity/entity-link.tsx'
 import { isRelationship, targetOwner } from '../entity/fields.ts'
 import { ownersOf } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Section } from '../ui/page.tsx'
 import { messages, type SchemaTexts } from './messages.ts'
-import { OwnerName } from './owner-list.tsx'
 import styles from './picture.module.css'
 import {
   type Arrow,
@@ -178,16 +179,13 @@ function LinkList({ definitions }: { definitions: Definitions }) {
     definitions.attributes.filter(
       attribute => attribute.owner === owner && attribute.state === 'active' && isRelationship(attribute),
     )
-  const nameOf = (attribute: Attribute) => {
-    const owner = targetOwner(attribute)
-    return owner === 'people' ? texts.people : (definitions.stacks.find(({ key }) => key === owner)?.name ?? owner)
-  }
+  const nameOf = (attribute: Attribute) => ownerName(targetOwner(attribute), definitions, texts.people)
   return (
     <ul className={styles.list}>
       {ownersOf(definitions).map(owner => (
         <li key={owner}>
           <Link to="/schema" search={{ tab: 'attributes', owner }}>
-            <OwnerName owner={owner} stacks={definitions.stacks} />
+            <OwnerName owner={owner} />
           </Link>
           {linksOf(owner).length === 0 ? (
             <p className="small">{texts.noLinks}</p>
@@ -223,14 +221,14 @@ const maxCharacters = { name: 26, label: 18, type: 14 }
 const clip = (text: string, max: number) => (text.length > max ? `${text.slice(0, max - 1)}…` : text)
 
 /** The boxes of all owners with their active attributes. */
-export function boxesOf({ stacks, attributes }: Definitions, texts: SchemaTexts): OwnerBox[] {
+export function boxesOf(definitions: Definitions, texts: SchemaTexts): OwnerBox[] {
+  const { stacks, attributes } = definitions
   const max = stacks.length >= manyBoxes ? maxPlainRows.many : maxPlainRows.few
   const active = attributes.filter(({ state }) => state === 'active')
-  const ownerName = (owner: string) =>
-    owner === 'people' ? texts.people : (stacks.find(({ key }) => key === owner)?.name ?? owner)
+  const nameOf = (owner: string) => ownerName(owner, definitions, texts.people)
   const rowOf = (attribute: Attribute): Row => {
     const isLink = isRelationship(attribute)
-    const type = isLink ? ownerName(targetOwner(attribute)) : texts.types[attribute.type]
+    const type = isLink ? nameOf(targetOwner(attribute)) : texts.types[attribute.type]
     const suffix = attribute.cardinality === 'many' ? ' […]' : ''
     return {
       key: attribute.key,
