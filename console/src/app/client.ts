@@ -1,12 +1,5 @@
 import { createClient, isKithError } from '@kith/client'
-import {
-  infiniteQueryOptions,
-  QueryClient,
-  type QueryKey,
-  queryOptions,
-  useMutation,
-  useQueryClient,
-} from '@tanstack/react-query'
+import { infiniteQueryOptions, QueryClient, type QueryKey, queryOptions, useMutation } from '@tanstack/react-query'
 import { useRef } from 'react'
 
 /** The client of the service that served this page. The session's cookie authenticates its requests. */
@@ -56,7 +49,6 @@ export function useWrite<Result, Body = void>(
   write: (body: Body, idempotencyKey: string) => Promise<Result>,
   { refresh = [], onSuccess, onError }: WriteOptions<Body, Result> = {},
 ) {
-  const queryClient = useQueryClient()
   const sendOnce = useSendOnce()
   return useMutation({
     mutationFn: (body: Body) => sendOnce(body, idempotencyKey => write(body, idempotencyKey)),

@@ -1,10 +1,10 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Loading, Notice, Problem } from '../ui/page.tsx'
-import { useWrite } from './client.ts'
+import { queryClient, useWrite } from './client.ts'
 import { useMessages } from './language.tsx'
 import { isRepeated, NewPasswordFields, noPassword } from './new-password.tsx'
 import { messages } from './password-messages.ts'
@@ -47,7 +47,6 @@ export function InvitationPage() {
 function Acceptance({ code, invitation: { name, organization } }: { code: string; invitation: Invitation }) {
   const texts = useMessages(messages)
   const router = useRouter()
-  const queryClient = useQueryClient()
   const [chosen, setChosen] = useState(noPassword)
   const accept = useWrite((password: string) => requestConsole<Session>('POST', 'invitation', { code, password }), {
     onSuccess: session => {

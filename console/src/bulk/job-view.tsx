@@ -1,7 +1,7 @@
 import type { Job, JobRefusal, Undone } from '@kith/client'
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ComponentProps, useEffect } from 'react'
-import { client, pagedQuery, useWrite } from '../app/client.ts'
+import { client, pagedQuery, queryClient, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from '../ui/button.tsx'
@@ -32,7 +32,6 @@ type JobViewProps = { owner: string; id: string; onClose: () => void }
 /** A job at work or at its end: how far it is, what it was refused, and its undo. The service goes on without the page. */
 export function JobView({ owner, id, onClose }: JobViewProps) {
   const texts = useMessages(messages)
-  const queryClient = useQueryClient()
   const queryKey = ['jobs', id]
   const { data: job, error } = useQuery({
     queryKey,

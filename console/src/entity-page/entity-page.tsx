@@ -1,5 +1,6 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { queryClient } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { entityAddress } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
@@ -27,7 +28,6 @@ function AtAddress(address: Address) {
   const texts = useMessages(messages)
   const search = useSearch({ strict: false }) as EntitySearch
   const navigate = useNavigate()
-  const queryClient = useQueryClient()
   const query = foundQuery(address)
   const { data, error, refetch } = useQuery(query)
   if (data === undefined) {

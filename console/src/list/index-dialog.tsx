@@ -1,7 +1,7 @@
 import type { Attribute } from '@kith/client'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { client, useWrite } from '../app/client.ts'
+import { client, queryClient, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
@@ -16,7 +16,6 @@ export default function IndexDialog({ attribute, onClose, onIndexed }: IndexDial
   const texts = useMessages(messages)
   const { percent } = useFormats()
   const canIndex = useScope('schema:write')
-  const queryClient = useQueryClient()
   const { mutate, isPending, isSuccess, error } = useWrite(() =>
     client.schema.attributes.patch(attribute.id, { indexed: true }),
   )

@@ -1,6 +1,5 @@
 import type { Filter as ClientFilter, Segment } from '@kith/client'
-import { useQueryClient } from '@tanstack/react-query'
-import { client, useWrite } from '../app/client.ts'
+import { client, queryClient, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import type { Filter } from '../filters/filter-tree.ts'
 import { TextField, useDraft } from '../ui/field.tsx'
@@ -32,7 +31,6 @@ const keyOf = (name: string): string =>
 /** Saves a filter as a segment, or changes one. */
 export default function SegmentDialog({ kind, segment, filter, onClose, onSaved }: SegmentDialogProps) {
   const texts = useMessages(messages)
-  const queryClient = useQueryClient()
   const isNew = kind === 'create'
   const { draft, field } = useDraft({
     name: isNew ? '' : segment!.name,

@@ -1,8 +1,7 @@
 import type { Erased, Person } from '@kith/client'
-import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { client, useWrite, type Write } from '../app/client.ts'
+import { client, queryClient, useWrite, type Write } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { nameOf } from '../entity/address.ts'
 import { PlacesLeft } from '../erasures/places-left.tsx'
@@ -25,7 +24,6 @@ type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: bool
 /** Erases a person: shows what goes, asks for the identifier, and gives the certificate. */
 export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
   const texts = useMessages(rightsMessages)
-  const queryClient = useQueryClient()
   const navigate = useNavigate()
   const [reason, setReason] = useState<Reason>({ reason: '', records: 'keep' })
   const [preview, setPreview] = useState<Erased>()

@@ -1,7 +1,7 @@
 import { pageLanguages, type Settings, type SettingsPatch } from '@kith/client'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Fragment, useState } from 'react'
-import { client, useWrite } from '../app/client.ts'
+import { client, queryClient, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useCountries } from '../entity/countries.ts'
@@ -74,7 +74,6 @@ function SettingsForm({ settings }: { settings: Settings }) {
   const formats = useFormats()
   const countries = useCountries()
   const mayWrite = useScope('schema:write')
-  const queryClient = useQueryClient()
   const { draft, change: set, field } = useDraft(() => draftOf(settings))
   const patch = patchOf(settings, draft)
   const save = useWrite((patch: SettingsPatch) => client.schema.patchSettings(patch), {
