@@ -20,7 +20,7 @@ import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { AnswerFields, assignmentOf, emptyAnswer } from '../person/answer-form.tsx'
 import { consentMessages } from '../person/consent-messages.ts'
-import { rightsMessages } from '../person/rights-messages.ts'
+import { type Reason, ReasonForm } from '../person/erase-dialog.tsx'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
@@ -230,31 +230,7 @@ function ConsentForm({ write, onCancel }: FormProps) {
 
 function EraseForm({ write, onCancel }: FormProps) {
   const texts = useMessages(messages)
-  const rightsTexts = useMessages(rightsMessages)
-  const [reason, setReason] = useState('')
-  const [records, setRecords] = useState<'keep' | 'linked'>('keep')
-  const [faults, setFaults] = useState<Faults>({})
-  const submit = () => {
-    if (reason.trim() === '') setFaults({ '/reason': rightsTexts.reasonNeeded })
-    else write.mutate({ op: 'erase', reason, records })
-  }
-  return (
-    <Form onSubmit={submit} write={write} faults={faults} submit={texts.preview} onCancel={onCancel}>
-      <p>{rightsTexts.eraseAdvice}</p>
-      <TextField
-        label={rightsTexts.reason}
-        help={rightsTexts.reasonHelp}
-        autoFocus
-        name="/reason"
-        value={reason}
-        onChange={setReason}
-      />
-      <Select<'keep' | 'linked'>
-        label={rightsTexts.records}
-        options={{ keep: rightsTexts.recordsKeep, linked: rightsTexts.recordsLinked }}
-        value={records}
-        onChange={setRecords}
-      />
-    </Form>
-  )
+  const [reason, setReason] = useState<Reason>({ reason: '', records: 'keep' })
+  const erase = { ...write, mutate: (given: Reason) => write.mutate({ op: 'erase', ...given }) }
+  return <ReasonForm reason={reason} onChange={setReason} write={erase} submit={texts.preview} onClose={onCancel} />
 }

@@ -1,6 +1,6 @@
 import type { Erased, Person } from '@kith/client'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { client, queryClient, useWrite, type Write } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -19,12 +19,14 @@ import { rightsMessages } from './rights-messages.ts'
 
 type EraseDialogProps = { id: string; person: Person | undefined; onClose: () => void }
 
-type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: boolean }
+export type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: boolean }
 
 /** Erases a person: shows what goes, asks for the identifier, and gives the certificate. */
 export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
   const texts = useMessages(rightsMessages)
   const navigate = useNavigate()
+  const { override } = useMessages(holdMessages)
+  const hold = useHold(id)
   const [reason, setReason] = useState<Reason>({ reason: '', records: 'keep' })
   const [preview, setPreview] = useState<Erased>()
   const rehearse = useWrite((reason: Reason) => client.people.erase({ id }, reason, { dryRun: true }), {
@@ -58,31 +60,40 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
           onBack={() => setPreview(undefined)}
         />
       ) : (
-        <ReasonForm id={id} reason={reason} onChange={setReason} write={rehearse} onClose={onClose} />
+        <ReasonForm reason={reason} onChange={setReason} write={rehearse} submit={texts.preview} onClose={onClose}>
+          {hold && (
+            <Checkbox
+              isSelected={reason.override_hold ?? false}
+              onChange={override_hold => setReason({ ...reason, override_hold })}
+            >
+              {override}
+            </Checkbox>
+          )}
+        </ReasonForm>
       )}
     </Dialog>
   )
 }
 
 type ReasonFormProps = {
-  id: string
   reason: Reason
   onChange(reason: Reason): void
   write: Write<Reason>
+  submit: string
   onClose: () => void
+  children?: ReactNode
 }
 
-function ReasonForm({ id, reason, onChange, write, onClose }: ReasonFormProps) {
+/** Asks why people are erased, and with which records. */
+export function ReasonForm({ reason, onChange, write, submit: action, onClose, children }: ReasonFormProps) {
   const texts = useMessages(rightsMessages)
-  const { override } = useMessages(holdMessages)
-  const hold = useHold(id)
   const [faults, setFaults] = useState<Faults>({})
   const submit = () => {
     if (reason.reason.trim() === '') setFaults({ '/reason': texts.reasonNeeded })
     else write.mutate(reason)
   }
   return (
-    <Form onSubmit={submit} write={write} faults={faults} submit={texts.preview} onCancel={onClose}>
+    <Form onSubmit={submit} write={write} faults={faults} submit={action} onCancel={onClose}>
       <p>{texts.eraseAdvice}</p>
       <TextField
         label={texts.reason}
@@ -98,14 +109,7 @@ function ReasonForm({ id, reason, onChange, write, onClose }: ReasonFormProps) {
         value={reason.records}
         onChange={records => onChange({ ...reason, records })}
       />
-      {hold && (
-        <Checkbox
-          isSelected={reason.override_hold ?? false}
-          onChange={override_hold => onChange({ ...reason, override_hold })}
-        >
-          {override}
-        </Checkbox>
-      )}
+      {children}
     </Form>
   )
 }
