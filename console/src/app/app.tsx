@@ -1,7 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
-import { queryClient } from './client.ts'
 import { LanguageProvider } from './language.tsx'
+import { queryClient } from './query-client.ts'
 import { router } from './router.tsx'
 
 export function App() {

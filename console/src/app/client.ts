@@ -1,17 +1,10 @@
 import { createClient, isKithError } from '@kith/client'
-import { infiniteQueryOptions, QueryClient, type QueryKey, queryOptions, useMutation } from '@tanstack/react-query'
+import { infiniteQueryOptions, type QueryKey, queryOptions, useMutation } from '@tanstack/react-query'
 import { useRef } from 'react'
+import { queryClient } from './query-client.ts'
 
 /** The client of the service that served this page. The session's cookie authenticates its requests. */
 export const client = createClient({ url: location.origin, session: true, readYourWrites: true })
-
-/**
- * What the console has read. The client repeats what may be repeated, so a query does not. A page does not ask again for what the loader of
- * its route has just read.
- */
-export const queryClient = new QueryClient({
-  defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false, staleTime: 1_000 } },
-})
 
 /** The query of what one request reads. */
 export const readQuery = <Data>(

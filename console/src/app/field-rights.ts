@@ -1,5 +1,5 @@
 import type { Role } from '@kith/client'
-import { queryClient } from './client.ts'
+import { queryClient } from './query-client.ts'
 
 /** The fields that the role of the session opens, by owner. Null: all. */
 export type SessionFields = Role['fields']

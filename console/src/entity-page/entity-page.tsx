@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { queryClient } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { queryClient } from '../app/query-client.ts'
 import { entityAddress } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
 import type { EntitySearch, SetMoment } from '../entity/search.ts'

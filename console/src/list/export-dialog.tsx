@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import { queryClient } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { queryClient } from '../app/query-client.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { ExportPanel, SpreadsheetChoice, useExport } from '../transfer/export-panel.tsx'
 import { createExport, type ExportedList } from '../transfer/export-setup.ts'

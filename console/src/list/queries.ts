@@ -6,8 +6,9 @@ import {
   queryOptions,
   type UseInfiniteQueryResult,
 } from '@tanstack/react-query'
-import { client, queryClient } from '../app/client.ts'
+import { client } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
+import { queryClient } from '../app/query-client.ts'
 import { type Entity, entitiesOf, idFieldOf, idOf, type Values } from '../entity/entities.ts'
 import { isSearchable, noDefinitions, schemaQuery } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'

@@ -1,6 +1,7 @@
 import type { Filter as ClientFilter, Segment } from '@kith/client'
-import { client, queryClient, useWrite } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { queryClient } from '../app/query-client.ts'
 import type { Filter } from '../filters/filter-tree.ts'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
