@@ -275,7 +275,10 @@ describe('the console', () => {
       )
     copy.write(texts[1]!, copy.read(texts[1]!).replaceAll('MINIMUM', 'minimum'))
     for (const file of ['console/src/changes/messages.ts', 'console/src/history/messages.ts'])
-      copy.write(file, copy.read(file).replaceAll("      merge: '", "      archive: 'archived',\n      merge: '"))
+      copy.write(
+        file,
+        copy.read(file).replace('    merge: [', "    archive: ['archived', 'archiviert', 'archiviato'],\n    merge: ["),
+      )
     expect(await copy.run(compiler, '--noEmit', '--project', 'console')).toEqual({ code: 0, output: '' })
     expect(await copy.run(compiler, '--noEmit')).toEqual({ code: 0, output: '' })
     const { output: listed } = await copy.run(

@@ -7,7 +7,7 @@ import {
   localTime,
   momentOf,
   parseDraft,
-  profileField,
+  personField,
   undeclaredField,
 } from '../src/entity/fields.ts'
 
@@ -82,7 +82,7 @@ describe('a value that is edited as a text', () => {
 
   it('keeps the spaces at its ends in an attribute, and loses them in a name or an identifier', () => {
     expect(parseDraft(fieldOf('text'), ' a ')).toEqual({ value: ' a ' })
-    expect(parseDraft(profileField('external_id', 'Identifier'), ' a ')).toEqual({ value: 'a' })
+    expect(parseDraft(personField('external_id', { external_id: 'Identifier' }), ' a ')).toEqual({ value: 'a' })
   })
 })
 

@@ -12,17 +12,16 @@ it.each([
   ['doctor', doctorSentences, 'src/{operations,db}/**/*.ts'],
   ['client of a receipt', receiptSentences, 'client/src/*.ts'],
   ['reader of a file', fileSentences, 'transfer/*.ts'],
-])('each translated sentence of the %s is one that it says, and keeps its values', (_, { de, it }, pattern) => {
+])('each translated sentence of the %s is one that it says, and keeps its values', (_, sentences, pattern) => {
   const files = globSync(pattern, { cwd: `${import.meta.dirname}/../..`, exclude: ['**/*.test.ts'] })
   const source = files.map(file => readFileSync(`${import.meta.dirname}/../../${file}`, 'utf8')).join('\n')
   // A count has its unit from another function, such as "255 characters".
   const parts = (sentence: string) => sentence.replace(/# (characters|elements)$|\d element$/, '#').split('#')
   const said = (sentence: string) => parts(sentence).every(part => source.includes(part.replace(/^ s\.$/, ' s.')))
-  expect(Object.keys(de).filter(sentence => !said(sentence))).toEqual([])
+  expect(Object.keys(sentences).filter(sentence => !said(sentence))).toEqual([])
   const values = (text: string) => text.split('#').length
-  for (const [sentence, german] of Object.entries(de))
-    for (const text of [german, (it as Record<string, string>)[sentence]!])
-      expect([text, values(text) <= values(sentence)]).toEqual([text, true])
+  for (const [sentence, translations] of Object.entries(sentences))
+    for (const text of translations) expect([text, values(text) <= values(sentence)]).toEqual([text, true])
 })
 
 it('the doctor says nothing that has no translation', () => {

@@ -4,15 +4,14 @@ import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { FieldGroup, TextField } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { EmptyState, Page, Section } from '../ui/page.tsx'
+import { EmptyState, Page, Problem, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { Select } from '../ui/select.tsx'
 import { EntryTable } from './entry-table.tsx'
 import { messages } from './messages.ts'
 import { accessLogQuery, filterOf } from './queries.ts'
-import { type AccessLogSearch, kinds, validateAccessLogSearch } from './search.ts'
+import { type AccessLogSearch, validateAccessLogSearch } from './search.ts'
 
 /** The page of the access log: who has seen or changed whom, and the security events. */
 export function AccessLogPage() {
@@ -48,12 +47,11 @@ type FiltersProps = { search: AccessLogSearch; onChange(changed: AccessLogSearch
 
 function Filters({ search: { kind, subject = '', entity = '', from = '', to = '' }, onChange }: FiltersProps) {
   const texts = useMessages(messages)
-  const options = kinds.map(value => ({ value, label: texts.kinds[value] }))
   return (
     <FieldGroup look="grid">
       <Select<string>
         label={texts.kind}
-        options={[{ value: '', label: texts.all }, ...options]}
+        options={{ '': texts.all, ...texts.kinds }}
         value={kind ?? ''}
         onChange={chosen => onChange({ kind: chosen as NonNullable<AccessLogSearch['kind']> })}
       />

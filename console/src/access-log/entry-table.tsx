@@ -1,9 +1,13 @@
 import type { AccessEntry } from '@kith/client'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { Badge } from '../ui/page.tsx'
+import { Badge, Loading, Problem, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
+import { accessLogQuery } from './queries.ts'
 
 type EntryTableProps = {
   label: string
@@ -15,6 +19,7 @@ type EntryTableProps = {
 /** Entries of the access log, newest first. */
 export function EntryTable({ label, entries, showsWhom = true }: EntryTableProps) {
   const texts = useMessages(messages)
+  const events: Record<string, string> = texts.events
   const formats = useFormats()
   const headers = [texts.when, texts.subject, texts.what, ...(showsWhom ? [texts.whom] : []), texts.origin]
   return (
@@ -25,9 +30,7 @@ export function EntryTable({ label, entries, showsWhom = true }: EntryTableProps
           <th scope="row">{entry.subject}</th>
           <td>
             {entry.event !== null && (
-              <Badge kind={entry.status >= 400 ? 'negative' : 'caution'}>
-                {texts.events[entry.event] ?? entry.event}
-              </Badge>
+              <Badge kind={entry.status >= 400 ? 'negative' : 'caution'}>{events[entry.event] ?? entry.event}</Badge>
             )}{' '}
             <code>
               {entry.method} {entry.route}
@@ -59,4 +62,28 @@ function Whom({ entry: { owner, ids, count } }: { entry: AccessEntry }) {
   if (count === 0) return '—'
   const number = formats.number(count)
   return owner === null || owner === 'people' ? texts.people(number) : texts.records(number, owner)
+}
+
+const shownEntries = 5
+
+/** Who has seen or changed a person lately, for a session that may read the access log. */
+export function SeenBy({ id }: { id: string }) {
+  const texts = useMessages(messages)
+  const mayRead = useScope('access:read')
+  const log = useInfiniteQuery({ ...accessLogQuery({ entity: id, kind: 'access' }, shownEntries), enabled: mayRead })
+  if (!mayRead) return null
+  const entries = log.data?.pages[0]?.items ?? []
+  return (
+    <Section title={texts.seenBy}>
+      {log.isPending && <Loading />}
+      {log.error && <Problem error={log.error} onRetry={() => log.refetch()} />}
+      {log.data && entries.length === 0 && <p>{texts.neverSeen}</p>}
+      {entries.length > 0 && <EntryTable label={texts.seenBy} entries={entries} showsWhom={false} />}
+      <p>
+        <Link to="/access-log" search={{ entity: id }}>
+          {texts.wholeLog}
+        </Link>
+      </p>
+    </Section>
+  )
 }

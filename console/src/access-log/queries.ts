@@ -1,6 +1,5 @@
 import type { AccessLogOptions } from '@kith/client'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery } from '../app/client.ts'
 import type { AccessLogSearch } from './search.ts'
 
 /** The filter of the service. An identifier that none can be is left to it to refuse. */

@@ -1,23 +1,20 @@
 import type { AccessClient, AccessClientBody, AccessClientWithSecret, Scope } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { TextField, useDraft } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Table } from '../ui/table.tsx'
-import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { clientsQuery } from './queries.ts'
 import { RevokeDialog } from './revoke-dialog.tsx'
-import { RoleChoice } from './role-choice.tsx'
-import { ScopeChoice, ScopeList } from './scope-choice.tsx'
+import { RoleChoice, ScopeChoice, ScopeList } from './scope-choice.tsx'
 
 /** The clients of the organization. A new one shows its secret once. */
 export function ClientList() {
@@ -38,7 +35,7 @@ export function ClientList() {
         )
       }
     >
-      <p className={styles.muted}>{texts.clientsAdvice}</p>
+      <p className="muted">{texts.clientsAdvice}</p>
       <PagedList query={clients} none={<EmptyState title={texts.noClients} />} more={texts.more}>
         {rows => <ClientTable rows={rows} onRevoke={mayWrite ? setRevoking : null} />}
       </PagedList>
@@ -126,9 +123,8 @@ type NewClientProps = { onClose: () => void; onCreated: (created: AccessClientWi
 
 function NewClient({ onClose, onCreated }: NewClientProps) {
   const texts = useMessages(messages)
-  const [name, setName] = useState('')
-  const [scopes, setScopes] = useState<Scope[]>([])
-  const [role, setRole] = useState('')
+  const { draft, field } = useDraft({ name: '', scopes: [] as Scope[], role: '' })
+  const { name, scopes, role } = draft
   const create = useWrite((body: AccessClientBody) => client.access.clients.create(body), {
     refresh: [clientsQuery.queryKey],
     onSuccess: onCreated,
@@ -142,17 +138,9 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
       isDisabled={scopes.length === 0}
       onClose={onClose}
     >
-      <TextField
-        label={texts.name}
-        help={texts.clientNameHelp}
-        name="/name"
-        isRequired
-        autoFocus
-        value={name}
-        onChange={setName}
-      />
-      <RoleChoice role={role} onChange={setRole} />
-      <ScopeChoice scopes={scopes} onChange={setScopes} />
+      <TextField label={texts.name} help={texts.clientNameHelp} isRequired autoFocus {...field('name')} />
+      <RoleChoice {...field('role')} />
+      <ScopeChoice {...field('scopes')} />
     </FormDialog>
   )
 }

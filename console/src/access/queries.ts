@@ -1,24 +1,13 @@
-import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery, readQuery } from '../app/client.ts'
 
 export const clientsQuery = pagedQuery(['clients'], at => client.access.clients.list(at).page())
 
 export const tokensQuery = pagedQuery(['tokens'], at => client.access.tokens.list(at).page())
 
-export const sessionsQuery = queryOptions({
-  queryKey: ['sessions'],
-  queryFn: ({ signal }) => client.sessions.list({ signal }).all(),
-})
+export const sessionsQuery = readQuery(['sessions'], options => client.sessions.list(options).all())
 
-export const accountsQuery = queryOptions({
-  queryKey: ['accounts'],
-  queryFn: ({ signal }) => client.access.accounts.list({ signal }).all(),
-})
+export const accountsQuery = readQuery(['accounts'], options => client.access.accounts.list(options).all())
 
-export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => client.access.keys({ signal }) })
+export const keysQuery = readQuery(['keys'], options => client.access.keys(options))
 
-export const rolesQuery = queryOptions({
-  queryKey: ['roles'],
-  queryFn: ({ signal }) => client.access.roles.list({ signal }),
-})
+export const rolesQuery = readQuery(['roles'], options => client.access.roles.list(options))

@@ -1,6 +1,6 @@
+import { useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
 import { messages } from './messages.ts'
 
 type RevokeDialogProps = {

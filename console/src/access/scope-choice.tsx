@@ -1,17 +1,21 @@
 import type { Scope } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
 import { useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
+import type { FieldProps } from '../ui/field.tsx'
 import { Checkbox, FieldGroup } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { rolesQuery } from './queries.ts'
 
 /** The scopes that may be granted: those of the session, each with what it allows. */
-export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (scopes: Scope[]) => void }) {
+export function ScopeChoice({ name, value: scopes, onChange }: FieldProps<Scope[]>) {
   const texts = useMessages(messages)
   const session = useSession()
   const known = (Object.keys(texts.scopeTexts) as Scope[]).filter(scope => session.scopes.includes(scope))
   return (
-    <FieldGroup legend={texts.scopes} name="/scopes" {...(scopes.length === 0 && { help: texts.scopesMissing })}>
+    <FieldGroup legend={texts.scopes} name={name} {...(scopes.length === 0 && { help: texts.scopesMissing })}>
       {known.map(scope => (
         <Checkbox
           key={scope}
@@ -19,7 +23,7 @@ export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (
           onChange={isSelected => onChange(isSelected ? [...scopes, scope] : scopes.filter(each => each !== scope))}
         >
           <span>
-            {texts.scopeTexts[scope]} <code className={styles.muted}>{scope}</code>
+            {texts.scopeTexts[scope]} <code className="muted">{scope}</code>
           </span>
         </Checkbox>
       ))}
@@ -30,4 +34,14 @@ export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (
 /** The scopes of a client or a session. */
 export function ScopeList({ scopes }: { scopes: readonly Scope[] }) {
   return <span className={styles.scopeList}>{scopes.join(' ')}</span>
+}
+
+/** The role of a new client or token. Without any role in the organization, there is nothing to choose. */
+export function RoleChoice({ value, onChange }: FieldProps<string>) {
+  const texts = useMessages(messages)
+  const { data: roles = [] } = useQuery(rolesQuery)
+  const active = roles.filter(({ state }) => state === 'active')
+  if (active.length === 0) return null
+  const options = [{ value: '', label: texts.noRole }, ...active.map(({ key, name }) => ({ value: key, label: name }))]
+  return <Select label={texts.role} options={options} value={value} onChange={onChange} />
 }

@@ -1,9 +1,7 @@
-export const accessTabs = ['accounts', 'clients', 'tokens', 'roles', 'sessions', 'keys'] as const
+import { addressReader, oneOf } from '../app/search-params.ts'
 
 /** What the address of the page says: the tab that is open. */
-export type AccessSearch = { tab?: (typeof accessTabs)[number] }
-
-export function validateAccessSearch(search: Record<string, unknown>): AccessSearch {
-  const tab = accessTabs.find(each => each === search.tab)
-  return tab ? { tab } : {}
-}
+export const validateAccessSearch = addressReader({
+  tab: oneOf(['accounts', 'clients', 'tokens', 'roles', 'sessions', 'keys']),
+})
+export type AccessSearch = ReturnType<typeof validateAccessSearch>

@@ -1,17 +1,17 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Loading, Notice, Problem } from '../ui/page.tsx'
+import { useWrite } from './client.ts'
 import { useMessages } from './language.tsx'
 import { isRepeated, NewPasswordFields, noPassword } from './new-password.tsx'
 import { messages } from './password-messages.ts'
+import { queryClient } from './query-client.ts'
 import { requestConsole, type Session, SessionError, sessionQuery } from './session.tsx'
 import { takeSignInCode } from './sign-in-code.ts'
 import styles from './sign-in-page.module.css'
-import { useWrite } from './write.ts'
 
 type Invitation = { name: string; organization: { key: string } }
 
@@ -48,7 +48,6 @@ export function InvitationPage() {
 function Acceptance({ code, invitation: { name, organization } }: { code: string; invitation: Invitation }) {
   const texts = useMessages(messages)
   const router = useRouter()
-  const queryClient = useQueryClient()
   const [chosen, setChosen] = useState(noPassword)
   const accept = useWrite((password: string) => requestConsole<Session>('POST', 'invitation', { code, password }), {
     onSuccess: session => {

@@ -9,7 +9,7 @@ export default function KeysDialog({ onClose }: { onClose(): void }) {
   const texts = useMessages(messages)
   const shortcuts = useShortcuts()
   return (
-    <Dialog title={texts.keys} isOpen onClose={onClose}>
+    <Dialog title={texts.keys} onClose={onClose}>
       <dl className={styles.keys}>
         {shortcuts.map(({ keys, description }) => (
           <div key={keys}>

@@ -1,16 +1,12 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { I18nProvider } from 'react-aria-components'
-import { type Language, languages, type Words, words } from './words.ts'
+import { type Entries, inEachLanguage, type Language, languages, type Messages, words } from './words.ts'
 
 export type { Language }
 
-/** The texts of a folder in every language. A text with a value in it is a function. */
-export type Messages<Texts> = Record<Language, Texts>
-
-/** Defines the texts of a folder, beside the words that all have. Every language has the same members as `en`. */
-export function defineMessages<Texts>({ en, de, it }: Messages<Texts>): Messages<Words & Texts> {
-  return { en: { ...words.en, ...en }, de: { ...words.de, ...de }, it: { ...words.it, ...it } }
-}
+/** Defines the texts of a folder, beside the words that all have. */
+export const defineMessages = <const Defined extends Entries>(entries: Defined) =>
+  inEachLanguage<Omit<typeof words, keyof Defined> & Defined>({ ...words, ...entries })
 
 type LanguageState = { language: Language; locale: string; setLanguage: (language: Language) => void }
 
@@ -142,9 +138,4 @@ export function createFormats(locale: string): Formats {
       }).format(count / 1_000 ** power)
     },
   }
-}
-
-/** The plural form of a count: `plural('de', 2, { one: 'Person', other: 'Personen' })`. */
-export function plural(language: Language, count: number, forms: { one: string; other: string }): string {
-  return new Intl.PluralRules(language).select(count) === 'one' ? forms.one : forms.other
 }

@@ -2,12 +2,12 @@ import { useState } from 'react'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Notice } from '../ui/page.tsx'
+import { useWrite } from './client.ts'
 import { useMessages } from './language.tsx'
 import { isRepeated, NewPasswordFields, noPassword } from './new-password.tsx'
 import { messages } from './password-messages.ts'
 import { requestConsole, useSession } from './session.tsx'
-import { useWrite } from './write.ts'
 
 /** Changes the password of the account that is signed in. */
 export default function PasswordDialog({ onClose }: { onClose: () => void }) {
@@ -17,7 +17,7 @@ export default function PasswordDialog({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState(noPassword)
   const write = useWrite((body: object) => requestConsole<true>('POST', 'password', body))
   return (
-    <Dialog title={texts.changePassword} isOpen onClose={onClose} hasDraft={!write.isSuccess}>
+    <Dialog title={texts.changePassword} onClose={onClose} hasDraft={!write.isSuccess}>
       {write.isSuccess ? (
         <>
           <Notice kind="success" title={texts.passwordChanged} />

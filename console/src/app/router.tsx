@@ -23,10 +23,9 @@ import { Loading } from '../ui/page.tsx'
 import { webhookQuery, webhooksQuery } from '../webhooks/queries.ts'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
 import { queryClient } from './query-client.ts'
-import { onlyValid, parseSearch, stringifySearch } from './search-params.ts'
+import { onlyValid, parseSearch, stringifySearch, validateSignInSearch } from './search-params.ts'
 import { sessionQuery } from './session.tsx'
 import { Shell } from './shell.tsx'
-import { validateSignInSearch } from './sign-in-search.ts'
 
 const root = createRootRoute({ notFoundComponent: NotFoundPage })
 
@@ -56,14 +55,6 @@ const shell = createRoute({
   component: Shell,
 })
 
-const home = createRoute({
-  getParentRoute: () => shell,
-  path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/people' })
-  },
-})
-
 /** Apart from the routes, whose loaders depend on its type. */
 const validateList = onlyValid(validateListSearch)
 const validateEntity = onlyValid(validateEntitySearch)
@@ -87,246 +78,201 @@ const loadList = (owner: string, search: ListSearch) =>
 
 const loadListPage = () => import('../list/list-page.tsx')
 
-const people = createRoute({
-  getParentRoute: () => shell,
-  path: '/people',
-  validateSearch: validateList,
-  loaderDeps: ({ search }) => search,
-  loader: ({ deps }) => {
-    const list = listOf('people', deps, chosenColumns('people', deps.columns, noDefinitions))
-    void queryClient.prefetchInfiniteQuery(listQuery(list))
-  },
-  component: lazyRouteComponent(loadListPage, 'ListPage'),
-})
 // The code of the page on which most people begin comes while the session is read.
 if (location.pathname === '/console/people') loadListPage().catch(() => {})
 
-const person = createRoute({
-  getParentRoute: () => shell,
-  path: '/people/$externalId',
-  validateSearch: validateEntity,
-  loaderDeps: ({ search: { by } }) => ({ by }),
-  loader: ({ params: { externalId: identifier }, deps: { by } }) =>
-    void queryClient.prefetchQuery(foundQuery({ owner: 'people', identifier, by })),
-  component: lazyRouteComponent(() => import('../entity-page/entity-page.tsx'), 'EntityPage'),
-})
-
-const duplicates = createRoute({
-  getParentRoute: () => shell,
-  path: '/duplicates',
-  loader: () => void queryClient.prefetchInfiniteQuery(groupsQuery),
-  component: lazyRouteComponent(() => import('../duplicates/duplicates-page.tsx'), 'DuplicatesPage'),
-})
-
-const jobs = createRoute({
-  getParentRoute: () => shell,
-  path: '/jobs',
-  loader: () => {
-    void loadSchema().catch(() => {})
-    void queryClient.prefetchInfiniteQuery(jobsQuery)
-  },
-  component: lazyRouteComponent(() => import('../jobs/jobs-page.tsx'), 'JobsPage'),
-})
-
-const stacks = createRoute({
-  getParentRoute: () => shell,
-  path: '/records',
-  loader: () => void loadSchema().catch(() => {}),
-  component: lazyRouteComponent(() => import('../records/stacks-page.tsx'), 'StacksPage'),
-})
-
-const records = createRoute({
-  getParentRoute: () => shell,
-  path: '/records/$stackKey',
-  validateSearch: validateList,
-  loaderDeps: ({ search }) => search,
-  loader: ({ params, deps }) => loadList(params.stackKey, deps),
-  component: lazyRouteComponent(loadListPage, 'ListPage'),
-})
-
-const record = createRoute({
-  getParentRoute: () => shell,
-  path: '/records/$stackKey/$recordId',
-  validateSearch: validateEntity,
-  loaderDeps: ({ search: { by } }) => ({ by }),
-  loader: ({ params: { stackKey: owner, recordId: identifier }, deps: { by } }) =>
-    void queryClient.prefetchQuery(foundQuery({ owner, identifier, by })),
-  component: lazyRouteComponent(() => import('../entity-page/entity-page.tsx'), 'EntityPage'),
-})
-
-const reports = createRoute({
-  getParentRoute: () => shell,
-  path: '/reports',
-  validateSearch: onlyValid(validateReportSearch),
-  loader: () => void loadSchema().catch(() => {}),
-  component: lazyRouteComponent(() => import('../reports/report-page.tsx'), 'ReportPage'),
-})
-
-const schema = createRoute({
-  getParentRoute: () => shell,
-  path: '/schema',
-  validateSearch: onlyValid(validateSchemaSearch),
-  loader: needSchema,
-  component: lazyRouteComponent(() => import('../schema/schema-page.tsx'), 'SchemaPage'),
-})
-
-const newAttribute = createRoute({
-  getParentRoute: () => shell,
-  path: '/schema/new-attribute',
-  validateSearch: onlyValid(validateNewAttributeSearch),
-  loader: needSchema,
-  component: lazyRouteComponent(() => import('../schema/new-attribute-page.tsx'), 'NewAttributePage'),
-})
-
-const attribute = createRoute({
-  getParentRoute: () => shell,
-  path: '/schema/attributes/$attributeId',
-  loader: needSchema,
-  component: lazyRouteComponent(() => import('../schema/attribute-page.tsx'), 'AttributePage'),
-})
-
-const consentType = createRoute({
-  getParentRoute: () => shell,
-  path: '/schema/consent-types/$consentTypeId',
-  loader: needSchema,
-  component: lazyRouteComponent(() => import('../schema/consent-type-page.tsx'), 'ConsentTypePage'),
-})
-
-const transfer = createRoute({
-  getParentRoute: () => shell,
-  path: '/import',
-  loader: () => void loadSchema().catch(() => {}),
-  component: lazyRouteComponent(() => import('../transfer/import-page.tsx'), 'ImportPage'),
-})
-
-const exporting = createRoute({
-  getParentRoute: () => shell,
-  path: '/export',
-  loader: () => void loadSchema().catch(() => {}),
-  component: lazyRouteComponent(() => import('../transfer/export-page.tsx'), 'ExportPage'),
-})
-
-const consents = createRoute({
-  getParentRoute: () => shell,
-  path: '/consents',
-  validateSearch: validateConsents,
-  loaderDeps: ({ search }) => search,
-  loader: ({ deps }) => void queryClient.prefetchQuery(statisticsQuery(deps.interval ?? 'day')),
-  component: lazyRouteComponent(() => import('../consents/consents-page.tsx'), 'ConsentsPage'),
-})
-
-const ledger = createRoute({
-  getParentRoute: () => shell,
-  path: '/ledger',
-  loader: () => {
-    void queryClient.prefetchQuery(checkpointQuery)
-    void queryClient.prefetchQuery(ledgerKeysQuery)
-  },
-  component: lazyRouteComponent(() => import('../consents/ledger-page.tsx'), 'LedgerPage'),
-})
-
-const deliverability = createRoute({
-  getParentRoute: () => shell,
-  path: '/deliverability',
-  validateSearch: onlyValid(validateDeliverabilitySearch),
-  component: lazyRouteComponent(() => import('../deliverability/deliverability-page.tsx'), 'DeliverabilityPage'),
-})
-
-const changes = createRoute({
-  getParentRoute: () => shell,
-  path: '/changes',
-  validateSearch: onlyValid(validateChangesSearch),
-  component: lazyRouteComponent(() => import('../changes/changes-page.tsx'), 'ChangesPage'),
-})
-
-const webhooks = createRoute({
-  getParentRoute: () => shell,
-  path: '/webhooks',
-  loader: () => void queryClient.prefetchQuery(webhooksQuery),
-  component: lazyRouteComponent(() => import('../webhooks/webhooks-page.tsx'), 'WebhooksPage'),
-})
-
-const webhook = createRoute({
-  getParentRoute: () => shell,
-  path: '/webhooks/$webhookId',
-  loader: ({ params }) => void queryClient.prefetchQuery(webhookQuery(Number(params.webhookId))),
-  component: lazyRouteComponent(() => import('../webhooks/webhook-page.tsx'), 'WebhookPage'),
-})
-
-const lifetimes = createRoute({
-  getParentRoute: () => shell,
-  path: '/lifetimes',
-  loader: () => void queryClient.prefetchQuery(rulesQuery),
-  component: lazyRouteComponent(() => import('../lifetimes/lifetimes-page.tsx'), 'LifetimesPage'),
-})
-
-const rule = createRoute({
-  getParentRoute: () => shell,
-  path: '/lifetimes/$ruleId',
-  loader: ({ params }) => void queryClient.prefetchQuery(ruleQuery(Number(params.ruleId))),
-  component: lazyRouteComponent(() => import('../lifetimes/rule-page.tsx'), 'RulePage'),
-})
-
-const erasures = createRoute({
-  getParentRoute: () => shell,
-  path: '/erasures',
-  loader: () => void queryClient.prefetchInfiniteQuery(erasuresQuery),
-  component: lazyRouteComponent(() => import('../erasures/erasures-page.tsx'), 'ErasuresPage'),
-})
-
-const operations = createRoute({
-  getParentRoute: () => shell,
-  path: '/operations',
-  loader: () => {
-    void queryClient.prefetchQuery(metricsQuery)
-    void queryClient.prefetchQuery(doctorQuery)
-  },
-  component: lazyRouteComponent(() => import('../operations/operations-page.tsx'), 'OperationsPage'),
-})
-
-const access = createRoute({
-  getParentRoute: () => shell,
-  path: '/access',
-  validateSearch: onlyValid(validateAccessSearch),
-  loader: () => void queryClient.prefetchQuery(accountsQuery),
-  component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
-})
-
-const accessLog = createRoute({
-  getParentRoute: () => shell,
-  path: '/access-log',
-  validateSearch: onlyValid(validateAccessLogSearch),
-  component: lazyRouteComponent(() => import('../access-log/access-log-page.tsx'), 'AccessLogPage'),
-})
-
 const pages = [
-  home,
-  people,
-  person,
-  duplicates,
-  jobs,
-  stacks,
-  records,
-  record,
-  reports,
-  schema,
-  newAttribute,
-  attribute,
-  consentType,
-  transfer,
-  exporting,
-  consents,
-  ledger,
-  deliverability,
-  changes,
-  webhooks,
-  webhook,
-  lifetimes,
-  rule,
-  erasures,
-  operations,
-  access,
-  accessLog,
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/',
+    beforeLoad: () => {
+      throw redirect({ to: '/people' })
+    },
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/people',
+    validateSearch: validateList,
+    loaderDeps: ({ search }) => search,
+    loader: ({ deps }) => {
+      const list = listOf('people', deps, chosenColumns('people', deps.columns, noDefinitions))
+      void queryClient.prefetchInfiniteQuery(listQuery(list))
+    },
+    component: lazyRouteComponent(loadListPage, 'ListPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/people/$externalId',
+    validateSearch: validateEntity,
+    loaderDeps: ({ search: { by } }) => ({ by }),
+    loader: ({ params: { externalId: identifier }, deps: { by } }) =>
+      void queryClient.prefetchQuery(foundQuery({ owner: 'people', identifier, by })),
+    component: lazyRouteComponent(() => import('../entity-page/entity-page.tsx'), 'EntityPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/duplicates',
+    loader: () => void queryClient.prefetchInfiniteQuery(groupsQuery),
+    component: lazyRouteComponent(() => import('../duplicates/duplicates-page.tsx'), 'DuplicatesPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/jobs',
+    loader: () => {
+      void loadSchema().catch(() => {})
+      void queryClient.prefetchInfiniteQuery(jobsQuery)
+    },
+    component: lazyRouteComponent(() => import('../jobs/jobs-page.tsx'), 'JobsPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/records',
+    loader: () => void loadSchema().catch(() => {}),
+    component: lazyRouteComponent(() => import('../records/stacks-page.tsx'), 'StacksPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/records/$stackKey',
+    validateSearch: validateList,
+    loaderDeps: ({ search }) => search,
+    loader: ({ params, deps }) => loadList(params.stackKey, deps),
+    component: lazyRouteComponent(loadListPage, 'ListPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/records/$stackKey/$recordId',
+    validateSearch: validateEntity,
+    loaderDeps: ({ search: { by } }) => ({ by }),
+    loader: ({ params: { stackKey: owner, recordId: identifier }, deps: { by } }) =>
+      void queryClient.prefetchQuery(foundQuery({ owner, identifier, by })),
+    component: lazyRouteComponent(() => import('../entity-page/entity-page.tsx'), 'EntityPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/reports',
+    validateSearch: onlyValid(validateReportSearch),
+    loader: () => void loadSchema().catch(() => {}),
+    component: lazyRouteComponent(() => import('../reports/report-page.tsx'), 'ReportPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/schema',
+    validateSearch: onlyValid(validateSchemaSearch),
+    loader: needSchema,
+    component: lazyRouteComponent(() => import('../schema/schema-page.tsx'), 'SchemaPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/schema/new-attribute',
+    validateSearch: onlyValid(validateNewAttributeSearch),
+    loader: needSchema,
+    component: lazyRouteComponent(() => import('../schema/new-attribute-page.tsx'), 'NewAttributePage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/schema/attributes/$attributeId',
+    loader: needSchema,
+    component: lazyRouteComponent(() => import('../schema/attribute-page.tsx'), 'AttributePage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/schema/consent-types/$consentTypeId',
+    loader: needSchema,
+    component: lazyRouteComponent(() => import('../schema/consent-type-page.tsx'), 'ConsentTypePage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/import',
+    loader: () => void loadSchema().catch(() => {}),
+    component: lazyRouteComponent(() => import('../transfer/import-page.tsx'), 'ImportPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/export',
+    loader: () => void loadSchema().catch(() => {}),
+    component: lazyRouteComponent(() => import('../transfer/export-page.tsx'), 'ExportPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/consents',
+    validateSearch: validateConsents,
+    loaderDeps: ({ search }) => search,
+    loader: ({ deps }) => void queryClient.prefetchQuery(statisticsQuery(deps.interval ?? 'day')),
+    component: lazyRouteComponent(() => import('../consents/consents-page.tsx'), 'ConsentsPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/ledger',
+    loader: () => {
+      void queryClient.prefetchQuery(checkpointQuery)
+      void queryClient.prefetchQuery(ledgerKeysQuery)
+    },
+    component: lazyRouteComponent(() => import('../consents/ledger-page.tsx'), 'LedgerPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/deliverability',
+    validateSearch: onlyValid(validateDeliverabilitySearch),
+    component: lazyRouteComponent(() => import('../deliverability/deliverability-page.tsx'), 'DeliverabilityPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/changes',
+    validateSearch: onlyValid(validateChangesSearch),
+    component: lazyRouteComponent(() => import('../changes/changes-page.tsx'), 'ChangesPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/webhooks',
+    loader: () => void queryClient.prefetchQuery(webhooksQuery),
+    component: lazyRouteComponent(() => import('../webhooks/webhooks-page.tsx'), 'WebhooksPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/webhooks/$webhookId',
+    loader: ({ params }) => void queryClient.prefetchQuery(webhookQuery(Number(params.webhookId))),
+    component: lazyRouteComponent(() => import('../webhooks/webhook-page.tsx'), 'WebhookPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/lifetimes',
+    loader: () => void queryClient.prefetchQuery(rulesQuery),
+    component: lazyRouteComponent(() => import('../lifetimes/lifetimes-page.tsx'), 'LifetimesPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/lifetimes/$ruleId',
+    loader: ({ params }) => void queryClient.prefetchQuery(ruleQuery(Number(params.ruleId))),
+    component: lazyRouteComponent(() => import('../lifetimes/rule-page.tsx'), 'RulePage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/erasures',
+    loader: () => void queryClient.prefetchInfiniteQuery(erasuresQuery),
+    component: lazyRouteComponent(() => import('../erasures/erasures-page.tsx'), 'ErasuresPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/operations',
+    loader: () => {
+      void queryClient.prefetchQuery(metricsQuery)
+      void queryClient.prefetchQuery(doctorQuery)
+    },
+    component: lazyRouteComponent(() => import('../operations/operations-page.tsx'), 'OperationsPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/access',
+    validateSearch: onlyValid(validateAccessSearch),
+    loader: () => void queryClient.prefetchQuery(accountsQuery),
+    component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shell,
+    path: '/access-log',
+    validateSearch: onlyValid(validateAccessLogSearch),
+    component: lazyRouteComponent(() => import('../access-log/access-log-page.tsx'), 'AccessLogPage'),
+  }),
 ] as const
 
 export const router = createRouter({

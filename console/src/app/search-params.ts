@@ -28,6 +28,38 @@ export const onlyValid =
       ...validate(search),
     }) as ReturnType<Validate>
 
+/** Reads a member of an address. Undefined leaves it out. */
+type Read<Value> = (value: unknown) => Value | undefined
+
+/** Returns a function that reads the members of an address. What a member does not understand is left out. */
+export const addressReader =
+  <Members extends object>(members: { [Name in keyof Members]: Read<Members[Name]> }) =>
+  (address: Record<string, unknown>) => {
+    const read = Object.entries<Read<unknown>>(members).map(([name, read]) => [name, read(address[name])] as const)
+    return Object.fromEntries(read.filter(([, value]) => value !== undefined)) as Partial<Members>
+  }
+
+export const oneOf =
+  <const Value extends string>(values: readonly Value[]): Read<Value> =>
+  value =>
+    values.find(each => each === value)
+
+/** A text of a form. */
+export const textLike =
+  (form: RegExp): Read<string> =>
+  value =>
+    typeof value === 'string' && form.test(value) ? value : undefined
+
+/** A text that is not empty. */
+export const text = textLike(/./s)
+export const anyText = textLike(/^/)
+
+/** A number from one bound to the other. */
+export const numberIn =
+  (min: number, max: number): Read<number> =>
+  value =>
+    value !== undefined && Number(value) >= min && Number(value) <= max ? Number(value) : undefined
+
 /** An address has a filter that is cut or misspelt. */
 export class UnreadableFilterError extends Error {
   override message = 'The filter of the address cannot be read.'
@@ -39,3 +71,9 @@ export function filterOfAddress(filter: unknown): Filter | undefined {
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw new UnreadableFilterError()
   return filter as Filter
 }
+
+/**
+ * The address of the sign-in: where the person wanted to go, which must be a page of the console so that a link cannot lead to another
+ * host, and why a sign-in at the outside issuer failed.
+ */
+export const validateSignInSearch = addressReader({ next: textLike(/^\/(?![/\\])/), error: anyText })

@@ -1,234 +1,238 @@
 import type { ErrorCode } from '@kith/client'
-import { defineSentences, sentenceTranslator } from './sentences.ts'
+import { type Sentences, sentenceTranslator } from './sentences.ts'
 import type { Language } from './words.ts'
 
 /** Sentences of the service for a person at the console. The console shows any other sentence as the service writes it. */
-export const serviceSentences = defineSentences(
-  {
-    'is required': 'fehlt',
-    'must not be empty': 'darf nicht leer sein',
-    'must not be null': 'darf nicht leer sein',
-    'unknown key': 'diesen Schlüssel gibt es hier nicht',
-    'must be a string': 'muss ein Text sein',
-    'must be a number': 'muss eine Zahl sein',
-    'must be an integer': 'muss eine ganze Zahl sein',
-    'must be true or false': 'muss Ja oder Nein sein',
-    'must be an array: the attribute holds many values': 'muss eine Liste sein, denn das Attribut hat mehrere Werte',
-    'must be one of: #': 'muss einer dieser Werte sein: #',
-    'must be at least # characters': 'muss mindestens # Zeichen haben',
-    'must be at most # characters': 'darf höchstens # Zeichen haben',
-    'must be at most # bytes of UTF-8': 'darf höchstens # Byte in UTF-8 haben',
-    'must be at most # bytes in UTF-8': 'darf höchstens # Byte in UTF-8 haben',
-    'must have at least 1 element': 'braucht mindestens einen Wert',
-    'must have at most # elements': 'darf höchstens # Werte haben',
-    'is one of the first passwords that are guessed': 'gehört zu den Passwörtern, die zuerst geraten werden',
-    'is not the password': 'ist nicht das Passwort',
-    'must be at least #': 'muss mindestens # sein',
-    'must be at most #': 'darf höchstens # sein',
-    'must not be more than `maximum`': 'darf nicht größer als das Maximum sein',
-    'must match #': 'muss dem Muster # entsprechen',
-    'must be an email address, such as ada@example.com, without quotes, comments and IP addresses':
-      'muss eine E-Mail-Adresse sein, etwa ada@example.com, ohne Anführungszeichen, Kommentare und IP-Adressen',
-    'must be a language code, such as en or pt-BR': 'muss ein Sprachcode sein, etwa en oder pt-BR',
-    'must be a date, YYYY-MM-DD': 'muss ein Datum der Form JJJJ-MM-TT sein',
-    'must be a date from 1850-01-01 to today, YYYY-MM-DD': 'muss ein Datum von 1850 bis heute sein, JJJJ-MM-TT',
-    'must be a date and time with its offset, as in RFC 3339':
-      'muss ein Datum mit Uhrzeit und Zeitzone sein (RFC 3339)',
-    'must be 1 to 255 characters, without control characters, and not . or ..':
-      'muss 1 bis 255 Zeichen haben, keine Steuerzeichen, und nicht . oder .. sein',
-    'must be an https URL': 'muss eine Adresse mit https sein',
-    'must be an http or https URL': 'muss eine Adresse mit http oder https sein',
-    'must be an https URL without a user': 'muss eine Adresse mit https und ohne Benutzer sein',
-    'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)':
-      'ist eine Adresse, die Webhooks nicht erreichen dürfen (KITH_WEBHOOK_ALLOW)',
-    'is the external identifier of another entity': 'ist schon die Kennung eines anderen Eintrags',
-    'is already the value of #': 'haben schon andere: #',
-    'names an entity that does not exist': 'nennt einen Eintrag, den es nicht gibt',
-    'names a record that does not exist in the stack of the relationship':
-      'nennt einen Eintrag, den es in der Sammlung der Verknüpfung nicht gibt',
-    'belongs to a person who was erased': 'gehört zu einer Person, die endgültig gelöscht wurde',
-    'is already declared for this owner': 'ist hier schon deklariert',
-    'is the key of another stack': 'ist der Schlüssel einer anderen Sammlung',
-    'is the key of another segment': 'ist der Schlüssel eines anderen Segments',
-    'is the key of another source': 'ist der Schlüssel einer anderen Quelle',
-    'is required for #': 'ist für # erforderlich',
-    'must be a public key of the curve P-256 in base64, as SendGrid shows it':
-      'muss der öffentliche Schlüssel sein, wie ihn SendGrid zeigt (P-256 in Base64)',
-    'must have a colon between the user and the password': 'braucht einen Doppelpunkt zwischen Benutzer und Passwort',
-    'exceeds the limit of # sources': 'es sind höchstens # Quellen möglich',
-    'is the key of another consent type': 'ist der Schlüssel einer anderen Einwilligungsart',
-    'is not the key of a stack': 'ist nicht der Schlüssel einer Sammlung',
-    'is named by the segment #': 'wird vom Segment # genannt',
-    'needs `indexed: true`': 'braucht einen Index',
-    'applies only to cardinality `one`': 'gilt nur für ein Attribut mit einem Wert',
-    'is a placeholder: create the person first': 'ist ein Platzhalter: erst die Person anlegen',
-    'is a mandatory consent type, which cannot be answered: leave it out':
-      'lässt sich nicht beantworten, weil es vorgeschrieben ist: weglassen',
-    'is a channel that the consent type is not configured for': 'ist ein Kanal, den die Einwilligungsart nicht hat',
-    'is already stored with other content': 'ist schon mit anderem Inhalt gespeichert',
-    'is an archived consent type': 'ist eine archivierte Einwilligungsart',
-    'is not a consent type of the organization': 'ist keine Einwilligungsart der Organisation',
-    'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +':
-      'ist keine Telefonnummer mit ihrem Land: Geben Sie die Ländervorwahl an, etwa +39, oder beginnen Sie die Nummer mit +',
-    'must be a date and time with its offset, as in RFC 3339, from 1990 to now':
-      'muss ein Zeitpunkt von 1990 bis jetzt sein, mit Zeitzone',
-    'must be a single external identifier: the attribute links to one entity':
-      'muss eine einzige Kennung sein, denn das Attribut verweist auf einen Eintrag',
-    'must be a valid external identifier of 1 to 255 characters':
-      'muss eine gültige Kennung von 1 bis 255 Zeichen sein',
-    'must be an IPv4 or IPv6 address, such as 192.0.2.7 or 2001:db8::7':
-      'muss eine Adresse in IPv4 oder IPv6 sein, etwa 192.0.2.7 oder 2001:db8::7',
-    'must be an array of external identifiers': 'muss eine Liste von Kennungen sein',
-    'must be an array of values': 'muss eine Liste von Werten sein',
-    'must have one of email, mobile_number and external_id': 'braucht E-Mail, Telefonnummer oder Kennung',
-    'must name an entity: leave the element out': 'muss einen Eintrag nennen: das Element weglassen',
-    'is given twice': 'steht zweimal da',
-    'The request has invalid values. See details.': 'Einige Angaben sind ungültig.',
-    'The query has invalid values. See details.': 'Die Adresse hat ungültige Angaben.',
-    'The request breaks a rule.': 'Die Angaben verstoßen gegen eine Regel.',
-    'The filter is invalid.': 'Der Filter ist ungültig.',
-    'The external identifier is taken.': 'Die Kennung ist schon vergeben.',
-    'The key is taken.': 'Der Schlüssel ist schon vergeben.',
-    'Another entity has a value that is unique.': 'Ein anderer Eintrag hat einen Wert, der nur einmal vorkommen darf.',
-    'The page cannot be sorted by this field.': 'Nach diesem Feld lässt sich nicht sortieren.',
-    'The merge cannot be undone.': 'Die Zusammenführung lässt sich nicht rückgängig machen.',
-    'The service is overloaded. Retry after #.': 'Der Dienst ist überlastet.',
-    'There were too many failed attempts. Retry after # s.':
-      'Zu viele Versuche sind gescheitert. Warten Sie # Sekunden.',
-    'The token lacks the scope #.': 'Der Sitzung fehlt das Recht #.',
-    'The person is under a legal hold, so it is not erased. End the hold first, or send override_hold: true.':
-      'Die Person hat eine Löschsperre und wird deshalb nicht gelöscht. Heben Sie zuerst die Sperre auf, oder wählen Sie, dass trotzdem gelöscht wird.',
-    'must be true to erase in spite of hold #': 'muss bestätigt sein, um trotz der Sperre # zu löschen',
-    'The person is not under a hold.': 'Die Person hat keine Löschsperre.',
-    'There is no such person.': 'Diese Person gibt es nicht.',
-    'There is no such retention rule.': 'Diese Regel gibt es nicht mehr.',
-    'There is no such segment.': 'Dieses Segment gibt es nicht mehr.',
-    'is not the key of a segment': 'ist nicht der Schlüssel eines Segments',
-    'exceeds the limit of # rules per organization': 'es sind höchstens # Regeln möglich',
-    'must be another one: it was deleted': 'muss ein anderes sein: Es wurde gelöscht',
-    'must be in the future': 'muss in der Zukunft liegen',
-    'The attribute is archived, so nothing stands against its rules.':
-      'Das Attribut ist archiviert, also verstößt nichts gegen seine Regeln.',
-    'The index of the attribute is not ready yet. Retry when its `index_state` is `ready`.':
-      'Der Index des Attributs ist noch nicht fertig. Versuchen Sie es gleich noch einmal.',
-    'makes the segment # invalid: #': 'macht das Segment # ungültig: #',
-    'The organization has reached its limit of segments. Delete one first.':
-      'Mehr Segmente sind nicht möglich. Löschen Sie zuerst eines.',
-    'The people of the segment are being computed. Retry after 1 second.':
-      'Die Personen des Segments werden gerade ermittelt.',
-  },
-  {
-    'is required': 'manca',
-    'must not be empty': 'non può essere vuoto',
-    'must not be null': 'non può essere vuoto',
-    'unknown key': 'questa chiave qui non esiste',
-    'must be a string': 'deve essere un testo',
-    'must be a number': 'deve essere un numero',
-    'must be an integer': 'deve essere un numero intero',
-    'must be true or false': 'deve essere sì o no',
-    'must be an array: the attribute holds many values': 'deve essere un elenco, perché l’attributo ha più valori',
-    'must be one of: #': 'deve essere uno di questi valori: #',
-    'must be at least # characters': 'deve avere almeno # caratteri',
-    'must be at most # characters': 'può avere al massimo # caratteri',
-    'must be at most # bytes of UTF-8': 'può avere al massimo # byte in UTF-8',
-    'must be at most # bytes in UTF-8': 'può avere al massimo # byte in UTF-8',
-    'must have at least 1 element': 'ha bisogno di almeno un valore',
-    'must have at most # elements': 'può avere al massimo # valori',
-    'is one of the first passwords that are guessed': 'è una delle prime password che si provano',
-    'is not the password': 'non è la password',
-    'must be at least #': 'deve essere almeno #',
-    'must be at most #': 'può essere al massimo #',
-    'must not be more than `maximum`': 'non può superare il massimo',
-    'must match #': 'deve corrispondere al modello #',
-    'must be an email address, such as ada@example.com, without quotes, comments and IP addresses':
-      'deve essere un indirizzo email, come ada@example.com, senza virgolette, commenti e indirizzi IP',
-    'must be a language code, such as en or pt-BR': 'deve essere un codice di lingua, per esempio en o pt-BR',
-    'must be a date, YYYY-MM-DD': 'deve essere una data nella forma AAAA-MM-GG',
-    'must be a date from 1850-01-01 to today, YYYY-MM-DD': 'deve essere una data dal 1850 a oggi, AAAA-MM-GG',
-    'must be a date and time with its offset, as in RFC 3339': 'deve essere una data con ora e fuso orario (RFC 3339)',
-    'must be 1 to 255 characters, without control characters, and not . or ..':
-      'deve avere da 1 a 255 caratteri, senza caratteri di controllo, e non essere . o ..',
-    'must be an https URL': 'deve essere un indirizzo https',
-    'must be an http or https URL': 'deve essere un indirizzo http o https',
-    'must be an https URL without a user': 'deve essere un indirizzo https senza utente',
-    'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)':
-      'è un indirizzo che i webhook non possono raggiungere (KITH_WEBHOOK_ALLOW)',
-    'is the external identifier of another entity': 'è già l’identificativo di un altro elemento',
-    'is already the value of #': 'è già il valore di #',
-    'names an entity that does not exist': 'indica un elemento che non esiste',
-    'names a record that does not exist in the stack of the relationship':
-      'indica un elemento che non esiste nella raccolta della relazione',
-    'belongs to a person who was erased': 'appartiene a una persona cancellata definitivamente',
-    'is already declared for this owner': 'qui è già dichiarato',
-    'is the key of another stack': 'è la chiave di un’altra raccolta',
-    'is the key of another segment': 'è la chiave di un altro segmento',
-    'is the key of another source': 'è la chiave di un’altra fonte',
-    'is required for #': 'è obbligatorio per #',
-    'must be a public key of the curve P-256 in base64, as SendGrid shows it':
-      'deve essere la chiave pubblica come la mostra SendGrid (P-256 in base64)',
-    'must have a colon between the user and the password': 'deve avere due punti tra l’utente e la password',
-    'exceeds the limit of # sources': 'sono possibili al massimo # fonti',
-    'is the key of another consent type': 'è la chiave di un altro tipo di consenso',
-    'is not the key of a stack': 'non è la chiave di una raccolta',
-    'is named by the segment #': 'è indicato dal segmento #',
-    'needs `indexed: true`': 'ha bisogno di un indice',
-    'applies only to cardinality `one`': 'vale solo per un attributo con un valore',
-    'is a placeholder: create the person first': 'è un segnaposto: prima va creata la persona',
-    'is a mandatory consent type, which cannot be answered: leave it out':
-      'non ammette risposte, perché è obbligatorio: da togliere',
-    'is a channel that the consent type is not configured for': 'è un canale che il tipo di consenso non ha',
-    'is already stored with other content': 'è già salvato con un altro contenuto',
-    'is an archived consent type': 'è un tipo di consenso archiviato',
-    'is not a consent type of the organization': 'non è un tipo di consenso dell’organizzazione',
-    'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +':
-      'non è un numero di telefono con il suo paese: indica il prefisso, come +39, o comincia il numero con +',
-    'must be a date and time with its offset, as in RFC 3339, from 1990 to now':
-      'deve essere un momento dal 1990 a ora, con fuso orario',
-    'must be a single external identifier: the attribute links to one entity':
-      'deve essere un solo identificativo, perché l’attributo porta a un solo elemento',
-    'must be a valid external identifier of 1 to 255 characters':
-      'deve essere un identificativo valido da 1 a 255 caratteri',
-    'must be an IPv4 or IPv6 address, such as 192.0.2.7 or 2001:db8::7':
-      'deve essere un indirizzo IPv4 o IPv6, come 192.0.2.7 o 2001:db8::7',
-    'must be an array of external identifiers': 'deve essere un elenco di identificativi',
-    'must be an array of values': 'deve essere un elenco di valori',
-    'must have one of email, mobile_number and external_id': 'deve avere email, numero di telefono o identificativo',
-    'must name an entity: leave the element out': 'deve indicare un elemento: togli questo valore',
-    'is given twice': 'è indicato due volte',
-    'The request has invalid values. See details.': 'Alcuni dati non sono validi.',
-    'The query has invalid values. See details.': 'L’indirizzo ha dati non validi.',
-    'The request breaks a rule.': 'I dati violano una regola.',
-    'The filter is invalid.': 'Il filtro non è valido.',
-    'The external identifier is taken.': 'L’identificativo è già in uso.',
-    'The key is taken.': 'La chiave è già in uso.',
-    'Another entity has a value that is unique.': 'Un altro elemento ha un valore che può esistere una sola volta.',
-    'The page cannot be sorted by this field.': 'Non si può ordinare per questo campo.',
-    'The merge cannot be undone.': 'L’unione non si può annullare.',
-    'The service is overloaded. Retry after #.': 'Il servizio è sovraccarico.',
-    'There were too many failed attempts. Retry after # s.': 'Troppi tentativi non riusciti. Aspetta # secondi.',
-    'The token lacks the scope #.': 'Alla sessione manca il permesso #.',
-    'The person is under a legal hold, so it is not erased. End the hold first, or send override_hold: true.':
-      'La persona ha un blocco legale e quindi non viene cancellata. Togli prima il blocco, oppure scegli di cancellarla comunque.',
-    'must be true to erase in spite of hold #': 'va confermato per cancellare nonostante il blocco #',
-    'The person is not under a hold.': 'La persona non ha un blocco legale.',
-    'There is no such person.': 'Questa persona non esiste.',
-    'There is no such retention rule.': 'Questa regola non esiste più.',
-    'There is no such segment.': 'Questo segmento non esiste più.',
-    'is not the key of a segment': 'non è la chiave di un segmento',
-    'exceeds the limit of # rules per organization': 'sono possibili al massimo # regole',
-    'must be another one: it was deleted': 'deve essere un altro: è stato eliminato',
-    'must be in the future': 'deve essere nel futuro',
-    'The attribute is archived, so nothing stands against its rules.':
-      'L’attributo è archiviato, quindi nulla viola le sue regole.',
-    'The index of the attribute is not ready yet. Retry when its `index_state` is `ready`.':
-      'L’indice dell’attributo non è ancora pronto. Riprova tra poco.',
-    'makes the segment # invalid: #': 'rende non valido il segmento #: #',
-    'The organization has reached its limit of segments. Delete one first.':
-      'Non sono possibili altri segmenti. Eliminane prima uno.',
-    'The people of the segment are being computed. Retry after 1 second.':
-      'Le persone del segmento si stanno calcolando.',
-  },
-)
+export const serviceSentences: Sentences = {
+  'is required': ['fehlt', 'manca'],
+  'must not be empty': ['darf nicht leer sein', 'non può essere vuoto'],
+  'must not be null': ['darf nicht leer sein', 'non può essere vuoto'],
+  'unknown key': ['diesen Schlüssel gibt es hier nicht', 'questa chiave qui non esiste'],
+  'must be a string': ['muss ein Text sein', 'deve essere un testo'],
+  'must be a number': ['muss eine Zahl sein', 'deve essere un numero'],
+  'must be an integer': ['muss eine ganze Zahl sein', 'deve essere un numero intero'],
+  'must be true or false': ['muss Ja oder Nein sein', 'deve essere sì o no'],
+  'must be an array: the attribute holds many values': [
+    'muss eine Liste sein, denn das Attribut hat mehrere Werte',
+    'deve essere un elenco, perché l’attributo ha più valori',
+  ],
+  'must be one of: #': ['muss einer dieser Werte sein: #', 'deve essere uno di questi valori: #'],
+  'must be at least # characters': ['muss mindestens # Zeichen haben', 'deve avere almeno # caratteri'],
+  'must be at most # characters': ['darf höchstens # Zeichen haben', 'può avere al massimo # caratteri'],
+  'must be at most # bytes of UTF-8': ['darf höchstens # Byte in UTF-8 haben', 'può avere al massimo # byte in UTF-8'],
+  'must be at most # bytes in UTF-8': ['darf höchstens # Byte in UTF-8 haben', 'può avere al massimo # byte in UTF-8'],
+  'must have at least 1 element': ['braucht mindestens einen Wert', 'ha bisogno di almeno un valore'],
+  'must have at most # elements': ['darf höchstens # Werte haben', 'può avere al massimo # valori'],
+  'is one of the first passwords that are guessed': [
+    'gehört zu den Passwörtern, die zuerst geraten werden',
+    'è una delle prime password che si provano',
+  ],
+  'is not the password': ['ist nicht das Passwort', 'non è la password'],
+  'must be at least #': ['muss mindestens # sein', 'deve essere almeno #'],
+  'must be at most #': ['darf höchstens # sein', 'può essere al massimo #'],
+  'must not be more than `maximum`': ['darf nicht größer als das Maximum sein', 'non può superare il massimo'],
+  'must match #': ['muss dem Muster # entsprechen', 'deve corrispondere al modello #'],
+  'must be an email address, such as ada@example.com, without quotes, comments and IP addresses': [
+    'muss eine E-Mail-Adresse sein, etwa ada@example.com, ohne Anführungszeichen, Kommentare und IP-Adressen',
+    'deve essere un indirizzo email, come ada@example.com, senza virgolette, commenti e indirizzi IP',
+  ],
+  'must be a language code, such as en or pt-BR': [
+    'muss ein Sprachcode sein, etwa en oder pt-BR',
+    'deve essere un codice di lingua, per esempio en o pt-BR',
+  ],
+  'must be a date, YYYY-MM-DD': [
+    'muss ein Datum der Form JJJJ-MM-TT sein',
+    'deve essere una data nella forma AAAA-MM-GG',
+  ],
+  'must be a date from 1850-01-01 to today, YYYY-MM-DD': [
+    'muss ein Datum von 1850 bis heute sein, JJJJ-MM-TT',
+    'deve essere una data dal 1850 a oggi, AAAA-MM-GG',
+  ],
+  'must be a date and time with its offset, as in RFC 3339': [
+    'muss ein Datum mit Uhrzeit und Zeitzone sein (RFC 3339)',
+    'deve essere una data con ora e fuso orario (RFC 3339)',
+  ],
+  'must be 1 to 255 characters, without control characters, and not . or ..': [
+    'muss 1 bis 255 Zeichen haben, keine Steuerzeichen, und nicht . oder .. sein',
+    'deve avere da 1 a 255 caratteri, senza caratteri di controllo, e non essere . o ..',
+  ],
+  'must be an https URL': ['muss eine Adresse mit https sein', 'deve essere un indirizzo https'],
+  'must be an http or https URL': [
+    'muss eine Adresse mit http oder https sein',
+    'deve essere un indirizzo http o https',
+  ],
+  'must be an https URL without a user': [
+    'muss eine Adresse mit https und ohne Benutzer sein',
+    'deve essere un indirizzo https senza utente',
+  ],
+  'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)': [
+    'ist eine Adresse, die Webhooks nicht erreichen dürfen (KITH_WEBHOOK_ALLOW)',
+    'è un indirizzo che i webhook non possono raggiungere (KITH_WEBHOOK_ALLOW)',
+  ],
+  'is the external identifier of another entity': [
+    'ist schon die Kennung eines anderen Eintrags',
+    'è già l’identificativo di un altro elemento',
+  ],
+  'is already the value of #': ['haben schon andere: #', 'è già il valore di #'],
+  'names an entity that does not exist': [
+    'nennt einen Eintrag, den es nicht gibt',
+    'indica un elemento che non esiste',
+  ],
+  'names a record that does not exist in the stack of the relationship': [
+    'nennt einen Eintrag, den es in der Sammlung der Verknüpfung nicht gibt',
+    'indica un elemento che non esiste nella raccolta della relazione',
+  ],
+  'belongs to a person who was erased': [
+    'gehört zu einer Person, die endgültig gelöscht wurde',
+    'appartiene a una persona cancellata definitivamente',
+  ],
+  'is already declared for this owner': ['ist hier schon deklariert', 'qui è già dichiarato'],
+  'is the key of another stack': ['ist der Schlüssel einer anderen Sammlung', 'è la chiave di un’altra raccolta'],
+  'is the key of another segment': ['ist der Schlüssel eines anderen Segments', 'è la chiave di un altro segmento'],
+  'is the key of another source': ['ist der Schlüssel einer anderen Quelle', 'è la chiave di un’altra fonte'],
+  'is required for #': ['ist für # erforderlich', 'è obbligatorio per #'],
+  'must be a public key of the curve P-256 in base64, as SendGrid shows it': [
+    'muss der öffentliche Schlüssel sein, wie ihn SendGrid zeigt (P-256 in Base64)',
+    'deve essere la chiave pubblica come la mostra SendGrid (P-256 in base64)',
+  ],
+  'must have a colon between the user and the password': [
+    'braucht einen Doppelpunkt zwischen Benutzer und Passwort',
+    'deve avere due punti tra l’utente e la password',
+  ],
+  'exceeds the limit of # sources': ['es sind höchstens # Quellen möglich', 'sono possibili al massimo # fonti'],
+  'is the key of another consent type': [
+    'ist der Schlüssel einer anderen Einwilligungsart',
+    'è la chiave di un altro tipo di consenso',
+  ],
+  'is not the key of a stack': ['ist nicht der Schlüssel einer Sammlung', 'non è la chiave di una raccolta'],
+  'is named by the segment #': ['wird vom Segment # genannt', 'è indicato dal segmento #'],
+  'needs `indexed: true`': ['braucht einen Index', 'ha bisogno di un indice'],
+  'applies only to cardinality `one`': [
+    'gilt nur für ein Attribut mit einem Wert',
+    'vale solo per un attributo con un valore',
+  ],
+  'is a placeholder: create the person first': [
+    'ist ein Platzhalter: erst die Person anlegen',
+    'è un segnaposto: prima va creata la persona',
+  ],
+  'is a mandatory consent type, which cannot be answered: leave it out': [
+    'lässt sich nicht beantworten, weil es vorgeschrieben ist: weglassen',
+    'non ammette risposte, perché è obbligatorio: da togliere',
+  ],
+  'is a channel that the consent type is not configured for': [
+    'ist ein Kanal, den die Einwilligungsart nicht hat',
+    'è un canale che il tipo di consenso non ha',
+  ],
+  'is already stored with other content': [
+    'ist schon mit anderem Inhalt gespeichert',
+    'è già salvato con un altro contenuto',
+  ],
+  'is an archived consent type': ['ist eine archivierte Einwilligungsart', 'è un tipo di consenso archiviato'],
+  'is not a consent type of the organization': [
+    'ist keine Einwilligungsart der Organisation',
+    'non è un tipo di consenso dell’organizzazione',
+  ],
+  'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +': [
+    'ist keine Telefonnummer mit ihrem Land: Geben Sie die Ländervorwahl an, etwa +39, oder beginnen Sie die Nummer mit +',
+    'non è un numero di telefono con il suo paese: indica il prefisso, come +39, o comincia il numero con +',
+  ],
+  'must be a date and time with its offset, as in RFC 3339, from 1990 to now': [
+    'muss ein Zeitpunkt von 1990 bis jetzt sein, mit Zeitzone',
+    'deve essere un momento dal 1990 a ora, con fuso orario',
+  ],
+  'must be a single external identifier: the attribute links to one entity': [
+    'muss eine einzige Kennung sein, denn das Attribut verweist auf einen Eintrag',
+    'deve essere un solo identificativo, perché l’attributo porta a un solo elemento',
+  ],
+  'must be a valid external identifier of 1 to 255 characters': [
+    'muss eine gültige Kennung von 1 bis 255 Zeichen sein',
+    'deve essere un identificativo valido da 1 a 255 caratteri',
+  ],
+  'must be an IPv4 or IPv6 address, such as 192.0.2.7 or 2001:db8::7': [
+    'muss eine Adresse in IPv4 oder IPv6 sein, etwa 192.0.2.7 oder 2001:db8::7',
+    'deve essere un indirizzo IPv4 o IPv6, come 192.0.2.7 o 2001:db8::7',
+  ],
+  'must be an array of external identifiers': [
+    'muss eine Liste von Kennungen sein',
+    'deve essere un elenco di identificativi',
+  ],
+  'must be an array of values': ['muss eine Liste von Werten sein', 'deve essere un elenco di valori'],
+  'must have one of email, mobile_number and external_id': [
+    'braucht E-Mail, Telefonnummer oder Kennung',
+    'deve avere email, numero di telefono o identificativo',
+  ],
+  'must name an entity: leave the element out': [
+    'muss einen Eintrag nennen: das Element weglassen',
+    'deve indicare un elemento: togli questo valore',
+  ],
+  'is given twice': ['steht zweimal da', 'è indicato due volte'],
+  'The request has invalid values. See details.': ['Einige Angaben sind ungültig.', 'Alcuni dati non sono validi.'],
+  'The query has invalid values. See details.': [
+    'Die Adresse hat ungültige Angaben.',
+    'L’indirizzo ha dati non validi.',
+  ],
+  'The request breaks a rule.': ['Die Angaben verstoßen gegen eine Regel.', 'I dati violano una regola.'],
+  'The filter is invalid.': ['Der Filter ist ungültig.', 'Il filtro non è valido.'],
+  'The external identifier is taken.': ['Die Kennung ist schon vergeben.', 'L’identificativo è già in uso.'],
+  'The key is taken.': ['Der Schlüssel ist schon vergeben.', 'La chiave è già in uso.'],
+  'Another entity has a value that is unique.': [
+    'Ein anderer Eintrag hat einen Wert, der nur einmal vorkommen darf.',
+    'Un altro elemento ha un valore che può esistere una sola volta.',
+  ],
+  'The page cannot be sorted by this field.': [
+    'Nach diesem Feld lässt sich nicht sortieren.',
+    'Non si può ordinare per questo campo.',
+  ],
+  'The merge cannot be undone.': [
+    'Die Zusammenführung lässt sich nicht rückgängig machen.',
+    'L’unione non si può annullare.',
+  ],
+  'The service is overloaded. Retry after #.': ['Der Dienst ist überlastet.', 'Il servizio è sovraccarico.'],
+  'There were too many failed attempts. Retry after # s.': [
+    'Zu viele Versuche sind gescheitert. Warten Sie # Sekunden.',
+    'Troppi tentativi non riusciti. Aspetta # secondi.',
+  ],
+  'The token lacks the scope #.': ['Der Sitzung fehlt das Recht #.', 'Alla sessione manca il permesso #.'],
+  'The person is under a legal hold, so it is not erased. End the hold first, or send override_hold: true.': [
+    'Die Person hat eine Löschsperre und wird deshalb nicht gelöscht. Heben Sie zuerst die Sperre auf, oder wählen Sie, dass trotzdem gelöscht wird.',
+    'La persona ha un blocco legale e quindi non viene cancellata. Togli prima il blocco, oppure scegli di cancellarla comunque.',
+  ],
+  'must be true to erase in spite of hold #': [
+    'muss bestätigt sein, um trotz der Sperre # zu löschen',
+    'va confermato per cancellare nonostante il blocco #',
+  ],
+  'The person is not under a hold.': ['Die Person hat keine Löschsperre.', 'La persona non ha un blocco legale.'],
+  'There is no such person.': ['Diese Person gibt es nicht.', 'Questa persona non esiste.'],
+  'There is no such retention rule.': ['Diese Regel gibt es nicht mehr.', 'Questa regola non esiste più.'],
+  'There is no such segment.': ['Dieses Segment gibt es nicht mehr.', 'Questo segmento non esiste più.'],
+  'is not the key of a segment': ['ist nicht der Schlüssel eines Segments', 'non è la chiave di un segmento'],
+  'exceeds the limit of # rules per organization': [
+    'es sind höchstens # Regeln möglich',
+    'sono possibili al massimo # regole',
+  ],
+  'must be another one: it was deleted': [
+    'muss ein anderes sein: Es wurde gelöscht',
+    'deve essere un altro: è stato eliminato',
+  ],
+  'must be in the future': ['muss in der Zukunft liegen', 'deve essere nel futuro'],
+  'The attribute is archived, so nothing stands against its rules.': [
+    'Das Attribut ist archiviert, also verstößt nichts gegen seine Regeln.',
+    'L’attributo è archiviato, quindi nulla viola le sue regole.',
+  ],
+  'The index of the attribute is not ready yet. Retry when its `index_state` is `ready`.': [
+    'Der Index des Attributs ist noch nicht fertig. Versuchen Sie es gleich noch einmal.',
+    'L’indice dell’attributo non è ancora pronto. Riprova tra poco.',
+  ],
+  'makes the segment # invalid: #': ['macht das Segment # ungültig: #', 'rende non valido il segmento #: #'],
+  'The organization has reached its limit of segments. Delete one first.': [
+    'Mehr Segmente sind nicht möglich. Löschen Sie zuerst eines.',
+    'Non sono possibili altri segmenti. Eliminane prima uno.',
+  ],
+  'The people of the segment are being computed. Retry after 1 second.': [
+    'Die Personen des Segments werden gerade ermittelt.',
+    'Le persone del segmento si stanno calcolando.',
+  ],
+}
 
 const sentence = sentenceTranslator(serviceSentences)
 
@@ -245,31 +249,18 @@ export function translated(language: Language, message: string): string | undefi
 }
 
 /** What an error is, by its code, for each sentence that is not listed above. */
-const byCode: Record<Exclude<Language, 'en'>, Record<ErrorCode, string>> = {
-  de: {
-    failed_binding_json: 'Die Angaben sind kein gültiges JSON.',
-    invalid_json: 'Einige Angaben sind ungültig.',
-    invalid_parameter: 'Das geht so nicht.',
-    unauthorized: 'Die Anmeldung ist nicht gültig.',
-    forbidden: 'Dafür fehlt Ihnen die Berechtigung.',
-    not_found: 'Das gibt es nicht, oder nicht mehr.',
-    duplicate_entry: 'Das gibt es schon.',
-    rate_limit_exceeded: 'Das waren zu viele Anfragen in kurzer Zeit.',
-    operation_failed: 'Der Dienst konnte das nicht ausführen.',
-  },
-  it: {
-    failed_binding_json: 'I dati non sono JSON valido.',
-    invalid_json: 'Alcuni dati non sono validi.',
-    invalid_parameter: 'Così non è possibile.',
-    unauthorized: 'L’accesso non è valido.',
-    forbidden: 'Non hai il permesso per questa operazione.',
-    not_found: 'Non esiste, o non esiste più.',
-    duplicate_entry: 'Esiste già.',
-    rate_limit_exceeded: 'Troppe richieste in poco tempo.',
-    operation_failed: 'Il servizio non è riuscito a farlo.',
-  },
+const byCode: Record<ErrorCode, Sentences[string]> = {
+  failed_binding_json: ['Die Angaben sind kein gültiges JSON.', 'I dati non sono JSON valido.'],
+  invalid_json: ['Einige Angaben sind ungültig.', 'Alcuni dati non sono validi.'],
+  invalid_parameter: ['Das geht so nicht.', 'Così non è possibile.'],
+  unauthorized: ['Die Anmeldung ist nicht gültig.', 'L’accesso non è valido.'],
+  forbidden: ['Dafür fehlt Ihnen die Berechtigung.', 'Non hai il permesso per questa operazione.'],
+  not_found: ['Das gibt es nicht, oder nicht mehr.', 'Non esiste, o non esiste più.'],
+  duplicate_entry: ['Das gibt es schon.', 'Esiste già.'],
+  rate_limit_exceeded: ['Das waren zu viele Anfragen in kurzer Zeit.', 'Troppe richieste in poco tempo.'],
+  operation_failed: ['Der Dienst konnte das nicht ausführen.', 'Il servizio non è riuscito a farlo.'],
 }
 
 /** What an error with this code is, or undefined in the language of the service. */
 export const meaningOf = (language: Language, code: string | undefined): string | undefined =>
-  language === 'en' || code === undefined ? undefined : byCode[language][code as ErrorCode]
+  language === 'en' || code === undefined ? undefined : byCode[code as ErrorCode]?.[language === 'de' ? 0 : 1]

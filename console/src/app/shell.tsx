@@ -4,8 +4,8 @@ import type { EntitySearch } from '../entity/search.ts'
 import { forgetVisits, noteVisit } from '../search/recent.ts'
 import { Button } from '../ui/button.tsx'
 import { NativeSelect } from '../ui/native-select.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Loading, Problem } from '../ui/page.tsx'
+import { useWrite } from './client.ts'
 import { KeysProvider, useShortcut } from './keys.tsx'
 import { type Language, useLanguage, useMessages } from './language.tsx'
 import { messages } from './messages.ts'
@@ -13,7 +13,6 @@ import { type NavigationPage, pagesOf } from './navigation.ts'
 import { messages as passwordMessages } from './password-messages.ts'
 import { requestConsole, type Session, SessionProvider, useSession, useSessionQuery } from './session.tsx'
 import styles from './shell.module.css'
-import { useWrite } from './write.ts'
 
 const languageNames: Record<Language, string> = { en: 'English', de: 'Deutsch', it: 'Italiano' }
 

@@ -1,25 +1,24 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Loading, Notice, Problem } from '../ui/page.tsx'
+import { useWrite } from './client.ts'
 import { useMessages } from './language.tsx'
 import { messages } from './messages.ts'
 import { messages as passwordMessages } from './password-messages.ts'
+import { queryClient } from './query-client.ts'
 import { requestConsole, type Session, SessionError, sessionQuery } from './session.tsx'
 import { takeSignInCode } from './sign-in-code.ts'
 import styles from './sign-in-page.module.css'
-import { useWrite } from './write.ts'
 
 type SignInMethods = { issuer: { name: string; start_url: string } | null }
 
 /** Signs in by a one-time code or by credentials, and then shows the page that the person wanted. */
 function useSignIn() {
   const router = useRouter()
-  const queryClient = useQueryClient()
   const { next = '/people' } = useSearch({ from: '/sign-in' })
   return useWrite((body: object) => requestConsole<Session>('POST', 'session', body), {
     onSuccess: session => {

@@ -1,19 +1,35 @@
 import type { Client, JobPreview } from '@kith/client'
 import { useState } from 'react'
+import { useWrite, type Write } from '../app/client.ts'
+import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
+import { faultTexts } from '../entity/edit-form.tsx'
 import { entitiesOf } from '../entity/entities.ts'
+import { FieldEditor } from '../entity/field-editor.tsx'
+import {
+  attributeField,
+  bodyOf,
+  type Draft,
+  draftOf,
+  type Field,
+  nameOfField,
+  parseDraft,
+  personField,
+} from '../entity/fields.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { useDefinitions } from '../entity/schema.ts'
+import { AnswerFields, assignmentOf, emptyAnswer } from '../person/answer-form.tsx'
+import { consentMessages } from '../person/consent-messages.ts'
+import { type Reason, ReasonForm } from '../person/erase-dialog.tsx'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Checkbox, TextField } from '../ui/field.tsx'
+import { type Faults, Form } from '../ui/form.tsx'
+import { Loading, Notice, Problem } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import type { BulkAction, BulkChange, BulkTarget } from './change.ts'
-import { ChangeForm } from './change-form.tsx'
-import { JobView } from './job-view.tsx'
+import { JobView, RefusalList } from './job-view.tsx'
 import { messages } from './messages.ts'
-import { RefusalList } from './refusal-list.tsx'
 
 type BulkDialogProps = { action: BulkAction; target: BulkTarget; onClose(hasBegun: boolean): void }
 
@@ -34,7 +50,6 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
   return (
     <Dialog
       title={texts.action[action]}
-      isOpen
       size="wide"
       isAlert={action === 'erase' || action === 'delete'}
       hasDraft={!job}
@@ -109,4 +124,113 @@ function Confirm({ action, preview, write, onBack }: ConfirmProps) {
       )}
     </Form>
   )
+}
+
+type FormProps = { owner: string; write: Write<BulkChange>; onCancel(): void }
+
+/** Asks for what an action gives to each. Sending the form shows what it would do. */
+export function ChangeForm({ action, ...props }: FormProps & { action: BulkAction }) {
+  if (action === 'set') return <SetForm {...props} />
+  return action === 'consent' ? <ConsentForm {...props} /> : <EraseForm {...props} />
+}
+
+const profile = [
+  ...(['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'language'] as const),
+  ...(['date_of_birth', 'push_notification_consent'] as const),
+]
+
+/** The fields that several people or records may get one value of. */
+function useFields(owner: string): Field[] {
+  const { definitions } = useDefinitions()
+  const { fields } = useMessages(entityMessages)
+  const ofPeople = profile.map(name => personField(name, fields))
+  const attributes = definitions.attributes
+    .filter(attribute => attribute.owner === owner && attribute.state === 'active')
+    .map(attribute => attributeField(attribute, null))
+  return [...attributes, ...(owner === 'people' ? ofPeople : [])].filter(field =>
+    mayUse('write', owner, nameOfField(field)),
+  )
+}
+
+function SetForm({ owner, write, onCancel }: FormProps) {
+  const texts = useMessages(messages)
+  const entityTexts = useMessages(entityMessages)
+  const fields = useFields(owner)
+  const [path, setPath] = useState(fields[0]?.path)
+  const [isEmptied, setEmptied] = useState(false)
+  const [draft, setDraft] = useState<Draft>()
+  const [faults, setFaults] = useState<Faults>({})
+  const field = fields.find(each => each.path === path)
+  if (!field) return <p>{texts.noFields}</p>
+  const shown = draft ?? draftOf(field, null)
+  const submit = () => {
+    const { value, fault } = isEmptied ? { value: null } : parseDraft(field, shown)
+    const found = fault
+      ? faultTexts(new Map([[field.path, fault]]), entityTexts)
+      : !isEmptied && value === null && { [field.path]: texts.needsValue }
+    setFaults(found || {})
+    if (!found) write.mutate({ op: 'patch', body: bodyOf(new Map([[field, value]])) })
+  }
+  return (
+    <Form onSubmit={submit} write={write} faults={faults} submit={texts.preview} onCancel={onCancel}>
+      <Select
+        label={texts.field}
+        options={fields.map(({ path, label }) => ({ value: path, label }))}
+        value={field.path}
+        onChange={chosen => {
+          setPath(chosen)
+          setDraft(undefined)
+          setFaults({})
+        }}
+      />
+      {!isEmptied && <FieldEditor key={field.path} field={field} draft={shown} onChange={setDraft} />}
+      <Checkbox isSelected={isEmptied} onChange={setEmptied}>
+        {texts.empty}
+      </Checkbox>
+    </Form>
+  )
+}
+
+function ConsentForm({ write, onCancel }: FormProps) {
+  const texts = useMessages(messages)
+  const consentTexts = useMessages(consentMessages)
+  const { channels } = useMessages(entityMessages)
+  const { definitions } = useDefinitions()
+  const purposes = definitions.consent_types
+    .filter(({ state, mandatory }) => state === 'active' && !mandatory)
+    .flatMap(type => type.channels.map(({ channel }) => ({ consent_type_id: type.id, channel, name: type.name, type })))
+  const nameOf = (purpose: (typeof purposes)[number]) => `${purpose.consent_type_id} ${purpose.channel}`
+  const [chosen, setChosen] = useState(purposes[0] && nameOf(purposes[0]))
+  const [draft, setDraft] = useState(emptyAnswer)
+  const [faults, setFaults] = useState<Faults>({})
+  const purpose = purposes.find(each => nameOf(each) === chosen)
+  if (!purpose) return <p>{texts.noFields}</p>
+  const submit = () => {
+    const found: Faults = {
+      ...(draft.state === null && { '/consents/0/state': consentTexts.needsAnswer }),
+      ...(draft.source.trim() === '' && { '/consents/0/source': texts.needsSource }),
+    }
+    setFaults(found)
+    if (Object.keys(found).length === 0)
+      write.mutate({ op: 'patch', body: { consents: [assignmentOf(draft, purpose)] } })
+  }
+  return (
+    <Form onSubmit={submit} write={write} faults={faults} submit={texts.preview} onCancel={onCancel}>
+      <p>{texts.consentAdvice}</p>
+      <Select
+        label={texts.purpose}
+        options={purposes.map(each => ({ value: nameOf(each), label: `${each.name} · ${channels[each.channel]}` }))}
+        value={nameOf(purpose)}
+        onChange={setChosen}
+      />
+      <AnswerFields draft={draft} onChange={setDraft} purpose={purpose} />
+    </Form>
+  )
+}
+
+function EraseForm({ write, onCancel }: FormProps) {
+  const texts = useMessages(messages)
+  const [reason, setReason] = useState<Reason>({ reason: '', records: 'keep' })
+  const erase = { ...write, mutate: (given: Reason) => write.mutate({ op: 'erase', ...given }) }
+  return <ReasonForm reason={reason} onChange={setReason} write={erase} submit={texts.preview} onClose={onCancel} />
 }

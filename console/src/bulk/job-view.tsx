@@ -1,18 +1,17 @@
-import type { Job, Undone } from '@kith/client'
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { Job, JobRefusal, Undone } from '@kith/client'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ComponentProps, useEffect } from 'react'
-import { client } from '../app/client.ts'
+import { client, pagedQuery, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { pagedQuery } from '../app/paged-query.ts'
-import { useWrite } from '../app/write.ts'
+import { queryClient } from '../app/query-client.ts'
+import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from '../ui/button.tsx'
 import { CloseAction } from '../ui/dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { type Badge, Loading } from '../ui/page.tsx'
+import { type Badge, Loading, Notice, Problem } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
+import { Table } from '../ui/table.tsx'
 import styles from './bulk.module.css'
 import { messages } from './messages.ts'
-import { RefusalList } from './refusal-list.tsx'
 
 const pollMs = 500
 
@@ -34,7 +33,6 @@ type JobViewProps = { owner: string; id: string; onClose: () => void }
 /** A job at work or at its end: how far it is, what it was refused, and its undo. The service goes on without the page. */
 export function JobView({ owner, id, onClose }: JobViewProps) {
   const texts = useMessages(messages)
-  const queryClient = useQueryClient()
   const queryKey = ['jobs', id]
   const { data: job, error } = useQuery({
     queryKey,
@@ -123,5 +121,31 @@ function Refused({ id }: { id: string }) {
     <PagedList query={refused} none={null} more={texts.more}>
       {refusals => <RefusalList refusals={refusals} />}
     </PagedList>
+  )
+}
+
+/** Those that were or would be refused, with the reasons. */
+export function RefusalList({ refusals }: { refusals: readonly JobRefusal[] }) {
+  const texts = useMessages(messages)
+  const { translated } = useServiceTexts()
+  const said = (text: string) => translated(text) ?? text
+  return (
+    <div className={styles.refused}>
+      <Table label={texts.refusedList} headers={[texts.who, texts.reason]}>
+        {refusals.map(({ id, external_id, message, details }) => (
+          <tr key={id}>
+            <td>{external_id ?? <code>{id}</code>}</td>
+            <td>
+              {details.length === 0 && said(message)}
+              {details.map(({ path, message }) => (
+                <div key={path + message}>
+                  {path && <code>{path}</code>} {said(message)}
+                </div>
+              ))}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </div>
   )
 }

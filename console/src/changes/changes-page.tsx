@@ -1,18 +1,18 @@
-import { type Change, changeOperations, changeSubjects } from '@kith/client'
+import type { Change } from '@kith/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Page } from '../ui/page.tsx'
+import { Badge, EmptyState, Facts, Notice, Page, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
+import { Table } from '../ui/table.tsx'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
-import { ChangeDialog } from './change-dialog.tsx'
 import { type Feed, useChangeFeed } from './change-feed.ts'
 import styles from './changes.module.css'
 import { messages } from './messages.ts'
-import type { ChangesSearch } from './search.ts'
+import { type ChangesSearch, validateChangesSearch } from './search.ts'
 
 /** The page of the change log, which follows it while it is open. */
 export function ChangesPage() {
@@ -71,38 +71,23 @@ function Status({ status }: { status: Feed['status'] }) {
 
 function Filters({ search, onChange }: { search: ChangesSearch; onChange: (search: ChangesSearch) => void }) {
   const texts = useMessages(messages)
-  const { subject, operation, ...rest } = search
+  const change = (changed: { [Name in keyof ChangesSearch]: string }) =>
+    onChange(validateChangesSearch({ ...search, ...changed }))
   return (
     <div className={styles.filters}>
-      <Select
+      <Select<string>
         label={texts.subject}
-        options={[
-          { value: '', label: texts.all },
-          ...changeSubjects.map(value => ({ value, label: texts.subjects[value] })),
-        ]}
-        value={subject ?? ''}
-        onChange={value =>
-          onChange({ ...rest, ...(operation && { operation }), ...(value && { subject: value as Change['subject'] }) })
-        }
+        options={{ '': texts.all, ...texts.subjects }}
+        value={search.subject ?? ''}
+        onChange={subject => change({ subject })}
       />
-      <Select
+      <Select<string>
         label={texts.operation}
-        options={[
-          { value: '', label: texts.all },
-          ...changeOperations.map(value => ({ value, label: texts.operations[value] })),
-        ]}
-        value={operation ?? ''}
-        onChange={value =>
-          onChange({ ...rest, ...(subject && { subject }), ...(value && { operation: value as Change['operation'] }) })
-        }
+        options={{ '': texts.all, ...texts.operations }}
+        value={search.operation ?? ''}
+        onChange={operation => change({ operation })}
       />
-      <EntityField
-        entity={search.entity ?? ''}
-        onChange={entity => {
-          const { entity: _, ...others } = search
-          onChange({ ...others, ...(entity && { entity }) })
-        }}
-      />
+      <EntityField entity={search.entity ?? ''} onChange={entity => change({ entity })} />
     </div>
   )
 }
@@ -190,3 +175,48 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
 const fieldsOf = ({ before, after }: Change) => [
   ...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]),
 ]
+
+/** What a change did: who, when, and each field before and after. */
+export function ChangeDialog({ change, onClose }: { change: Change; onClose: () => void }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { sequence, subject, operation, external_id, id, stack_key, actor, at, request_id } = change
+  return (
+    <Dialog title={texts.change(formats.number(sequence))} onClose={onClose} size="wide">
+      <Facts
+        facts={[
+          [texts.subject, `${stack_key ?? texts.subjects[subject]} ${external_id ?? id}`],
+          [texts.operation, texts.operations[operation]],
+          [texts.who, actor],
+          [texts.at, formats.exactTime(at)],
+          [texts.request, <code key="request">{request_id}</code>],
+        ]}
+      />
+      <ChangedFields change={change} />
+      <CloseAction onClose={onClose} />
+    </Dialog>
+  )
+}
+
+/** A row for each field that changed. */
+export function ChangedFields({ change: { before, after } }: { change: Pick<Change, 'before' | 'after'> }) {
+  const texts = useMessages(messages)
+  const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+  if (fields.length === 0) return null
+  return (
+    <Table label={texts.fields} headers={[texts.field, texts.before, texts.after]}>
+      {fields.map(field => (
+        <tr key={field}>
+          <th scope="row">{field}</th>
+          <td>{shown(before?.[field])}</td>
+          <td>{shown(after?.[field])}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return '—'
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)
+}

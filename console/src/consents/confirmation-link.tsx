@@ -4,7 +4,7 @@ import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
-import { Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 
 type ConfirmationLinkProps = { personId: string; consent_type_id: number; channel: Channel }

@@ -1,18 +1,16 @@
-import type { ConsentStatistics, Filter } from '@kith/client'
+import type { ConsentStatistics, ConsentType, Filter } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName, useDefinitions } from '../entity/schema.ts'
-import { Problem } from '../ui/notice.tsx'
-import { EmptyState, Loading, Page, Section } from '../ui/page.tsx'
+import { EmptyState, Loading, Page, Problem, Section } from '../ui/page.tsx'
 import { Plot } from '../ui/plot.tsx'
 import { Select } from '../ui/select.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import styles from './consents.module.css'
 import { messages } from './messages.ts'
-import { peopleFiltersOf } from './people-filters.ts'
 import { type Interval, statisticsQuery } from './queries.ts'
 import type { ConsentsSearch } from './search.ts'
 
@@ -29,11 +27,7 @@ export function ConsentsPage() {
       <div className={styles.controls}>
         <Select<Interval>
           label={texts.interval}
-          options={[
-            { value: 'day', label: texts.days },
-            { value: 'week', label: texts.weeks },
-            { value: 'month', label: texts.months },
-          ]}
+          options={{ day: texts.days, week: texts.weeks, month: texts.months }}
           value={interval}
           onChange={chosen => navigate({ to: '/consents', search: { interval: chosen } })}
         />
@@ -61,7 +55,7 @@ function ContactTable({ statistics, nameOf }: PartProps) {
   const headers = [texts.purpose, texts.channel, ...counts.map(numberHeader)]
   return (
     <Section title={texts.now}>
-      <p className={styles.muted}>{texts.nowHelp}</p>
+      <p className="muted">{texts.nowHelp}</p>
       <Table label={texts.now} headers={headers}>
         {statistics.items.map(item => {
           const { consent_type_id, channel, contactable, granted, refused, pending } = item
@@ -138,4 +132,32 @@ function AnswerPlots({ statistics, nameOf }: PartProps) {
       </div>
     </Section>
   )
+}
+
+type Counts = ConsentStatistics['items'][number]
+
+/** The filters that find exactly the people of the counts. A count that no filter expresses has none. */
+export type PeopleFilters = Partial<Record<'contactable' | 'granted' | 'refused' | 'pending', Filter>>
+
+/** The filters on people for the counts of a consent type on a channel. */
+export function peopleFiltersOf(type: ConsentType | undefined, { channel, pending }: Counts): PeopleFilters {
+  // Filters accept active consent types only, and the channels that they have.
+  if (type?.state !== 'active' || !type.channels.some(each => each.channel === channel)) return {}
+  const contactable = { contactable: { consent_type_id: type.id, channel } }
+  // A mandatory purpose takes no answers, and a filter does not see those from before.
+  if (type.mandatory) return { contactable } as PeopleFilters
+  const consents = (tests: object) => ({ consents: { $some: { consent_type_id: type.id, channel, ...tests } } })
+  // A state that is not the default one is always an answer.
+  const answered = (state: boolean) => ({
+    state,
+    ...(state === type.default_state && { answered_at: { $exists: true } }),
+  })
+  // A grant that waits for its confirmation has the state of a refusal.
+  const confirmed = (pending.at(-1) ?? 0) > 0 && { pending: false }
+  return {
+    contactable,
+    granted: consents(answered(true)),
+    refused: consents({ ...answered(false), ...confirmed }),
+    pending: consents({ pending: true }),
+  } as PeopleFilters
 }

@@ -1,14 +1,17 @@
+import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useFormats, useMessages } from '../app/language.tsx'
+import { type DragEvent, useEffect, useState } from 'react'
+import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, Facts, Loading, Page, Section } from '../ui/page.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Badge, Facts, Loading, Notice, Page, Problem, Section } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { Table } from '../ui/table.tsx'
 import styles from './consents.module.css'
+import { entryLabels } from './entry-labels.ts'
 import { messages } from './messages.ts'
 import { checkpointQuery, ledgerKeysQuery } from './queries.ts'
-import { VerifyReceipt } from './verify-receipt.tsx'
+import { translatedReceipt } from './receipt-sentences.ts'
 
 /** The page of the ledger: what is sealed, by which keys, and whether a receipt is true. */
 export function LedgerPage() {
@@ -41,7 +44,7 @@ function NewestCheckpoint() {
           [texts.origin, origin],
         ]}
       />
-      <p className={styles.muted}>{texts.noteAdvice}</p>
+      <p className="muted">{texts.noteAdvice}</p>
     </Section>
   )
 }
@@ -66,5 +69,110 @@ function LedgerKeys() {
         ))}
       </Table>
     </Section>
+  )
+}
+
+/** Verifies a receipt in the browser. No request is sent. */
+export function VerifyReceipt() {
+  const texts = useMessages(messages)
+  const [receipt, setReceipt] = useState<File | null>(null)
+  const [text, setText] = useState<File | null>(null)
+  const [key, setKey] = useState('')
+  const [isOver, setOver] = useState(false)
+  const drop = (event: DragEvent) => {
+    event.preventDefault()
+    setOver(false)
+    setReceipt(event.dataTransfer.files[0] ?? receipt)
+  }
+  return (
+    <Section title={texts.verify}>
+      <div className={styles.verify}>
+        <p className="muted">{texts.verifyAdvice}</p>
+        <label
+          className={isOver ? `${styles.drop} ${styles.over}` : styles.drop}
+          onDragOver={event => {
+            event.preventDefault()
+            setOver(true)
+          }}
+          onDragLeave={() => setOver(false)}
+          onDrop={drop}
+        >
+          <strong>{texts.dropReceipt}</strong>
+          <input type="file" onChange={event => setReceipt(event.target.files?.[0] ?? null)} />
+        </label>
+        <TextField label={texts.trustedKey} help={texts.trustedKeyHelp} value={key} onChange={setKey} />
+        <label className={styles.file}>
+          {texts.textFile}
+          <input type="file" onChange={event => setText(event.target.files?.[0] ?? null)} />
+        </label>
+        {receipt && <Verdict receipt={receipt} text={text} trustedKey={key.trim()} />}
+      </div>
+    </Section>
+  )
+}
+
+type Outcome = { verified: VerifiedReceipt } | { error: unknown }
+
+function Verdict({ receipt, text, trustedKey }: { receipt: File; text: File | null; trustedKey: string }) {
+  const texts = useMessages(messages)
+  const { language } = useLanguage()
+  const [outcome, setOutcome] = useState<Outcome | null>(null)
+  useEffect(() => {
+    let isCurrent = true
+    verify(receipt, text, trustedKey).then(result => isCurrent && setOutcome(result))
+    return () => {
+      isCurrent = false
+    }
+  }, [receipt, text, trustedKey])
+  if (!outcome) return null
+  if ('verified' in outcome) return <Verified receipt={outcome.verified} isKeyGiven={trustedKey !== ''} />
+  if (!(outcome.error instanceof ReceiptError)) return <Problem error={outcome.error} />
+  const { part, message } = outcome.error
+  return (
+    <Notice kind="error" title={texts.invalid(part)}>
+      <p>{translatedReceipt(language, message) ?? message}</p>
+    </Notice>
+  )
+}
+
+async function verify(receipt: File, text: File | null, trustedKey: string): Promise<Outcome> {
+  try {
+    const options = {
+      ...(trustedKey !== '' && { key: trustedKey }),
+      ...(text && { text: new Uint8Array(await text.arrayBuffer()) }),
+    }
+    return { verified: await verifyReceipt(new Uint8Array(await receipt.arrayBuffer()), options) }
+  } catch (error) {
+    return { error }
+  }
+}
+
+function Verified({ receipt, isKeyGiven }: { receipt: VerifiedReceipt; isKeyGiven: boolean }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const labels: Record<string, string> = useMessages(entryLabels)
+  const { entry, key, index, size, text } = receipt
+  return (
+    <>
+      <Notice kind="success" title={texts.valid} />
+      <h3>{texts.entry}</h3>
+      <Facts facts={Object.entries(entry).map(([name, value]) => [labels[name] ?? name, String(value)])} />
+      <h3>{texts.proved}</h3>
+      <ul className={styles.list}>
+        <li>
+          {texts.provedKey} <code>{key}</code>
+        </li>
+        <li>{texts.provedEntry(formats.number(index), formats.number(size))}</li>
+        {text !== 'none' && <li>{texts.provedText}</li>}
+      </ul>
+      <h3>{texts.notProved}</h3>
+      <ul className={styles.list}>
+        {!isKeyGiven && <li>{texts.notProvedKey}</li>}
+        <li>{texts.notProvedLog}</li>
+        <li>{texts.notProvedPerson}</li>
+        {text === 'none' && <li>{texts.notProvedText}</li>}
+        <li>{texts.notProvedLater}</li>
+      </ul>
+    </>
   )
 }

@@ -1,6 +1,5 @@
-/** What the address of the page says: the interval of its plots. */
-export type ConsentsSearch = { interval?: 'day' | 'week' | 'month' }
+import { addressReader, oneOf } from '../app/search-params.ts'
 
-export function validateConsentsSearch({ interval }: Record<string, unknown>): ConsentsSearch {
-  return interval === 'day' || interval === 'week' || interval === 'month' ? { interval } : {}
-}
+/** What the address of the page says: the interval of its plots. */
+export const validateConsentsSearch = addressReader({ interval: oneOf(['day', 'week', 'month']) })
+export type ConsentsSearch = ReturnType<typeof validateConsentsSearch>

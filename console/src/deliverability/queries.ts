@@ -1,5 +1,5 @@
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query'
+import { client, readQuery } from '../app/client.ts'
 import type { DeliverabilitySearch } from './search.ts'
 
 /** All queries of suppressed addresses, for a write that changes what they show. */
@@ -21,12 +21,12 @@ export const suppressionsQuery = ({ text = '', reason, channel }: Deliverability
 
 /** What holds for the addresses of a person, as that version of the person has them. */
 export const personAddressesQuery = (id: string, version: number) =>
-  queryOptions({
-    queryKey: [...suppressionsKey, 'person', id, version],
-    queryFn: async ({ signal }) => (await client.deliverability.of({ id }, { signal })).items,
-  })
+  readQuery(
+    [...suppressionsKey, 'person', id, version],
+    async options => (await client.deliverability.of({ id }, options)).items,
+  )
 
-export const sourcesQuery = queryOptions({
-  queryKey: ['deliverability', 'sources'],
-  queryFn: async ({ signal }) => (await client.deliverability.sources({ signal })).items,
-})
+export const sourcesQuery = readQuery(
+  ['deliverability', 'sources'],
+  async options => (await client.deliverability.sources(options)).items,
+)

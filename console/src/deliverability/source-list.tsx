@@ -1,19 +1,19 @@
-import type { DeliverabilitySource } from '@kith/client'
+import type { DeliverabilitySource, DeliverabilitySourceBody } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { EmptyState, Facts, Loading, Section } from '../ui/page.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
+import { TextField, useDraft } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
+import { EmptyState, Facts, Loading, Problem, Section } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import styles from './deliverability.module.css'
 import { messages } from './messages.ts'
 import { sourcesQuery } from './queries.ts'
-import { SourceForm } from './source-form.tsx'
 
 /** The mail providers that tell of addresses: when they last did, and the address that each sends its events to. */
 export function SourceList() {
@@ -67,13 +67,14 @@ function Source({ source: { key, provider, path, ...source }, onRemove }: Source
         facts={[
           [texts.lastEvent, source.last_event_at ? formats.exactTime(source.last_event_at) : texts.never],
           [texts.ignoredEvents, formats.number(source.ignored_events)],
-          ...(provider === 'ses'
-            ? [[texts.confirmed, source.confirmed_at ? formats.exactTime(source.confirmed_at) : texts.notYet] as const]
-            : []),
+          [
+            texts.confirmed,
+            provider === 'ses' && (source.confirmed_at ? formats.exactTime(source.confirmed_at) : texts.notYet),
+          ],
         ]}
       />
       <CopyField label={texts.pasteAddress} text={location.origin + path} />
-      <p className={styles.muted}>{texts.where[provider]}</p>
+      <p className="muted">{texts.where[provider]}</p>
     </li>
   )
 }
@@ -88,5 +89,51 @@ function RemoveSource({ source, onClose }: { source: DeliverabilitySource; onClo
     <ConfirmDialog title={texts.removeTitle(source.key)} action={texts.removeAction} write={remove} onClose={onClose}>
       <p>{texts.removeAdvice(texts.providers[source.provider])}</p>
     </ConfirmDialog>
+  )
+}
+
+type Provider = DeliverabilitySource['provider']
+
+/** The member of the body by which kith checks the requests of each provider. */
+const secrets = { ses: 'topic_arn', sendgrid: 'public_key', mailgun: 'secret', postmark: 'secret' } as const
+const providers = Object.keys(secrets) as Provider[]
+
+/** Lets a mail provider send its events. The new source then shows the address to give to the provider. */
+export function SourceForm({ onClose }: { onClose: () => void }) {
+  const texts = useMessages(messages)
+  const { draft, change, field } = useDraft({ key: '', provider: 'ses' as Provider, secret: '' })
+  const { key, provider, secret } = draft
+  const add = useWrite((body: DeliverabilitySourceBody) => client.deliverability.addSource(body), {
+    refresh: [sourcesQuery.queryKey],
+    onSuccess: onClose,
+  })
+  const name = secrets[provider]
+  const given = secret.trim()
+  return (
+    <FormDialog
+      title={texts.addSource}
+      onSubmit={() => add.mutate({ key: key.trim(), provider, ...(given && { [name]: given }) })}
+      write={add}
+      submit={texts.create}
+      onClose={onClose}
+    >
+      <Select
+        label={texts.provider}
+        options={providers.map(value => ({ value, label: texts.providers[value] }))}
+        {...field('provider')}
+        onChange={chosen => change({ provider: chosen, secret: '' })}
+      />
+      <TextField label={texts.key} help={texts.keyHelp} isRequired autoFocus {...field('key')} />
+      <TextField
+        key={provider}
+        label={texts.secrets[provider]}
+        help={texts.secretHelps[provider]}
+        isRequired={provider !== 'postmark'}
+        autoComplete="off"
+        {...(provider === 'sendgrid' && { rows: 3 })}
+        {...field('secret')}
+        name={`/${name}`}
+      />
+    </FormDialog>
   )
 }

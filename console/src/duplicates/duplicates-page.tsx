@@ -1,17 +1,20 @@
+import type { DuplicateGroup } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
-import { client } from '../app/client.ts'
-import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
+import { Fragment, lazy, type ReactNode, Suspense, useState } from 'react'
+import { client, useWrite } from '../app/client.ts'
+import { isWhole } from '../app/field-rights.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { nameOf } from '../entity/address.ts'
+import { EntityLink } from '../entity/entity-link.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { EmptyState, Loading, Page } from '../ui/page.tsx'
+import { EmptyState, Loading, Notice, Page, Problem, Section } from '../ui/page.tsx'
+import { MoreButton, PagedList } from '../ui/paged-list.tsx'
+import { Table } from '../ui/table.tsx'
 import styles from './duplicates.module.css'
-import { Group } from './group.tsx'
 import { duplicateMessages } from './messages.ts'
-import { duplicatesKey, groupsQuery } from './queries.ts'
-import { SetAsideList } from './set-aside-list.tsx'
+import { duplicatesKey, groupsQuery, setAsidesQuery } from './queries.ts'
 
 /** The groups of people who may be one, with the reasons, and who was set aside. */
 export function DuplicatesPage() {
@@ -59,5 +62,160 @@ function SetAsideNotice({ id, onEnd }: { id: string; onEnd(): void }) {
         </Button>
       </div>
     </Notice>
+  )
+}
+
+const MergeDialog = lazy(async () => ({ default: (await import('../person/merge-dialog.tsx')).MergeDialog }))
+
+type GroupProps = { group: DuplicateGroup; onNotice(notice: ReactNode): void; onSetAside(id: string): void }
+
+/** People who may be one, with the reasons: two are compared and merged, or all are said not to be the same. */
+export function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProps) {
+  const texts = useMessages(duplicateMessages)
+  const { fields } = useMessages(entityMessages)
+  const formats = useFormats()
+  const mayWrite = useScope('people:write') && isWhole('people')
+  const [first, setFirst] = useState(people[0]!.id)
+  const [second, setSecond] = useState(people[1]!.id)
+  const [isComparing, setComparing] = useState(false)
+  const setAside = useWrite(() => client.people.setAside({ ids: people.map(({ id }) => id) }), {
+    refresh: [duplicatesKey],
+    onSuccess: ({ id }) => onSetAside(id),
+  })
+  const reason = why.map(({ by, value }) => texts.reasons[by](value)).join(' · ')
+  const [stays, merged] = [people.find(({ id }) => id === first), people.find(({ id }) => id === second)]
+  const choose = (side: 'first' | 'second', id: string) => {
+    // The two are different people: choosing the other one swaps them.
+    if (side === 'first' ? id === second : id === first) {
+      setFirst(second)
+      setSecond(first)
+    } else if (side === 'first') setFirst(id)
+    else setSecond(id)
+  }
+  const headers = [fields.first_name, fields.external_id, fields.email, fields.mobile_number, fields.date_of_birth]
+  return (
+    <li className={styles.group}>
+      <h2>
+        <bdi>{reason}</bdi>
+      </h2>
+      <p>
+        {people.length < size
+          ? texts.shown(formats.number(people.length), formats.number(size))
+          : texts.size(size, formats.number(size))}
+      </p>
+      <Table hasCards label={reason} headers={[...(mayWrite ? [texts.first, texts.second] : []), ...headers]}>
+        {people.map(person => (
+          <tr key={person.id}>
+            {mayWrite &&
+              (['first', 'second'] as const).map(side => (
+                <td key={side} data-label={texts[side]}>
+                  <input
+                    type="radio"
+                    name={`${people[0]!.id} ${reason} ${side}`}
+                    aria-label={`${texts[side]}: ${nameOf(person)}`}
+                    checked={(side === 'first' ? first : second) === person.id}
+                    onChange={() => choose(side, person.id)}
+                  />
+                </td>
+              ))}
+            <th scope="row">
+              <EntityLink owner="people" id={person.id} externalId={person.external_id}>
+                <bdi>{nameOf(person)}</bdi>
+              </EntityLink>
+            </th>
+            <td data-label={fields.external_id}>{person.external_id ?? '—'}</td>
+            <td data-label={fields.email}>{person.email ?? '—'}</td>
+            <td data-label={fields.mobile_number}>
+              {[person.mobile_prefix, person.mobile_number].filter(Boolean).join(' ') || '—'}
+            </td>
+            <td data-label={fields.date_of_birth}>
+              {person.date_of_birth === null ? '—' : formats.date(person.date_of_birth)}
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {mayWrite && (
+        <div className="row centered">
+          <Button look="primary" aria-label={`${texts.merge}: ${reason}`} onPress={() => setComparing(true)}>
+            {texts.merge}
+          </Button>
+          {people.length === size && (
+            <Button
+              aria-label={`${texts.notSame}: ${reason}`}
+              isPending={setAside.isPending}
+              onPress={() => setAside.mutate()}
+            >
+              {texts.notSame}
+            </Button>
+          )}
+        </div>
+      )}
+      {setAside.error && <Problem error={setAside.error} />}
+      <Suspense>
+        {isComparing && stays && merged && (
+          <MergeDialog
+            person={stays}
+            with={merged}
+            onClose={() => setComparing(false)}
+            onShow={() => {}}
+            onNotice={onNotice}
+          />
+        )}
+      </Suspense>
+    </li>
+  )
+}
+
+/** The people who were set aside. A button of each entry takes it back. */
+export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
+  const texts = useMessages(duplicateMessages)
+  const formats = useFormats()
+  const mayWrite = useScope('people:write') && isWhole('people')
+  const list = useInfiniteQuery(setAsidesQuery)
+  const takeBack = useWrite((id: string) => client.people.takeBackSetAside(id), {
+    refresh: [duplicatesKey],
+    onSuccess: onTakeBack,
+  })
+  return (
+    <Section title={texts.setAside}>
+      {takeBack.error && <Problem error={takeBack.error} />}
+      <PagedList query={list} none={<p>{texts.noSetAside}</p>} more={texts.moreSetAside}>
+        {rows => (
+          <Table
+            hasCards
+            label={texts.setAside}
+            headers={[texts.people, texts.by, texts.at, ...(mayWrite ? [texts.action] : [])]}
+          >
+            {rows.map(({ id, people, actor, at }) => (
+              <tr key={id}>
+                <th scope="row">
+                  {people.map((person, index) => (
+                    <Fragment key={person.id}>
+                      {index > 0 && ' · '}
+                      <EntityLink owner="people" id={person.id} externalId={person.external_id}>
+                        <bdi>{nameOf(person)}</bdi>
+                      </EntityLink>
+                    </Fragment>
+                  ))}
+                </th>
+                <td data-label={texts.by}>{actor}</td>
+                <td data-label={texts.at}>{formats.dateTime(at)}</td>
+                {mayWrite && (
+                  <td>
+                    <Button
+                      aria-label={`${texts.takeBack}: ${people.map(nameOf).join(', ')}`}
+                      isPending={takeBack.isPending && takeBack.variables === id}
+                      onPress={() => takeBack.mutate(id)}
+                    >
+                      {texts.takeBack}
+                    </Button>
+                  </td>
+                )}
+              </tr>
+            ))}
+          </Table>
+        )}
+      </PagedList>
+    </Section>
   )
 }

@@ -4,7 +4,7 @@ import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Notice } from '../ui/page.tsx'
 import { duplicateMessages } from './messages.ts'
 import { knownQuery } from './queries.ts'
 

@@ -1,7 +1,6 @@
 import type { LookupKey } from '@kith/client'
 import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery, readQuery } from '../app/client.ts'
 
 /** All queries of people who may be one, for a write that changes what they show. */
 export const duplicatesKey = ['entities', 'people', 'duplicates']
@@ -20,10 +19,10 @@ export const setAsidesQuery = pagedQuery([...duplicatesKey, 'set aside'], at =>
 
 /** The people who may be the same as one. */
 export const duplicatesOfQuery = (id: string) =>
-  queryOptions({
-    queryKey: [...duplicatesKey, 'of', id],
-    queryFn: async ({ signal }) => (await client.people.duplicatesOf({ id }, { limit: 5, signal })).items,
-  })
+  readQuery(
+    [...duplicatesKey, 'of', id],
+    async ({ signal }) => (await client.people.duplicatesOf({ id }, { limit: 5, signal })).items,
+  )
 
 /** The people who have an email or phone. What is none yet, because it is still being typed, finds nobody. */
 export const knownQuery = (key: LookupKey | undefined) =>

@@ -1,19 +1,19 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
+import { useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { nameOf } from '../entity/address.ts'
 import { type Entity, entitiesOf, scopesOf } from '../entity/entities.ts'
 import type { SetMoment } from '../entity/search.ts'
 import { CertificateButton } from '../person/certificate.tsx'
 import { PersonMenu } from '../person/person-menu.tsx'
 import { Button } from '../ui/button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Notice, Problem } from '../ui/page.tsx'
 import { EntityFrame, StackLink } from './entity-frame.tsx'
 import styles from './entity-page.module.css'
-import type { Found } from './find-entity.ts'
 import { kindOf, messages } from './messages.ts'
+import type { Found } from './queries.ts'
 import { EntityValues } from './values-section.tsx'
 
 type AbsentEntityProps = {
@@ -62,7 +62,7 @@ export function AbsentEntity({ owner, found: { id, change, last }, onShow, setMo
     >
       {last && (
         <>
-          <p className={styles.muted}>{texts.lastValues}</p>
+          <p className="muted">{texts.lastValues}</p>
           <EntityValues owner={owner} entity={last} />
         </>
       )}

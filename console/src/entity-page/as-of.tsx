@@ -6,7 +6,7 @@ import type { SetMoment } from '../entity/search.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import type { Faults } from '../ui/form.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
 /** A button that asks for a moment, and shows the entity as of then. */

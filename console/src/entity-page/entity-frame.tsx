@@ -4,6 +4,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
 import type { Entity } from '../entity/entities.ts'
 import { idOf } from '../entity/entities.ts'
+import { OwnerName } from '../entity/entity-link.tsx'
 import { useDefinitions } from '../entity/schema.ts'
 import { History, type HistoryProps } from '../history/history.tsx'
 import { Badge, Page, Section } from '../ui/page.tsx'
@@ -76,10 +77,9 @@ export function EntitySubtitle({ owner, entity }: { owner: string; entity: Entit
 }
 
 export function StackLink({ owner }: { owner: string }) {
-  const { stacks } = useDefinitions().definitions
   return (
     <Link to="/records/$stackKey" params={{ stackKey: owner }}>
-      <bdi>{stacks.find(({ key }) => key === owner)?.name ?? owner}</bdi>
+      <OwnerName owner={owner} />
     </Link>
   )
 }

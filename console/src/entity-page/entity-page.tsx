@@ -1,17 +1,17 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
+import { queryClient } from '../app/query-client.ts'
 import { entityAddress } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
 import type { EntitySearch, SetMoment } from '../entity/search.ts'
-import { LinkButton } from '../ui/link-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { EmptyState, Loading, Page } from '../ui/page.tsx'
+import { LinkButton } from '../ui/button.tsx'
+import { EmptyState, Loading, Page, Problem } from '../ui/page.tsx'
 import { AbsentEntity } from './absent-entity.tsx'
-import type { Address, Found } from './find-entity.ts'
 import { kindOf, messages } from './messages.ts'
 import { PastEntity } from './past-entity.tsx'
 import { PresentEntity } from './present-entity.tsx'
+import type { Address, Found } from './queries.ts'
 import { foundQuery } from './queries.ts'
 
 /** The page of one person or record: of now, of a past moment, or what is left of one that was deleted. */
@@ -28,7 +28,6 @@ function AtAddress(address: Address) {
   const texts = useMessages(messages)
   const search = useSearch({ strict: false }) as EntitySearch
   const navigate = useNavigate()
-  const queryClient = useQueryClient()
   const query = foundQuery(address)
   const { data, error, refetch } = useQuery(query)
   if (data === undefined) {

@@ -3,18 +3,15 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
-import { nameOf } from '../entity/address.ts'
+import { nameOf, ownerName } from '../entity/address.ts'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { FieldValue } from '../entity/field-value.tsx'
-import { attributeField } from '../entity/fields.ts'
+import { attributeField, isRelationship } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { isRelationship } from '../entity/relationship.ts'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
-import { Value } from '../entity/value.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, Loading, Section } from '../ui/page.tsx'
+import { FieldValue, Value } from '../entity/value.tsx'
+import { Badge, Loading, Problem, Section } from '../ui/page.tsx'
+import { MoreButton } from '../ui/paged-list.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import styles from './entity-page.module.css'
 import { messages } from './messages.ts'
@@ -44,7 +41,7 @@ export function LinksSection({ owner, entity }: LinksProps) {
           <LinkGroup key={linked.key} {...{ owner, entity, linked }} />
         ))}
       </div>
-      <p className={`${styles.muted} ${styles.noLinks}`}>{texts.noLinks}</p>
+      <p className={`muted ${styles.noLinks}`}>{texts.noLinks}</p>
     </Section>
   )
 }
@@ -58,8 +55,7 @@ function LinkGroup({ owner, entity, linked }: LinksProps & { linked: Linked }) {
   const time = timeOf(definitions, target)
   const query = useInfiniteQuery(linkedQuery(owner, entity, linked, time))
   const { data, error, refetch } = query
-  const targetName =
-    target === 'people' ? texts.people : (definitions.stacks.find(({ key }) => key === target)?.name ?? target)
+  const targetName = ownerName(target, definitions, texts.people)
   const [{ attribute, direction }] = relations
   const oneName =
     direction === 'outgoing' ? nameOfAttribute(attribute) : texts.ofOwner(nameOfAttribute(attribute), targetName)
@@ -71,7 +67,7 @@ function LinkGroup({ owner, entity, linked }: LinksProps & { linked: Linked }) {
   return (
     <div className={styles.linkGroup}>
       <h3>
-        {heading} {count !== undefined && <span className={styles.muted}>· {formats.number(count)}</span>}
+        {heading} {count !== undefined && <span className="muted">· {formats.number(count)}</span>}
       </h3>
       {target === 'people' ? (
         <LinkedPeople items={items} label={heading} />
@@ -203,8 +199,8 @@ export function LinksOfThen({ owner, entity }: LinksProps) {
   const linked = attributes.filter(({ key }) => entity.attribute_values[key] !== undefined)
   return (
     <Section title={texts.links}>
-      <p className={styles.muted}>{texts.linksOfNow}</p>
-      {linked.length === 0 && <p className={styles.muted}>{texts.noLinks}</p>}
+      <p className="muted">{texts.linksOfNow}</p>
+      {linked.length === 0 && <p className="muted">{texts.noLinks}</p>}
       {linked.map(({ id, key, name }) => (
         <div key={id} className={styles.linkGroup}>
           <h3>{name || key}</h3>

@@ -1,11 +1,13 @@
-import type { Person } from '@kith/client'
+import { isKithError, type Person } from '@kith/client'
+import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import { SeenBy } from '../access-log/seen-by.tsx'
+import { SeenBy } from '../access-log/entry-table.tsx'
+import { useWrite } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { nameOf } from '../entity/address.ts'
-import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
+import { entityAddress, nameOf } from '../entity/address.ts'
+import { type Entity, entitiesOf, idOf, scopesOf } from '../entity/entities.ts'
 import type { SetMoment } from '../entity/search.ts'
 import { AtAGlance } from '../person/at-a-glance.tsx'
 import { ConsentsSection } from '../person/consents-section.tsx'
@@ -15,9 +17,9 @@ import { MergeNotice } from '../person/merge-notice.tsx'
 import { NoteButton } from '../person/note-button.tsx'
 import { PersonMenu } from '../person/person-menu.tsx'
 import { Button } from '../ui/button.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
+import { Notice } from '../ui/page.tsx'
 import { AsOfButton } from './as-of.tsx'
-import { DeleteDialog } from './delete-dialog.tsx'
 import { EntityFrame, EntitySubtitle, useIsEvent } from './entity-frame.tsx'
 import { LinksSection } from './links-section.tsx'
 import { kindOf, messages } from './messages.ts'
@@ -118,5 +120,33 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
         <DeleteDialog owner={owner} entity={entity} onClose={() => setDeleting(false)} onRefresh={onRefresh} />
       )}
     </EntityFrame>
+  )
+}
+
+type DeleteDialogProps = { owner: string; entity: Entity; onClose: () => void; onRefresh: () => void }
+
+/** Asks before a person or record is deleted. Then the page shows the deleted one, which can be restored. */
+export function DeleteDialog({ owner, entity, onClose, onRefresh }: DeleteDialogProps) {
+  const texts = useMessages(messages)
+  const kind = texts[kindOf(owner)]
+  const navigate = useNavigate()
+  const id = idOf(entity)
+  const remove = useWrite(() => entitiesOf(owner).delete({ id }, { ifMatch: entity.version }), {
+    onSuccess: () => {
+      onClose()
+      return navigate({ ...entityAddress(owner, { id, externalId: null }), replace: true })
+    },
+    refresh: [['entities', owner]],
+    onError: error => isKithError(error) && error.status === 412 && onRefresh(),
+  })
+  return (
+    <ConfirmDialog
+      title={texts.deleteTitle(nameOf(entity))}
+      action={remove.isPending ? `${texts.deleting}…` : kind.deleteNow}
+      write={remove}
+      onClose={onClose}
+    >
+      <p>{kind.deleteAdvice}</p>
+    </ConfirmDialog>
   )
 }

@@ -1,10 +1,10 @@
 import { useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { ownerName } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { FieldValue } from '../entity/field-value.tsx'
 import { useDefinitions } from '../entity/schema.ts'
-import { LongText } from '../entity/value.tsx'
+import { FieldValue, LongText } from '../entity/value.tsx'
 import historyStyles from '../history/history.module.css'
 import type { Entry } from '../history/history.tsx'
 import type { Source } from '../history/timeline.ts'
@@ -73,9 +73,7 @@ export function RecordEntry({ linked, record }: { linked: Linked; record: Entity
         ) : (
           <>
             <LinkedEntity owner={owner} item={record} />
-            <span className={historyStyles.muted}>
-              {definitions.stacks.find(({ key }) => key === owner)?.name ?? owner}
-            </span>
+            <span className="muted">{ownerName(owner, definitions, owner)}</span>
           </>
         )}
       </div>

@@ -4,39 +4,28 @@ import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { KnownPeople } from '../duplicates/known-people.tsx'
-import { EditButton } from '../entity/edit-button.tsx'
-import { EditForm } from '../entity/edit-form.tsx'
+import { EditButton, EditForm, NewKey } from '../entity/edit-form.tsx'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
-import { FieldValue } from '../entity/field-value.tsx'
 import {
   attributeFields,
   contactIn,
   draftOf,
   type Field,
   nameOfField,
-  profileField,
+  personField,
+  plainFields,
   storedValue,
   undeclaredField,
 } from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
-import { NewKey } from '../entity/new-key.tsx'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { type Edit, useEdit } from '../entity/use-edit.ts'
+import { FieldValue } from '../entity/value.tsx'
 import { Badge, Facts, Section } from '../ui/page.tsx'
-import styles from './entity-page.module.css'
 import { messages } from './messages.ts'
 
-const profileFields = ({ fields }: EntityTexts): Field[] => [
-  profileField('first_name', fields.first_name),
-  profileField('last_name', fields.last_name),
-  profileField('email', fields.email),
-  profileField('mobile_prefix', fields.mobile_prefix),
-  profileField('mobile_number', fields.mobile_number),
-  profileField('date_of_birth', fields.date_of_birth, 'date'),
-  profileField('language', fields.language),
-  profileField('push_notification_consent', fields.push_notification_consent, 'boolean'),
-  profileField('external_id', fields.external_id),
-]
+const profileFields = ({ fields }: EntityTexts): Field[] =>
+  [...plainFields, 'external_id' as const].map(name => personField(name, fields))
 
 type EntityValuesProps = {
   owner: string
@@ -59,7 +48,7 @@ export function EntityValues(props: EntityValuesProps) {
     [texts.created, <time key="created">{formats.dateTime(entity.created_at)}</time>],
   ]
   if (owner !== 'people') {
-    const identifier = profileField('external_id', entityTexts.fields.external_id)
+    const identifier = personField('external_id', entityTexts.fields)
     return <ValuesSection {...props} title={texts.values} fields={[identifier, ...values]} facts={facts} />
   }
   return (
@@ -138,7 +127,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
   return (
     <Section title={title} actions={mayWrite && <EditButton edit={edit} fields={written} name={title} />}>
       {shown.length + facts.length === 0 ? (
-        <p className={styles.muted}>{texts.noAttributes}</p>
+        <p className="muted">{texts.noAttributes}</p>
       ) : (
         <Facts
           facts={[

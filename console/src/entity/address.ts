@@ -1,3 +1,4 @@
+import type { Definitions } from '@kith/client'
 import type { EntitySearch } from './search.ts'
 
 /**
@@ -38,3 +39,7 @@ export function nameOf({ id, record_id, external_id, first_name, last_name, labe
   const name = label || [first_name, last_name].filter(Boolean).join(' ') || external_id || id || record_id || ''
   return name.length > maxCharacters ? `${name.slice(0, maxCharacters)}…` : name
 }
+
+/** The name of a stack, or the given word for people. A session without the schema knows the key of a stack only. */
+export const ownerName = (owner: string, definitions: Definitions | undefined, people: string): string =>
+  owner === 'people' ? people : (definitions?.stacks.find(({ key }) => key === owner)?.name ?? owner)

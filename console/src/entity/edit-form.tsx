@@ -1,11 +1,13 @@
 import { isKithError } from '@kith/client'
 import { useBlocker } from '@tanstack/react-router'
-import { type ReactNode, useEffect, useMemo, useRef } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Notice } from '../ui/page.tsx'
 import { FieldEditors, PlaceholderCheckbox } from './field-editor.tsx'
-import type { DraftFault } from './fields.ts'
+import type { DraftFault, Field } from './fields.ts'
 import styles from './form.module.css'
 import { type EntityTexts, messages } from './messages.ts'
 import type { Conflict, Edit } from './use-edit.ts'
@@ -107,5 +109,55 @@ function Conflicts({ conflicts, otherChange, onChoose }: ConflictsProps) {
         ))}
       </div>
     </Notice>
+  )
+}
+
+type EditButtonProps = {
+  edit: Edit
+  fields: readonly Field[]
+  /** The name of what is edited, for screen readers. */
+  name: string
+}
+
+/** The button that begins an edit, and has the focus again after it. */
+export function EditButton({ edit, fields, name }: EditButtonProps) {
+  const texts = useMessages(messages)
+  const shortName = name.length > 60 ? `${name.slice(0, 60)}…` : name
+  return (
+    <Button aria-label={`${texts.edit}: ${shortName}`} autoFocus={edit.hasBegun} onPress={() => edit.begin(fields)}>
+      {texts.edit}
+    </Button>
+  )
+}
+
+/** Asks for the key of a value that no attribute declares. */
+export function NewKey({ isTaken, onAdd }: { isTaken(key: string): boolean; onAdd(key: string): void }) {
+  const texts = useMessages(messages)
+  const [text, setText] = useState('')
+  const key = text.trim()
+  const canAdd = key !== '' && !isTaken(key)
+  const add = () => {
+    onAdd(key)
+    setText('')
+  }
+  return (
+    <div className={styles.newKey}>
+      <TextField
+        label={texts.addValue}
+        placeholder={texts.newKey}
+        value={text}
+        onChange={setText}
+        onKeyDown={event => {
+          if (event.key !== 'Enter') return
+          // The form around the field would save.
+          event.preventDefault()
+          if (canAdd) add()
+        }}
+        {...(isTaken(key) && { error: texts.keyTaken })}
+      />
+      <Button isDisabled={!canAdd} onPress={add}>
+        {texts.add}
+      </Button>
+    </div>
   )
 }

@@ -1,6 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { entityAddress } from './address.ts'
+import { useMessages } from '../app/language.tsx'
+import { entityAddress, ownerName } from './address.ts'
+import { messages } from './messages.ts'
+import { useDefinitions } from './schema.ts'
 
 type EntityLinkProps = {
   /** `people`, or the key of a stack. */
@@ -20,4 +23,10 @@ export function EntityLink({ owner, id, externalId, className, children }: Entit
       {children ?? <bdi>{externalId ?? id}</bdi>}
     </Link>
   )
+}
+
+/** The name of an owner: people, or a stack. */
+export function OwnerName({ owner }: { owner: string }) {
+  const texts = useMessages(messages)
+  return <bdi>{ownerName(owner, useDefinitions().definitions, texts.people)}</bdi>
 }

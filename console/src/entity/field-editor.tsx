@@ -68,16 +68,14 @@ export function FieldEditors({ fields, draftOf, onChange }: FieldEditorsProps) {
   })
 }
 
-/** Asks whether targets of relationships that do not exist may be created, if one of the fields is a relationship. */
-export function PlaceholderCheckbox({
-  fields,
-  isSelected,
-  onChange,
-}: {
+type PlaceholderCheckboxProps = {
   fields: readonly Field[]
   isSelected: boolean
   onChange(isSelected: boolean): void
-}) {
+}
+
+/** Asks whether targets of relationships that do not exist may be created, if one of the fields is a relationship. */
+export function PlaceholderCheckbox({ fields, isSelected, onChange }: PlaceholderCheckboxProps) {
   const texts = useMessages(messages)
   if (fields.every(({ target }) => target === undefined)) return null
   return (

@@ -1,6 +1,6 @@
 import type { Channel, ProfileField } from '@kith/client'
 import { profileLabels } from '../../../src/values/profile-labels.ts'
-import type { Language } from '../app/language.tsx'
+import type { Entries, Language } from '../app/words.ts'
 
 /** A field that every person has. Records have those that are no {@link ProfileField}. */
 export type FixedField = ProfileField | 'external_id' | 'state' | 'created_at' | 'updated_at'
@@ -10,7 +10,6 @@ export const fieldLabels: Record<Language, Record<FixedField, string>> = profile
 
 /** The names of the channels. */
 export const channelLabels = {
-  en: { email: 'Email', sms: 'SMS' },
-  de: { email: 'E-Mail', sms: 'SMS' },
-  it: { email: 'Email', sms: 'SMS' },
-} satisfies Record<Language, Record<Channel, string>>
+  email: ['Email', 'E-Mail', 'Email'],
+  sms: ['SMS', 'SMS', 'SMS'],
+} as const satisfies Record<Channel, Entries[string]>

@@ -1,5 +1,4 @@
 import { type Attribute, profileFieldNames, profileFields } from '@kith/client'
-import { isRelationship, targetOwner } from './relationship.ts'
 
 export type FieldKind = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'link'
 
@@ -51,6 +50,7 @@ const attributePrefix = '/attribute_values/'
 
 /** The fields of a person that a write sets, in the order of reads. The others follow from the consent answers. */
 export const plainFields = profileFieldNames.filter(name => !profileFields[name].isSummary)
+type PlainField = (typeof plainFields)[number]
 
 /** The email and phone that a form has, as they are typed. */
 export function contactIn(fields: readonly Field[], draft: (field: Field) => Draft) {
@@ -61,12 +61,16 @@ export function contactIn(fields: readonly Field[], draft: (field: Field) => Dra
   return { email: typed('email'), prefix: typed('mobile_prefix'), number: typed('mobile_number') }
 }
 
-export const profileField = (
-  key: string,
-  label: string,
-  kind: FieldKind = 'text',
+/** The field of a person by its name, with its label. */
+export const personField = (
+  name: PlainField | 'external_id',
+  labels: Record<string, string>,
   more: Partial<Field> = {},
-): Field => ({ path: `/${key}`, key, label, kind, isMany: false, ...more })
+): Field => ({
+  ...{ path: `/${name}`, key: name, label: labels[name]!, isMany: false },
+  kind: name === 'external_id' ? 'text' : profileFields[name].type,
+  ...more,
+})
 
 /** The field of a declared attribute. */
 export function attributeField(attribute: EditedAttribute, value: unknown): Field {
@@ -254,3 +258,15 @@ export function bodyOf(changes: ReadonlyMap<Field, unknown>): Record<string, unk
     ...(attributes.length > 0 && { attribute_values: Object.fromEntries(attributes) }),
   }
 }
+
+type Target = { type: string; target_stack?: string | null }
+
+export const isRelationship = ({ type }: Target): boolean => type === 'person' || type === 'stack'
+
+/** The owner of the targets of a relationship: `people`, or the key of a stack. */
+export const targetOwner = ({ type, target_stack }: Target): string =>
+  type === 'person' ? 'people' : (target_stack ?? '')
+
+/** Whether a value of a change is a target that was erased since. */
+export const isErasedTarget = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'erased' in value && value.erased === true

@@ -1,9 +1,8 @@
 import type { Attribute, ConsentType, Definitions } from '@kith/client'
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { isOpen, mayUse } from '../app/field-rights.ts'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 
 /** What a session without `schema:read` knows. */
 export const noDefinitions: Definitions = { stacks: [], attributes: [], consent_types: [] }

@@ -1,7 +1,9 @@
 import { Fragment, useState } from 'react'
-import { useMessages } from '../app/language.tsx'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { EntityLink } from './entity-link.tsx'
+import type { Field } from './fields.ts'
+import { isErasedTarget } from './fields.ts'
 import { messages } from './messages.ts'
-import { isErasedTarget } from './relationship.ts'
 import styles from './value.module.css'
 
 /** Longer texts are clipped, because a value may have 64 KiB. */
@@ -45,4 +47,70 @@ export function LongText({ text, isCode }: { text: string; isCode?: boolean }) {
       )}
     </>
   )
+}
+
+type TargetsProps = {
+  owner: string
+  value: unknown
+  /** The names of the targets, by their identifiers. */
+  labels?: Readonly<Record<string, string>> | undefined
+}
+
+/** The targets of a relationship by their names, else by their external identifiers, or by their internal ones. */
+export function Targets({ owner, value, labels }: TargetsProps) {
+  const targets: unknown[] = Array.isArray(value) ? value : [value]
+  return (
+    <span className={styles.targets}>
+      {targets.map((target, index) => {
+        if (typeof target === 'string')
+          return (
+            <EntityLink key={target} owner={owner} externalId={target}>
+              <Label labels={labels} identifier={target} />
+            </EntityLink>
+          )
+        const id = internalIdOf(target)
+        if (id !== undefined)
+          return (
+            <EntityLink key={id} owner={owner} id={id} externalId={null}>
+              <Label labels={labels} identifier={id} />
+            </EntityLink>
+          )
+        // biome-ignore lint/suspicious/noArrayIndexKey: a value that is no target has no other key
+        return <code key={index}>{JSON.stringify(target)}</code>
+      })}
+    </span>
+  )
+}
+
+const Label = ({ labels = {}, identifier }: Pick<TargetsProps, 'labels'> & { identifier: string }) => (
+  <bdi>{Object.hasOwn(labels, identifier) ? labels[identifier] : identifier}</bdi>
+)
+
+/** The internal identifier in `{"id": …}` or `{"record_id": …}`. */
+export function internalIdOf(target: unknown): string | undefined {
+  const { id, record_id = id } = (target ?? {}) as { id?: unknown; record_id?: unknown }
+  return typeof record_id === 'string' ? record_id : undefined
+}
+
+type FieldValueProps = {
+  field: Pick<Field, 'kind' | 'target'>
+  value: unknown
+  /** The names of the targets of a relationship, by their identifiers. */
+  labels?: Readonly<Record<string, string>> | undefined
+  /** Times are to the minute. */
+  isShort?: boolean
+}
+
+/** A value as its field says: links, a date or number of the locale, or as it is. */
+export function FieldValue({ field: { kind, target }, value, labels, isShort }: FieldValueProps) {
+  const formats = useFormats()
+  if (target !== undefined && value !== null && value !== undefined)
+    return <Targets owner={target} value={value} labels={labels} />
+  if (typeof value === 'number') return formats.exactNumber(value)
+  if (typeof value !== 'string') return <Value value={value} />
+  if (kind === 'datetime')
+    return <time dateTime={value}>{isShort ? formats.dateTime(value) : formats.exactTime(value)}</time>
+  // A day has no time zone: it is the same day everywhere.
+  if (kind === 'date') return <time dateTime={value}>{formats.date(`${value}T00:00`)}</time>
+  return <Value value={value} />
 }

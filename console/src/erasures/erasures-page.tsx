@@ -1,4 +1,4 @@
-import type { Erasure } from '@kith/client'
+import type { Erased, Erasure } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -10,7 +10,6 @@ import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { Badge, EmptyState, Facts, Page } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
-import { factsOf } from './certificate-facts.ts'
 import { messages } from './messages.ts'
 import { PlacesLeft } from './places-left.tsx'
 import { erasuresQuery } from './queries.ts'
@@ -83,7 +82,7 @@ function ErasureDialog({ erasure, onClose }: { erasure: Erasure; onClose: () => 
   const formats = useFormats()
   const { id, at, reason, actor, records, certificate } = erasure
   return (
-    <Dialog title={texts.erasure(formats.number(id))} isOpen onClose={onClose} size="wide" hasDraft={false}>
+    <Dialog title={texts.erasure(formats.number(id))} onClose={onClose} size="wide" hasDraft={false}>
       <Facts
         facts={[
           [texts.reason, reason],
@@ -120,4 +119,11 @@ function CertificateFacts({ certificate }: { certificate: string }) {
       <PlacesLeft places={not_removed} />
     </>
   )
+}
+
+/** What a certificate says of its erasure. The page does not verify the signature: `kith verify` does. */
+export function factsOf(certificate: string): Erased['erasure'] {
+  const payload = certificate.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/')
+  const bytes = Uint8Array.from(atob(payload), character => character.charCodeAt(0))
+  return (JSON.parse(new TextDecoder().decode(bytes)) as { erasure: Erased['erasure'] }).erasure
 }

@@ -1,4 +1,3 @@
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery } from '../app/client.ts'
 
 export const erasuresQuery = pagedQuery(['erasures'], at => client.erasures.list(at).page())

@@ -1,5 +1,6 @@
 import type { Attribute, Definitions } from '@kith/client'
 import { mayUse } from '../app/field-rights.ts'
+import { ownerName } from '../entity/address.ts'
 import type { FixedField } from '../entity/field-labels.ts'
 import {
   attributePrefix,
@@ -73,10 +74,6 @@ export function isFollowedBack(attribute: Attribute, definitions: Definitions | 
   const back = incomingAttributes(attribute.owner, definitions).filter(({ owner }) => owner === target)
   return back.length === 1 && back[0]!.cardinality === 'one'
 }
-
-/** The name of a stack, or the given word for people. */
-export const ownerName = (owner: Owner, definitions: Definitions | undefined, people: string): string =>
-  owner === 'people' ? people : (definitions?.stacks.find(({ key }) => key === owner)?.name ?? owner)
 
 /** Whether a measure takes a field. */
 export const isMeasurable = (measure: Measure, { type, isMany }: FilterField): boolean =>

@@ -1,11 +1,11 @@
 import { useContext } from 'react'
 import { useMessages } from '../app/language.tsx'
+import { ownerName } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Select } from '../ui/select.tsx'
 import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
 import type { Owner } from './field-types.ts'
-import { ownerName } from './fields.ts'
 import styles from './filter.module.css'
 import { HopsContext, useFields, useFilterChoices } from './filter-context.ts'
 import {
@@ -61,7 +61,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
           onRemove={() => change(children.toSpliced(index, 1))}
         />
       ))}
-      <div className={styles.add}>
+      <div className="row">
         <Button onPress={() => change([...children, newCondition()])}>{texts.addCondition}</Button>
         <Button look="quiet" onPress={() => change([...children, newGroup('any', [newCondition()])])}>
           {texts.addGroup}

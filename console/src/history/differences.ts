@@ -1,7 +1,7 @@
 import { type AddressDeliverability, type Change, type Channel, channels, type Suppression } from '@kith/client'
 import type { Entity, Values } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
-import { isErasedTarget } from '../entity/relationship.ts'
+import { isErasedTarget } from '../entity/fields.ts'
 
 /** A value that a change set. `group` tells what `key` names. */
 export type Difference = { group: 'field' | 'attribute'; key: string; before: unknown; after: unknown }

@@ -2,11 +2,10 @@ import { type Attribute, type Change, type ConsentType, channels } from '@kith/c
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
-import { FieldValue } from '../entity/field-value.tsx'
 import { attributeField } from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName } from '../entity/schema.ts'
-import { Value } from '../entity/value.tsx'
+import { FieldValue, Value } from '../entity/value.tsx'
 import {
   type AnswerDifference,
   addressesOf,
@@ -57,7 +56,7 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
   const differences = differencesOf(change).filter(({ key }) => !summaries.has(key))
   if (differences.length === 0 && answers.length === 0 && addresses.length === 0)
     // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
-    return <p className={styles.muted}>{change.before === null ? texts.valuesErased : texts.noValues}</p>
+    return <p className="muted">{change.before === null ? texts.valuesErased : texts.noValues}</p>
   return (
     <dl className={styles.changes}>
       {differences.map(difference => (
@@ -104,7 +103,7 @@ function Step({ isFirst, isEmpty, before, children }: StepProps) {
   return (
     <>
       <span className="visually-hidden">{texts.from}: </span>
-      <span className={isEmpty ? styles.muted : styles.before}>{before}</span>
+      <span className={isEmpty ? 'muted' : styles.before}>{before}</span>
       <svg className={styles.arrow} viewBox="0 0 16 16" aria-hidden="true">
         <path d="M1 8h13M10 4l4 4-4 4" />
       </svg>
@@ -127,7 +126,7 @@ function Address({ before, after }: { before: LoggedAddress | undefined; after: 
         <Step isFirst={before === undefined} before={before && texts.states[before.state]} isEmpty={false}>
           {texts.states[after.state]}
         </Step>
-        {after.reason && <span className={styles.muted}> · {texts.reasons[after.reason]}</span>}
+        {after.reason && <span className="muted"> · {texts.reasons[after.reason]}</span>}
       </dd>
     </div>
   )
@@ -151,12 +150,12 @@ function Answer({ answer, consentTypes, isFirst }: AnswerProps) {
         <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)} isEmpty={before === undefined}>
           {stateOf(after, entityTexts)}
         </Step>
-        {isSame && <span className={styles.muted}> · {texts.again}</span>}
+        {isSame && <span className="muted"> · {texts.again}</span>}
         {after?.answered_at && (
-          <span className={styles.muted}> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>
+          <span className="muted"> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>
         )}
         {after?.superseded && (
-          <span className={styles.muted}>
+          <span className="muted">
             {' '}
             · {after.superseded.state ? entityTexts.answers.granted : entityTexts.answers.refused}: {texts.superseded}
           </span>

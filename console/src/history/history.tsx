@@ -5,9 +5,8 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { type Entity, entitiesOf, scopesOf } from '../entity/entities.ts'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Loading, Problem } from '../ui/page.tsx'
+import { MoreButton } from '../ui/paged-list.tsx'
 import { differencesOf, summaryFlags } from './differences.ts'
 import styles from './history.module.css'
 import { HistoryChanges } from './history-changes.tsx'
@@ -60,7 +59,7 @@ export function History(props: HistoryProps) {
   const mayRead = useScope('changes:read')
   const { owner, id, sources = [] } = props
   const all = mayRead ? [changesOf(owner, id), ...sources] : sources
-  return all.length > 0 ? <HistoryList {...props} sources={all} /> : <p className={styles.muted}>{texts.notAllowed}</p>
+  return all.length > 0 ? <HistoryList {...props} sources={all} /> : <p className="muted">{texts.notAllowed}</p>
 }
 
 type HistoryListProps = HistoryProps & { sources: readonly Source<Entry>[] }
@@ -80,7 +79,7 @@ function HistoryList({ owner, id, version, shownVersion, sources, onShowVersion,
   const { data, error, refetch, fetchNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const entries = data.pages.flatMap(({ events }) => events)
-  if (entries.length === 0) return <p className={styles.muted}>{texts.none}</p>
+  if (entries.length === 0) return <p className="muted">{texts.none}</p>
   return (
     <>
       <ol className={styles.list} aria-label={texts.history}>

@@ -2,19 +2,17 @@ import type { Change } from '@kith/client'
 import { isKithError } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
 import { entitiesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Loading, Notice, Problem } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { bodyOf, type Difference, type Restoration, valuesToRestore, withoutChange } from './differences.ts'
-import styles from './history.module.css'
 import { nameOf } from './history-changes.tsx'
 import { messages } from './messages.ts'
 
@@ -61,7 +59,7 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
   const isEmpty = data?.settable.length === 0
   const title = change ? texts.undoTitle(change.version!) : texts.restoreTitle(version!)
   return (
-    <Dialog title={title} isOpen onClose={onClose} size="wide">
+    <Dialog title={title} onClose={onClose} size="wide">
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
       {hasConflict && !save.isPending && <Notice kind="caution" title={texts.changedMeanwhile} />}
       {data && (isEmpty ? <p>{texts.nothingToSet}</p> : <Preview owner={owner} differences={data.settable} />)}
@@ -70,7 +68,7 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
           <p>{data.fixed.map(({ key }) => key).join(', ')}</p>
         </Notice>
       )}
-      <p className={styles.muted}>{texts.answersStay}</p>
+      <p className="muted">{texts.answersStay}</p>
       {save.error && <Problem error={save.error} />}
       <Actions>
         <Button onPress={onClose} autoFocus>

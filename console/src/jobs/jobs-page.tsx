@@ -4,8 +4,7 @@ import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { JobView, stateKind } from '../bulk/job-view.tsx'
 import { messages as bulkMessages } from '../bulk/messages.ts'
-import { useDefinitions } from '../entity/schema.ts'
-import { OwnerName } from '../schema/owner-name.tsx'
+import { OwnerName } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Badge, EmptyState, Page } from '../ui/page.tsx'
@@ -25,7 +24,7 @@ export function JobsPage() {
         {rows => <JobTable rows={rows} onShow={setShown} />}
       </PagedList>
       {shown && (
-        <Dialog title={texts.ops[shown.op]} isOpen size="wide" hasDraft={false} onClose={() => setShown(undefined)}>
+        <Dialog title={texts.ops[shown.op]} size="wide" hasDraft={false} onClose={() => setShown(undefined)}>
           <JobView owner={shown.owner} id={shown.id} onClose={() => setShown(undefined)} />
         </Dialog>
       )}
@@ -35,7 +34,6 @@ export function JobsPage() {
 
 function JobTable({ rows, onShow }: { rows: Job[]; onShow: (job: Job) => void }) {
   const texts = useMessages(messages)
-  const { definitions } = useDefinitions()
   const { states, undoneAt } = useMessages(bulkMessages)
   const formats = useFormats()
   const headers = [
@@ -54,7 +52,7 @@ function JobTable({ rows, onShow }: { rows: Job[]; onShow: (job: Job) => void })
         <tr key={job.id}>
           <th scope="row">{texts.ops[job.op]}</th>
           <td data-label={texts.owner}>
-            <OwnerName owner={job.owner} stacks={definitions.stacks} />
+            <OwnerName owner={job.owner} />
           </td>
           <td data-label={texts.when}>{formats.dateTime(job.started_at)}</td>
           <td data-label={texts.who}>{job.actor}</td>

@@ -1,5 +1,4 @@
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery } from '../app/client.ts'
 
 /** The changes of many, newest first. */
 export const jobsQuery = pagedQuery(['jobs', 'list'], at => client.jobs.list(at).page())

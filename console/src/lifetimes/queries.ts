@@ -1,38 +1,24 @@
-import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery, readQuery } from '../app/client.ts'
 
 /** All queries of rules and holds, for a write that changes what they show. */
 export const lifetimesKey = ['lifetimes']
 
-export const rulesQuery = queryOptions({
-  queryKey: [...lifetimesKey, 'rules'],
-  queryFn: ({ signal }) => client.retentionRules.list({ signal }).all(),
-})
+export const rulesQuery = readQuery([...lifetimesKey, 'rules'], options => client.retentionRules.list(options).all())
 
 export const ruleQuery = (id: number) =>
-  queryOptions({
-    queryKey: [...lifetimesKey, 'rule', id],
-    queryFn: ({ signal }) => client.retentionRules.get(id, { signal }),
-  })
+  readQuery([...lifetimesKey, 'rule', id], options => client.retentionRules.get(id, options))
 
 export const previewQuery = (id: number) =>
-  queryOptions({
-    queryKey: [...lifetimesKey, 'preview', id],
-    queryFn: ({ signal }) => client.retentionRules.preview(id, { signal }),
-  })
+  readQuery([...lifetimesKey, 'preview', id], options => client.retentionRules.preview(id, options))
 
 export const runsQuery = (id: number) =>
-  queryOptions({
-    queryKey: [...lifetimesKey, 'runs', id],
-    queryFn: ({ signal }) => client.retentionRules.runs(id, { signal }).all(),
-  })
+  readQuery([...lifetimesKey, 'runs', id], options => client.retentionRules.runs(id, options).all())
 
 export const holdsQuery = pagedQuery([...lifetimesKey, 'holds'], at => client.holds.list(at).page())
 
 /** The hold of a person, or null. */
 export const holdQuery = (id: string) =>
-  queryOptions({
-    queryKey: [...lifetimesKey, 'hold', id],
-    queryFn: async ({ signal }) => (await client.holds.list({ person: id, signal }).page()).items[0] ?? null,
-  })
+  readQuery(
+    [...lifetimesKey, 'hold', id],
+    async ({ signal }) => (await client.holds.list({ person: id, signal }).page()).items[0] ?? null,
+  )

@@ -1,17 +1,14 @@
+import type { Filter } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useRef, useState } from 'react'
-import { client } from '../app/client.ts'
+import { useRef } from 'react'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
 import { segmentsQuery } from '../entity/schema.ts'
-import { Checkbox, TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { Checkbox, TextField, useDraft } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 import { lifetimesKey } from './queries.ts'
-import { unusedFilter } from './unused-filter.ts'
-
-type Draft = { key: string; used: readonly string[]; days: string }
 
 /**
  * A dialog for the people who are in none of some segments: it makes a segment of them, and a rule that is turned off, whose page previews
@@ -22,8 +19,7 @@ export function UnusedForm({ onClose }: { onClose: () => void }) {
   const formats = useFormats()
   const navigate = useNavigate()
   const { data: segments = [] } = useQuery(segmentsQuery)
-  const [draft, setDraft] = useState<Draft>({ key: 'unused', used: [], days: '1095' })
-  const change = (changed: Partial<Draft>) => setDraft({ ...draft, ...changed })
+  const { draft, change, field } = useDraft({ key: 'unused', used: [] as readonly string[], after_days: '1095' })
   const filter = unusedFilter(draft.used)
   const made = useRef('')
   const count = useQuery({
@@ -37,7 +33,7 @@ export function UnusedForm({ onClose }: { onClose: () => void }) {
       // A rule that was refused leaves its segment, which the next attempt takes.
       if (made.current !== JSON.stringify(segment)) await client.segments.create(segment)
       made.current = JSON.stringify(segment)
-      return client.retentionRules.create({ segment: draft.key, after_days: Number(draft.days), action: 'erase' })
+      return client.retentionRules.create({ segment: draft.key, after_days: Number(draft.after_days), action: 'erase' })
     },
     {
       refresh: [lifetimesKey, segmentsQuery.queryKey],
@@ -73,19 +69,15 @@ export function UnusedForm({ onClose }: { onClose: () => void }) {
       <TextField
         label={texts.unusedDays}
         help={texts.afterDaysHelp}
-        name="/after_days"
         inputMode="numeric"
         isRequired
-        value={draft.days}
-        onChange={days => change({ days })}
+        {...field('after_days')}
       />
-      <TextField
-        label={texts.unusedKey}
-        name="/key"
-        isRequired
-        value={draft.key}
-        onChange={key => change({ key: key.trim() })}
-      />
+      <TextField label={texts.unusedKey} isRequired {...field('key')} onChange={key => change({ key: key.trim() })} />
     </FormDialog>
   )
 }
+
+/** The filter of the people who are in none of these segments. */
+export const unusedFilter = (segments: readonly string[]): Filter =>
+  ({ $and: segments.map(key => ({ $not: { $segment: key } })) }) as Filter

@@ -6,8 +6,8 @@ import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Checkbox, FieldGroup } from '../ui/field.tsx'
 import { Icon } from '../ui/icon.tsx'
+import type { ColumnWidths, Resize } from './chosen-columns.ts'
 import { standardColumns } from './chosen-columns.ts'
-import type { ColumnWidths, Resize } from './column-widths.ts'
 import { useColumnFields } from './columns.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
@@ -54,8 +54,8 @@ export default function ColumnsDialog({
     </FieldGroup>
   )
   return (
-    <Dialog title={texts.columnsTitle} isOpen onClose={onClose} hasDraft={false}>
-      <p className={styles.muted}>{texts.columnsHelp}</p>
+    <Dialog title={texts.columnsTitle} onClose={onClose} hasDraft={false}>
+      <p className="muted">{texts.columnsHelp}</p>
       {group(
         texts.profile,
         fields.filter(({ name }) => !name.startsWith(attributePrefix)),

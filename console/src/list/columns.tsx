@@ -3,7 +3,7 @@ import { type ReactNode, useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
-import { Targets } from '../entity/targets.tsx'
+import { Targets } from '../entity/value.tsx'
 import { attributePrefix } from '../filters/field-types.ts'
 import { type FilterField, fieldsOf } from '../filters/fields.ts'
 import { messages as filterMessages } from '../filters/messages.ts'
@@ -44,7 +44,8 @@ export function useColumns(owner: string, names: readonly string[]): Column<Row>
       const field = fields.find(each => each.name === name)
       return {
         key: name,
-        header: field?.label ?? texts.values[name] ?? name.replace(attributePrefix, ''),
+        header:
+          field?.label ?? (name === 'attribute_values' ? texts.values : undefined) ?? name.replace(attributePrefix, ''),
         minWidth: minWidthOf(name, field),
         ...(field?.type === 'number' && { align: 'end' }),
         ...(field && isSortable(field) && { sortField: name }),

@@ -1,8 +1,9 @@
+import { profileFields } from '@kith/client'
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
+import { useWrite } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
 import { KnownPeople } from '../duplicates/known-people.tsx'
 import { entityAddress } from '../entity/address.ts'
 import { faultTexts } from '../entity/edit-form.tsx'
@@ -18,23 +19,16 @@ import {
   type Field,
   nameOfField,
   parseDraft,
-  profileField,
+  personField,
+  plainFields,
 } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { FieldGroup } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
-const profile = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'language',
-  'external_id',
-] as const
+const profile = [...plainFields.filter(name => profileFields[name].type === 'text'), 'external_id' as const]
 
 type Given = { body: Values; makesTargets: boolean }
 
@@ -59,7 +53,7 @@ export default function CreateDialog({ owner, onClose }: { owner: string; onClos
   const helps: Partial<Record<string, string>> = { external_id: kind.identifierHelp, language: texts.languageHelp }
   const fields = [
     ...(owner === 'people' ? profile : (['external_id'] as const)).map(name =>
-      profileField(name, entityTexts.fields[name], 'text', { help: helps[name] }),
+      personField(name, entityTexts.fields, { help: helps[name] }),
     ),
     ...definitions.attributes
       .filter(attribute => attribute.owner === owner && attribute.state === 'active')

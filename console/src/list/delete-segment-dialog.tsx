@@ -1,8 +1,7 @@
 import type { Segment } from '@kith/client'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
 import { messages } from './messages.ts'
 
 type DeleteSegmentDialogProps = { segment: Segment; onClose(): void; onDeleted(): void }

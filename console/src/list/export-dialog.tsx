@@ -9,7 +9,6 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Loading } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
-import styles from './list.module.css'
 import { messages } from './messages.ts'
 import { countQuery, type ListQuery, readList } from './queries.ts'
 
@@ -21,7 +20,7 @@ export default function ExportDialog(props: ExportDialogProps) {
   const { isLoading } = useDefinitions()
   if (!isLoading) return <ExportForm {...props} />
   return (
-    <Dialog title={texts.exportTitle} isOpen onClose={props.onClose}>
+    <Dialog title={texts.exportTitle} onClose={props.onClose}>
       <Loading />
     </Dialog>
   )
@@ -51,14 +50,11 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
     ),
   )
   return (
-    <Dialog title={texts.exportTitle} isOpen onClose={() => !exporting.isActive && onClose()} hasDraft={false}>
-      <p className={styles.muted}>{texts.exportScope}</p>
+    <Dialog title={texts.exportTitle} onClose={() => !exporting.isActive && onClose()} hasDraft={false}>
+      <p className="muted">{texts.exportScope}</p>
       <Select<'shown' | 'all'>
         label={texts.exportColumns}
-        options={[
-          { value: 'shown', label: texts.exportShown },
-          { value: 'all', label: texts.exportAll },
-        ]}
+        options={{ shown: texts.exportShown, all: texts.exportAll }}
         value={choice}
         onChange={setChoice}
         isDisabled={exporting.isActive}

@@ -8,10 +8,8 @@ import { FilterEditor } from '../filters/filter-editor.tsx'
 import type { Filter } from '../filters/filter-tree.ts'
 import { Button } from '../ui/button.tsx'
 import { Form } from '../ui/form.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Loading, Section } from '../ui/page.tsx'
+import { Loading, Problem, Section } from '../ui/page.tsx'
 import { useSettled } from '../ui/use-settled.ts'
-import styles from './list.module.css'
 import { messages } from './messages.ts'
 import { countQuery } from './queries.ts'
 import type { Change, ListSearch } from './search.ts'
@@ -69,13 +67,10 @@ export default function FilterPanel({ owner, search, change, onClose, ref }: Fil
   )
 }
 
+type FocusedPanelProps = Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { isReady: boolean; children: ReactNode }
+
 /** Gives the focus to its first field when it opens, and closes on Escape, unless that closes a list of choices. */
-function FocusedPanel({
-  ref,
-  isReady,
-  onClose,
-  children,
-}: Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { isReady: boolean; children: ReactNode }) {
+function FocusedPanel({ ref, isReady, onClose, children }: FocusedPanelProps) {
   const closesList = useRef(false)
   const hadFocus = useRef(false)
   useEffect(() => {
@@ -112,7 +107,7 @@ function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
   return (
     <Form onSubmit={() => draft && onApply(draft)} isWide>
       <FilterEditor {...editor} initialFilter={applied} onChange={setDraft} />
-      <div className={styles.draftFoot}>
+      <div className="row centered">
         <Button look="primary" type="submit" isDisabled={!draft || !isChanged}>
           {texts.apply}
         </Button>
@@ -137,7 +132,7 @@ function DraftCount({ owner, draft }: { owner: string; draft: Filter | undefined
   if (filter === undefined) return null
   if (error) return error instanceof KithError && error.status === 400 ? <Problem error={error} /> : null
   return (
-    <p role="status" className={styles.muted}>
+    <p role="status" className="muted">
       {data === undefined
         ? `${texts.counting}…`
         : `${texts.matching} ${texts.kinds[owner === 'people' ? 'people' : 'records'].count(data, number(data))}`}

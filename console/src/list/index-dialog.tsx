@@ -1,13 +1,13 @@
 import type { Attribute } from '@kith/client'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { queryClient } from '../app/query-client.ts'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 
 type IndexDialogProps = { attribute: Attribute; onClose(): void; onIndexed(): void }
@@ -17,7 +17,6 @@ export default function IndexDialog({ attribute, onClose, onIndexed }: IndexDial
   const texts = useMessages(messages)
   const { percent } = useFormats()
   const canIndex = useScope('schema:write')
-  const queryClient = useQueryClient()
   const { mutate, isPending, isSuccess, error } = useWrite(() =>
     client.schema.attributes.patch(attribute.id, { indexed: true }),
   )
@@ -36,7 +35,7 @@ export default function IndexDialog({ attribute, onClose, onIndexed }: IndexDial
     onIndexed()
   }, [isReady])
   return (
-    <Dialog title={texts.notIndexedTitle(attribute.name)} isOpen onClose={onClose}>
+    <Dialog title={texts.notIndexedTitle(attribute.name)} onClose={onClose}>
       <p>{texts.notIndexed}</p>
       {!canIndex && <p>{texts.notIndexedAdvice}</p>}
       {error && <Problem error={error} />}

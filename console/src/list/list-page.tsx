@@ -4,14 +4,12 @@ import { lazy, Suspense, useCallback, useRef, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { ownerName } from '../entity/address.ts'
 import { scopesOf } from '../entity/entities.ts'
 import { useDefinitions } from '../entity/schema.ts'
-import { Button } from '../ui/button.tsx'
-import { LinkButton } from '../ui/link-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Loading, Page } from '../ui/page.tsx'
-import { chosenColumns, storeColumns } from './chosen-columns.ts'
-import { useColumnWidths } from './column-widths.ts'
+import { Button, LinkButton } from '../ui/button.tsx'
+import { Loading, Page, Problem } from '../ui/page.tsx'
+import { chosenColumns, storeColumns, useColumnWidths } from './chosen-columns.ts'
 import { ListTable } from './list-table.tsx'
 import { messages } from './messages.ts'
 import { countQuery, type ListQuery, type ListResult, listOf, listQuery } from './queries.ts'
@@ -31,16 +29,13 @@ export function ListPage() {
   if (stackKey === undefined) return <List key="people" owner="people" />
   // The columns of records follow from the schema.
   if (isLoading) return <Loading />
-  if (!error) return <List key={stackKey} owner={stackKey} stackName={nameOfStack(definitions, stackKey)} />
+  if (!error) return <List key={stackKey} owner={stackKey} stackName={ownerName(stackKey, definitions, stackKey)} />
   return (
     <Page title={stackKey}>
       <Problem error={error} onRetry={() => refetch()} />
     </Page>
   )
 }
-
-const nameOfStack = ({ stacks }: { stacks: { key: string; name: string }[] }, stackKey: string) =>
-  stacks.find(({ key }) => key === stackKey)?.name ?? stackKey
 
 /** A list. Its address has its whole state. */
 function List({ owner, stackName }: { owner: string; stackName?: string }) {

@@ -1,23 +1,20 @@
-import type { Attribute } from '@kith/client'
-import { KithError } from '@kith/client'
+import { type Attribute, KithError } from '@kith/client'
 import { type FocusEvent, lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
+import { useWrite } from '../app/client.ts'
 import { useShortcut } from '../app/keys.tsx'
-import { useMessages } from '../app/language.tsx'
-import { useScope } from '../app/session.tsx'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope, useSession } from '../app/session.tsx'
 import { messages as bulkMessages } from '../bulk/messages.ts'
 import { useSelection } from '../bulk/selection.ts'
 import { SelectionBar } from '../bulk/selection-bar.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { attributesOf, useDefinitions, useIsSearchable } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
-import { Button } from '../ui/button.tsx'
-import { LinkButton } from '../ui/link-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { EmptyState, Loading } from '../ui/page.tsx'
+import { Button, LinkButton } from '../ui/button.tsx'
+import { EmptyState, Loading, Problem } from '../ui/page.tsx'
 import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
-import type { ColumnWidths, Resize } from './column-widths.ts'
+import type { ColumnWidths, Resize } from './chosen-columns.ts'
 import { nameOf, useColumns } from './columns.tsx'
-import { EmptyStart } from './empty-start.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
 import type { ListQuery, ListResult, Row } from './queries.ts'
@@ -189,5 +186,40 @@ function NothingListed({ query: { owner, text, filter }, change }: { query: List
         {texts.importFile}
       </LinkButton>
     </EmptyState>
+  )
+}
+
+const shopScopes = ['people:write', 'records:write', 'schema:read', 'schema:write']
+
+/** What the list of an organization without people offers: a file, or a sample shop. */
+export function EmptyStart({ title }: { title: string }) {
+  const texts = useMessages(messages)
+  const { scopes } = useSession()
+  return (
+    <EmptyState title={title}>
+      <div className={styles.begin}>
+        <LinkButton to="/import" look="primary">
+          {texts.importFile}
+        </LinkButton>
+        {shopScopes.every(scope => scopes.includes(scope)) && <FillShop />}
+      </div>
+    </EmptyState>
+  )
+}
+
+function FillShop() {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const [done, setDone] = useState(0)
+  // Every query may show something of the shop.
+  const fill = useWrite(async () => (await import('./fill-shop.ts')).fillShop(setDone), { refresh: [[]] })
+  return (
+    <>
+      <Button onPress={() => fill.mutate()} isPending={fill.isPending}>
+        {texts.fillShop}
+      </Button>
+      {fill.isPending && <p role="status">{texts.fillingShop(formats.percent(Math.min(done, 1)))}</p>}
+      {fill.error && <Problem error={fill.error} onRetry={() => fill.mutate()} />}
+    </>
   )
 }

@@ -1,39 +1,26 @@
 import type { Filter } from '@kith/client'
-import { filterOfAddress } from '../app/search-params.ts'
+import { addressReader, anyText, filterOfAddress, oneOf, text, textLike } from '../app/search-params.ts'
 import type { Sort } from '../ui/virtual-table.tsx'
 
 /** The state of a list, as its address carries it. */
-export type ListSearch = {
+export const validateListSearch = addressReader({
   /** The text that was searched for. */
-  text?: string
+  text,
   /** A filter of the API. Beside a segment, it is the changed filter of the segment. */
-  filter?: Filter
+  filter: filterOfAddress,
   /** The key of the chosen segment. */
-  segment?: string
+  segment: text,
   /** The field of the order, with a `-` before it for a descending one. */
-  sort?: string
+  sort: textLike(/^-?[a-z]/),
   /** The names of the columns, separated by commas. */
-  columns?: string
+  columns: anyText,
   /** Whether the dialog for a new person or record is open. */
-  create?: 'yes'
-}
+  create: oneOf(['yes']),
+})
+export type ListSearch = ReturnType<typeof validateListSearch>
 
 /** Writes members of the address. Undefined removes one. */
 export type Change = (changed: Partial<Record<keyof ListSearch, unknown>>, replace?: boolean) => void
-
-/** Reads the address. What it does not understand is left out. */
-export function validateListSearch(search: Record<string, unknown>): ListSearch {
-  const { text, segment, sort, columns, create } = search
-  const filter = filterOfAddress(search.filter)
-  return {
-    ...(typeof text === 'string' && text !== '' && { text }),
-    ...(filter && { filter }),
-    ...(typeof segment === 'string' && segment !== '' && { segment }),
-    ...(typeof sort === 'string' && /^-?[a-z]/.test(sort) && { sort }),
-    ...(typeof columns === 'string' && { columns }),
-    ...(create === 'yes' && { create }),
-  }
-}
 
 /** The order that `sort` of the address stands for. */
 export function sortOf({ sort }: ListSearch): Sort | undefined {

@@ -1,12 +1,10 @@
 import type { Filter as ClientFilter, Segment } from '@kith/client'
-import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
+import { queryClient } from '../app/query-client.ts'
 import type { Filter } from '../filters/filter-tree.ts'
-import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { TextField, useDraft } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
 type SegmentDialogProps = {
@@ -34,12 +32,14 @@ const keyOf = (name: string): string =>
 /** Saves a filter as a segment, or changes one. */
 export default function SegmentDialog({ kind, segment, filter, onClose, onSaved }: SegmentDialogProps) {
   const texts = useMessages(messages)
-  const queryClient = useQueryClient()
   const isNew = kind === 'create'
-  const [name, setName] = useState(isNew ? '' : segment!.name)
-  const [typedKey, setTypedKey] = useState<string>()
-  const [description, setDescription] = useState(isNew ? '' : (segment!.description ?? ''))
-  const key = isNew ? (typedKey ?? keyOf(name)) : segment!.key
+  const { draft, field } = useDraft({
+    name: isNew ? '' : segment!.name,
+    key: undefined as string | undefined,
+    description: isNew ? '' : (segment!.description ?? ''),
+  })
+  const { name, description } = draft
+  const key = isNew ? (draft.key ?? keyOf(name)) : segment!.key
   const save = useWrite(
     ({ key, filter, ...body }: Saved, idempotencyKey) =>
       isNew
@@ -61,18 +61,11 @@ export default function SegmentDialog({ kind, segment, filter, onClose, onSaved 
   const title = { create: texts.saveAsSegment, rename: texts.renameSegment, update: texts.updateSegment }[kind]
   return (
     <FormDialog title={title} onSubmit={() => save.mutate(body)} submit={texts.save} onClose={onClose} write={save}>
-      <TextField label={texts.segmentName} name="/name" value={name} onChange={setName} isRequired autoFocus />
+      <TextField label={texts.segmentName} isRequired autoFocus {...field('name')} />
       {isNew && (
-        <TextField
-          label={texts.segmentKey}
-          help={texts.segmentKeyHelp}
-          name="/key"
-          value={key}
-          onChange={setTypedKey}
-          isRequired
-        />
+        <TextField label={texts.segmentKey} help={texts.segmentKeyHelp} isRequired {...field('key')} value={key} />
       )}
-      <TextField label={texts.segmentDescription} name="/description" value={description} onChange={setDescription} />
+      <TextField label={texts.segmentDescription} {...field('description')} />
     </FormDialog>
   )
 }

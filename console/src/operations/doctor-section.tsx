@@ -1,16 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import type { client } from '../app/client.ts'
 import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
-import { Button } from '../ui/button.tsx'
+import { Button, LinkButton } from '../ui/button.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
-import { LinkButton } from '../ui/link-button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Badge, Loading, Section } from '../ui/page.tsx'
+import { Badge, Loading, Notice, Problem, Section } from '../ui/page.tsx'
 import { translatedFinding } from './doctor-sentences.ts'
 import { messages } from './messages.ts'
 import styles from './operations.module.css'
 import { doctorQuery } from './queries.ts'
-import { backupCommand, commandOf, pageOf } from './remedies.ts'
 
 type Report = Awaited<ReturnType<typeof client.operations.doctor>>
 type Finding = Report['findings'][number]
@@ -121,3 +118,22 @@ function FindingItem({ finding: { check, verdict, message, advice } }: { finding
     </li>
   )
 }
+
+/** The pages of the console that mend the findings of a check. The others are mended on the machine of the service. */
+const pages = {
+  webhooks: { name: 'webhooks', link: { to: '/webhooks' } },
+  followers: { name: 'webhooks', link: { to: '/webhooks' } },
+  indexes: { name: 'schema', link: { to: '/schema' } },
+  keys: { name: 'keys', link: { to: '/access', search: { tab: 'keys' } } },
+} as const
+
+export const pageOf = (check: string) => (Object.hasOwn(pages, check) ? pages[check as keyof typeof pages] : undefined)
+
+/** The command that an advice names, to copy. Undefined if it names none that runs as it is. */
+export function commandOf(advice: string): string | undefined {
+  const [, command] = /\b[Rr]un (kith (?:doctor|migrate|distribute|keys (?:rotate|rewrap)))\b/.exec(advice) ?? []
+  return command
+}
+
+/** The command that makes a backup of today. */
+export const backupCommand = (now: Date): string => `kith backup kith-${now.toISOString().slice(0, 10)}.backup`

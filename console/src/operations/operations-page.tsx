@@ -1,11 +1,13 @@
 import { KithConnectionError, type OperationsMetrics } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Badge, Facts, Loading, Page, Section } from '../ui/page.tsx'
+import { Badge, Facts, Loading, Notice, Page, Problem, Section } from '../ui/page.tsx'
+import { Plot, type Series } from '../ui/plot.tsx'
 import { DoctorSection } from './doctor-section.tsx'
-import { LoadPlots } from './load-plots.tsx'
 import { messages } from './messages.ts'
-import { useMetricHistory } from './metric-history.ts'
+import styles from './operations.module.css'
+import { metricsQuery } from './queries.ts'
 
 /** The page for the operator: the state of the service, its load while the page is open, and what the doctor says. */
 export function OperationsPage() {
@@ -37,35 +39,155 @@ function State({ metrics }: { metrics: OperationsMetrics }) {
   const badge = (isUp: boolean) => <Badge kind={isUp ? 'positive' : 'negative'}>{isUp ? texts.up : texts.down}</Badge>
   const facts: [string, React.ReactNode][] = [
     [texts.databaseState, badge(up !== false)],
-    ...(standby
-      ? ([
-          [
-            texts.standby,
-            <>
-              {badge(standby.up)}{' '}
-              {standby.lag_seconds !== null && texts.behind(formats.number(Math.round(standby.lag_seconds)))}
-            </>,
-          ],
-        ] as [string, React.ReactNode][])
-      : []),
+    [
+      texts.standby,
+      standby && (
+        <>
+          {badge(standby.up)}{' '}
+          {standby.lag_seconds !== null && texts.behind(formats.number(Math.round(standby.lag_seconds)))}
+        </>
+      ),
+    ],
     [texts.inFlight, formats.number(requests.in_flight)],
-    ...(webhooks
-      ? ([
-          [
-            texts.webhooks,
-            texts.webhookCounts(
-              formats.number(webhooks.active),
-              formats.number(webhooks.failing),
-              formats.number(webhooks.disabled),
-            ),
-          ],
-        ] as [string, React.ReactNode][])
-      : []),
-    ...(ledger_entries === null
-      ? []
-      : ([[texts.ledger, formats.number(ledger_entries)]] as [string, React.ReactNode][])),
-    ...(started_at ? ([[texts.running, formats.dateTime(started_at)]] as [string, React.ReactNode][]) : []),
+    [
+      texts.webhooks,
+      webhooks &&
+        texts.webhookCounts(
+          formats.number(webhooks.active),
+          formats.number(webhooks.failing),
+          formats.number(webhooks.disabled),
+        ),
+    ],
+    [texts.ledger, ledger_entries !== null && formats.number(ledger_entries)],
+    [texts.running, started_at && formats.dateTime(started_at)],
     [texts.version, version ?? '—'],
   ]
   return <Facts facts={facts} />
+}
+
+const megabyte = 1_000_000
+const colors = ['--accent', '--positive', '--caution', '--negative', '--text-muted']
+
+/** Small plots of the load. */
+export function LoadPlots({ points }: { points: Point[] }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const times = points.map(({ at }) => at)
+  const short = (value: number) => formats.number(Math.round(value * 10) / 10)
+  const series = (label: string, color: string, read: (point: Point) => number | null): Series => ({
+    label,
+    color,
+    values: points.map(read),
+  })
+  const followers = [...new Set(points.flatMap(({ metrics }) => metrics.followers.map(({ follower }) => follower)))]
+  const plots: { label: string; series: Series[] }[] = [
+    {
+      label: texts.requests,
+      series: [
+        series(texts.allRequests, '--accent', ({ requests }) => requests),
+        series(texts.shed, '--caution', ({ shed }) => shed),
+        series(texts.errors, '--negative', ({ errors }) => errors),
+      ],
+    },
+    { label: texts.latency, series: [series(texts.latency, '--accent', ({ latencyMs }) => latencyMs)] },
+    {
+      label: texts.queues,
+      series: [
+        series(texts.reads, '--positive', ({ metrics }) => metrics.queues.read),
+        series(texts.writes, '--accent', ({ metrics }) => metrics.queues.write),
+        series(texts.forConnection, '--caution', ({ metrics }) =>
+          metrics.database.pools.reduce((sum, { waiting }) => sum + waiting, 0),
+        ),
+      ],
+    },
+    {
+      label: texts.eventLoop,
+      series: [
+        series(texts.median, '--positive', ({ metrics }) => metrics.event_loop.p50_seconds * 1_000),
+        series(texts.p99, '--accent', ({ metrics }) => metrics.event_loop.p99_seconds * 1_000),
+      ],
+    },
+    {
+      label: texts.memory,
+      series: [
+        series(texts.resident, '--accent', ({ metrics }) => metrics.memory.resident_bytes / megabyte),
+        series(texts.heap, '--positive', ({ metrics }) => metrics.memory.heap_used_bytes / megabyte),
+      ],
+    },
+    { label: texts.cpu, series: [series(texts.cpu, '--accent', ({ cpuPercent }) => cpuPercent)] },
+    ...(followers.length > 0
+      ? [
+          {
+            label: texts.lag,
+            series: followers.map((name, index) =>
+              series(
+                name,
+                colors[index % colors.length]!,
+                ({ metrics }) => metrics.followers.find(({ follower }) => follower === name)?.seconds ?? null,
+              ),
+            ),
+          },
+        ]
+      : []),
+  ]
+  return (
+    <div className={styles.plots}>
+      {plots.map(plot => (
+        <Plot key={plot.label} {...plot} times={times} height={140} format={short} />
+      ))}
+    </div>
+  )
+}
+
+/** The plots show the last ten minutes. */
+const pollMs = 5_000
+const maxPoints = 120
+
+/** What the plots show of one reading. A rate is that of the time since the reading before. */
+export type Point = {
+  /** A Unix time in seconds. */
+  at: number
+  requests: number
+  shed: number
+  errors: number
+  latencyMs: number | null
+  cpuPercent: number
+  metrics: OperationsMetrics
+}
+
+/** Reads the metrics while the page is visible, and keeps the last ones for the plots. */
+export function useMetricHistory(): {
+  latest: OperationsMetrics | undefined
+  points: Point[]
+  error: unknown
+  retry: () => void
+} {
+  const [points, setPoints] = useState<Point[]>([])
+  const [previous, setPrevious] = useState<OperationsMetrics>()
+  const { data, error, refetch } = useQuery({ ...metricsQuery, refetchInterval: pollMs })
+  useEffect(() => {
+    if (!data || data.at === previous?.at) return
+    if (previous) setPoints(before => [...before, pointOf(data, previous)].slice(-maxPoints))
+    setPrevious(data)
+  }, [data, previous])
+  return { latest: data, points, error, retry: () => void refetch() }
+}
+
+const sum = (items: readonly { count: number }[]) => items.reduce((total, { count }) => total + count, 0)
+
+function pointOf(now: OperationsMetrics, before: OperationsMetrics): Point {
+  const seconds = Math.max(0.001, (Date.parse(now.at) - Date.parse(before.at)) / 1_000)
+  // Counters begin again with 0 when the service starts again.
+  const rateOf = (count: (metrics: OperationsMetrics) => number) => Math.max(0, count(now) - count(before)) / seconds
+  const answered = now.requests.durations.count - before.requests.durations.count
+  const tookSeconds = now.requests.durations.sum_seconds - before.requests.durations.sum_seconds
+  return {
+    at: Date.parse(now.at) / 1_000,
+    requests: rateOf(({ requests }) => requests.durations.count),
+    shed: rateOf(({ overload }) => sum(overload)),
+    errors: rateOf(({ requests }) => sum(requests.by_status.filter(({ status }) => status >= 500 && status !== 503))),
+    latencyMs: answered > 0 ? (tookSeconds / answered) * 1_000 : null,
+    cpuPercent: rateOf(({ cpu_seconds }) => cpu_seconds) * 100,
+    metrics: now,
+  }
 }

@@ -1,12 +1,5 @@
-import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { client, readQuery } from '../app/client.ts'
 
-export const doctorQuery = queryOptions({
-  queryKey: ['operations', 'doctor'],
-  queryFn: ({ signal }) => client.operations.doctor({ signal }),
-})
+export const doctorQuery = readQuery(['operations', 'doctor'], options => client.operations.doctor(options))
 
-export const metricsQuery = queryOptions({
-  queryKey: ['operations', 'metrics'],
-  queryFn: ({ signal }) => client.operations.metrics({ signal }),
-})
+export const metricsQuery = readQuery(['operations', 'metrics'], options => client.operations.metrics(options))

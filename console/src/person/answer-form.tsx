@@ -1,32 +1,30 @@
 import { type ConsentAssignment, isKithError, type Person } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { isEqual } from '../entity/equal.ts'
 import { momentOf } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { FieldGroup, TextField } from '../ui/field.tsx'
+import { FieldGroup, fieldsOf, TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Notice } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { consentMessages } from './consent-messages.ts'
-import styles from './person.module.css'
 import type { Purpose } from './purpose.ts'
 
 type AnswerFormProps = { person: Person; purpose: Purpose; onShow(person: Person): void; onClose: () => void }
 
 type Method = NonNullable<ConsentAssignment['method']>
 export type AnswerDraft = {
-  state: '' | 'true' | 'false'
+  state: 'true' | 'false' | null
   method: Method
   source: string
-  text: string
+  text_version: string
   reference: string
-  consentString: string
-  at: string
+  consent_string: string
+  collected_at: string
 }
 
 /** The methods that somebody who records an answer by hand can vouch for. */
@@ -39,7 +37,8 @@ const effectiveOf = ({ consents }: Person, { consent_type_id, channel }: Purpose
   consents.find(one => one.consent_type_id === consent_type_id && one.channel === channel)
 
 export const emptyAnswer: AnswerDraft = {
-  ...{ state: '', method: 'phone', source: '', text: noText, reference: '', consentString: '', at: '' },
+  ...{ state: null, method: 'phone', source: '', text_version: noText },
+  ...{ reference: '', consent_string: '', collected_at: '' },
 }
 
 export const assignmentOf = (draft: AnswerDraft, { consent_type_id, channel }: Purpose): ConsentAssignment => ({
@@ -49,9 +48,9 @@ export const assignmentOf = (draft: AnswerDraft, { consent_type_id, channel }: P
   method: draft.method,
   ...(draft.source.trim() && { source: draft.source }),
   ...(draft.reference.trim() && { reference: draft.reference }),
-  ...(draft.consentString.trim() && { consent_string: draft.consentString.trim() }),
-  ...(draft.text !== noText && { text_version: Number(draft.text) }),
-  ...(draft.at && { collected_at: momentOf(draft.at) ?? draft.at }),
+  ...(draft.consent_string.trim() && { consent_string: draft.consent_string.trim() }),
+  ...(draft.text_version !== noText && { text_version: Number(draft.text_version) }),
+  ...(draft.collected_at && { collected_at: momentOf(draft.collected_at) ?? draft.collected_at }),
 })
 
 const maxRepeats = 3
@@ -93,9 +92,9 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
   })
   const submit = () => {
     const found: Faults = {
-      ...(draft.state === '' && { [`${place}/state`]: texts.needsAnswer }),
-      ...(draft.at !== '' &&
-        momentOf(draft.at) === undefined && { [`${place}/collected_at`]: entityTexts.faults.datetime }),
+      ...(draft.state === null && { [`${place}/state`]: texts.needsAnswer }),
+      ...(draft.collected_at !== '' &&
+        momentOf(draft.collected_at) === undefined && { [`${place}/collected_at`]: entityTexts.faults.datetime }),
     }
     setFaults(found)
     if (Object.keys(found).length === 0) save.mutate(draft)
@@ -110,7 +109,7 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
       onCancel={onClose}
     >
       <h3>{texts.record}</h3>
-      <p className={styles.muted}>{texts.recordAdvice}</p>
+      <p className="muted">{texts.recordAdvice}</p>
       {hasConflict && (
         <Notice kind="caution" title={texts.conflict}>
           <p>{texts.conflictAdvice}</p>
@@ -128,66 +127,37 @@ export function AnswerFields({ draft, onChange, purpose: { type, channel } }: An
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
   const versions = useTextVersions(type?.text_versions ?? 0, type?.id)
-  const set = (more: Partial<AnswerDraft>) => onChange({ ...draft, ...more })
+  const field = fieldsOf(draft, more => onChange({ ...draft, ...more }), place)
   const asksTwice = type?.channels.some(one => one.channel === channel && one.double_opt_in)
   return (
     <FieldGroup look="grid">
-      <Select
+      <Select<'true' | 'false'>
         label={texts.answer}
-        options={[
-          { value: 'true', label: texts.grant },
-          { value: 'false', label: texts.refuse },
-        ]}
-        value={draft.state === '' ? null : draft.state}
-        onChange={state => set({ state: state as AnswerDraft['state'] })}
-        name={`${place}/state`}
+        options={{ true: texts.grant, false: texts.refuse }}
+        {...field('state')}
         {...(asksTwice && { help: texts.doubleOptIn })}
       />
       <Select
         label={texts.method}
         options={methods.map(value => ({ value, label: entityTexts.methods[value] }))}
-        name={`${place}/method`}
-        value={draft.method}
-        onChange={method => set({ method })}
+        {...field('method')}
       />
-      <TextField
-        label={texts.source}
-        help={texts.sourceHelp}
-        name={`${place}/source`}
-        value={draft.source}
-        onChange={source => set({ source })}
-      />
+      <TextField label={texts.source} help={texts.sourceHelp} {...field('source')} />
       {versions.length > 0 && (
         <Select
           label={texts.textVersion}
           options={[{ value: noText, label: texts.noText }, ...versions]}
-          name={`${place}/text_version`}
-          value={draft.text}
-          onChange={text => set({ text })}
+          {...field('text_version')}
         />
       )}
       <TextField
         label={texts.collectedAt}
         help={texts.collectedHelp}
         type="datetime-local"
-        name={`${place}/collected_at`}
-        value={draft.at}
-        onChange={at => set({ at })}
+        {...field('collected_at')}
       />
-      <TextField
-        label={texts.reference}
-        name={`${place}/reference`}
-        value={draft.reference}
-        onChange={reference => set({ reference })}
-      />
-      <TextField
-        label={texts.consentString}
-        help={texts.consentStringHelp}
-        name={`${place}/consent_string`}
-        rows={3}
-        value={draft.consentString}
-        onChange={consentString => set({ consentString })}
-      />
+      <TextField label={texts.reference} {...field('reference')} />
+      <TextField label={texts.consentString} help={texts.consentStringHelp} rows={3} {...field('consent_string')} />
     </FieldGroup>
   )
 }

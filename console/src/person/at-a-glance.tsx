@@ -6,8 +6,9 @@ import {
   type Person,
   type Stack,
 } from '@kith/client'
-import { queryOptions, useQueries } from '@tanstack/react-query'
+import { useQueries } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { readQuery } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
@@ -17,8 +18,7 @@ import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { messages as reportMessages } from '../reports/messages.ts'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, Facts, Section } from '../ui/page.tsx'
+import { Badge, Facts, Problem, Section } from '../ui/page.tsx'
 import { consentMessages } from './consent-messages.ts'
 import { decisionQuery, explain } from './decision.ts'
 import { glanceMessages } from './glance-messages.ts'
@@ -62,17 +62,13 @@ function Contact({ person: { email, mobile_prefix, mobile_number, mobile_e164 } 
     </a>
   )
   const facts: [string, ReactNode][] = [
-    ...(phone
-      ? [[texts.phone, link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)] as [string, ReactNode]]
-      : []),
+    [texts.phone, phone && link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)],
     // An address may have characters that end a path, such as a question mark.
-    ...(email
-      ? [[texts.email, link(`mailto:${encodeURIComponent(email).replace('%40', '@')}`, email)] as [string, ReactNode]]
-      : []),
+    [texts.email, email && link(`mailto:${encodeURIComponent(email).replace('%40', '@')}`, email)],
   ]
   return (
     <Part title={texts.contact}>
-      {facts.length > 0 ? <Facts facts={facts} /> : <p className={styles.muted}>{texts.noContact}</p>}
+      {phone || email ? <Facts facts={facts} /> : <p className="muted">{texts.noContact}</p>}
     </Part>
   )
 }
@@ -92,17 +88,15 @@ function MayBeWrittenTo({ person }: { person: Person }) {
     const decision = queries[index]!.data
     return decision ? [{ ...consent, decision }] : []
   })
-  const byChannel = channelNames.flatMap(channel => {
+  const byChannel = channelNames.map(channel => {
     const own = decided.filter(each => each.channel === channel)
-    return own.length > 0
-      ? [[channels[channel], <Decisions key={channel} channel={channel} decided={own} />] as const]
-      : []
+    return [channels[channel], own.length > 0 && <Decisions key={channel} channel={channel} decided={own} />] as const
   })
   return (
     <Part title={texts.mayWrite}>
       {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
       <Facts facts={byChannel} />
-      {consents.length > maxPurposes && <p className={styles.small}>{texts.more(consents.length - maxPurposes)}</p>}
+      {consents.length > maxPurposes && <p className="small">{texts.more(consents.length - maxPurposes)}</p>}
     </Part>
   )
 }
@@ -124,7 +118,7 @@ function Decisions({ channel, decided }: DecisionsProps) {
           <Badge kind={allowed ? 'positive' : 'negative'}>{allowed ? texts.yes : texts.no}</Badge>{' '}
           <bdi>{consentTypeName(consent_types, consent_type_id)}</bdi>
           {!allowed && reasons[0] && (
-            <p className={styles.small}>{explain(reasons[0], channel, texts, formats.date, suppressions)}</p>
+            <p className="small">{explain(reasons[0], channel, texts, formats.date, suppressions)}</p>
           )}
         </li>
       ))}
@@ -161,10 +155,7 @@ function useSummedStacks(): ((id: string) => Summed)[] {
 }
 
 const sumQuery = ({ stack: { key }, body }: Summed) =>
-  queryOptions({
-    queryKey: ['entities', key, 'aggregate', body],
-    queryFn: ({ signal }) => entitiesOf(key).aggregate(body as never, { signal }),
-  })
+  readQuery(['entities', key, 'aggregate', body], options => entitiesOf(key).aggregate(body as never, options))
 
 /** The measures of each stack over the last twelve months. */
 function Sums({ id, stacks }: { id: string; stacks: ((id: string) => Summed)[] }) {
@@ -174,14 +165,14 @@ function Sums({ id, stacks }: { id: string; stacks: ((id: string) => Summed)[] }
   const summed = stacks.map(of => of(id))
   const queries = useQueries({ queries: summed.map(sumQuery) })
   const failed = queries.find(({ error }) => error)
-  const facts = summed.flatMap(({ stack, body, names }, index) => {
+  const facts = summed.map(({ stack, body, names }, index) => {
     const group = queries[index]!.data?.groups[0]
     const results = body.measures!.map(({ op }, at) => {
       const result = group?.measures[at] ?? (op === 'count' ? 0 : null)
       const shown = typeof result === 'number' ? formats.number(result) : (result ?? '—')
       return op === 'count' ? shown : `${texts.measured(operations[op], names[at] ?? '')}: ${shown}`
     })
-    return queries[index]!.data ? [[stack.name, results.join(' · ')] as const] : []
+    return [stack.name, queries[index]!.data && results.join(' · ')] as const
   })
   return (
     <Part title={texts.lastTwelveMonths}>

@@ -1,9 +1,8 @@
 import type { Erasure } from '@kith/client'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Notice, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { messages } from './messages.ts'
 

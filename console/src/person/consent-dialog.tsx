@@ -1,17 +1,19 @@
-import type { ContactDecision, Person } from '@kith/client'
-import { useQuery } from '@tanstack/react-query'
+import type { ContactDecision, Person, RecordedAnswer } from '@kith/client'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { client, pagedQuery, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { ConfirmationLink } from '../consents/confirmation-link.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
+import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Badge, Facts, Loading, Notice, Problem } from '../ui/page.tsx'
+import { MoreButton } from '../ui/paged-list.tsx'
+import { saveBlob } from '../ui/save-blob.ts'
 import { AnswerForm } from './answer-form.tsx'
-import { AnswerList } from './answer-list.tsx'
 import { consentMessages } from './consent-messages.ts'
 import { decisionQuery, explain } from './decision.ts'
 import styles from './person.module.css'
@@ -37,12 +39,11 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   return (
     <Dialog
       title={texts.title(name, entityTexts.channels[channel])}
-      isOpen
       onClose={onClose}
       size="wide"
       hasDraft={isRecording}
     >
-      {!mayRead && <p className={styles.muted}>{texts.needsScope}</p>}
+      {!mayRead && <p className="muted">{texts.needsScope}</p>}
       {decision.data ? (
         <Decision decision={decision.data} purpose={purpose} />
       ) : (
@@ -82,5 +83,130 @@ function Decision({ decision: { allowed, reasons }, purpose }: { decision: Conta
         ))}
       </ol>
     </Notice>
+  )
+}
+
+type AnswerListProps = { person: Person; purpose: Purpose; at: string | undefined }
+
+const pageSize = 20
+
+/** Each answer of the person to a purpose on a channel, newest first, with its evidence. */
+export function AnswerList({ person, purpose, at }: AnswerListProps) {
+  const texts = useMessages(consentMessages)
+  const { consent_type_id, channel } = purpose
+  // With a past moment, the history is that of now, and answers of later are left out.
+  const queryKey = ['consents', 'history', person.id, consent_type_id, channel, at ?? person.version]
+  const query = useInfiniteQuery(
+    pagedQuery(queryKey, after =>
+      client.consents.history({ id: person.id }, { consent_type_id, channel, size: pageSize, ...after }).page(),
+    ),
+  )
+  const { data, error, refetch, hasNextPage } = query
+  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
+  const answers = data.pages
+    .flatMap(({ items }) => items)
+    .filter(answer => at === undefined || Date.parse(answer.at) <= Date.parse(at))
+  const standing = answers.find(({ superseded }) => !superseded)
+  return (
+    <section className={styles.stack} aria-label={texts.evidence}>
+      <h3>{texts.evidence}</h3>
+      {answers.length === 0 && !hasNextPage && <p className="muted">{texts.noAnswers}</p>}
+      <ol className={`${styles.answers} ${styles.linkList}`}>
+        {answers.map(answer => (
+          <Answer
+            key={`${answer.sequence} ${answer.merged_person_id ?? ''}`}
+            answer={answer}
+            personId={person.id}
+            isStanding={answer === standing}
+          />
+        ))}
+      </ol>
+      <MoreButton query={query}>{texts.showOlder}</MoreButton>
+    </section>
+  )
+}
+
+type AnswerProps = { answer: RecordedAnswer; personId: string; isStanding: boolean }
+
+function Answer({ answer, personId, isStanding }: AnswerProps) {
+  const texts = useMessages(consentMessages)
+  const entityTexts = useMessages(entityMessages)
+  const formats = useFormats()
+  const { state, pending, superseded, merged_person_id, text_version, consent_type_id, channel, sequence } = answer
+  const owner = merged_person_id ?? personId
+  const receipt = useWrite(async () => {
+    const content = await client.consents.receipt({ id: owner }, { consent_type_id, channel }, { sequence })
+    const file = new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' })
+    saveBlob(file, `receipt-${sequence}.json`)
+  })
+  const word = pending ? 'pending' : state ? 'granted' : 'refused'
+  const text = (value: string | null) => value && <LongText text={value} />
+  return (
+    <li className={styles.answer}>
+      <div className="row centered">
+        <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>{entityTexts.answers[word]}</Badge>
+        {isStanding && <Badge kind="accent">{texts.stands}</Badge>}
+        {superseded && <Badge>{texts.superseded}</Badge>}
+        {merged_person_id && <span className="small">{texts.ofMerged}</span>}
+      </div>
+      <Facts
+        facts={[
+          [texts.answered, formats.exactTime(answer.collected_at ?? answer.at)],
+          [texts.recorded, texts.recordedBy(formats.exactTime(answer.at), answer.actor)],
+          [texts.method, answer.method && entityTexts.methods[answer.method]],
+          [texts.source, text(answer.source)],
+          [
+            texts.textVersion,
+            text_version !== null && (
+              <TextOfVersion key="text" consentTypeId={consent_type_id} version={text_version} />
+            ),
+          ],
+          [texts.ip, text(answer.ip)],
+          [texts.userAgent, text(answer.user_agent)],
+          [texts.reference, text(answer.reference)],
+          [texts.consentString, text(answer.consent_string)],
+        ]}
+      />
+      {receipt.error && <Problem error={receipt.error} />}
+      <div>
+        <Button onPress={() => receipt.mutate()} isPending={receipt.isPending}>
+          {texts.receipt}
+        </Button>
+      </div>
+    </li>
+  )
+}
+
+/** The version of the text that an answer names, and on demand the text itself. */
+function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; version: number }) {
+  const texts = useMessages(consentMessages)
+  const mayRead = useScope('schema:read')
+  const [isOpen, setOpen] = useState(false)
+  const { data, error, refetch } = useQuery({
+    queryKey: ['consents', 'text', consentTypeId, version],
+    queryFn: async ({ signal }) =>
+      (await client.schema.consentTypes.texts(consentTypeId, { after: String(version - 1), size: 1, signal }).page())
+        .items[0] ?? null,
+    enabled: isOpen,
+    // A text never changes.
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  return (
+    <div className={styles.stack}>
+      <div className="row centered">
+        <span>{texts.textOf(version)}</span>
+        {mayRead && (
+          <Button look="quiet" aria-expanded={isOpen} onPress={() => setOpen(!isOpen)}>
+            {isOpen ? texts.hideText : texts.showText}
+          </Button>
+        )}
+      </div>
+      {isOpen && error && <Problem error={error} onRetry={() => refetch()} />}
+      {isOpen && data && (
+        <blockquote className={styles.quote} lang={data.language}>
+          {data.text}
+        </blockquote>
+      )}
+    </div>
   )
 }

@@ -31,7 +31,7 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   return (
     <Section title={texts.consents}>
       {ids.length === 0 ? (
-        <p className={styles.muted}>{texts.noPurposes}</p>
+        <p className="muted">{texts.noPurposes}</p>
       ) : (
         <Table
           label={texts.consents}
@@ -108,7 +108,7 @@ function Cell({ consent, name, isAddressRefused, onOpen }: CellProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
   const formats = useFormats()
-  if (!consent) return <span className={styles.small}>{texts.notOffered}</span>
+  if (!consent) return <span className="small">{texts.notOffered}</span>
   const state = stateOf(consent)
   const { channel, answered_at, method } = consent
   return (
@@ -118,13 +118,13 @@ function Cell({ consent, name, isAddressRefused, onOpen }: CellProps) {
       </span>
       <Badge kind={kinds[state]}>{entityTexts.answers[state]}</Badge>
       {answered_at && (
-        <span className={styles.small}>
+        <span className="small">
           {texts.since(formats.date(answered_at))}
           {method && ` · ${entityTexts.methods[method]}`}
         </span>
       )}
       {isAddressRefused && <Badge kind="negative">{texts.addressRefused}</Badge>}
-      {state === 'none' && <span className={styles.small}>{texts.byDefault[consent.state ? 'true' : 'false']}</span>}
+      {state === 'none' && <span className="small">{texts.byDefault[consent.state ? 'true' : 'false']}</span>}
       <span className="visually-hidden">. {texts.show}</span>
     </button>
   )

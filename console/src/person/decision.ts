@@ -1,6 +1,5 @@
 import type { Channel, ContactReason, Person } from '@kith/client'
-import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { client, readQuery } from '../app/client.ts'
 import type { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import type { consentMessages } from './consent-messages.ts'
 
@@ -8,11 +7,9 @@ type Asked = { consent_type_id: number; channel: Channel }
 
 /** Whether a person may be written to for a purpose, with the reasons. */
 export const decisionQuery = ({ id, version }: Person, { consent_type_id, channel }: Asked, at?: string) =>
-  queryOptions({
-    queryKey: ['consents', 'decision', id, version, consent_type_id, channel, at],
-    queryFn: ({ signal }) =>
-      client.consents.contactable({ id }, { consent_type_id, channel }, { signal, ...(at !== undefined && { at }) }),
-  })
+  readQuery(['consents', 'decision', id, version, consent_type_id, channel, at], ({ signal }) =>
+    client.consents.contactable({ id }, { consent_type_id, channel }, { signal, ...(at !== undefined && { at }) }),
+  )
 
 /** A rule that allows or forbids to write to a person, in a sentence. */
 export function explain(

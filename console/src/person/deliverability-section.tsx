@@ -1,6 +1,6 @@
 import type { AddressDeliverability, Person } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { LiftDialog } from '../deliverability/lift-dialog.tsx'
@@ -8,8 +8,7 @@ import { personAddressesQuery } from '../deliverability/queries.ts'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, Facts, Loading, Section } from '../ui/page.tsx'
+import { Badge, Facts, Loading, Problem, Section } from '../ui/page.tsx'
 import styles from './person.module.css'
 
 type DeliverabilitySectionProps = { person: Person; onRefresh: () => void }
@@ -22,7 +21,7 @@ export function DeliverabilitySection({ person, onRefresh }: DeliverabilitySecti
     <Section title={texts.deliverability}>
       {addresses.isPending && <Loading />}
       {addresses.error && <Problem error={addresses.error} onRetry={() => addresses.refetch()} />}
-      {addresses.data?.length === 0 && <p className={styles.muted}>{texts.noAddress}</p>}
+      {addresses.data?.length === 0 && <p className="muted">{texts.noAddress}</p>}
       {addresses.data?.map(address => (
         <Address key={address.channel} address={address} onRefresh={onRefresh} />
       ))}
@@ -37,11 +36,10 @@ function Address({ address, onRefresh }: { address: AddressDeliverability; onRef
   const mayLift = useScope('people:write')
   const [isLifting, setLifting] = useState(false)
   const { channel, state, suppression, last_delivered_at, last_bounced_at, lifted_at } = address
-  const given = (name: string, value: ReactNode): [string, ReactNode][] => (value ? [[name, value]] : [])
-  const time = (at: string | null) => at && formats.exactTime(at)
+  const time = (at: string | null | undefined) => at && formats.exactTime(at)
   return (
     <div className={styles.answer}>
-      <div className={styles.answerHead}>
+      <div className="row centered">
         <strong className={styles.address}>
           {channels[channel]}: {address.address}
         </strong>
@@ -49,18 +47,14 @@ function Address({ address, onRefresh }: { address: AddressDeliverability; onRef
       </div>
       <Facts
         facts={[
-          ...(suppression
-            ? [
-                ...given(texts.reason, texts.reasons[suppression.reason]),
-                ...given(texts.since, time(suppression.from)),
-                ...given(texts.until, time(suppression.until) ?? texts.untilLifted),
-                ...given(texts.provider, suppression.provider),
-                ...given(texts.reference, suppression.reference),
-              ]
-            : []),
-          ...given(texts.lastDelivered, time(last_delivered_at)),
-          ...given(texts.lastBounced, time(last_bounced_at)),
-          ...given(texts.liftedAt, time(lifted_at)),
+          [texts.reason, suppression && texts.reasons[suppression.reason]],
+          [texts.since, time(suppression?.from)],
+          [texts.until, suppression && (time(suppression.until) ?? texts.untilLifted)],
+          [texts.provider, suppression?.provider],
+          [texts.reference, suppression?.reference],
+          [texts.lastDelivered, time(last_delivered_at)],
+          [texts.lastBounced, time(last_bounced_at)],
+          [texts.liftedAt, time(lifted_at)],
         ]}
       />
       {suppression && mayLift && (

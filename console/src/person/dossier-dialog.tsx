@@ -5,10 +5,9 @@ import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { fieldLabels } from '../entity/field-labels.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Notice, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { Select } from '../ui/select.tsx'
-import { fileNameOf } from './file-name.ts'
 import { messages } from './messages.ts'
 import { rightsMessages } from './rights-messages.ts'
 
@@ -47,7 +46,7 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
     }
   }
   return (
-    <Dialog title={texts.dossierTitle} isOpen onClose={onClose} hasDraft={false}>
+    <Dialog title={texts.dossierTitle} onClose={onClose} hasDraft={false}>
       <p>{texts.dossierAdvice}</p>
       <Select<PageLanguage>
         label={fieldLabels[consoleLanguage].language}
@@ -76,3 +75,6 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
     </Dialog>
   )
 }
+
+/** An identifier as a part of a file name. */
+export const fileNameOf = (identifier: string): string => identifier.replaceAll(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, 80)

@@ -1,18 +1,16 @@
 import type { Erased, Person } from '@kith/client'
-import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { type ReactNode, useState } from 'react'
+import { client, useWrite, type Write } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { useWrite, type Write } from '../app/write.ts'
+import { queryClient } from '../app/query-client.ts'
 import { nameOf } from '../entity/address.ts'
 import { PlacesLeft } from '../erasures/places-left.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
-import { Notice } from '../ui/notice.tsx'
-import { Facts } from '../ui/page.tsx'
+import { Facts, Notice } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { downloadCertificate } from './certificate.tsx'
 import { useHold } from './hold.tsx'
@@ -22,13 +20,14 @@ import { rightsMessages } from './rights-messages.ts'
 
 type EraseDialogProps = { id: string; person: Person | undefined; onClose: () => void }
 
-type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: boolean }
+export type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: boolean }
 
 /** Erases a person: shows what goes, asks for the identifier, and gives the certificate. */
 export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
   const texts = useMessages(rightsMessages)
-  const queryClient = useQueryClient()
   const navigate = useNavigate()
+  const { override } = useMessages(holdMessages)
+  const hold = useHold(id)
   const [reason, setReason] = useState<Reason>({ reason: '', records: 'keep' })
   const [preview, setPreview] = useState<Erased>()
   const rehearse = useWrite((reason: Reason) => client.people.erase({ id }, reason, { dryRun: true }), {
@@ -47,7 +46,6 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
   return (
     <Dialog
       title={texts.eraseTitle(person ? nameOf(person) : id)}
-      isOpen
       onClose={end}
       size="wide"
       isAlert
@@ -63,31 +61,40 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
           onBack={() => setPreview(undefined)}
         />
       ) : (
-        <ReasonForm id={id} reason={reason} onChange={setReason} write={rehearse} onClose={onClose} />
+        <ReasonForm reason={reason} onChange={setReason} write={rehearse} submit={texts.preview} onClose={onClose}>
+          {hold && (
+            <Checkbox
+              isSelected={reason.override_hold ?? false}
+              onChange={override_hold => setReason({ ...reason, override_hold })}
+            >
+              {override}
+            </Checkbox>
+          )}
+        </ReasonForm>
       )}
     </Dialog>
   )
 }
 
 type ReasonFormProps = {
-  id: string
   reason: Reason
   onChange(reason: Reason): void
   write: Write<Reason>
+  submit: string
   onClose: () => void
+  children?: ReactNode
 }
 
-function ReasonForm({ id, reason, onChange, write, onClose }: ReasonFormProps) {
+/** Asks why people are erased, and with which records. */
+export function ReasonForm({ reason, onChange, write, submit: action, onClose, children }: ReasonFormProps) {
   const texts = useMessages(rightsMessages)
-  const { override } = useMessages(holdMessages)
-  const hold = useHold(id)
   const [faults, setFaults] = useState<Faults>({})
   const submit = () => {
     if (reason.reason.trim() === '') setFaults({ '/reason': texts.reasonNeeded })
     else write.mutate(reason)
   }
   return (
-    <Form onSubmit={submit} write={write} faults={faults} submit={texts.preview} onCancel={onClose}>
+    <Form onSubmit={submit} write={write} faults={faults} submit={action} onCancel={onClose}>
       <p>{texts.eraseAdvice}</p>
       <TextField
         label={texts.reason}
@@ -99,21 +106,11 @@ function ReasonForm({ id, reason, onChange, write, onClose }: ReasonFormProps) {
       />
       <Select
         label={texts.records}
-        options={[
-          { value: 'keep', label: texts.recordsKeep },
-          { value: 'linked', label: texts.recordsLinked },
-        ]}
+        options={{ keep: texts.recordsKeep, linked: texts.recordsLinked }}
         value={reason.records}
         onChange={records => onChange({ ...reason, records })}
       />
-      {hold && (
-        <Checkbox
-          isSelected={reason.override_hold ?? false}
-          onChange={override_hold => onChange({ ...reason, override_hold })}
-        >
-          {override}
-        </Checkbox>
-      )}
+      {children}
     </Form>
   )
 }

@@ -1,17 +1,15 @@
 import type { HoldBody, Person } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { nameOf } from '../entity/address.ts'
 import { holdQuery, lifetimesKey } from '../lifetimes/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
-import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { TextField, useDraft } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
+import { Notice, Problem } from '../ui/page.tsx'
 import { holdMessages } from './hold-messages.ts'
 
 /** The hold of a person, if the session may see it and there is one. */
@@ -47,14 +45,13 @@ type HoldDialogProps = { id: string; person: Person | undefined; onClose: () => 
 export function HoldDialog({ id, person, onClose }: HoldDialogProps) {
   const texts = useMessages(holdMessages)
   const hold = useHold(id)
-  const [reason, setReason] = useState(hold?.reason ?? '')
-  const [until, setUntil] = useState(hold?.until?.slice(0, 10) ?? '')
+  const { draft, field } = useDraft({ reason: hold?.reason ?? '', until: hold?.until?.slice(0, 10) ?? '' })
   const write = useWrite((body: HoldBody) => client.holds.set({ id }, body), {
     refresh: [lifetimesKey],
     onSuccess: onClose,
   })
-  const day = until.trim()
-  const submit = () => write.mutate({ reason, until: day === '' ? null : `${day}T00:00:00Z` })
+  const day = draft.until.trim()
+  const submit = () => write.mutate({ reason: draft.reason, until: day === '' ? null : `${day}T00:00:00Z` })
   return (
     <FormDialog
       title={texts.holdTitle(person ? nameOf(person) : id)}
@@ -64,23 +61,8 @@ export function HoldDialog({ id, person, onClose }: HoldDialogProps) {
       onClose={onClose}
     >
       <p>{texts.holdAdvice}</p>
-      <TextField
-        label={texts.reason}
-        help={texts.reasonHelp}
-        name="/reason"
-        isRequired
-        autoFocus
-        value={reason}
-        onChange={setReason}
-      />
-      <TextField
-        label={texts.until}
-        help={texts.untilHelp}
-        name="/until"
-        type="date"
-        value={until}
-        onChange={setUntil}
-      />
+      <TextField label={texts.reason} help={texts.reasonHelp} isRequired autoFocus {...field('reason')} />
+      <TextField label={texts.until} help={texts.untilHelp} type="date" {...field('until')} />
     </FormDialog>
   )
 }

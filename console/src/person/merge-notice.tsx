@@ -1,15 +1,14 @@
 import { type AnySchema, isKithError, type MergeFrom, type Person, type Unmerged } from '@kith/client'
 import type { ReactNode } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { attributeField } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Notice, Problem } from '../ui/page.tsx'
 import { rightsMessages } from './rights-messages.ts'
 
 type Kept = Unmerged<AnySchema>['changes']['kept']

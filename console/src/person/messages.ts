@@ -1,22 +1,12 @@
 import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
-  en: {
-    more: 'More',
-    delete: 'Delete…',
-    certificateOfErasure: 'Download the certificate',
-    noCertificate: 'There is no certificate yet.',
-  },
-  de: {
-    more: 'Mehr',
-    delete: 'Löschen …',
-    certificateOfErasure: 'Bescheinigung herunterladen',
-    noCertificate: 'Es gibt noch keine Bescheinigung.',
-  },
-  it: {
-    more: 'Altro',
-    delete: 'Elimina…',
-    certificateOfErasure: 'Scarica il certificato',
-    noCertificate: 'Non c’è ancora un certificato.',
-  },
+  more: ['More', 'Mehr', 'Altro'],
+  delete: ['Delete…', 'Löschen …', 'Elimina…'],
+  certificateOfErasure: ['Download the certificate', 'Bescheinigung herunterladen', 'Scarica il certificato'],
+  noCertificate: [
+    'There is no certificate yet.',
+    'Es gibt noch keine Bescheinigung.',
+    'Non c’è ancora un certificato.',
+  ],
 })

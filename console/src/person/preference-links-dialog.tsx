@@ -3,8 +3,7 @@ import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Loading, Problem } from '../ui/page.tsx'
 import { rightsMessages } from './rights-messages.ts'
 
 /** Makes links to the pages where the person sees and changes consents. */
@@ -16,7 +15,7 @@ export function PreferenceLinksDialog({ id, onClose }: { id: string; onClose: ()
     gcTime: 0,
   })
   return (
-    <Dialog title={texts.linksTitle} isOpen onClose={onClose}>
+    <Dialog title={texts.linksTitle} onClose={onClose}>
       <p>{texts.linksAdvice}</p>
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
       {data && (

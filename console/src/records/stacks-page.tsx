@@ -5,9 +5,8 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useDefinitions } from '../entity/schema.ts'
 import { countQuery } from '../list/queries.ts'
-import { LinkButton } from '../ui/link-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Loading, Page } from '../ui/page.tsx'
+import { LinkButton } from '../ui/button.tsx'
+import { Badge, EmptyState, Loading, Page, Problem } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import styles from './records.module.css'
@@ -16,11 +15,7 @@ import styles from './records.module.css'
 export function StacksPage() {
   const texts = useMessages(messages)
   const mayReadSchema = useScope('schema:read')
-  return (
-    <Page title={texts.records}>
-      {mayReadSchema ? <Stacks /> : <p className={styles.muted}>{texts.schemaHidden}</p>}
-    </Page>
-  )
+  return <Page title={texts.records}>{mayReadSchema ? <Stacks /> : <p className="small">{texts.schemaHidden}</p>}</Page>
 }
 
 function Stacks() {
@@ -68,6 +63,6 @@ function RecordCount({ stack }: { stack: Stack }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const { data, error } = useQuery(countQuery(stack.key))
-  if (error) return <span className={styles.muted}>{texts.countFailed}</span>
+  if (error) return <span className="small">{texts.countFailed}</span>
   return <span className={styles.number}>{data === undefined ? '…' : formats.number(data)}</span>
 }

@@ -1,27 +1,29 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useMemo, useState } from 'react'
+import { csvText } from '../../../transfer/export-shape.ts'
 import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
+import { internalIdOf, Targets } from '../entity/value.tsx'
 import { countConditions } from '../filters/filter-tree.ts'
 import { messages as filterMessages } from '../filters/messages.ts'
 import { settingsQuery } from '../schema/queries.ts'
+import { byteOrderMark } from '../transfer/export-setup.ts'
+import { spreadsheetLook } from '../transfer/spreadsheet.ts'
 import { Button } from '../ui/button.tsx'
 import { FieldGroup } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { EmptyState, Loading, Page } from '../ui/page.tsx'
+import { EmptyState, Loading, Notice, Page, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
+import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { reportQuery } from './queries.ts'
-import { isComplete, type Result, reportFields, reportOf } from './report.ts'
+import { type Group, isComplete, isNumeric, type Result, reportFields, reportOf, type TargetLabels } from './report.ts'
 import { ReportControls } from './report-controls.tsx'
-import { csvOf } from './report-csv.ts'
 import { ReportPlot } from './report-plot.tsx'
-import { ReportTable } from './report-table.tsx'
 import { useReportTexts } from './report-texts.ts'
 import styles from './reports.module.css'
 import type { ReportSearch } from './search.ts'
@@ -76,7 +78,7 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
       >
         <ReportControls report={report} fields={fields} definitions={definitions} change={change} />
         <FieldGroup name="/filter">
-          <div className={styles.actions}>
+          <div className="row">
             <Button onPress={() => setFilterOpen(!isFilterOpen)} aria-expanded={isFilterOpen}>
               {conditions > 0 ? texts.filterOf(number(conditions)) : texts.filter}
             </Button>
@@ -97,7 +99,7 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
       {isComplete(report) ? (
         query.isFetching && !query.data && <Loading />
       ) : (
-        <p className={styles.muted}>{texts.incomplete}</p>
+        <p className="small">{texts.incomplete}</p>
       )}
       {query.data && !query.error && isComplete(report) && (
         <ReportResult result={query.data} isStale={query.isPlaceholderData} timeZone={timeZone} />
@@ -140,9 +142,9 @@ function ReportResult({ result, isStale, timeZone }: ResultProps) {
         <ReportTable {...result} />
       </div>
       {report.groups.length > 0 && aggregate.groups.length === report.limit && (
-        <p className={styles.muted}>{texts.cut(number(report.limit))}</p>
+        <p className="small">{texts.cut(number(report.limit))}</p>
       )}
-      {isOfDays && <p className={styles.muted}>{texts.timeZone(timeZone)}</p>}
+      {isOfDays && <p className="small">{texts.timeZone(timeZone)}</p>}
       {skipped > 0 && (
         <Notice kind="caution">
           <p>{texts.skipped(number(skipped))}</p>
@@ -151,3 +153,64 @@ function ReportResult({ result, isStale, timeZone }: ResultProps) {
     </div>
   )
 }
+
+/** The groups of a report with their results. */
+export function ReportTable({ report, aggregate, labels }: Result) {
+  const texts = useMessages(messages)
+  const { valueText, measureText } = useReportTexts()
+  const isNumber = isNumeric(report)
+  const measure = measureText(report)
+  const groups = report.groups.map(({ field }) => field.label)
+  const headers = [...(groups.length > 0 ? groups : [texts.group]), isNumber ? numberHeader(measure) : measure]
+  return (
+    <Table label={texts.table} headers={headers}>
+      {aggregate.groups.map(({ by, measures: [value] }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the rows of a result are not reordered
+        <tr key={index}>
+          {report.groups.length === 0 && <th scope="row">{texts.all}</th>}
+          {report.groups.map((group, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: both groups may be of one field
+            <th key={at} scope="row">
+              <GroupValue group={group} value={by[at]} labels={labels[at]} />
+            </th>
+          ))}
+          <td className={isNumber ? numberCell : undefined}>{valueText(report, value)}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+type GroupValueProps = { group: Group; value: unknown; labels: TargetLabels | undefined }
+
+/** The value of a group. The target of a relationship is a link. */
+function GroupValue({ group, value, labels }: GroupValueProps) {
+  const { groupText } = useReportTexts()
+  const { target } = group.field
+  if (target !== undefined && value !== null) return <Targets owner={target} value={value} labels={labels} />
+  return <bdi>{groupText(group, value)}</bdi>
+}
+
+type Words = { measure: string; identifier: string; locale: string }
+type Cell = string | number | boolean | null
+
+/**
+ * A result as a CSV file for spreadsheets of the locale. The target of a relationship has its name, as on the
+ * page, and its identifier. No text runs as a formula.
+ */
+export function csvOf({ report, aggregate, labels }: Result, { measure, identifier, locale }: Words): string {
+  const header = report.groups.flatMap(({ field: { label, target } }) =>
+    target === undefined ? [label] : [label, `${label}: ${identifier}`],
+  )
+  const cellsOf = (value: unknown, at: number): Cell[] => {
+    if (report.groups[at]!.field.target === undefined) return [cellOf(value)]
+    const target = internalIdOf(value) ?? cellOf(value)
+    const names = labels[at] ?? {}
+    return [typeof target === 'string' && Object.hasOwn(names, target) ? names[target]! : target, target]
+  }
+  const rows = aggregate.groups.map(({ by, measures }) => [...by.flatMap(cellsOf), cellOf(measures[0])])
+  return byteOrderMark + csvText([[...header, measure], ...rows], spreadsheetLook(locale))
+}
+
+const cellOf = (value: unknown): Cell =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as Cell)

@@ -24,9 +24,7 @@ export function ReportPlot(result: Result) {
       ) : (
         <CoursePlot plot={plot} result={result} label={label} words={words} />
       )}
-      {plot.hidden > 0 && (
-        <p className={styles.muted}>{texts.hidden(new Intl.NumberFormat(locale).format(plot.hidden))}</p>
-      )}
+      {plot.hidden > 0 && <p className="small">{texts.hidden(new Intl.NumberFormat(locale).format(plot.hidden))}</p>}
     </figure>
   )
 }

@@ -1,5 +1,5 @@
-import type { AggregateBody, Filter } from '@kith/client'
-import { filterOfAddress } from '../app/search-params.ts'
+import type { AggregateBody } from '@kith/client'
+import { addressReader, filterOfAddress, numberIn, oneOf, text } from '../app/search-params.ts'
 import type { TimeUnit } from './plot-data.ts'
 
 type Measure = NonNullable<AggregateBody['measures']>[number]
@@ -20,48 +20,21 @@ export const orders = ['group', '-group', 'measure', '-measure'] as const
 export type Order = (typeof orders)[number]
 
 /** A report, as its address carries it. */
-export type ReportSearch = {
+export const validateReportSearch = addressReader({
   /** Whose entities are counted: `people`, or the key of a stack. */
-  owner?: string
+  owner: text,
   /** The fields that group, with the span of time of each that is a time. */
-  group?: string
-  by?: TimeUnit
-  group2?: string
-  by2?: TimeUnit
-  measure?: MeasureOperation
+  group: text,
+  by: oneOf(timeUnits),
+  group2: text,
+  by2: oneOf(timeUnits),
+  measure: oneOf(measureOperations),
   /** The measured field. */
-  of?: string
+  of: text,
   /** The percentile, in percent. */
-  p?: number
-  filter?: Filter
-  sort?: Order
-  limit?: number
-}
-
-/** Reads the address. What it does not understand is left out. */
-export function validateReportSearch(search: Record<string, unknown>): ReportSearch {
-  const text = (name: string) => {
-    const value = search[name]
-    return typeof value === 'string' && value !== '' ? { [name]: value } : {}
-  }
-  const choice = (name: string, choices: readonly string[]) =>
-    choices.includes(search[name] as string) ? { [name]: search[name] } : {}
-  const number = (name: string, min: number, max: number) => {
-    const value = Number(search[name])
-    return search[name] !== undefined && value >= min && value <= max ? { [name]: value } : {}
-  }
-  const filter = filterOfAddress(search.filter)
-  return {
-    ...text('owner'),
-    ...text('group'),
-    ...choice('by', timeUnits),
-    ...text('group2'),
-    ...choice('by2', timeUnits),
-    ...choice('measure', measureOperations),
-    ...text('of'),
-    ...number('p', 0, 100),
-    ...(filter && { filter }),
-    ...choice('sort', orders),
-    ...number('limit', 1, 10_000),
-  }
-}
+  p: numberIn(0, 100),
+  filter: filterOfAddress,
+  sort: oneOf(orders),
+  limit: numberIn(1, 10_000),
+})
+export type ReportSearch = ReturnType<typeof validateReportSearch>

@@ -1,21 +1,19 @@
 import type { Attribute, AttributePatch, Stack } from '@kith/client'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
-import { useMessages } from '../app/language.tsx'
+import { client, useWrite } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { scopesOf } from '../entity/entities.ts'
 import { useDefinitionWrite } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Section } from '../ui/page.tsx'
+import { Notice, Problem, Section } from '../ui/page.tsx'
 import { type AttributeDraft, draftOf, patchOf } from './attribute-draft.ts'
 import { AttributeFields } from './attribute-form.tsx'
 import { messages } from './messages.ts'
-import { PreviewResult } from './preview-result.tsx'
 import { PreviewedForm } from './previewed-form.tsx'
-import { previewRules } from './rule-preview.ts'
+import { previewRules, type RulePreview } from './rule-preview.ts'
 import styles from './schema.module.css'
+import { ViolationItem } from './violations.tsx'
 
 type AttributeEditorProps = {
   attribute: Attribute
@@ -45,7 +43,7 @@ export function AttributeEditor({ attribute, stacks, isOpen, onOpen, onClose }: 
         <Button onPress={() => archive.mutate(isActive ? 'archived' : 'active')} isPending={archive.isPending}>
           {isActive ? texts.archive : texts.activate}
         </Button>
-        <p className={styles.muted}>{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
+        <p className="small">{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
       </div>
       {archive.error && <Problem error={archive.error} />}
     </>
@@ -78,5 +76,28 @@ function AttributeChange({
       {preview.isSuccess && <PreviewResult owner={attribute.owner} preview={preview.data} />}
       {!isChanged && <Notice>{texts.nothingChanged}</Notice>}
     </PreviewedForm>
+  )
+}
+
+const maxShown = 20
+
+/** The result of a preview. Undefined means that the session may not read the values. */
+export function PreviewResult({ owner, preview }: { owner: string; preview: RulePreview | undefined }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  if (preview === undefined) return <Notice kind="caution" title={texts.previewHidden} />
+  const { found, isCut } = preview
+  if (found.length === 0) return <Notice kind="success" title={texts.previewFits} />
+  const count = formats.number(found.length)
+  return (
+    <Notice kind="caution" title={texts.previewMisfits(found.length, isCut ? texts.moreThan(count) : count)}>
+      <p>{texts.previewMeaning}</p>
+      <ul className={styles.found} aria-label={texts.misfits}>
+        {found.slice(0, maxShown).map(violation => (
+          <ViolationItem key={violation.id ?? violation.record_id} owner={owner} violation={violation} />
+        ))}
+      </ul>
+      {found.length > maxShown && <p>{texts.firstShown(formats.number(maxShown))}</p>}
+    </Notice>
   )
 }

@@ -1,11 +1,10 @@
 import { type Attribute, attributeRules, attributeTypes, type RuleName, ruleNames, type Stack } from '@kith/client'
 import { useMessages } from '../app/language.tsx'
-import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { Checkbox, FieldGroup, fieldsOf, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { type AttributeDraft, takesRule } from './attribute-draft.ts'
 import { messages } from './messages.ts'
 import { ruleLabels } from './rule-labels.ts'
-import styles from './schema.module.css'
 
 type AttributeFieldsProps = {
   draft: AttributeDraft
@@ -19,18 +18,13 @@ type AttributeFieldsProps = {
 export function AttributeFields({ draft, onChange, declared, stacks }: AttributeFieldsProps) {
   const texts = useMessages(messages)
   const set = (change: Partial<AttributeDraft>) => onChange({ ...draft, ...change })
+  const field = fieldsOf(draft, set)
   return (
     <>
       <FieldGroup look="frame" legend={texts.whatItIs}>
         {!declared && <NewAttributeFields draft={draft} set={set} stacks={stacks} />}
-        <TextField label={texts.name} value={draft.name} onChange={name => set({ name })} name="/name" />
-        <TextField
-          label={texts.description}
-          rows={2}
-          value={draft.description}
-          onChange={description => set({ description })}
-          name="/description"
-        />
+        <TextField label={texts.name} {...field('name')} />
+        <TextField label={texts.description} rows={2} {...field('description')} />
         <Select
           label={texts.cardinality}
           options={[
@@ -38,25 +32,13 @@ export function AttributeFields({ draft, onChange, declared, stacks }: Attribute
             { value: 'many', label: texts.many },
           ]}
           help={texts.cardinalityHelp}
-          value={draft.cardinality}
-          onChange={cardinality => set({ cardinality })}
-          name="/cardinality"
+          {...field('cardinality')}
         />
-        <Checkbox
-          isSelected={draft.indexed}
-          onChange={indexed => set({ indexed })}
-          help={texts.indexedHelp}
-          name="/indexed"
-        >
+        <Checkbox help={texts.indexedHelp} {...field('indexed')}>
           {texts.indexed}
         </Checkbox>
         {draft.type === 'text' && (
-          <Checkbox
-            isSelected={draft.searchable}
-            onChange={searchable => set({ searchable })}
-            help={texts.searchableHelp}
-            name="/searchable"
-          >
+          <Checkbox help={texts.searchableHelp} {...field('searchable')}>
             {texts.searchable}
           </Checkbox>
         )}
@@ -70,30 +52,20 @@ type PartProps = Pick<AttributeFieldsProps, 'draft'> & { set: (change: Partial<A
 
 function NewAttributeFields({ draft, set, stacks }: PartProps & { stacks: readonly Stack[] }) {
   const texts = useMessages(messages)
+  const field = fieldsOf(draft, set)
   return (
     <>
-      <TextField
-        label={texts.key}
-        help={texts.keyHelp}
-        isRequired
-        value={draft.key}
-        onChange={key => set({ key })}
-        name="/key"
-      />
+      <TextField label={texts.key} help={texts.keyHelp} isRequired {...field('key')} />
       <Select
         label={texts.type}
         options={attributeTypes.map(type => ({ value: type, label: texts.types[type] }))}
-        value={draft.type}
-        onChange={type => set({ type })}
-        name="/type"
+        {...field('type')}
       />
       {draft.type === 'stack' && (
         <Select
           label={texts.target}
           options={stacks.map(({ key, name }) => ({ value: key, label: name === key ? key : `${name} (${key})` }))}
-          value={draft.target_stack}
-          onChange={target_stack => set({ target_stack })}
-          name="/target_stack"
+          {...field('target_stack')}
         />
       )}
     </>
@@ -109,7 +81,7 @@ function RuleFields({ draft, set }: PartProps) {
   const fieldOf = (rule: RuleName) => <RuleField key={rule} rule={rule} draft={draft} set={set} />
   return (
     <FieldGroup look="frame" legend={texts.rules}>
-      <p className={styles.muted}>{texts.rulesHelp}</p>
+      <p className="small">{texts.rulesHelp}</p>
       {rules.filter(rule => !isShort(rule)).map(fieldOf)}
       {short.length > 0 && <FieldGroup look="grid">{short.map(fieldOf)}</FieldGroup>}
     </FieldGroup>

@@ -4,11 +4,12 @@ import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
+import { OwnerName } from '../entity/entity-link.tsx'
 import { useDefinitions } from '../entity/schema.ts'
-import { Badge, EmptyState, Facts, Page, Section } from '../ui/page.tsx'
+import { EmptyState, Facts, Page, Section } from '../ui/page.tsx'
 import { AttributeEditor } from './attribute-editor.tsx'
+import { Archived } from './consent-types-tab.tsx'
 import { messages, type SchemaTexts } from './messages.ts'
-import { OwnerName } from './owner-name.tsx'
 import { ruleLabels } from './rule-labels.ts'
 import styles from './schema.module.css'
 import { Violations } from './violations.tsx'
@@ -44,7 +45,7 @@ function AttributeView({ attribute, definitions }: { attribute: Attribute; defin
       subtitle={
         <>
           <Link to="/schema" search={{ tab: 'attributes', owner }}>
-            <OwnerName owner={owner} stacks={definitions.stacks} />
+            <OwnerName owner={owner} />
           </Link>{' '}
           · <code>{attribute.key}</code>
         </>
@@ -78,22 +79,13 @@ function factsOf(attribute: Attribute, { stacks }: Definitions, texts: SchemaTex
   const { description, type, target_stack, cardinality, indexed, searchable, state } = attribute
   const target = target_stack && stacks.find(({ key }) => key === target_stack)
   return [
-    ...(description ? [[texts.description, description] as const] : []),
+    [texts.description, description] as const,
     [texts.type, target ? `${texts.types.stack}: ${target.name}` : texts.types[type]] as const,
     [texts.cardinality, cardinality === 'many' ? texts.many : texts.one] as const,
     [texts.indexed, indexed ? texts.yes : texts.no] as const,
-    ...(type === 'text' ? [[texts.searchable, searchable ? texts.yes : texts.no] as const] : []),
+    [texts.searchable, type === 'text' && (searchable ? texts.yes : texts.no)] as const,
     [texts.rules, <Rules key="rules" attribute={attribute} />] as const,
-    ...(state === 'archived'
-      ? [
-          [
-            texts.state,
-            <Badge key="state" kind="caution">
-              {texts.archived}
-            </Badge>,
-          ] as const,
-        ]
-      : []),
+    [texts.state, state === 'archived' && <Archived key="state" />] as const,
   ]
 }
 
@@ -109,7 +101,7 @@ export function Rules({ attribute }: { attribute: Attribute }) {
     const cut = Array.isArray(operand) && operand.length > maxListed ? [...operand.slice(0, maxListed), '…'] : operand
     return [labels[name].short?.(Array.isArray(cut) ? cut.join(', ') : String(cut)) ?? labels[name].name]
   })
-  if (rules.length === 0) return <span className={styles.muted}>—</span>
+  if (rules.length === 0) return <span className="small">—</span>
   return (
     <ul className={styles.rules}>
       {rules.map(rule => (

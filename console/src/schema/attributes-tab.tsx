@@ -3,11 +3,12 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { Button } from '../ui/button.tsx'
-import { LinkButton } from '../ui/link-button.tsx'
+import { OwnerName } from '../entity/entity-link.tsx'
+import { Button, LinkButton } from '../ui/button.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { Rules } from './attribute-page.tsx'
+import { Archived } from './consent-types-tab.tsx'
 import { messages } from './messages.ts'
 import { OwnerList } from './owner-list.tsx'
 import styles from './schema.module.css'
@@ -50,7 +51,7 @@ export function AttributesTab({ definitions }: { definitions: Definitions }) {
             <p>{texts.noAttributesAdvice}</p>
           </EmptyState>
         ) : (
-          <AttributeTable attributes={attributes} definitions={definitions} />
+          <AttributeTable attributes={attributes} />
         )}
       </Section>
       {dialog && (
@@ -84,7 +85,7 @@ function StackFacts({ stack }: { stack: Stack }) {
   )
 }
 
-function AttributeTable({ attributes, definitions }: { attributes: readonly Attribute[]; definitions: Definitions }) {
+function AttributeTable({ attributes }: { attributes: readonly Attribute[] }) {
   const texts = useMessages(messages)
   const headers = [texts.name, texts.key, texts.type, texts.cardinality, texts.indexed, texts.rules]
   return (
@@ -95,13 +96,13 @@ function AttributeTable({ attributes, definitions }: { attributes: readonly Attr
             <Link to="/schema/attributes/$attributeId" params={{ attributeId: String(attribute.id) }}>
               <bdi>{attribute.name}</bdi>
             </Link>{' '}
-            {attribute.state === 'archived' && <Badge kind="caution">{texts.archived}</Badge>}
+            {attribute.state === 'archived' && <Archived />}
           </th>
           <td>
             <code>{attribute.key}</code>
           </td>
           <td>
-            <TypeOf attribute={attribute} stacks={definitions.stacks} />
+            <TypeOf attribute={attribute} />
           </td>
           <td>{attribute.cardinality === 'many' ? texts.many : texts.one}</td>
           <td>{attribute.indexed ? texts.yes : texts.no}</td>
@@ -115,7 +116,7 @@ function AttributeTable({ attributes, definitions }: { attributes: readonly Attr
 }
 
 /** The type of an attribute. That of a relationship links to its target. */
-function TypeOf({ attribute: { type, target_stack }, stacks }: { attribute: Attribute; stacks: readonly Stack[] }) {
+function TypeOf({ attribute: { type, target_stack } }: { attribute: Attribute }) {
   const texts = useMessages(messages)
   if (type !== 'person' && type !== 'stack') return <>{texts.types[type]}</>
   const owner = target_stack ?? 'people'
@@ -123,9 +124,7 @@ function TypeOf({ attribute: { type, target_stack }, stacks }: { attribute: Attr
     <>
       {texts.linkTo}{' '}
       <Link to="/schema" search={{ tab: 'attributes', owner }}>
-        <bdi>
-          {target_stack ? (stacks.find(({ key }) => key === target_stack)?.name ?? target_stack) : texts.people}
-        </bdi>
+        <OwnerName owner={owner} />
       </Link>
     </>
   )

@@ -1,18 +1,16 @@
 import type { ConsentText, ConsentTextBody, ConsentType } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { schemaQuery } from '../entity/schema.ts'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
-import { TextField } from '../ui/field.tsx'
+import { TextField, useDraft } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { EmptyState, Loading } from '../ui/page.tsx'
+import { EmptyState, Loading, Problem } from '../ui/page.tsx'
+import { MoreButton } from '../ui/paged-list.tsx'
 import { messages } from './messages.ts'
 import { consentTextsQuery } from './queries.ts'
 import styles from './schema.module.css'
@@ -61,11 +59,11 @@ function TextVersion({ text: { version, language, text, url, sha256, created_at 
         <LongText text={text} />
       </blockquote>
       {url && (
-        <p className={styles.muted}>
+        <p className="small">
           {texts.shownAt} <bdi>{url}</bdi>
         </p>
       )}
-      <p className={styles.muted}>
+      <p className="small">
         SHA-256 <code>{sha256}</code>
       </p>
     </li>
@@ -76,27 +74,19 @@ type NewTextProps = { type: ConsentType; latest: ConsentText | undefined; onClos
 
 function NewText({ type, latest, onClose }: NewTextProps) {
   const texts = useMessages(messages)
-  const [language, setLanguage] = useState(latest?.language ?? '')
-  const [text, setText] = useState('')
-  const [url, setUrl] = useState('')
+  const { draft, field } = useDraft({ language: latest?.language ?? '', text: '', url: '' })
   const add = useWrite(
     (body: ConsentTextBody, idempotencyKey) => client.schema.consentTypes.addText(type.id, body, { idempotencyKey }),
     { refresh: [schemaQuery.queryKey, consentTextsQuery(type.id).queryKey], onSuccess: onClose },
   )
-  const body = { language: language.trim(), text, ...(url.trim() && { url: url.trim() }) }
+  const [language, url] = [draft.language.trim(), draft.url.trim()]
+  const body = { language, text: draft.text, ...(url && { url }) }
   return (
     <Form onSubmit={() => add.mutate(body)} label={texts.addText} write={add} submit={texts.addText} onCancel={onClose}>
-      <p className={styles.muted}>{texts.addTextHelp}</p>
-      <TextField
-        label={texts.textLanguage}
-        help={texts.textLanguageHelp}
-        name="/language"
-        isRequired
-        value={language}
-        onChange={setLanguage}
-      />
-      <TextField label={texts.text} name="/text" rows={5} isRequired value={text} onChange={setText} />
-      <TextField label={texts.textUrl} name="/url" type="url" value={url} onChange={setUrl} />
+      <p className="small">{texts.addTextHelp}</p>
+      <TextField label={texts.textLanguage} help={texts.textLanguageHelp} isRequired {...field('language')} />
+      <TextField label={texts.text} rows={5} isRequired {...field('text')} />
+      <TextField label={texts.textUrl} type="url" {...field('url')} />
     </Form>
   )
 }

@@ -4,7 +4,7 @@ import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitionWrite } from '../entity/schema.ts'
-import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { Checkbox, FieldGroup, type FieldProps, fieldsOf, TextField, useDraft } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
@@ -19,18 +19,19 @@ type ConsentTypeFormProps = {
 }
 
 const channelNames = ['email', 'sms'] as const
+const newChannel: Channel = { channel: 'email', is_default: false, double_opt_in: false }
 /** The state of somebody who has not answered. */
 type WithoutAnswer = 'granted' | 'refused' | 'mandatory'
 
 /** Creates or changes a purpose that people are asked for. */
 export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps) {
   const texts = useMessages(messages)
-  const [key, setKey] = useState('')
-  const [name, setName] = useState(type?.name ?? '')
-  const [description, setDescription] = useState(type?.description ?? '')
-  const [channels, setChannels] = useState<Channel[]>(
-    type?.channels ?? [{ channel: 'email', is_default: false, double_opt_in: false }],
-  )
+  const { draft, field } = useDraft({
+    key: '',
+    name: type?.name ?? '',
+    description: type?.description ?? '',
+    channels: type?.channels ?? [newChannel],
+  })
   const [unanswered, setUnanswered] = useState<WithoutAnswer>(
     type?.mandatory ? 'mandatory' : type?.default_state ? 'granted' : 'refused',
   )
@@ -43,21 +44,19 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
   )
   const mandatory = unanswered === 'mandatory'
   const body = {
-    key: key.trim(),
-    name: name.trim() || (type?.key ?? key.trim()),
-    description: description.trim() || null,
-    channels,
+    key: draft.key.trim(),
+    name: draft.name.trim() || (type?.key ?? draft.key.trim()),
+    description: draft.description.trim() || null,
+    channels: draft.channels,
     mandatory,
     ...(!mandatory && { default_state: unanswered === 'granted' }),
   }
   return (
     <Form onSubmit={() => save.mutate(body)} write={save} submit={type ? texts.save : texts.create} onCancel={onClose}>
-      {!type && (
-        <TextField label={texts.key} help={texts.keyHelp} name="/key" isRequired value={key} onChange={setKey} />
-      )}
-      <TextField label={texts.name} name="/name" value={name} onChange={setName} />
-      <TextField label={texts.description} name="/description" rows={2} value={description} onChange={setDescription} />
-      <ChannelFields channels={channels} onChange={setChannels} />
+      {!type && <TextField label={texts.key} help={texts.keyHelp} isRequired {...field('key')} />}
+      <TextField label={texts.name} {...field('name')} />
+      <TextField label={texts.description} rows={2} {...field('description')} />
+      <ChannelFields {...field('channels')} />
       <Select<WithoutAnswer>
         label={texts.withoutAnswer}
         options={[
@@ -73,18 +72,16 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
   )
 }
 
-type ChannelFieldsProps = { channels: Channel[]; onChange: (channels: Channel[]) => void }
-
-function ChannelFields({ channels, onChange }: ChannelFieldsProps) {
+function ChannelFields({ name, value: channels, onChange }: FieldProps<Channel[]>) {
   const texts = useMessages(messages)
   const names = useMessages(entityMessages).channels
-  const change = (channel: Channel['channel'], next: Partial<Channel>) =>
-    onChange(channels.map(entry => (entry.channel === channel ? { ...entry, ...next } : entry)))
   return (
-    <FieldGroup look="frame" legend={texts.channels} name="/channels">
+    <FieldGroup look="frame" legend={texts.channels} name={name}>
       {channelNames.map(channel => {
         const index = channels.findIndex(other => other.channel === channel)
         const entry = channels[index]
+        const change = (next: Partial<Channel>) => onChange(channels.with(index, { ...entry!, ...next }))
+        const field = fieldsOf(entry ?? newChannel, change, `${name}/${index}`)
         return (
           <div key={channel}>
             <Checkbox
@@ -92,7 +89,7 @@ function ChannelFields({ channels, onChange }: ChannelFieldsProps) {
               onChange={isSelected =>
                 onChange(
                   isSelected
-                    ? [...channels, { channel, is_default: false, double_opt_in: false }]
+                    ? [...channels, { ...newChannel, channel }]
                     : channels.filter(other => other.channel !== channel),
                 )
               }
@@ -101,20 +98,10 @@ function ChannelFields({ channels, onChange }: ChannelFieldsProps) {
             </Checkbox>
             {entry && (
               <div className={styles.indented}>
-                <Checkbox
-                  name={`/channels/${index}/double_opt_in`}
-                  isSelected={entry.double_opt_in}
-                  onChange={double_opt_in => change(channel, { double_opt_in })}
-                  help={texts.doubleOptInHelp}
-                >
+                <Checkbox help={texts.doubleOptInHelp} {...field('double_opt_in')}>
                   {texts.doubleOptInOn(names[channel])}
                 </Checkbox>
-                <Checkbox
-                  name={`/channels/${index}/is_default`}
-                  isSelected={entry.is_default}
-                  onChange={is_default => change(channel, { is_default })}
-                  help={texts.channelDefaultHelp}
-                >
+                <Checkbox help={texts.channelDefaultHelp} {...field('is_default')}>
                   {texts.channelDefaultOf(names[channel])}
                 </Checkbox>
               </div>

@@ -6,11 +6,10 @@ import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Facts, Page, Section } from '../ui/page.tsx'
+import { EmptyState, Facts, Page, Problem, Section } from '../ui/page.tsx'
 import { ConsentTexts } from './consent-texts.tsx'
 import { ConsentTypeForm } from './consent-type-form.tsx'
-import { Channels, withoutAnswer } from './consent-types-tab.tsx'
+import { Archived, Channels, withoutAnswer } from './consent-types-tab.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
@@ -94,19 +93,10 @@ function ConsentTypeFacts({ type, onEdit }: { type: ConsentType; onEdit: () => v
     <Section title={texts.whatItIs}>
       <Facts
         facts={[
-          ...(type.description ? [[texts.description, <bdi key="description">{type.description}</bdi>] as const] : []),
+          [texts.description, type.description && <bdi key="description">{type.description}</bdi>],
           [texts.channels, <Channels key="channels" type={type} />],
           [texts.withoutAnswer, withoutAnswer(type, texts)],
-          ...(isActive
-            ? []
-            : [
-                [
-                  texts.state,
-                  <Badge key="state" kind="caution">
-                    {texts.archived}
-                  </Badge>,
-                ] as const,
-              ]),
+          [texts.state, !isActive && <Archived key="state" />],
         ]}
       />
       {mayWrite && (

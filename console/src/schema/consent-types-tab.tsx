@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { LinkButton } from '../ui/link-button.tsx'
+import { LinkButton } from '../ui/button.tsx'
 import { Badge, EmptyState } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
@@ -16,7 +16,7 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
   return (
     <div className={styles.stack}>
       <div className={styles.actions}>
-        <p className={styles.muted}>{texts.consentTypesHelp}</p>
+        <p className="small">{texts.consentTypesHelp}</p>
         {mayWrite && (
           <LinkButton to="/schema/consent-types/$consentTypeId" params={{ consentTypeId: 'new' }} look="primary">
             {texts.newConsentType}
@@ -36,7 +36,7 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
                 <Link to="/schema/consent-types/$consentTypeId" params={{ consentTypeId: String(type.id) }}>
                   <bdi>{type.name}</bdi>
                 </Link>{' '}
-                {type.state === 'archived' && <Badge kind="caution">{texts.archived}</Badge>}
+                {type.state === 'archived' && <Archived />}
               </th>
               <td>
                 <code>{type.key}</code>
@@ -59,6 +59,12 @@ export const withoutAnswer = (
   { mandatory, default_state }: Pick<ConsentType, 'mandatory' | 'default_state'>,
   texts: { mandatory: string; granted: string; refused: string },
 ) => (mandatory ? texts.mandatory : default_state ? texts.granted : texts.refused)
+
+/** Says that a definition is archived. */
+export function Archived() {
+  const texts = useMessages(messages)
+  return <Badge kind="caution">{texts.archived}</Badge>
+}
 
 /** The channels of a purpose, with what is special on each. */
 export function Channels({ type }: { type: Pick<ConsentType, 'channels'> }) {

@@ -1,11 +1,10 @@
 import { type DeclareBody, declarableTypes, type ObservedKey } from '@kith/client'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
 import { useDefinitionWrite } from '../entity/schema.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { Checkbox, TextField } from '../ui/field.tsx'
+import { Checkbox, fieldsOf, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { FitResult } from './fit-result.tsx'
 import { messages } from './messages.ts'
@@ -21,16 +20,14 @@ function likelyDeclaration({ key, types }: ObservedKey): Declaration {
   return { type: plain, cardinality: isMany ? 'many' : 'one', indexed: false, name: key }
 }
 
-/** Declares an observed key, after it has shown which of the stored values would not fit. */
-export function DeclareDialog({
-  owner,
-  observed,
-  onClose,
-}: {
+type DeclareDialogProps = {
   owner: string
   observed: ObservedKey
   onClose: () => void
-}) {
+}
+
+/** Declares an observed key, after it has shown which of the stored values would not fit. */
+export function DeclareDialog({ owner, observed, onClose }: DeclareDialogProps) {
   const texts = useMessages(messages)
   const [declaration, setDeclaration] = useState(() => likelyDeclaration(observed))
   const { key } = observed
@@ -43,7 +40,7 @@ export function DeclareDialog({
     declare.reset()
   }
   return (
-    <Dialog title={texts.declareKey(key)} isOpen onClose={onClose}>
+    <Dialog title={texts.declareKey(key)} onClose={onClose}>
       <PreviewedForm preview={preview} save={declare} body={body} action={texts.declare} onCancel={onClose}>
         <DeclarationFields declaration={declaration} set={set} />
         {preview.isSuccess && <FitResult owner={owner} declared={preview.data} />}
@@ -56,32 +53,17 @@ type DeclarationFieldsProps = { declaration: Declaration; set: (change: Partial<
 
 function DeclarationFields({ declaration, set }: DeclarationFieldsProps) {
   const texts = useMessages(messages)
+  const field = fieldsOf(declaration, set)
   return (
     <>
       <Select
         label={texts.type}
         options={declarableTypes.map(type => ({ value: type, label: texts.types[type] }))}
-        value={declaration.type}
-        onChange={type => set({ type })}
-        name="/type"
+        {...field('type')}
       />
-      <Select
-        label={texts.cardinality}
-        options={[
-          { value: 'one', label: texts.one },
-          { value: 'many', label: texts.many },
-        ]}
-        value={declaration.cardinality}
-        onChange={cardinality => set({ cardinality })}
-        name="/cardinality"
-      />
-      <TextField label={texts.name} value={declaration.name} onChange={name => set({ name })} name="/name" />
-      <Checkbox
-        isSelected={declaration.indexed}
-        onChange={indexed => set({ indexed })}
-        help={texts.indexedHelp}
-        name="/indexed"
-      >
+      <Select label={texts.cardinality} options={{ one: texts.one, many: texts.many }} {...field('cardinality')} />
+      <TextField label={texts.name} {...field('name')} />
+      <Checkbox help={texts.indexedHelp} {...field('indexed')}>
         {texts.indexed}
       </Checkbox>
     </>

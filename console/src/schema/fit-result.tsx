@@ -1,7 +1,7 @@
 import type { Declared, ObservedTypes } from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Notice } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 

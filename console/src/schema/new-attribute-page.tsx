@@ -1,11 +1,11 @@
 import type { AttributeBody, Declared } from '@kith/client'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
+import { ownerName } from '../entity/address.ts'
 import { ownersOf, useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
-import { LinkButton } from '../ui/link-button.tsx'
+import { LinkButton } from '../ui/button.tsx'
 import { Page } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { emptyDraft, newAttributeOf } from './attribute-draft.ts'
@@ -70,7 +70,7 @@ function NewAttribute() {
         name="/owner"
         options={ownersOf(definitions).map(key => ({
           value: key,
-          label: key === 'people' ? texts.people : (definitions.stacks.find(stack => stack.key === key)?.name ?? key),
+          label: ownerName(key, definitions, texts.people),
         }))}
         value={owner}
         onChange={key => {

@@ -6,8 +6,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { EmptyState, Loading } from '../ui/page.tsx'
+import { EmptyState, Loading, Notice, Problem } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { DeclareDialog } from './declare-dialog.tsx'
 import { TypeCounts } from './fit-result.tsx'
@@ -40,7 +39,7 @@ function ObservedKeys({ owner }: { owner: string }) {
   return (
     <div className={styles.stack}>
       <div className={styles.actions}>
-        <p className={styles.muted}>{texts.observedHelp}</p>
+        <p className="small">{texts.observedHelp}</p>
         <Button onPress={() => refetch()} isPending={isFetching}>
           {texts.readAgain}
         </Button>
@@ -90,7 +89,7 @@ function ObservedTable({ items, onDeclare }: { items: readonly ObservedKey[]; on
                   {texts.declare}
                 </Button>
               ) : (
-                <span className={styles.muted}>{texts.notDeclarable}</span>
+                <span className="small">{texts.notDeclarable}</span>
               )}
             </td>
           )}

@@ -1,9 +1,9 @@
 import type { Definitions } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
+import { OwnerName } from '../entity/entity-link.tsx'
 import { ownersOf } from '../entity/schema.ts'
 import { messages } from './messages.ts'
-import { OwnerName } from './owner-name.tsx'
 import styles from './schema.module.css'
 import type { SchemaTab } from './search.ts'
 
@@ -23,7 +23,7 @@ export function OwnerList({ definitions, tab, selected }: OwnerListProps) {
               className={owner === selected ? `${styles.owner} ${styles.selected}` : styles.owner}
               aria-current={owner === selected ? 'true' : undefined}
             >
-              <OwnerName owner={owner} stacks={definitions.stacks} />
+              <OwnerName owner={owner} />
             </Link>
           </li>
         ))}

@@ -2,15 +2,24 @@ import type { Attribute, Definitions } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { isRelationship, targetOwner } from '../entity/relationship.ts'
+import { ownerName } from '../entity/address.ts'
+import { OwnerName } from '../entity/entity-link.tsx'
+import { isRelationship, targetOwner } from '../entity/fields.ts'
 import { ownersOf } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Section } from '../ui/page.tsx'
-import { messages } from './messages.ts'
-import { OwnerName } from './owner-name.tsx'
+import { messages, type SchemaTexts } from './messages.ts'
 import styles from './picture.module.css'
-import { boxesOf, type OwnerBox } from './picture-boxes.ts'
-import { type Arrow, headerHeight, type Layout, layOut, type PlacedBox, pathOf, rowHeight } from './picture-layout.ts'
+import {
+  type Arrow,
+  type Box,
+  headerHeight,
+  type Layout,
+  layOut,
+  type PlacedBox,
+  pathOf,
+  rowHeight,
+} from './picture-layout.ts'
 
 const zooms = [0.25, 0.5, 0.75, 1, 1.5, 2]
 
@@ -36,7 +45,7 @@ export function Picture({ definitions }: { definitions: Definitions }) {
   return (
     <div className={styles.page}>
       <div className={styles.tools}>
-        <p className={styles.muted}>{texts.pictureHelp}</p>
+        <p className="small">{texts.pictureHelp}</p>
         <div className={styles.zoom}>
           <Button onPress={() => setZoom(smaller!)} isDisabled={smaller === undefined} aria-label={texts.zoomOut}>
             −
@@ -170,19 +179,16 @@ function LinkList({ definitions }: { definitions: Definitions }) {
     definitions.attributes.filter(
       attribute => attribute.owner === owner && attribute.state === 'active' && isRelationship(attribute),
     )
-  const nameOf = (attribute: Attribute) => {
-    const owner = targetOwner(attribute)
-    return owner === 'people' ? texts.people : (definitions.stacks.find(({ key }) => key === owner)?.name ?? owner)
-  }
+  const nameOf = (attribute: Attribute) => ownerName(targetOwner(attribute), definitions, texts.people)
   return (
     <ul className={styles.list}>
       {ownersOf(definitions).map(owner => (
         <li key={owner}>
           <Link to="/schema" search={{ tab: 'attributes', owner }}>
-            <OwnerName owner={owner} stacks={definitions.stacks} />
+            <OwnerName owner={owner} />
           </Link>
           {linksOf(owner).length === 0 ? (
-            <p className={styles.muted}>{texts.noLinks}</p>
+            <p className="small">{texts.noLinks}</p>
           ) : (
             <ul className={styles.links}>
               {linksOf(owner).map(attribute => (
@@ -198,4 +204,56 @@ function LinkList({ definitions }: { definitions: Definitions }) {
       ))}
     </ul>
   )
+}
+
+/** A row of a box: an attribute. */
+type Row = { key: string; label: string; type: string; isLink: boolean }
+
+/** People or a stack as a box of the picture. */
+export type OwnerBox = Box & { name: string; subtitle: string; shown: Row[]; hidden: number }
+
+/** A box of a large schema shows fewer attributes, so that the picture stays readable. Relationships are always shown. */
+const manyBoxes = 10
+const maxPlainRows = { few: 12, many: 5 }
+/** About as many characters as have room in a box. */
+const maxCharacters = { name: 26, label: 18, type: 14 }
+
+const clip = (text: string, max: number) => (text.length > max ? `${text.slice(0, max - 1)}…` : text)
+
+/** The boxes of all owners with their active attributes. */
+export function boxesOf(definitions: Definitions, texts: SchemaTexts): OwnerBox[] {
+  const { stacks, attributes } = definitions
+  const max = stacks.length >= manyBoxes ? maxPlainRows.many : maxPlainRows.few
+  const active = attributes.filter(({ state }) => state === 'active')
+  const nameOf = (owner: string) => ownerName(owner, definitions, texts.people)
+  const rowOf = (attribute: Attribute): Row => {
+    const isLink = isRelationship(attribute)
+    const type = isLink ? nameOf(targetOwner(attribute)) : texts.types[attribute.type]
+    const suffix = attribute.cardinality === 'many' ? ' […]' : ''
+    return {
+      key: attribute.key,
+      label: clip(attribute.key, maxCharacters.label) + suffix,
+      type: clip(type, maxCharacters.type),
+      isLink,
+    }
+  }
+  const boxOf = (key: string, name: string, subtitle: string): OwnerBox => {
+    const own = active.filter(({ owner }) => owner === key)
+    const plain = own.filter(attribute => !isRelationship(attribute))
+    const shownPlain = new Set(plain.slice(0, max))
+    const shown = own.filter(attribute => isRelationship(attribute) || shownPlain.has(attribute))
+    const links = shown.flatMap((attribute, row) =>
+      isRelationship(attribute) ? [{ row, target: targetOwner(attribute) }] : [],
+    )
+    const hidden = own.length - shown.length
+    return {
+      ...{ key, name: clip(name, maxCharacters.name), subtitle, hidden, links },
+      shown: shown.map(rowOf),
+      rows: shown.length + Number(hidden > 0),
+    }
+  }
+  return [
+    boxOf('people', texts.people, ''),
+    ...stacks.map(({ key, name, kind }) => boxOf(key, name, clip(`${key} · ${texts.kinds[kind]}`, maxCharacters.name))),
+  ]
 }

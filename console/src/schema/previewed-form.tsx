@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
+import type { Write } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import type { Write } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Form } from '../ui/form.tsx'
 import { messages } from './messages.ts'

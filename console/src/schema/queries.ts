@@ -1,18 +1,10 @@
-import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery, readQuery } from '../app/client.ts'
 
-export const settingsQuery = queryOptions({
-  queryKey: ['settings'],
-  queryFn: ({ signal }) => client.schema.settings({ signal }),
-})
+export const settingsQuery = readQuery(['settings'], options => client.schema.settings(options))
 
 /** The keys that values of an owner have without a declaration. */
 export const observedQuery = (owner: string) =>
-  queryOptions({
-    queryKey: ['schema', 'observed', owner],
-    queryFn: ({ signal }) => client.schema.observed(owner, { signal }),
-  })
+  readQuery(['schema', 'observed', owner], options => client.schema.observed(owner, options))
 
 /** The texts of a purpose, oldest first. */
 export const consentTextsQuery = (id: number) =>

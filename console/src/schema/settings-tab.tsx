@@ -1,16 +1,15 @@
 import { pageLanguages, type Settings, type SettingsPatch } from '@kith/client'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Fragment, useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { queryClient } from '../app/query-client.ts'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { useCountries } from '../entity/countries.ts'
 import { isEqual } from '../entity/equal.ts'
-import { FieldGroup, TextField } from '../ui/field.tsx'
+import { FieldGroup, fieldsOf, TextField, useDraft } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Loading, Section } from '../ui/page.tsx'
+import { Loading, Notice, Problem, Section } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 import { settingsQuery } from './queries.ts'
@@ -76,13 +75,11 @@ function SettingsForm({ settings }: { settings: Settings }) {
   const formats = useFormats()
   const countries = useCountries()
   const mayWrite = useScope('schema:write')
-  const queryClient = useQueryClient()
-  const [draft, setDraft] = useState(() => draftOf(settings))
+  const { draft, change: set, field } = useDraft(() => draftOf(settings))
   const patch = patchOf(settings, draft)
   const save = useWrite((patch: SettingsPatch) => client.schema.patchSettings(patch), {
     onSuccess: saved => queryClient.setQueryData(settingsQuery.queryKey, saved),
   })
-  const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
   return (
     <Form
       onSubmit={() => save.mutate(patch)}
@@ -90,7 +87,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
       {...(mayWrite && { submit: texts.save })}
       isDisabled={Object.keys(patch).length === 0}
     >
-      <p className={styles.muted}>{texts.settingsHelp}</p>
+      <p className="small">{texts.settingsHelp}</p>
       <FieldGroup look="frame" legend={texts.tabs.settings} isDisabled={!mayWrite}>
         {plainFields.map(name => (
           <Fragment key={name}>
@@ -102,18 +99,16 @@ function SettingsForm({ settings }: { settings: Settings }) {
                   { value: 'none', label: texts.noLanguage },
                   ...countries.map(({ code, name }) => ({ value: code, label: name })),
                 ]}
+                {...field(name)}
                 value={draft[name] || 'none'}
                 onChange={country => set({ [name]: country === 'none' ? '' : country })}
-                name={`/${name}`}
                 isDisabled={!mayWrite}
               />
             ) : (
               <TextField
                 label={texts.settingNames[name]}
                 help={texts.settingHelps[name]}
-                value={draft[name]}
-                onChange={value => set({ [name]: value })}
-                name={`/${name}`}
+                {...field(name)}
                 isReadOnly={!mayWrite}
               />
             )}
@@ -135,7 +130,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
       </FieldGroup>
       <PageTexts draft={draft} onChange={set} mayWrite={mayWrite} />
       {mayWrite && settings.updated_at && (
-        <p className={styles.muted}>{texts.savedAt(formats.dateTime(settings.updated_at))}</p>
+        <p className="small">{texts.savedAt(formats.dateTime(settings.updated_at))}</p>
       )}
     </Form>
   )
@@ -156,29 +151,17 @@ function PageTexts({ draft, onChange, mayWrite }: PageTextsProps) {
   const current = draft.page_texts[language]
   const set = (change: Partial<typeof current>) =>
     onChange({ page_texts: { ...draft.page_texts, [language]: { ...current, ...change } } })
+  const field = fieldsOf(current, set, `/page_texts/${language}`)
   return (
     <Section title={texts.pageTexts}>
       <Select<PageLanguage>
         label={texts.language}
         options={pageLanguages.map(value => ({ value, label: formats.language(value) }))}
         value={language}
-        onChange={value => setLanguage(value)}
+        onChange={setLanguage}
       />
-      <TextField
-        label={texts.pageTitle}
-        name={`/page_texts/${language}/title`}
-        value={current.title}
-        onChange={title => set({ title })}
-        isReadOnly={!mayWrite}
-      />
-      <TextField
-        label={texts.pageIntroduction}
-        rows={3}
-        name={`/page_texts/${language}/introduction`}
-        value={current.introduction}
-        onChange={introduction => set({ introduction })}
-        isReadOnly={!mayWrite}
-      />
+      <TextField label={texts.pageTitle} isReadOnly={!mayWrite} {...field('title')} />
+      <TextField label={texts.pageIntroduction} rows={3} isReadOnly={!mayWrite} {...field('introduction')} />
       <Notice>{texts.pageTextsHelp}</Notice>
     </Section>
   )

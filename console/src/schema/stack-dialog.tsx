@@ -1,28 +1,31 @@
-import type { Stack } from '@kith/client'
-import { useState } from 'react'
+import type { Attribute, Stack } from '@kith/client'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
-import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { messages as reportMessages } from '../reports/messages.ts'
+import { Checkbox, FieldGroup, TextField, useDraft } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
-import { type AboutPeople, AboutPeopleFields } from './about-people-fields.tsx'
 import { messages } from './messages.ts'
 
 type StackDialogProps = { stack: Stack | undefined; onClose: () => void; onSaved: (stack: Stack) => void }
 
-type StackDraft = { key: string; name: string; kind: Stack['kind']; days: string; label: string; about: AboutPeople }
+type StackDraft = Record<'key' | 'name' | 'retention_days' | 'label', string> & Pick<Stack, 'kind'> & AboutPeople
 
-function writeStack(
-  stack: Stack | undefined,
-  { key, name, kind, days, label, about }: StackDraft,
-  idempotencyKey: string,
-): Promise<Stack> {
+function writeStack(stack: Stack | undefined, draft: StackDraft, idempotencyKey: string): Promise<Stack> {
+  const { kind, summary, erased_with } = draft
+  const [key, name, label, days] = [
+    draft.key.trim(),
+    draft.name.trim(),
+    draft.label.trim(),
+    draft.retention_days.trim(),
+  ]
   const retention_days = kind === 'item' || days === '' ? null : Number(days)
   if (stack)
     return client.schema.stacks.patch(stack.key, {
       ...{ name: name || stack.key, retention_days, label: label || null },
-      ...about,
+      ...{ summary, erased_with },
     })
   const optional = {
     ...(name && { name }),
@@ -35,12 +38,12 @@ function writeStack(
 /** Creates a stack, or changes what holds for its records. Key and kind never change, and no stack is deleted. */
 export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   const texts = useMessages(messages)
-  const [key, setKey] = useState('')
-  const [name, setName] = useState(stack?.name ?? '')
-  const [kind, setKind] = useState<Stack['kind']>(stack?.kind ?? 'item')
-  const [days, setDays] = useState(stack?.retention_days ? String(stack.retention_days) : '')
-  const [label, setLabel] = useState(stack?.label ?? '')
-  const [about, setAbout] = useState<AboutPeople>({
+  const { draft, change, field } = useDraft<StackDraft>({
+    key: '',
+    name: stack?.name ?? '',
+    kind: stack?.kind ?? 'item',
+    retention_days: stack?.retention_days ? String(stack.retention_days) : '',
+    label: stack?.label ?? '',
     summary: stack?.summary ?? null,
     erased_with: stack?.erased_with ?? null,
   })
@@ -49,7 +52,6 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
     (draft: StackDraft, idempotencyKey) => writeStack(stack, draft, idempotencyKey),
     onSaved,
   )
-  const draft = { key: key.trim(), name: name.trim(), kind, days: days.trim(), label: label.trim(), about }
   return (
     <FormDialog
       title={stack ? texts.editStack : texts.newStack}
@@ -58,54 +60,109 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
       submit={stack ? texts.save : texts.create}
       onClose={onClose}
     >
+      {!stack && <TextField label={texts.key} help={texts.keyHelp} isRequired autoFocus {...field('key')} />}
+      <TextField label={texts.name} {...field('name')} />
+      <TextField label={texts.recordLabel} help={texts.recordLabelHelp} {...field('label')} />
       {!stack && (
-        <TextField
-          label={texts.key}
-          help={texts.keyHelp}
-          name="/key"
-          isRequired
-          autoFocus
-          value={key}
-          onChange={setKey}
-        />
-      )}
-      <TextField label={texts.name} name="/name" value={name} onChange={setName} />
-      <TextField
-        label={texts.recordLabel}
-        help={texts.recordLabelHelp}
-        name="/label"
-        value={label}
-        onChange={setLabel}
-      />
-      {!stack && (
-        <Select<Stack['kind']>
+        <Select
           label={texts.kind}
-          name="/kind"
           options={[
             { value: 'item', label: texts.kinds.item, help: texts.itemHelp },
             { value: 'event', label: texts.kinds.event, help: texts.eventHelp },
           ]}
-          value={kind}
-          onChange={setKind}
+          {...field('kind')}
         />
       )}
-      {kind === 'event' && (
+      {draft.kind === 'event' && (
         <TextField
           label={texts.retention}
           help={texts.retentionHelp}
-          name="/retention_days"
           inputMode="numeric"
-          value={days}
-          onChange={setDays}
+          {...field('retention_days')}
         />
       )}
       {stack && (
         <AboutPeopleFields
           attributes={definitions.attributes.filter(({ owner, state }) => owner === stack.key && state === 'active')}
-          value={about}
-          onChange={change => setAbout({ ...about, ...change })}
+          value={draft}
+          onChange={change}
         />
       )}
     </FormDialog>
+  )
+}
+
+/** What a stack says of the people that its records are about. */
+export type AboutPeople = Pick<Stack, 'summary' | 'erased_with'>
+type Measure = NonNullable<Stack['summary']>['measures'][number]
+
+const none = ''
+const isSame = (one: Measure, other: Measure) => one.op === other.op && one.key === other.key
+
+type AboutPeopleFieldsProps = {
+  attributes: readonly Attribute[]
+  value: AboutPeople
+  onChange(change: Partial<AboutPeople>): void
+}
+
+/** With whom records are erased, and what the page of a person shows of them. A stack without a relationship to people has neither. */
+export function AboutPeopleFields({ attributes, value: { summary, erased_with }, onChange }: AboutPeopleFieldsProps) {
+  const texts = useMessages(messages)
+  const { measures: ops } = useMessages(reportMessages)
+  const { fields } = useMessages(entityMessages)
+  const optionsOf = (...types: Attribute['type'][]) =>
+    attributes.filter(({ type }) => types.includes(type)).map(({ key, name }) => ({ value: key, label: name }))
+  const people = optionsOf('person')
+  if (people.length === 0) return null
+  const measures: { measure: Measure; label: string }[] = [
+    { measure: { op: 'count' }, label: ops.count },
+    ...optionsOf('number').flatMap(({ value: key, label }) =>
+      (['sum', 'avg', 'min', 'max'] as const).map(op => ({ measure: { op, key }, label: `${ops[op]}: ${label}` })),
+    ),
+  ]
+  const set = (measure: Measure, isSelected: boolean) => {
+    const others = summary!.measures.filter(each => !isSame(each, measure))
+    onChange({ summary: { ...summary!, measures: isSelected ? [...others, measure] : others } })
+  }
+  return (
+    <>
+      <Select<string>
+        label={texts.erasedWith}
+        help={texts.erasedWithHelp}
+        name="/erased_with"
+        options={[{ value: none, label: texts.erasedWithNobody }, ...people]}
+        value={erased_with ?? none}
+        onChange={key => onChange({ erased_with: key || null })}
+      />
+      <Select<string>
+        label={texts.summary}
+        help={texts.summaryHelp}
+        name="/summary"
+        options={[{ value: none, label: texts.noSummary }, ...people]}
+        value={summary?.person ?? none}
+        onChange={person => onChange({ summary: person ? { measures: [{ op: 'count' }], ...summary, person } : null })}
+      />
+      {summary && (
+        <>
+          <Select<string>
+            label={texts.summaryTime}
+            options={[{ value: none, label: fields.created_at }, ...optionsOf('date', 'datetime')]}
+            value={summary.time ?? none}
+            onChange={time => onChange({ summary: { ...summary, time: time || null } })}
+          />
+          <FieldGroup legend={texts.summaryMeasures} help={texts.summaryMeasuresHelp} name="/summary/measures">
+            {measures.map(({ measure, label }) => (
+              <Checkbox
+                key={label}
+                isSelected={summary.measures.some(each => isSame(each, measure))}
+                onChange={isSelected => set(measure, isSelected)}
+              >
+                {label}
+              </Checkbox>
+            ))}
+          </FieldGroup>
+        </>
+      )}
+    </>
   )
 }

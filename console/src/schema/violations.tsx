@@ -1,12 +1,10 @@
 import type { Attribute, Violation } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { client, pagedQuery } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { pagedQuery } from '../app/paged-query.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, Loading } from '../ui/page.tsx'
+import { Badge, Loading, Problem } from '../ui/page.tsx'
+import { MoreButton } from '../ui/paged-list.tsx'
 import { messages } from './messages.ts'
 import { ruleLabels } from './rule-labels.ts'
 import styles from './schema.module.css'
@@ -24,10 +22,10 @@ export function Violations({ attribute }: { attribute: Attribute }) {
   const found = data.pages.flatMap(({ items }) => items)
   return (
     <>
-      {found.length === 0 && !hasNextPage && <p className={styles.muted}>{texts.noViolations}</p>}
+      {found.length === 0 && !hasNextPage && <p className="small">{texts.noViolations}</p>}
       {found.length > 0 && (
         <>
-          <p className={styles.muted}>{texts.violationsMeaning}</p>
+          <p className="small">{texts.violationsMeaning}</p>
           <ul className={styles.found} aria-label={texts.violations}>
             {found.map(violation => (
               <ViolationItem key={violation.id ?? violation.record_id} owner={attribute.owner} violation={violation} />

@@ -3,7 +3,7 @@ import { Autocomplete, Header, Input, ListBox, ListBoxItem, ListBoxSection, Sear
 import { useMessages } from '../app/language.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import fieldStyles from '../ui/field.module.css'
-import { Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/page.tsx'
 import { type SearchChoice, useChoices } from './choices.ts'
 import { messages } from './messages.ts'
 import styles from './search.module.css'
@@ -27,7 +27,7 @@ export default function SearchDialog({ onClose }: { onClose(): void }) {
     if (choices[0]) open(choices[0])
   })
   return (
-    <Dialog title={texts.title} isOpen onClose={onClose} hasDraft={false}>
+    <Dialog title={texts.title} onClose={onClose} hasDraft={false}>
       <Autocomplete inputValue={typed} onInputChange={setTyped} disableAutoFocusFirst>
         <SearchField aria-label={texts.title} autoFocus className={styles.field}>
           <Input

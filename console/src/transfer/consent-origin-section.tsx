@@ -5,25 +5,22 @@ import { Section } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import type { AskedEvidence, ConsentOrigin } from './consent-origin.ts'
 import { messages } from './messages.ts'
-import styles from './transfer.module.css'
 
 const methods = ['web_form', 'double_opt_in', 'preference_page', 'phone', 'paper', 'import', 'other'] as const
 
-/** Asks once how, where and when the consents of a file were given, as far as no column says it. */
-export function ConsentOriginSection({
-  origin,
-  asked,
-  onChange,
-}: {
+type ConsentOriginSectionProps = {
   origin: ConsentOrigin
   asked: ReadonlySet<AskedEvidence>
   onChange: (origin: ConsentOrigin) => void
-}) {
+}
+
+/** Asks once how, where and when the consents of a file were given, as far as no column says it. */
+export function ConsentOriginSection({ origin, asked, onChange }: ConsentOriginSectionProps) {
   const texts = useMessages(messages)
   const { methods: methodNames } = useMessages(entityMessages)
   return (
     <Section title={texts.origin}>
-      <p className={styles.muted!}>{texts.originAdvice}</p>
+      <p className="muted">{texts.originAdvice}</p>
       <FieldGroup look="grid">
         {asked.has('method') && (
           <Select<string>

@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Format } from '../../../transfer/file.ts'
-import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { schemaQuery } from '../entity/schema.ts'
-import { Problem } from '../ui/notice.tsx'
-import { EmptyState, Page } from '../ui/page.tsx'
+import { schemaQuery, segmentsQuery } from '../entity/schema.ts'
+import { EmptyState, Page, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { ExportPanel, SpreadsheetChoice, useExport } from './export-panel.tsx'
 import { createExport, type ExportSetup } from './export-setup.ts'
@@ -21,11 +19,7 @@ export function ExportPage() {
   const mayReadRecords = useScope('records:read')
   const mayReadSchema = useScope('schema:read')
   const definitions = useQuery({ ...schemaQuery, enabled: mayReadSchema })
-  const segments = useQuery({
-    queryKey: ['segments'],
-    queryFn: () => client.segments.list().all(),
-    enabled: mayReadSchema && mayReadPeople,
-  })
+  const segments = useQuery({ ...segmentsQuery, enabled: mayReadSchema && mayReadPeople })
   const [chosen, setSetup] = useState<ExportSetup>({
     owner: '',
     format: mayReadSchema ? 'csv' : 'ndjson',
@@ -49,7 +43,7 @@ export function ExportPage() {
   return (
     <Page title={texts.exportTitle} subtitle={texts.exportSubtitle}>
       {definitions.error && <Problem error={definitions.error} onRetry={() => definitions.refetch()} />}
-      <div className={styles.options!}>
+      <div className={styles.options}>
         <Select
           label={texts.what}
           options={owners}

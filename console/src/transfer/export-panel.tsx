@@ -3,7 +3,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { Checkbox } from '../ui/field.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Notice, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import type { ExportRun } from './export-run.ts'
 import { messages } from './messages.ts'
@@ -54,7 +54,7 @@ export function SpreadsheetChoice({ isSafe, onChange }: { isSafe: boolean; onCha
       <Checkbox isSelected={isSafe} onChange={onChange}>
         {texts.safeFormulas}
       </Checkbox>
-      <p className={styles.muted!}>{texts.safeFormulasHelp}</p>
+      <p className="muted">{texts.safeFormulasHelp}</p>
     </div>
   )
 }
@@ -68,8 +68,8 @@ function ExportProgress({ run }: { run: ExportRun }) {
   return (
     <>
       {run.isActive && (
-        <div className={styles.progress!}>
-          <p className={styles.fileName!}>
+        <div className={styles.progress}>
+          <p className={styles.fileName}>
             <strong>{texts.exporting}</strong> · {fileName}
           </p>
           <progress
@@ -77,7 +77,7 @@ function ExportProgress({ run }: { run: ExportRun }) {
             {...(total !== null && { value: total === 0 ? 1 : count / total })}
             max={1}
           />
-          <p className={styles.muted!}>
+          <p className="muted">
             {total === null ? shown : texts.exportedOf(shown, formats.number(total))} · {formats.bytes(bytes)}
           </p>
         </div>

@@ -2,8 +2,8 @@ import type { Definitions, MatchKind } from '@kith/client'
 import { cellOf } from '../../../transfer/csv.ts'
 import type { ImportItem } from '../../../transfer/item.ts'
 import { SharedAddresses } from '../../../transfer/shared-addresses.ts'
-import { client } from '../app/client.ts'
-import { newKey } from '../app/send-once.ts'
+import { client, newKey } from '../app/client.ts'
+import { ownerName } from '../entity/address.ts'
 import { type ConsentOrigin, missingEvidence, originCells } from './consent-origin.ts'
 import { showRun } from './current-run.ts'
 import {
@@ -61,7 +61,6 @@ export function startImport(
   const constants = originCells(origin, missingEvidence(mapping, owner, definitions))
   const columns = start && { ...columnsOfMapping(start.names, mapping, owner, definitions, constants), replacements }
   const options = columns ? findOptions(setup.options, start, columns).options : setup.options
-  const stack = definitions.stacks.find(({ key }) => key === owner)
   // The next file with this header is read in the same way. An import does not depend on it.
   if (start && !isDryRun)
     client.imports
@@ -87,7 +86,7 @@ export function startImport(
   }
   const run = new ImportRun({
     fileName: file.name,
-    target: owner === 'people' ? owner : (stack?.name ?? owner),
+    target: ownerName(owner, definitions, owner),
     totalBytes: file.size,
     isDryRun,
     importAfterCheck: isDryRun ? () => startImport(setup, definitions, start, false, replacements) : null,

@@ -9,20 +9,16 @@ import { attributeFieldOf, type CsvStart, type Mapping } from './file-reader.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
-/** A row for each column of the file: its name, its first values, and the field that it becomes. */
-export function MappingTable({
-  start,
-  mapping,
-  owner,
-  definitions,
-  onChange,
-}: {
+type MappingTableProps = {
   start: CsvStart
   mapping: Mapping
   owner: string
   definitions: Definitions
   onChange: (mapping: Mapping) => void
-}) {
+}
+
+/** A row for each column of the file: its name, its first values, and the field that it becomes. */
+export function MappingTable({ start, mapping, owner, definitions, onChange }: MappingTableProps) {
   const texts = useMessages(messages)
   const nameOf = useFieldNames(owner, definitions)
   const fields = fieldOptions(owner, definitions, nameOf)
@@ -37,8 +33,8 @@ export function MappingTable({
   }
   return (
     <Section title={texts.columns}>
-      <div className={styles.scroll!}>
-        <table className={styles.table!}>
+      <div className={styles.scroll}>
+        <table className={styles.table}>
           <thead>
             <tr>
               <th scope="col">{texts.column}</th>
@@ -51,9 +47,9 @@ export function MappingTable({
               // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
               <tr key={index}>
                 <th scope="row">
-                  <span className={styles.value!}>{name || '—'}</span>
+                  <span className={styles.value}>{name || '—'}</span>
                 </th>
-                <td className={styles.fieldCell!}>
+                <td className={styles.fieldCell}>
                   <Select
                     aria-label={`${texts.becomes}: ${name}`}
                     placeholder={texts.choose}
@@ -63,7 +59,7 @@ export function MappingTable({
                   />
                 </td>
                 <td>
-                  <span className={`${styles.value} ${styles.muted}`}>
+                  <span className={`${styles.value} muted`}>
                     {start.records
                       .map(({ cells }) => cells[index] ?? '')
                       .filter(cell => cell.trim() !== '')

@@ -21,22 +21,17 @@ import { useRefusalTexts } from './use-refusal-texts.ts'
 const maxShownCharacters = 200
 const clipped = (text: string) => (text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text)
 
-/** The first records as the import would send them, with what is wrong with each cell. */
-export function PreviewTable({
-  start,
-  mapping,
-  owner,
-  definitions,
-  options,
-  phoneCountry,
-}: {
+type PreviewTableProps = {
   start: CsvStart
   mapping: Mapping
   owner: string
   definitions: Definitions
   options: FoundOptions
   phoneCountry: string | null
-}) {
+}
+
+/** The first records as the import would send them, with what is wrong with each cell. */
+export function PreviewTable({ start, mapping, owner, definitions, options, phoneCountry }: PreviewTableProps) {
   const texts = useMessages(messages)
   const fieldName = useFieldNames(owner, definitions)
   const { faultText } = useRefusalTexts()
@@ -55,16 +50,16 @@ export function PreviewTable({
     <Section title={texts.preview(rows.length)}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the table too */}
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset groups fields, not cells */}
-      <div className={styles.scroll!} role="group" tabIndex={0} aria-label={texts.preview(rows.length)}>
-        <table className={styles.table!}>
+      <div className={styles.scroll} role="group" tabIndex={0} aria-label={texts.preview(rows.length)}>
+        <table className={styles.table}>
           <thead>
             <tr>
               <th scope="col">{texts.line}</th>
               {start.names.map((name, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
                 <th key={index} scope="col">
-                  <span className={styles.value!}>{name || '—'}</span>
-                  <span className={`${styles.value} ${styles.muted}`}>
+                  <span className={styles.value}>{name || '—'}</span>
+                  <span className={`${styles.value} muted`}>
                     {mapping[index] ? fieldName(mapping[index]) : texts.ignored}
                   </span>
                 </th>
@@ -76,13 +71,13 @@ export function PreviewTable({
               <tr key={line}>
                 <th scope="row">
                   {line}
-                  {error && <span className={styles.cellError!}>{faultText(error)}</span>}
+                  {error && <span className={styles.cellError}>{faultText(error)}</span>}
                 </th>
                 {cells.map(({ text, value, error }, index) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
-                  <td key={index} className={mapping[index] ? undefined : styles.muted!}>
-                    <span className={styles.value!}>{clipped(located(shownValue(text, value), index, cells))}</span>
-                    {error && <span className={styles.cellError!}>{clipped(faultText(error))}</span>}
+                  <td key={index} className={mapping[index] ? undefined : 'muted'}>
+                    <span className={styles.value}>{clipped(located(shownValue(text, value), index, cells))}</span>
+                    {error && <span className={styles.cellError}>{clipped(faultText(error))}</span>}
                   </td>
                 ))}
               </tr>
@@ -106,11 +101,11 @@ export function NdjsonPreview({ items }: { items: ImportItem[] }) {
   if (items.length === 0) return <EmptyState title={texts.emptyFile} />
   return (
     <Section title={texts.preview(items.length)}>
-      <ol className={styles.lines!}>
+      <ol className={styles.lines}>
         {items.map(({ line, original, refusal }) => (
           <li key={line}>
-            <code className={styles.value!}>{clipped(new TextDecoder().decode(original as Uint8Array))}</code>
-            {refusal && <span className={styles.cellError!}>{faultText(refusal.message)}</span>}
+            <code className={styles.value}>{clipped(new TextDecoder().decode(original as Uint8Array))}</code>
+            {refusal && <span className={styles.cellError}>{faultText(refusal.message)}</span>}
           </li>
         ))}
       </ol>

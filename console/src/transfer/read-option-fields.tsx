@@ -17,34 +17,27 @@ const encodingLabels: Record<Exclude<Encoding, 'detected'>, string> = {
   'utf-16le': 'UTF-16',
 }
 
-/** The choices of how a file is read, and of what its lines may change. */
-export function ReadOptionFields({
-  setup,
-  mapping,
-  definitions,
-  onChange,
-  start,
-}: {
+type ReadOptionFieldsProps = {
   setup: ImportSetup
   mapping: Mapping
   definitions: Definitions
   onChange: (setup: ImportSetup) => void
   /** The beginning of a CSV file, which tells how the file is written. */
   start: CsvStart | null
-}) {
+}
+
+/** The choices of how a file is read, and of what its lines may change. */
+export function ReadOptionFields({ setup, mapping, definitions, onChange, start }: ReadOptionFieldsProps) {
   const texts = useMessages(messages)
   const countries = useCountryChoices()
   const { options, owner, match } = setup
   const encoding = start?.encoding
   const change = (changed: Partial<ReadOptions>) => onChange({ ...setup, options: { ...options, ...changed } })
   return (
-    <div className={styles.options!}>
+    <div className={styles.options}>
       <Select<Format>
         label={texts.format}
-        options={[
-          { value: 'csv', label: texts.csv },
-          { value: 'ndjson', label: texts.ndjson },
-        ]}
+        options={{ csv: texts.csv, ndjson: texts.ndjson }}
         value={options.format}
         onChange={format => change({ format })}
       />
@@ -63,11 +56,11 @@ export function ReadOptionFields({
       {owner === 'people' && (
         <Select<string>
           label={texts.match}
-          options={[
-            { value: 'external_id', label: texts.matchId },
-            { value: 'external_id,email', label: texts.matchEmail },
-            { value: 'external_id,email,mobile', label: texts.matchMobile },
-          ]}
+          options={{
+            external_id: texts.matchId,
+            'external_id,email': texts.matchEmail,
+            'external_id,email,mobile': texts.matchMobile,
+          }}
           value={match.join()}
           onChange={value => onChange({ ...setup, match: value.split(',') as MatchKind[] })}
         />
@@ -105,19 +98,15 @@ export function ReadOptionFields({
   )
 }
 
-function CsvOptionFields({
-  setup: { options, owner },
-  mapping,
-  definitions,
-  start,
-  onChange,
-}: {
+type CsvOptionFieldsProps = {
   setup: ImportSetup
   mapping: Mapping
   definitions: Definitions
   start: CsvStart | null
   onChange: (changed: Partial<ReadOptions>) => void
-}) {
+}
+
+function CsvOptionFields({ setup: { options, owner }, mapping, definitions, start, onChange }: CsvOptionFieldsProps) {
   const texts = useMessages(messages)
   const found = start && findOptions(options, start, columnsOfMapping(start.names, mapping, owner, definitions)).options
   const foundText = (text: string | null | undefined) => [texts.detected, text].filter(Boolean).join(': ')
@@ -128,52 +117,45 @@ function CsvOptionFields({
     <>
       <Select
         label={texts.delimiter}
-        options={[
-          { value: 'detected', label: foundText(start && (delimiters[start.delimiter] ?? start.delimiter)) },
-          { value: ',', label: ',' },
-          { value: ';', label: ';' },
-          { value: '\t', label: texts.tab },
-          { value: '|', label: '|' },
-        ]}
+        options={{
+          detected: foundText(start && (delimiters[start.delimiter] ?? start.delimiter)),
+          ',': ',',
+          ';': ';',
+          '\t': texts.tab,
+          '|': '|',
+        }}
         value={options.delimiter ?? 'detected'}
         onChange={value => onChange({ delimiter: value === 'detected' ? null : value })}
       />
       <Select<'detected' | '.' | ','>
         label={texts.decimal}
-        options={[
-          { value: 'detected', label: foundText(found && marks[found.decimal]) },
-          { value: '.', label: marks['.'] },
-          { value: ',', label: marks[','] },
-        ]}
+        options={{ detected: foundText(found && marks[found.decimal]), '.': marks['.'], ',': marks[','] }}
         value={options.decimal ?? 'detected'}
         onChange={value => onChange({ decimal: value === 'detected' ? null : value })}
       />
       <Select<'detected' | 'dmy' | 'mdy'>
         label={texts.dateOrder}
-        options={[
-          { value: 'detected', label: foundText(found?.dateOrder && orders[found.dateOrder]) },
-          { value: 'dmy', label: texts.dateOrderDmy },
-          { value: 'mdy', label: texts.dateOrderMdy },
-        ]}
+        options={{
+          detected: foundText(found?.dateOrder && orders[found.dateOrder]),
+          dmy: texts.dateOrderDmy,
+          mdy: texts.dateOrderMdy,
+        }}
         value={options.dateOrder ?? 'detected'}
         onChange={value => onChange({ dateOrder: value === 'detected' ? null : value })}
       />
       <Select<'none' | 'Z' | 'local'>
         label={texts.offset}
-        options={[
-          { value: 'none', label: texts.offsetNone },
-          { value: 'Z', label: texts.offsetUtc },
-          { value: 'local', label: `${texts.offsetLocal} (${Intl.DateTimeFormat().resolvedOptions().timeZone})` },
-        ]}
+        options={{
+          none: texts.offsetNone,
+          Z: texts.offsetUtc,
+          local: `${texts.offsetLocal} (${Intl.DateTimeFormat().resolvedOptions().timeZone})`,
+        }}
         value={options.offset ?? 'none'}
         onChange={value => onChange({ offset: value === 'none' ? null : value })}
       />
       <Select<'absent' | 'null'>
         label={texts.empty}
-        options={[
-          { value: 'absent', label: texts.emptyKeep },
-          { value: 'null', label: texts.emptyClear },
-        ]}
+        options={{ absent: texts.emptyKeep, null: texts.emptyClear }}
         value={options.empty}
         onChange={empty => onChange({ empty })}
       />

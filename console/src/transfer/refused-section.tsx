@@ -1,15 +1,15 @@
-import { useState } from 'react'
+import { type FormEvent, useMemo, useState } from 'react'
 import { refusedName } from '../../../transfer/refused.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Badge, Section } from '../ui/page.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Badge, Notice, Section } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
 import { columnNameOf, type ImportRun, type ImportRunState } from './import-run.ts'
-import { MendDialog } from './mend-dialog.tsx'
 import { messages } from './messages.ts'
-import type { RefusedLine } from './refused-lines.ts'
-import { RepeatedFaultList } from './repeated-fault-list.tsx'
+import { nameOfPath, type RefusedLine } from './refused-lines.ts'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
 
@@ -54,7 +54,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
       render: line => (
         <button
           type="button"
-          className={styles.linkButton!}
+          className={styles.linkButton}
           aria-label={texts.mendLine(formats.number(line.line))}
           onClick={() => setMending(line)}
           disabled={run.isActive}
@@ -79,10 +79,10 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
         </>
       }
     >
-      <p className={styles.muted!}>{texts.refusedAdvice}</p>
+      <p className="muted">{texts.refusedAdvice}</p>
       <RepeatedFaultList run={run} lines={refusedLines} />
       {furtherRefused > 0 && <p>{texts.further(formats.number(furtherRefused))}</p>}
-      <div className={styles.refused!}>
+      <div className={styles.refused}>
         <VirtualTable
           label={`${texts.refusedLines}: ${formats.number(refusedLines.length)}`}
           columns={columns}
@@ -115,3 +115,126 @@ const summary = (content: RefusedLine['content']) =>
         .map(cell => cell.slice(0, 100))
         .join(' · ')
   ).slice(0, 300)
+
+/** The cells that many lines were refused for, each with another value for all of them. */
+export function RepeatedFaultList({ run, lines }: { run: ImportRun; lines: readonly RefusedLine[] }) {
+  const { fields } = run.job
+  const faults = useMemo(() => repeatedFaults(lines, fields), [lines, fields])
+  return faults.map(fault => <Replacement key={`${fault.column} ${fault.cell}`} run={run} fault={fault} />)
+}
+
+function Replacement({ run, fault: { column, cell, count } }: { run: ImportRun; fault: RepeatedFault }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const [other, setOther] = useState('')
+  const name = run.job.head?.names[column] ?? ''
+  return (
+    <form
+      className={styles.replacement}
+      onSubmit={event => {
+        event.preventDefault()
+        void run.replace(column, cell, other)
+      }}
+    >
+      <TextField
+        label={texts.sameValue(formats.number(count), name, cell.slice(0, 100))}
+        help={texts.replaceHelp}
+        value={other}
+        onChange={setOther}
+      />
+      <Button type="submit" isDisabled={run.isActive}>
+        {texts.replaceAll(formats.number(count))}
+      </Button>
+    </form>
+  )
+}
+
+/** A cell that several lines were refused for: the index of its column, and one of the refusals. */
+export type RepeatedFault = { column: number; cell: string; count: number; message: string }
+
+/** The faults that occur most often come first, and so many are shown. */
+const maxFaults = 5
+
+/** Finds the cells that at least two lines were refused for. `fields` are those of the columns. */
+export function repeatedFaults(lines: readonly RefusedLine[], fields: readonly (string | null)[]): RepeatedFault[] {
+  const faults = new Map<string, RepeatedFault>()
+  for (const { content, refusal, isMended } of lines) {
+    if (typeof content === 'string' || isMended) continue
+    for (const { path, message } of refusal.details) {
+      const column = fields.indexOf(nameOfPath(path))
+      const cell = content[column]
+      if (!cell) continue
+      const key = `${column} ${cell}`
+      const fault = faults.get(key) ?? { column, cell, count: 0, message }
+      faults.set(key, { ...fault, count: fault.count + 1 })
+    }
+  }
+  const repeated = [...faults.values()].filter(({ count }) => count > 1)
+  return repeated.sort((a, b) => b.count - a.count).slice(0, maxFaults)
+}
+
+type MendDialogProps = {
+  line: RefusedLine
+  names: string[]
+  /** The name of the column of a path. */
+  nameOf: (path: string) => string
+  onClose: () => void
+  onMend: (content: RefusedLine['content']) => void
+}
+
+/** Lets a person correct the cells of a refused record, or the text of a refused line. */
+export function MendDialog({ line, names, nameOf, onClose, onMend }: MendDialogProps) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const [content, setContent] = useState(() => padded(line.content, names.length))
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onMend(content)
+  }
+  const faults = useRefusalTexts().refusalTexts(line.refusal)
+  return (
+    <Dialog title={texts.mendLine(formats.number(line.line))} onClose={onClose} size="wide">
+      <form className={styles.mend} onSubmit={submit}>
+        <Notice kind="caution">
+          {faults.map(({ path, text }) => (
+            <p key={`${path} ${text}`}>
+              {path && <code>{nameOf(path)}</code>} {text}
+            </p>
+          ))}
+        </Notice>
+        {typeof content === 'string' ? (
+          <TextField
+            label={names.length > 0 ? texts.recordText : texts.jsonLine}
+            rows={8}
+            value={content}
+            onChange={setContent}
+            autoFocus
+          />
+        ) : (
+          content.map((cell, index) => (
+            <TextField
+              // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
+              key={index}
+              label={names[index] || `${texts.column} ${index + 1}`}
+              value={cell}
+              autoFocus={index === 0}
+              onChange={text => setContent(content.map((before, other) => (other === index ? text : before)))}
+            />
+          ))
+        )}
+        <Actions>
+          <Button onPress={onClose}>{texts.cancel}</Button>
+          <Button type="submit" look="primary">
+            {texts.keepMended}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+/** A record with too few cells gets empty ones, so that each column can be filled. */
+function padded(content: RefusedLine['content'], length: number): RefusedLine['content'] {
+  if (typeof content === 'string') return content
+  return Array.from({ length: Math.max(length, content.length) }, (_, index) => content[index] ?? '')
+}

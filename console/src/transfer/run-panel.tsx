@@ -1,7 +1,7 @@
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Notice, Problem } from '../ui/page.tsx'
 import { useRunState } from './current-run.ts'
 import type { ImportRun, ImportRunState } from './import-run.ts'
 import { messages } from './messages.ts'
@@ -9,17 +9,15 @@ import { RefusedSection } from './refused-section.tsx'
 import { isSignedOut } from './run.ts'
 import styles from './transfer.module.css'
 
-/** An import at work or at its end: how far it is, what it did, and what was refused. */
-export function RunPanel({
-  run,
-  onBack,
-  onAnotherFile,
-}: {
+type RunPanelProps = {
   run: ImportRun
   /** Back to the columns, if the page still has them. */
   onBack: (() => void) | null
   onAnotherFile: () => void
-}) {
+}
+
+/** An import at work or at its end: how far it is, what it did, and what was refused. */
+export function RunPanel({ run, onBack, onAnotherFile }: RunPanelProps) {
   const texts = useMessages(messages)
   const state = useRunState(run)
   return (
@@ -81,12 +79,12 @@ function Progress({ run, state }: { run: ImportRun; state: ImportRunState }) {
         ? texts.seconds(secondsLeft)
         : texts.minutes(Math.round(secondsLeft / 60))
   return (
-    <div className={styles.progress!}>
-      <p className={styles.fileName!}>
+    <div className={styles.progress}>
+      <p className={styles.fileName}>
         <strong>{isDryRun ? texts.checking : texts.importing}</strong> · {fileName}
       </p>
       <progress aria-label={texts.progress} value={fraction} max={1} />
-      <p className={styles.muted!}>
+      <p className="muted">
         {formats.percent(fraction)}
         {rate > 0 && ` · ${texts.rate(formats.number(rate))}`}
         {left !== null && rate > 0 && ` · ${texts.left(left)}`}
@@ -106,7 +104,7 @@ function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<Import
     <Notice kind="caution" title={texts.paused}>
       <p>{(pause.error as Error).message}</p>
       <p>{advice}</p>
-      <div className={styles.buttons!}>
+      <div className="row">
         <Button onPress={() => run.goOn()}>{pause.isDoubling ? texts.sendAgainAnyway : texts.goOn}</Button>
         {pause.isDoubling && <Button onPress={() => run.goOn('leave out')}>{texts.leaveOut}</Button>}
       </div>
@@ -123,14 +121,16 @@ function CountList({ state, isDryRun }: { state: ImportRunState; isDryRun: boole
     [isDryRun ? texts.wouldChange : texts.updated, state.updated],
     [isDryRun ? texts.wouldStay : texts.unchanged, state.unchanged],
     [texts.refused, state.failed],
-    ...(state.overwriting > 0 ? ([[texts.overwriting, state.overwriting]] as [string, number][]) : []),
-    ...(state.sharing > 0 ? ([[texts.sharing, state.sharing]] as [string, number][]) : []),
-    ...(state.warnings > 0 ? ([[texts.noPhone, state.warnings]] as [string, number][]) : []),
-    ...(state.leftOut > 0 ? ([[texts.skipped, state.leftOut]] as [string, number][]) : []),
+  ]
+  const rare: [string, number][] = [
+    [texts.overwriting, state.overwriting],
+    [texts.sharing, state.sharing],
+    [texts.noPhone, state.warnings],
+    [texts.skipped, state.leftOut],
   ]
   return (
-    <dl className={styles.counts!}>
-      {counts.map(([name, count]) => (
+    <dl className={styles.counts}>
+      {[...counts, ...rare.filter(([, count]) => count > 0)].map(([name, count]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{formats.number(count)}</dd>

@@ -1,13 +1,11 @@
 import type { Definitions, ImportMapping } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import type { DateOrder } from '../../../transfer/cell-parser.ts'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
-import { Notice } from '../ui/notice.tsx'
-import { EmptyState, Loading } from '../ui/page.tsx'
+import { EmptyState, Loading, Notice } from '../ui/page.tsx'
 import { missingEvidence } from './consent-origin.ts'
 import { ConsentOriginSection } from './consent-origin-section.tsx'
 import { useFieldNames } from './field-names.ts'
@@ -69,8 +67,8 @@ export function SetupForm(props: SetupProps) {
   const mapping = csv ? mappingOf(csv, setup.mapping, earlier, owner, definitions) : []
   return (
     <>
-      <div className={styles.fileLine!}>
-        <p className={styles.fileName!}>
+      <div className={styles.fileLine}>
+        <p className={styles.fileName}>
           <strong>{file.name}</strong> · {formats.bytes(file.size)}
         </p>
         <Button onPress={onAnotherFile}>{texts.chooseAnother}</Button>
@@ -115,13 +113,9 @@ function EarlierMapping({ earlier: { id, actor, saved_at } }: { earlier: ImportM
   )
 }
 
-function CsvSetup({
-  setup,
-  definitions,
-  onChange,
-  mapping,
-  start,
-}: SetupProps & { mapping: Mapping; start: CsvStart }) {
+type CsvSetupProps = SetupProps & { mapping: Mapping; start: CsvStart }
+
+function CsvSetup({ setup, definitions, onChange, mapping, start }: CsvSetupProps) {
   const texts = useMessages(messages)
   const { owner } = setup
   const change = (changed: typeof mapping) => onChange({ ...setup, mapping: changed })

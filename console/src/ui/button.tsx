@@ -1,4 +1,5 @@
-import type { Ref } from 'react'
+import { createLink } from '@tanstack/react-router'
+import type { AnchorHTMLAttributes, Ref } from 'react'
 import { Button as AriaButton, type ButtonProps as AriaButtonProps } from 'react-aria-components'
 import styles from './button.module.css'
 
@@ -12,3 +13,12 @@ export type ButtonProps = Omit<AriaButtonProps, 'className' | 'style'> & {
 export function Button({ look, ...props }: ButtonProps) {
   return <AriaButton {...props} className={look ? `${styles.button} ${styles[look]}` : styles.button} />
 }
+
+type AnchorProps = AnchorHTMLAttributes<HTMLAnchorElement> & { look?: 'primary'; ref?: Ref<HTMLAnchorElement> }
+
+function Anchor({ look, ...props }: AnchorProps) {
+  return <a {...props} className={look ? `${styles.button} ${styles[look]}` : styles.button} />
+}
+
+/** A link to a page of the console that looks like a button. */
+export const LinkButton = createLink(Anchor)

@@ -19,16 +19,7 @@ export type Choice = { name: string; label: string }
 /** More choices than a person reads. Typing narrows them. */
 const maxShown = 100
 
-/** Chooses by typing a part of a name, or from the list. Enter and Tab choose the first match, unless the arrow keys chose another. */
-export function ComboBox({
-  label,
-  isLabelShown = false,
-  name,
-  placeholder,
-  choices,
-  value,
-  onChange,
-}: {
+type ComboBoxProps = {
   label: string
   /** Whether the label is visible. Without it, the surroundings name the field. */
   isLabelShown?: boolean
@@ -38,7 +29,10 @@ export function ComboBox({
   choices: readonly Choice[]
   value: string
   onChange(name: string): void
-}) {
+}
+
+/** Chooses by typing a part of a name, or from the list. Enter and Tab choose the first match, unless the arrow keys chose another. */
+export function ComboBox({ label, isLabelShown = false, name, placeholder, choices, value, onChange }: ComboBoxProps) {
   const noteChange = useNoteChange()
   const chosen = choices.find(({ name }) => name === value)
   const text = chosen?.label ?? value

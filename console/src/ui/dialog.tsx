@@ -1,14 +1,15 @@
 import { type ReactNode, useCallback, useRef } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
+import type { Write } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { Button } from './button.tsx'
 import styles from './dialog.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext } from './note-change.ts'
+import { Problem } from './page.tsx'
 
 type DialogProps = {
   title: string
-  isOpen: boolean
   onClose(): void
   /** `wide` has room for a comparison of two columns. */
   size?: 'wide'
@@ -20,10 +21,10 @@ type DialogProps = {
 }
 
 /** A modal dialog. Escape and a click beside it close it. If one of its fields was changed, they ask first. */
-export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true, children }: DialogProps) {
+export function Dialog({ title, onClose, size, isAlert, hasDraft = true, children }: DialogProps) {
   const texts = useMessages(messages)
   const hasChanged = useRef(false)
-  if (!hasDraft || !isOpen) hasChanged.current = false
+  if (!hasDraft) hasChanged.current = false
   const noteChange = useCallback(() => {
     hasChanged.current = true
   }, [])
@@ -31,12 +32,7 @@ export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true,
     if (!hasChanged.current || window.confirm(texts.discard)) onClose()
   }
   return (
-    <ModalOverlay
-      className={styles.overlay}
-      isOpen={isOpen}
-      onOpenChange={open => !open && close()}
-      isDismissable={!isAlert}
-    >
+    <ModalOverlay className={styles.overlay} isOpen onOpenChange={open => !open && close()} isDismissable={!isAlert}>
       <Modal className={size === 'wide' ? `${styles.modal} ${styles.wide}` : styles.modal}>
         <AriaDialog className={styles.dialog} role={isAlert ? 'alertdialog' : 'dialog'}>
           <Heading slot="title" className={styles.title}>
@@ -64,5 +60,43 @@ export function CloseAction({ onClose, children }: { onClose: () => void; childr
         {texts.close}
       </Button>
     </Actions>
+  )
+}
+
+type ConfirmDialogProps = {
+  title: string
+  /** The text of the button that does it. */
+  action: string
+  write: Write
+  /** Whether something is to be confirmed first. */
+  isDisabled?: boolean
+  onClose(): void
+  /** What the action means. */
+  children: ReactNode
+}
+
+/** Asks before something is destroyed. */
+export function ConfirmDialog({
+  title,
+  action,
+  write: { mutate, isPending, error },
+  isDisabled = false,
+  onClose,
+  children,
+}: ConfirmDialogProps) {
+  const texts = useMessages(messages)
+  return (
+    <Dialog title={title} isAlert onClose={onClose}>
+      {children}
+      {error !== null && error !== undefined && <Problem error={error} />}
+      <Actions>
+        <Button onPress={onClose} autoFocus>
+          {texts.cancel}
+        </Button>
+        <Button look="danger" isPending={isPending} isDisabled={isDisabled} onPress={() => mutate()}>
+          {action}
+        </Button>
+      </Actions>
+    </Dialog>
   )
 }

@@ -1,4 +1,4 @@
-import { type ReactNode, useContext } from 'react'
+import { type ReactNode, useContext, useState } from 'react'
 import {
   Checkbox as AriaCheckbox,
   type CheckboxProps as AriaCheckboxProps,
@@ -27,23 +27,12 @@ export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'c
   Labelled & {
     placeholder?: string /** A text of several lines. */
     rows?: number
-    inputRef?: React.Ref<HTMLInputElement>
     /** The id of a list of suggestions. */
     list?: string
   }
 
 /** A field for text, with its label, help and error. */
-export function TextField({
-  label,
-  help,
-  error,
-  placeholder,
-  rows,
-  inputRef,
-  list,
-  onChange,
-  ...props
-}: TextFieldProps) {
+export function TextField({ label, help, error, placeholder, rows, list, onChange, ...props }: TextFieldProps) {
   const noteChange = useNoteChange()
   return (
     <AriaTextField
@@ -59,12 +48,7 @@ export function TextField({
       {rows ? (
         <TextArea className={styles.input} rows={rows} placeholder={placeholder ?? ''} />
       ) : (
-        <Input
-          className={styles.input}
-          placeholder={placeholder ?? ''}
-          ref={inputRef ?? null}
-          {...(list && { list })}
-        />
+        <Input className={styles.input} placeholder={placeholder ?? ''} {...(list && { list })} />
       )}
       {help && (
         <Text slot="description" className={styles.help}>
@@ -150,4 +134,31 @@ export function FieldGroup({ legend, help, name, look, isDisabled, children, ...
       <Fault name={name} />
     </fieldset>
   )
+}
+
+/** What a field of a value needs. */
+export type FieldProps<Value> = { name: string; onChange(value: Value): void } & ([Value] extends [boolean]
+  ? { isSelected: Value }
+  : { value: Value })
+
+/**
+ * Returns a function that gives a field what it needs for a member of a draft: its name, which is the member's path in the request below
+ * `place`, its value, and what takes a new one.
+ */
+export const fieldsOf =
+  <Draft extends object>(draft: Draft, change: (changed: Partial<Draft>) => void, place = '') =>
+  <Name extends keyof Draft & string>(name: Name): FieldProps<Draft[Name]> => {
+    const value = draft[name]
+    return {
+      name: `${place}/${name}`,
+      onChange: (next: Draft[Name]) => change({ [name]: next } as unknown as Partial<Draft>),
+      ...(typeof value === 'boolean' ? { isSelected: value } : { value }),
+    } as unknown as FieldProps<Draft[Name]>
+  }
+
+/** The state of a form whose fields are members of the request. */
+export function useDraft<Draft extends object>(initial: Draft | (() => Draft)) {
+  const [draft, setDraft] = useState(initial)
+  const change = (changed: Partial<Draft>) => setDraft(before => ({ ...before, ...changed }))
+  return { draft, change, field: fieldsOf(draft, change) }
 }

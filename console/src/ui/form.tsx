@@ -5,11 +5,11 @@ import { useMessages } from '../app/language.tsx'
 import { SessionError } from '../app/session.tsx'
 import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from './button.tsx'
-import { Actions } from './dialog.tsx'
+import { Actions, Dialog } from './dialog.tsx'
 import styles from './field.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext, useNoteChange } from './note-change.ts'
-import { Problem } from './notice.tsx'
+import { Problem } from './page.tsx'
 
 export type Faults = Readonly<Record<string, string>>
 
@@ -128,4 +128,15 @@ function shownOf(error: unknown, faults: Faults = {}, names: readonly string[], 
     else byName[name] = [...(byName[name] ?? []), place(path.slice(name.length + 1), message)]
   }
   return { byName, hasOthers, isNew: true }
+}
+
+type FormDialogProps = FormProps & { title: string; size?: 'wide'; onClose: () => void }
+
+/** A dialog that is a form: sending it or cancelling it closes it. */
+export function FormDialog({ title, size, onClose, ...form }: FormDialogProps) {
+  return (
+    <Dialog title={title} onClose={onClose} {...(size && { size })}>
+      <Form {...form} onCancel={onClose} />
+    </Dialog>
+  )
 }

@@ -5,16 +5,14 @@ import type { MenuAction } from './menu-list.tsx'
 const loadList = () => import('./menu-list.tsx')
 const MenuList = lazy(loadList)
 
-/** A button that opens a list of actions. The list takes 34 kB, which are loaded when somebody points at the button or opens it. */
-export function Menu({
-  label,
-  actions,
-  children,
-}: {
+type MenuProps = {
   label: string
   actions: readonly MenuAction[]
   children?: ReactNode
-}) {
+}
+
+/** A button that opens a list of actions. The list takes 34 kB, which are loaded when somebody points at the button or opens it. */
+export function Menu({ label, actions, children }: MenuProps) {
   const button = useRef<HTMLButtonElement>(null)
   const [isOpen, setOpen] = useState(false)
   return (

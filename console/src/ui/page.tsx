@@ -1,7 +1,12 @@
+import { KithConnectionError, KithError, KithTimeoutError } from '@kith/client'
 import { useRouterState } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { useMessages } from '../app/language.tsx'
+import { SessionError } from '../app/session.tsx'
+import { useServiceTexts } from '../app/use-service-texts.ts'
+import { Button, LinkButton } from './button.tsx'
 import { messages } from './messages.ts'
+import noticeStyles from './notice.module.css'
 import styles from './page.module.css'
 
 type PageProps = {
@@ -27,7 +32,7 @@ export function Page({ title, subtitle, actions, children }: PageProps) {
           </h1>
           {subtitle && <div className={styles.subtitle}>{subtitle}</div>}
         </div>
-        {actions && <div className={styles.actions}>{actions}</div>}
+        {actions && <div className="row">{actions}</div>}
       </header>
       {children}
     </div>
@@ -61,7 +66,7 @@ export function Section({ title, actions, children }: { title: string; actions?:
     <section className={styles.section} aria-label={title}>
       <div className={styles.header}>
         <h2>{title}</h2>
-        {actions && <div className={styles.actions}>{actions}</div>}
+        {actions && <div className="row">{actions}</div>}
       </div>
       {children}
     </section>
@@ -87,22 +92,22 @@ export function Loading() {
   )
 }
 
-/** A short word about a state. */
-export function Badge({
-  kind = 'neutral',
-  children,
-}: {
+type BadgeProps = {
   kind?: 'neutral' | 'positive' | 'negative' | 'caution' | 'accent'
   children: ReactNode
-}) {
+}
+
+/** A short word about a state. */
+export function Badge({ kind = 'neutral', children }: BadgeProps) {
   return <span className={kind === 'neutral' ? styles.badge : `${styles.badge} ${styles[kind]}`}>{children}</span>
 }
 
-/** A list of names and values. */
+/** A list of names and values. A name without a value is left out. */
 export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
+  const known = facts.filter(([, value]) => value || value === 0)
   return (
     <dl className={styles.facts}>
-      {facts.map(([name, value], index) => (
+      {known.map(([name, value], index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: two attributes may have one name
         <div key={index}>
           <dt>{name}</dt>
@@ -111,4 +116,87 @@ export function Facts({ facts }: { facts: readonly (readonly [name: string, valu
       ))}
     </dl>
   )
+}
+
+type NoticeProps = {
+  kind?: 'info' | 'success' | 'caution' | 'error'
+  title?: string
+  children?: ReactNode
+}
+
+/** A message in the flow of the page. An `error` is read out at once. */
+export function Notice({ kind = 'info', title, children }: NoticeProps) {
+  return (
+    <div className={`${noticeStyles.notice} ${noticeStyles[kind]}`} role={kind === 'error' ? 'alert' : 'status'}>
+      {title && <strong>{title}</strong>}
+      {children}
+    </div>
+  )
+}
+
+/** What went wrong, what it means for the person's input, and what to do. */
+export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const texts = useMessages(messages)
+  const service = useServiceTexts()
+  const { title, advice } = explain(error, texts, service)
+  const status = statusOf(error)
+  // The same request is refused again, until another session has the permission.
+  const canRetry = onRetry !== undefined && status !== 403
+  const details = error instanceof KithError ? (error.details ?? []) : []
+  return (
+    <Notice kind="error" title={title}>
+      {advice && <p>{advice}</p>}
+      {details.length > 0 && (
+        <ul className={noticeStyles.details}>
+          {details.map(({ path, message }) => (
+            <li key={`${path} ${message}`}>
+              {path && <code>{path}</code>} {service.translated(message) ?? message}
+            </li>
+          ))}
+        </ul>
+      )}
+      {(canRetry || status === 401) && (
+        <div className="row">
+          {status === 401 && <SignInLink />}
+          {canRetry && <Button onPress={onRetry}>{texts.tryAgain}</Button>}
+        </div>
+      )}
+    </Notice>
+  )
+}
+
+/** The link to the sign-in, which leads back to this page. The sign-in is a new document, which holds nothing of the old session. */
+function SignInLink() {
+  const texts = useMessages(messages)
+  const next = location.pathname.replace(/^\/console/, '') + location.search
+  return (
+    <LinkButton to="/sign-in" search={{ next }} reloadDocument look="primary">
+      {texts.signIn}
+    </LinkButton>
+  )
+}
+
+const statusOf = (error: unknown): number | undefined =>
+  error instanceof KithError || error instanceof SessionError ? error.status : undefined
+
+type Explanation = { title: string; advice?: string | undefined }
+
+type ServiceTexts = ReturnType<typeof useServiceTexts>
+
+function explain(error: unknown, texts: (typeof messages)['en'], service: ServiceTexts): Explanation {
+  if (error instanceof KithConnectionError) return { title: texts.unreachable, advice: texts.unreachableAdvice }
+  if (error instanceof KithTimeoutError) return { title: texts.tooSlow, advice: texts.unreachableAdvice }
+  const status = statusOf(error)
+  if (status === 401) return { title: texts.signedOut, advice: texts.signedOutAdvice }
+  if (status === 412) return { title: texts.changedMeanwhile }
+  const message = error instanceof KithError ? error.sentence : error instanceof Error ? error.message : String(error)
+  const known = service.translated(message)
+  if (status === 429 || status === 503)
+    return { title: texts.overloaded, advice: `${texts.overloadedAdvice} ${known ?? message}` }
+  if (status === 403) return { title: texts.forbidden, advice: `${texts.forbiddenAdvice} ${known ?? message}` }
+  if (known !== undefined) return { title: known }
+  // A sentence that only the service says stands below what its code means.
+  const code = error instanceof KithError || error instanceof SessionError ? error.code : undefined
+  const meaning = service.meaningOf(code)
+  return meaning === undefined ? { title: message } : { title: meaning, advice: message }
 }

@@ -1,8 +1,7 @@
 import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { MoreButton } from './more-button.tsx'
-import { Problem } from './notice.tsx'
-import { Loading } from './page.tsx'
+import { Button } from './button.tsx'
+import { Loading, Problem } from './page.tsx'
 
 type PagedListProps<Item> = {
   query: UseInfiniteQueryResult<InfiniteData<{ items: readonly Item[] }>>
@@ -24,5 +23,32 @@ export function PagedList<Item>({ query, none, more, children }: PagedListProps<
       {items.length > 0 && children(items)}
       <MoreButton query={query}>{more}</MoreButton>
     </>
+  )
+}
+
+type MoreButtonProps = {
+  query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage(): unknown }
+  /** What the list shows, for screen readers. */
+  name?: string
+  children: string
+}
+
+/** Reads the next page of a list, if there is one. */
+export function MoreButton({
+  query: { hasNextPage, isFetchingNextPage, fetchNextPage },
+  name,
+  children,
+}: MoreButtonProps) {
+  if (!hasNextPage) return null
+  return (
+    <div>
+      <Button
+        onPress={() => fetchNextPage()}
+        isPending={isFetchingNextPage}
+        {...(name && { 'aria-label': `${children}: ${name}` })}
+      >
+        {children}
+      </Button>
+    </div>
   )
 }

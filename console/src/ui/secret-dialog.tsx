@@ -5,23 +5,20 @@ import { Actions, Dialog } from './dialog.tsx'
 import { messages } from './messages.ts'
 import styles from './secret-dialog.module.css'
 
-/** Shows a secret once, with a button that copies it. A click beside the dialog does not close it. */
-export function SecretDialog({
-  title,
-  advice,
-  values,
-  onClose,
-}: {
+type SecretDialogProps = {
   title: string
   advice: string
   /** The names and values to copy. */
   values: readonly (readonly [name: string, value: string])[]
   onClose: () => void
-}) {
+}
+
+/** Shows a secret once, with a button that copies it. A click beside the dialog does not close it. */
+export function SecretDialog({ title, advice, values, onClose }: SecretDialogProps) {
   const texts = useMessages(messages)
   const [copied, setCopied] = useState('')
   return (
-    <Dialog title={title} isOpen onClose={onClose} isAlert>
+    <Dialog title={title} onClose={onClose} isAlert>
       <p>{advice}</p>
       {values.map(([name, value]) => (
         <div key={name} className={styles.value}>

@@ -17,7 +17,8 @@ import { useNoteChange } from './note-change.ts'
 export type Option<Value extends string> = { value: Value; label: string; help?: string; isDisabled?: boolean }
 
 export type SelectProps<Value extends string> = Labelled & {
-  options: readonly Option<Value>[]
+  /** The options, or the labels of their values. */
+  options: readonly Option<Value>[] | Readonly<Record<Value, string>>
   value: Value | null
   onChange(value: Value): void
   name?: string
@@ -25,6 +26,14 @@ export type SelectProps<Value extends string> = Labelled & {
   'aria-label'?: string
   isDisabled?: boolean
 }
+
+const listOf = <Value extends string>(options: SelectProps<Value>['options']): readonly Option<Value>[] =>
+  isList(options)
+    ? options
+    : Object.entries<string>(options).map(([value, label]) => ({ value: value as Value, label }))
+
+const isList = <Value extends string>(options: SelectProps<Value>['options']): options is readonly Option<Value>[] =>
+  Array.isArray(options)
 
 /** A field with a fixed list of values. */
 export function Select<Value extends string>({
@@ -66,7 +75,7 @@ export function Select<Value extends string>({
       <FieldError className={styles.error}>{error}</FieldError>
       <Popover className={styles.popover}>
         <ListBox className={styles.options}>
-          {options.map(option => (
+          {listOf(options).map(option => (
             <ListBoxItem
               key={option.value}
               id={option.value}

@@ -4,18 +4,15 @@ import styles from './tabs.module.css'
 
 export type TabContent = { id: string; label: string; content: ReactNode }
 
-/** Several views of one thing, of which one is shown. */
-export function Tabs({
-  label,
-  tabs,
-  selected,
-  onSelect,
-}: {
+type TabsProps = {
   label: string
   tabs: readonly TabContent[]
   selected?: string
   onSelect?: (id: string) => void
-}) {
+}
+
+/** Several views of one thing, of which one is shown. */
+export function Tabs({ label, tabs, selected, onSelect }: TabsProps) {
   return (
     <AriaTabs
       className={styles.tabs}

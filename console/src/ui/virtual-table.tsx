@@ -1,8 +1,7 @@
-import { type KeyboardEvent, memo, type ReactNode, useEffect, useRef } from 'react'
+import { type KeyboardEvent, memo, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Icon } from './icon.tsx'
 import { messages } from './messages.ts'
-import { useVisibleRows } from './virtual-rows.ts'
 import styles from './virtual-table.module.css'
 
 export type Column<Row> = {
@@ -280,4 +279,26 @@ function ColumnHeader<Row>({
       {onResize && <Border onDrag={width => onResize(key, width)} onReset={() => onResize(key, undefined)} />}
     </div>
   )
+}
+
+/** Rows that are drawn above and below those in sight. */
+const overscan = 12
+
+/** The rows of a scrolled element that are in sight, from `first` to `last`. All rows have one height. */
+export function useVisibleRows(scroller: RefObject<HTMLElement | null>, count: number, rowHeight: number) {
+  const [[top, height], setSight] = useState([0, 0])
+  useEffect(() => {
+    const element = scroller.current!
+    const read = () => setSight([element.scrollTop, element.clientHeight])
+    read()
+    const resized = new ResizeObserver(read)
+    resized.observe(element)
+    element.addEventListener('scroll', read, { passive: true })
+    return () => {
+      resized.disconnect()
+      element.removeEventListener('scroll', read)
+    }
+  }, [scroller])
+  const first = Math.max(0, Math.floor(top! / rowHeight) - overscan)
+  return { first, last: Math.min(count, Math.ceil((top! + height!) / rowHeight) + overscan) - 1 }
 }

@@ -1,15 +1,13 @@
 import type { Webhook, WebhookDelivery, WebhookDeliveryPage, WebhookTestDelivery } from '@kith/client'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
-import { MoreButton } from '../ui/more-button.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Facts, Loading, Section } from '../ui/page.tsx'
+import { Badge, EmptyState, Facts, Loading, Notice, Problem, Section } from '../ui/page.tsx'
+import { MoreButton } from '../ui/paged-list.tsx'
 import { Select } from '../ui/select.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
@@ -24,7 +22,6 @@ const kinds = {
   delivered: 'positive',
   failed: 'negative',
 } as const satisfies Record<State, string>
-const states = Object.keys(kinds) as State[]
 
 type Row = WebhookDelivery | WebhookTestDelivery
 const isTest = (row: Row): row is WebhookTestDelivery => 'at' in row
@@ -67,7 +64,7 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
         <div className={styles.stateFilter}>
           <Select<State | ''>
             aria-label={texts.state}
-            options={[{ value: '', label: texts.all }, ...states.map(value => ({ value, label: texts.states[value] }))]}
+            options={{ '': texts.all, ...texts.states }}
             value={state}
             onChange={setState}
           />
@@ -109,15 +106,13 @@ function NotAccepted({ delivery }: { delivery: WebhookDelivery }) {
   )
 }
 
-function DeliveryTable({
-  rows,
-  onShow,
-  onSendAgain,
-}: {
+type DeliveryTableProps = {
   rows: Row[]
   onShow: (row: Row) => void
   onSendAgain: ((delivery: WebhookDelivery) => void) | null
-}) {
+}
+
+function DeliveryTable({ rows, onShow, onSendAgain }: DeliveryTableProps) {
   const texts = useMessages(messages)
   const headers = [
     numberHeader(texts.change),
@@ -137,15 +132,13 @@ function DeliveryTable({
   )
 }
 
-function DeliveryRow({
-  row,
-  onShow,
-  onSendAgain,
-}: {
+type DeliveryRowProps = {
   row: Row
   onShow: (row: Row) => void
   onSendAgain: ((delivery: WebhookDelivery) => void) | null
-}) {
+}
+
+function DeliveryRow({ row, onShow, onSendAgain }: DeliveryRowProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const delivery = isTest(row) ? null : row
@@ -187,14 +180,14 @@ function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
   const { type, message_id, response_status, response, error, duration_ms } = row
   const title = delivery ? texts.delivery(formats.number(delivery.sequence)) : texts.testDelivery
   return (
-    <Dialog title={title} isOpen onClose={onClose} size="wide">
+    <Dialog title={title} onClose={onClose} size="wide">
       <Facts
         facts={[
           [texts.type, type],
           [texts.messageId, <code key="id">{message_id}</code>],
           [texts.attempts, formats.number(delivery ? delivery.attempts : 1)],
           [texts.duration, duration_ms === null ? '—' : texts.milliseconds(formats.number(duration_ms))],
-          ...(delivery?.next_attempt_at ? [[texts.next, formats.exactTime(delivery.next_attempt_at)] as const] : []),
+          [texts.next, delivery?.next_attempt_at && formats.exactTime(delivery.next_attempt_at)],
         ]}
       />
       {delivery && (

@@ -1,21 +1,13 @@
 import type { WebhookDelivery } from '@kith/client'
-import { queryOptions } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
-import { pagedQuery } from '../app/paged-query.ts'
+import { client, pagedQuery, readQuery } from '../app/client.ts'
 
 /** All queries of webhooks, for a write that changes what they show. */
 export const webhooksKey = ['webhooks']
 
-export const webhooksQuery = queryOptions({
-  queryKey: [...webhooksKey, 'list'],
-  queryFn: ({ signal }) => client.webhooks.list({ signal }).all(),
-})
+export const webhooksQuery = readQuery([...webhooksKey, 'list'], options => client.webhooks.list(options).all())
 
 export const webhookQuery = (id: number) =>
-  queryOptions({
-    queryKey: [...webhooksKey, 'one', id],
-    queryFn: ({ signal }) => client.webhooks.get(id, { signal }),
-  })
+  readQuery([...webhooksKey, 'one', id], options => client.webhooks.get(id, options))
 
 export const deliveriesQuery = (id: number, state: WebhookDelivery['state'] | '') =>
   pagedQuery([...webhooksKey, 'deliveries', id, state], at =>

@@ -1,9 +1,8 @@
 import { eventSubjects, type Webhook, type WebhookBody, type WebhookPatch } from '@kith/client'
-import { useState } from 'react'
+import type { Write } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import type { Write } from '../app/write.ts'
-import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { Checkbox, FieldGroup, TextField, useDraft } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 
@@ -76,21 +75,9 @@ type WebhookFormProps = {
 /** A dialog that makes a webhook, or changes one. What was filled in stays if the service refuses it. */
 export function WebhookForm({ title, webhook, action, write, onClose }: WebhookFormProps) {
   const texts = useMessages(messages)
-  const [form, setForm] = useState(() => formOf(webhook))
-  const change = (changed: Partial<Draft>) => setForm({ ...form, ...changed })
+  const { draft: form, change, field } = useDraft(() => formOf(webhook))
   // Events that the checkboxes cannot show, such as person.created, stay as they are.
   const others = form.events.filter(event => !eventSubjects.some(group => event === `${group}.*`))
-  const text = (name: 'url' | 'stacks' | 'keys' | 'description', help?: string) => (
-    <TextField
-      label={texts[name]}
-      help={help}
-      name={`/${name}`}
-      isRequired={name === 'url'}
-      autoFocus={name === 'url'}
-      value={form[name]}
-      onChange={value => change({ [name]: value })}
-    />
-  )
   return (
     <FormDialog
       title={title}
@@ -99,7 +86,7 @@ export function WebhookForm({ title, webhook, action, write, onClose }: WebhookF
       submit={action}
       onClose={onClose}
     >
-      {text('url', texts.urlHelp)}
+      <TextField label={texts.url} help={texts.urlHelp} isRequired autoFocus {...field('url')} />
       <FieldGroup legend={texts.events} look="grid" name="/events">
         {eventSubjects.map(group => {
           const name = `${group}.*` as const
@@ -113,32 +100,20 @@ export function WebhookForm({ title, webhook, action, write, onClose }: WebhookF
         })}
         {others.length > 0 && <code>{others.join(', ')}</code>}
       </FieldGroup>
-      {text('stacks', texts.stacksHelp)}
-      {text('keys', texts.keysHelp)}
-      <Select<'full' | 'ids'>
+      <TextField label={texts.stacks} help={texts.stacksHelp} {...field('stacks')} />
+      <TextField label={texts.keys} help={texts.keysHelp} {...field('keys')} />
+      <Select
         label={texts.payload}
-        name="/payload"
-        options={[
-          { value: 'full', label: texts.payloadFull },
-          { value: 'ids', label: texts.payloadIds },
-        ]}
-        value={form.payload}
-        onChange={payload => change({ payload })}
+        options={{ full: texts.payloadFull, ids: texts.payloadIds }}
+        {...field('payload')}
       />
       {form.payload === 'full' && (
-        <Checkbox name="/links" isSelected={form.links} help={texts.linksHelp} onChange={links => change({ links })}>
+        <Checkbox help={texts.linksHelp} {...field('links')}>
           {texts.links}
         </Checkbox>
       )}
-      {text('description')}
-      <TextField
-        label={texts.headers}
-        help={texts.headersHelp}
-        name="/headers"
-        rows={3}
-        value={form.headers}
-        onChange={headers => change({ headers })}
-      />
+      <TextField label={texts.description} {...field('description')} />
+      <TextField label={texts.headers} help={texts.headersHelp} rows={3} {...field('headers')} />
     </FormDialog>
   )
 }

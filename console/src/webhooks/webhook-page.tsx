@@ -2,15 +2,12 @@ import type { Webhook, WebhookTest } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { Actions } from '../ui/dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { Facts, Loading, Page } from '../ui/page.tsx'
+import { Actions, ConfirmDialog } from '../ui/dialog.tsx'
+import { Facts, Loading, Notice, Page, Problem } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { messages } from './messages.ts'
@@ -50,12 +47,12 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
       facts={[
         [texts.state, <WebhookState key="state" webhook={webhook} />],
         [texts.events, webhook.events.join(', ')],
-        ...(webhook.stacks ? [[texts.stacks, webhook.stacks.join(', ')] as const] : []),
-        ...(webhook.keys ? [[texts.keys, webhook.keys.join(', ')] as const] : []),
-        ...(webhook.headers.length > 0 ? [[texts.headers, webhook.headers.join(', ')] as const] : []),
+        [texts.stacks, webhook.stacks?.join(', ')],
+        [texts.keys, webhook.keys?.join(', ')],
+        [texts.headers, webhook.headers.join(', ')],
         [texts.payload, texts[contentOf(webhook)]],
         [texts.waitingDeliveries, <Backlog key="backlog" webhook={webhook} />],
-        ...(backlog.changes > 0 ? [[texts.unseen, formats.number(backlog.changes)] as const] : []),
+        [texts.unseen, backlog.changes > 0 && formats.number(backlog.changes)],
         [texts.lastSuccess, webhook.last_success_at ? formats.exactTime(webhook.last_success_at) : texts.never],
       ]}
     />
