@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { startSessionWithPassword } from '../auth/accounts.ts'
 import { withRole } from '../auth/caller-role.ts'
 import { verifyClient } from '../auth/clients.ts'
-import { createLoginThrottle, throwThrottled } from '../auth/login-throttle.ts'
+import { createLoginThrottle } from '../auth/login-throttle.ts'
 import { createSignInIssuer } from '../auth/oidc.ts'
 import { maxPasswordBytes, type Turn } from '../auth/passwords.ts'
 import type { CallerSession } from '../auth/sessions.ts'
@@ -256,27 +256,14 @@ function attemptOf(credentials: SignIn): string {
 }
 
 export const accountAttempt = (organizationKey: string, name: string): string =>
-  `account ${createHash('sha256')
-    .update(`${organizationKey} ${lookAlikeOf(name)}`)
-    .digest('base64url')}`
+  `account ${hash('sha256', `${organizationKey} ${lookAlikeOf(name)}`, 'base64url')}`
 
-/**
- * Returns a function that runs an attempt to prove something. The attempt is counted as failed if its result is undefined or false, and
- * refused with 429 after too many.
- */
+/** Returns a function that runs an attempt of a request to prove something, see {@link LoginThrottle.attempt}. */
 export function createAttempts({ behindProxy }: Services['config']) {
   const throttle = createLoginThrottle()
-  return async <Result>(exchange: Exchange, of: string, run: (turn: Turn) => Promise<Result>): Promise<Result> => {
-    const address = clientAddress(exchange.request, behindProxy)
-    const waitSeconds = throttle.countAttempt(of, address)
-    if (waitSeconds !== undefined) throwThrottled(waitSeconds)
-    const uncount = () => throttle.uncountAttempt(of, address)
-    const result = await run({ address, signal: exchange.deadline.signal }).catch(error => {
-      uncount()
-      throw error
-    })
-    if (result) uncount()
-    return result
+  return <Result>({ request, deadline: { signal } }: Exchange, of: string, run: (turn: Turn) => Promise<Result>) => {
+    const address = clientAddress(request, behindProxy)
+    return throttle.attempt(of, address, () => run({ address, signal }))
   }
 }
 

@@ -1,37 +1,38 @@
-import { listSchema } from '../organizations/definition-schema.ts'
-import { dataOf, type Route, route } from '../route/route.ts'
-import { sessionList } from '../sessions/schema.ts'
-import { listSessions, revokeSession } from '../sessions/sessions.ts'
-import { Type } from '../values/json-schema.ts'
+import { listAccounts, removeAccount } from '../auth/accounts.ts'
+import { readClient, readClientPage, revokeClient } from '../auth/clients.ts'
+import { readTokenPage, revokeToken } from '../auth/issued-tokens.ts'
+import { listKeys } from '../auth/keys/keys.ts'
 import {
+  type AccessClientBody,
   type AccountBody,
   type AccountPatch,
+  type ApiTokenBody,
   account,
   accountList,
   accountPatch,
-  invitedAccount,
-  newAccount,
-} from './account-schema.ts'
-import { createApiAccount, inviteApiAccount, listApiAccounts, removeApiAccount, updateApiAccount } from './accounts.ts'
-import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'
-import {
-  type AccessClientBody,
-  type ApiTokenBody,
   apiClient,
   apiClientPage,
   apiClientWithSecret,
   apiToken,
   type ClientsQuery,
   clientsQuery,
+  invitedAccount,
   listedTokenPage,
+  newAccount,
   newClient,
   newToken,
   signingKey,
   type TokensQuery,
   tokensQuery,
-} from './schema.ts'
-import { listSigningKeys } from './signing-keys.ts'
-import { createApiToken, listApiTokens, revokeApiToken } from './tokens.ts'
+} from '../auth/schema.ts'
+import { listSchema } from '../organizations/definition-schema.ts'
+import { dataOf, doneOf, type Route, route } from '../route/route.ts'
+import { sessionList } from '../sessions/schema.ts'
+import { endSession, listSessions } from '../sessions/sessions.ts'
+import { refuse } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
+import { authorOf, createApiAccount, inviteApiAccount, updateApiAccount } from './accounts.ts'
+import { createApiClient, createApiToken } from './credentials.ts'
 
 const tag = 'Access'
 const clientsPath = '/v1/clients'
@@ -53,7 +54,7 @@ function clientRoutes(): Route[] {
       description: 'The programs that fetch their own tokens, newest first, revoked ones included.',
       query: clientsQuery,
       answer: apiClientPage,
-      handle: dataOf(call => listApiClients(call)),
+      handle: dataOf(({ context, body, signal }) => readClientPage(context, body, signal)),
     }),
     route<AccessClientBody>({
       method: 'POST',
@@ -85,7 +86,7 @@ function clientRoutes(): Route[] {
       operationId: 'getClient',
       summary: 'Read a client',
       answer: apiClient,
-      handle: dataOf(call => findApiClient(call)),
+      handle: dataOf(({ context, params, signal }) => readClient(context, params.client_id!, signal)),
     }),
     route({
       method: 'DELETE',
@@ -97,7 +98,9 @@ function clientRoutes(): Route[] {
       description: 'It gets no more tokens, and its tokens are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
       securityEvent: 'client_revoked',
-      handle: dataOf(call => revokeApiClient(call)),
+      handle: doneOf(({ context, caller, params }) =>
+        revokeClient(context.db, params.client_id!, caller.organization.key),
+      ),
     }),
   ]
 }
@@ -139,7 +142,7 @@ function tokenRoutes(): Route[] {
         'and are not listed. An expired token is listed for 30 days.',
       query: tokensQuery,
       answer: listedTokenPage,
-      handle: dataOf(call => listApiTokens(call)),
+      handle: dataOf(({ context, body, signal }) => readTokenPage(context, body, signal)),
     }),
     route({
       method: 'DELETE',
@@ -153,7 +156,7 @@ function tokenRoutes(): Route[] {
       description: 'It and the tokens that were made with it are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
       securityEvent: 'token_revoked',
-      handle: dataOf(call => revokeApiToken(call)),
+      handle: doneOf(({ context, params }) => revokeToken(context, params.jti!)),
     }),
     route({
       method: 'GET',
@@ -165,7 +168,7 @@ function tokenRoutes(): Route[] {
       summary: 'List the signing keys',
       description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
       answer: listSchema(signingKey),
-      handle: dataOf(({ context: { db } }) => listSigningKeys(db)),
+      handle: dataOf(async ({ context: { db } }) => ({ items: await listKeys(db) })),
     }),
   ]
 }
@@ -183,7 +186,7 @@ function accountRoutes(): Route[] {
       summary: 'List the accounts',
       description: 'The people who sign in to the console with a password, newest first, at most 1,000.',
       answer: accountList,
-      handle: dataOf(async call => ({ items: await listApiAccounts(call) })),
+      handle: dataOf(async ({ context, signal }) => ({ items: await listAccounts(context, signal) })),
     }),
     route<AccountBody>({
       method: 'POST',
@@ -214,7 +217,7 @@ function accountRoutes(): Route[] {
         'With another role, or disabled, its sessions end within ten seconds, and so does an invitation that nobody has accepted.',
       body: accountPatch,
       answer: account,
-      handle: dataOf(call => updateApiAccount(call)),
+      handle: dataOf(updateApiAccount),
     }),
     route({
       method: 'DELETE',
@@ -226,7 +229,7 @@ function accountRoutes(): Route[] {
       description:
         'Its sessions end within ten seconds. Its name is free for somebody else then, so disable it instead if in doubt.',
       answer: Type.Literal(true),
-      handle: dataOf(call => removeApiAccount(call)),
+      handle: doneOf(call => removeAccount(call.context, authorOf(call), call.params.account_id!)),
     }),
     route({
       method: 'POST',
@@ -241,7 +244,7 @@ function accountRoutes(): Route[] {
         'somebody accepts the invitation.',
       answer: invitedAccount,
       showsSecret: true,
-      handle: dataOf(call => inviteApiAccount(call)),
+      handle: dataOf(inviteApiAccount),
     }),
   ]
 }
@@ -259,10 +262,7 @@ function sessionRoutes(): Route[] {
       summary: 'List the sessions of the console',
       description: 'The sessions that have not ended, newest first, at most 1,000.',
       answer: sessionList,
-      handle: async ({ context, signal }) => {
-        const items = await listSessions(context, signal)
-        return { status: 200, data: { items } }
-      },
+      handle: dataOf(async ({ context, signal }) => ({ items: await listSessions(context, signal) })),
     }),
     route({
       method: 'DELETE',
@@ -276,10 +276,10 @@ function sessionRoutes(): Route[] {
       description: 'Its cookie is refused within ten seconds.',
       answer: Type.Literal(true),
       securityEvent: 'session_revoked',
-      handle: async ({ context, params, signal }) => {
-        await revokeSession(context, params.session_id!, signal)
-        return { status: 200, data: true }
-      },
+      handle: doneOf(async ({ context, params, signal }) => {
+        if (!(await endSession(context, params.session_id!, signal)))
+          refuse('not_found', 'The session does not exist or has ended.')
+      }),
     }),
   ]
 }

@@ -22,6 +22,10 @@ export type LoginThrottle = {
   countAttempt(client_id: string, address: string): number | undefined
   /** Removes an attempt from the count, because it succeeded or could not be checked. */
   uncountAttempt(client_id: string, address: string): void
+  /**
+   * Runs an attempt to prove something. It is counted as failed if its result is undefined or false. Throws a Fault of 429 after too many.
+   */
+  attempt<Result>(client_id: string, address: string, run: () => Promise<Result>): Promise<Result>
 }
 
 type Window = { failures: number; startedAtMs: number }
@@ -55,27 +59,43 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
     return Math.ceil(Math.max(...remainingMs) / 1_000)
   }
 
+  function countAttempt(client_id: string, address: string) {
+    const counters = countersOf(client_id, address)
+    const waitSeconds = waitOf(counters)
+    if (waitSeconds !== undefined) return waitSeconds
+    for (const { key, window } of counters)
+      setWithBound(windows, key, { ...window, failures: window.failures + 1 }, maxWindows)
+    return undefined
+  }
+
+  function uncountAttempt(client_id: string, address: string) {
+    for (const { key } of limits(client_id, address)) {
+      const window = windows.get(key)
+      if (window) window.failures = Math.max(0, window.failures - 1)
+    }
+  }
+
   return {
     waitSeconds: (client_id, address) => waitOf(countersOf(client_id, address)),
-    countAttempt: (client_id, address) => {
-      const counters = countersOf(client_id, address)
-      const waitSeconds = waitOf(counters)
-      if (waitSeconds !== undefined) return waitSeconds
-      for (const { key, window } of counters)
-        setWithBound(windows, key, { ...window, failures: window.failures + 1 }, maxWindows)
-      return undefined
-    },
-    uncountAttempt: (client_id, address) => {
-      for (const { key } of limits(client_id, address)) {
-        const window = windows.get(key)
-        if (window) window.failures = Math.max(0, window.failures - 1)
+    countAttempt,
+    uncountAttempt,
+    attempt: async (client_id, address, run) => {
+      const waitSeconds = countAttempt(client_id, address)
+      if (waitSeconds !== undefined) throwThrottled(waitSeconds)
+      let isFailed = false
+      try {
+        const result = await run()
+        isFailed = result === undefined || result === false
+        return result
+      } finally {
+        if (!isFailed) uncountAttempt(client_id, address)
       }
     },
   }
 }
 
 /** Throws the Fault of 429 for an attempt that must wait. */
-export function throwThrottled(waitSeconds: number): never {
+function throwThrottled(waitSeconds: number): never {
   return refuse('rate_limit_exceeded', `There were too many failed attempts. Retry after ${waitSeconds} s.`, {
     headers: { 'Retry-After': String(waitSeconds) },
   })

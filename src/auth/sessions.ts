@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts'
 import type { Caller } from '../route/caller.ts'
 import { organizationKeyOf, readSession, type Session } from '../sessions/sessions.ts'
 import { refuse } from '../values/errors.ts'
-import { createLoginThrottle, throwThrottled } from './login-throttle.ts'
+import { createLoginThrottle } from './login-throttle.ts'
 import { cacheTimes, type Organizations } from './organizations.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
@@ -51,21 +51,12 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
   // A page sends many requests at once. They share one look-up, so that they are one attempt.
   const pending = new Map<string, Promise<CachedSession | undefined>>()
 
-  async function lookUp(token: string, address: string): Promise<CachedSession | undefined> {
-    const waitSeconds = throttle.countAttempt(token, address)
-    if (waitSeconds !== undefined) return throwThrottled(waitSeconds)
-    const uncount = () => throttle.uncountAttempt(token, address)
-    const session = await cache.find(token).catch(error => {
-      uncount()
-      throw error
-    })
-    if (session) uncount()
-    return session
-  }
+  const lookUp = (token: string, address: string) =>
+    throttle.attempt(token, address, () => cache.find(token)).finally(() => pending.delete(token))
 
   async function find(token: string, address: string): Promise<CallerSession> {
     if (organizationKeyOf(token) === undefined) return throwEnded()
-    const lookingUp = pending.get(token) ?? lookUp(token, address).finally(() => pending.delete(token))
+    const lookingUp = pending.get(token) ?? lookUp(token, address)
     pending.set(token, lookingUp)
     return requireLive(await lookingUp)
   }

@@ -208,6 +208,13 @@ export function route<Body>(row: RouteDescription & { handle(call: Call<Body>): 
   return row as Route
 }
 
+/** A handler that answers 200 with `true` when it has done its work. */
+export const doneOf = <Body>(work: (call: Call<Body>) => Promise<unknown>) =>
+  dataOf<Body>(async call => {
+    await work(call)
+    return true
+  })
+
 /** A handler that answers 200 with what it reads or has done. */
 export const dataOf =
   <Body>(read: (call: Call<Body>) => Promise<unknown>) =>

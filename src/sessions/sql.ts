@@ -48,7 +48,8 @@ export const readLiveSessionSql = statement(
 /** $1: organization, $2: the maximum. The live sessions, newest first. */
 export const listSessionsSql = statement(
   'list_sessions',
-  `select s.id, s.name, s.scope, s.role, s.method, s.client_id, s.account_id, s.created_at, s.expires_at
+  `select s.id, s.name, s.role, s.method, s.client_id, s.account_id, s.created_at, s.expires_at,
+     string_to_array(s.scope, ' ') as scopes
    from sessions s where s.organization_id = $1 and ${isLive} order by s.created_at desc, s.id limit $2`,
 )
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createViews } from '../../cli/views/create-views.ts'
 import { accessFollower } from '../../src/accesses/follower.ts'
 import { acceptInvitation, changePassword, findInvitation, startSessionWithPassword } from '../../src/auth/accounts.ts'
-import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
+import { createClient, readClientPage, revokeClient, verifyClient } from '../../src/auth/clients.ts'
 import { renewLogId } from '../../src/changes/log-id.ts'
 import { announceCommit } from '../../src/db/commit-events.ts'
 import { contextOf } from '../../src/db/context.ts'
@@ -281,7 +281,7 @@ async function useClients({ id, key, send }: Shop) {
   const { db } = service
   const credentials = await createClient(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   expect(await verifyClient(db, credentials)).toBeDefined()
-  expect(await listClients(db, id)).toHaveLength(1)
+  expect((await readClientPage(contextOf(db, id), {})).items).toHaveLength(1)
   await revokeClient(db, credentials.client_id)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const { client_id } = (await ok('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })).body.data

@@ -194,7 +194,7 @@ const rotateDays = 365
 /** Checks that there is a signing key, and its age. */
 export async function checkKeys(db: Database): Promise<Finding[]> {
   const keys = (await hasTable(db, 'signing_keys')) ? await listKeys(db) : []
-  const signing = keys.find(({ signs }) => signs)
+  const signing = keys.find(({ state }) => state === 'signs')
   if (!signing)
     return [
       warning('keys', 'there is no signing key', 'Run kith migrate. The first start of the service creates one too.'),

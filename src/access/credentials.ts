@@ -1,15 +1,29 @@
 import { createHash } from 'node:crypto'
+import { requireRole } from '../auth/caller-role.ts'
 import { isSubject } from '../auth/claims.ts'
-import { type IssuedToken, makeListedToken, readTokenPage, revokeToken } from '../auth/issued-tokens.ts'
+import { insertClient, isClientName } from '../auth/clients.ts'
+import { makeListedToken } from '../auth/issued-tokens.ts'
+import type { AccessClientBody, ApiTokenBody, ApiTokenShape } from '../auth/schema.ts'
 import type { Call } from '../route/call.ts'
 import type { Credential } from '../route/caller.ts'
 import { grantedRole, requireGrantable } from '../route/grantable.ts'
-import { listPage } from '../route/result.ts'
-import { splitScopes } from '../route/scopes.ts'
 import { actorNameMessage, organizationOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
-import type { ApiTokenBody, ApiTokenShape, ListedTokenShape, TokensQuery } from './schema.ts'
+
+/**
+ * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name with
+ * a control character.
+ */
+export async function createApiClient({ context, caller, body, signal }: Call<AccessClientBody>) {
+  const { name, scopes } = body
+  requireGrantable(caller, scopes)
+  const role = grantedRole(caller, body.role)
+  if (role !== undefined) await requireRole(context, role, signal)
+  if (!isClientName(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))
+  const scope = [...new Set(scopes)].join(' ')
+  return insertClient(context.db, caller.organization, { name, scope, role }, signal)
+}
 
 /**
  * Makes a token of the caller's organization. It ends with the client or the session of the caller, and with the caller's own token
@@ -17,7 +31,7 @@ import type { ApiTokenBody, ApiTokenShape, ListedTokenShape, TokensQuery } from 
  * subject can have, or that the log knows as another actor.
  */
 export async function createApiToken(call: Call<ApiTokenBody>): Promise<ApiTokenShape> {
-  const { context, caller, body, signal } = call
+  const { context, caller, body, request_id, signal } = call
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
   if (!isSubject(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))
@@ -28,39 +42,10 @@ export async function createApiToken(call: Call<ApiTokenBody>): Promise<ApiToken
   const { credential: parents, organization, subject: actor, identity } = caller
   requireTime(parents, ttlSeconds, Date.now())
   const maker = createHash('sha256').update(identity).digest('base64url')
-  const request = {
-    organizationKey: organization.key,
-    subject: name,
-    scope: scopes.join(' '),
-    ttlSeconds,
-    maker,
-    role: grantedRole(caller, body.role),
-    parents,
-  }
-  const made = await makeListedToken(context, { actor, request_id: call.request_id, signal }, request)
-  return { ...made, name, scopes, role: request.role ?? null }
-}
-
-const defaultLimit = 50
-
-/** A token as a read shows it. */
-export const tokenToJson = ({ id: jti, scope, ...shown }: IssuedToken): ListedTokenShape => ({
-  jti,
-  ...shown,
-  scopes: splitScopes(scope) as ListedTokenShape['scopes'],
-})
-
-/** Reads a page of the tokens of the caller's organization, newest first. */
-export async function listApiTokens({ context, body, signal }: Call<TokensQuery>) {
-  const { before, limit = defaultLimit } = body
-  const tokens = await readTokenPage(context, { before, limit: limit + 1 }, signal)
-  return listPage(tokens, limit, tokenToJson)
-}
-
-/** Revokes a token of the caller's organization. Throws a Fault of 404. */
-export async function revokeApiToken({ context, params }: Call): Promise<true> {
-  await revokeToken(context, params.jti!)
-  return true
+  const role = grantedRole(caller, body.role)
+  const given = { organizationKey: organization.key, subject: name, scope: scopes.join(' '), ttlSeconds, maker, role }
+  const made = await makeListedToken(context, { actor, request_id, signal }, { ...given, parents })
+  return { ...made, name, scopes, role: role ?? null }
 }
 
 /** A client has no end of its own: its tokens end when it is revoked. */
