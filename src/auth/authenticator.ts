@@ -3,8 +3,8 @@ import type { Database } from '../db/db.ts'
 import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Caller } from '../route/caller.ts'
+import { bearerChallenge } from '../route/scopes.ts'
 import { refuse } from '../values/errors.ts'
-import { setWithBound } from './bounded-map.ts'
 import { type Claims, expiredProblem, readClaims } from './claims.ts'
 import { decodeJwt } from './decode-jwt.ts'
 import type { TokenUse } from './issued-tokens.ts'
@@ -17,6 +17,7 @@ import { createOrganizations } from './organizations.ts'
 import { createParents, type ParentIds } from './parents.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { issueToken, type TokenRequest } from './token.ts'
+import { setWithBound } from './ttl-cache.ts'
 
 export type Authenticator = Readonly<{
   /**
@@ -65,7 +66,11 @@ export function createAuthenticator({
   report = () => {},
 }: AuthenticatorOptions): Authenticator {
   const ownKeys = createOwnKeys({ db, keys, sharedSecret: sharedKey(config.authSecret) }, nowMs)
-  const issuers = [ownIssuer(ownKeys), ...outsideIssuers(config, nowMs, report)]
+  const outside = config.outsideIssuer
+  const issuers = [
+    ownIssuer(ownKeys),
+    ...(outside ? [outsideIssuer(outside, createOutsideKeys({ ...outside, nowMs, report }))] : []),
+  ]
   const organizations = createOrganizations(db, nowMs)
   const parents = createParents(db, nowMs)
   // The key is the whole header, because the signature was verified over exactly these bytes. Invalid tokens are not
@@ -94,15 +99,8 @@ export function createAuthenticator({
     }
     const isMade = isOwn(verification) && budget !== undefined
     const credential = Object.freeze({ ...ids, budget: isMade ? budget : subject, expiresAtMs })
-    const identity = identityOf(verification)
-    const caller = Object.freeze({
-      organization,
-      subject,
-      scopes,
-      identity,
-      credential,
-      ...(role !== undefined && { role }),
-    })
+    const given = { organization, subject, scopes, identity: identityOf(verification), credential }
+    const caller = Object.freeze(role === undefined ? given : { ...given, role })
     setWithBound(verified, authorization, { ...verification, caller, usedAtMs: nowMs() }, maxCachedTokens)
     return caller
   }
@@ -171,15 +169,6 @@ export function createAuthenticator({
   } satisfies Authenticator)
 }
 
-function outsideIssuers(
-  { outsideIssuer: settings }: AuthenticatorOptions['config'],
-  nowMs: () => number,
-  report: (problem: string) => void,
-): Issuer[] {
-  if (!settings) return []
-  return [outsideIssuer(settings, createOutsideKeys({ ...settings, nowMs, report }))]
-}
-
 const sharedKey = (secret: string | undefined) =>
   secret === undefined ? undefined : ({ algorithm: 'HS256', key: Buffer.from(secret) } as const)
 
@@ -192,9 +181,8 @@ function readBearer(authorizations: readonly string[]): string {
   if (authorizations.length > 1) return throwInvalidToken()
   if (authorization.slice(0, 7).toLowerCase() === 'bearer ') return authorization.slice(7)
   if (/^bearer(?![\w!#$%&'*+.^`|~-])/i.test(authorization)) return throwInvalidToken()
-  return refuse('unauthorized', 'The request needs a token: send the header Authorization: Bearer <token>.', {
-    headers: { 'WWW-Authenticate': 'Bearer realm="kith"' },
-  })
+  const message = 'The request needs a token: send the header Authorization: Bearer <token>.'
+  return refuse('unauthorized', message, bearerChallenge)
 }
 
 function throwInvalidToken(problem?: string): never {

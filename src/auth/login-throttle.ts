@@ -1,7 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { refuse } from '../values/errors.ts'
-import { ageOf } from './age-of.ts'
-import { setWithBound } from './bounded-map.ts'
+import { ageOf, setWithBound } from './ttl-cache.ts'
 
 /** The failed attempts that a client id may make from one address, and an address in total, before they must wait. */
 const maxOfClient = 10

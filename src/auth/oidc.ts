@@ -4,6 +4,7 @@ import type { Config } from '../process/config.ts'
 import { parseScopes } from '../route/scopes.ts'
 import { looksLikeClient } from '../values/actor-names.ts'
 import { clockToleranceMs, isSubject } from './claims.ts'
+import { readBounded } from './keys/outside-keys.ts'
 
 /** The secrets of a sign-in that has begun. The browser holds them in a cookie until it comes back. */
 export type PendingSignIn = { state: string; nonce: string; verifier: string }
@@ -34,21 +35,12 @@ export type SignInIssuer = {
   finish(callbackUrl: URL, pending: PendingSignIn): Promise<IssuerIdentity>
 }
 
-const maxResponseBytes = 262_144
-
 /** Fetches with a bound of the body: the issuer may be wrong or compromised, and the library reads whole bodies. */
 async function fetchBounded(url: string, { body, ...options }: CustomFetchOptions): Promise<Response> {
   const response = await fetch(url, { ...options, body: body ?? null })
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  for await (const part of response.body ?? []) {
-    bytes += part.byteLength
-    // `throw` cancels the rest of the body.
-    if (bytes > maxResponseBytes) throw new TypeError(`the response has more than ${maxResponseBytes} bytes`)
-    parts.push(part)
-  }
+  const bytes = await readBounded(response)
   const { status, statusText, headers } = response
-  return new Response(parts.length === 0 ? null : Buffer.concat(parts), { status, statusText, headers })
+  return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), { status, statusText, headers })
 }
 
 /** Seconds for each request to the issuer. A callback makes two, within the deadline of its request. */

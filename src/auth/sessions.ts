@@ -1,10 +1,11 @@
 import { contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import type { Caller } from '../route/caller.ts'
+import { bearerChallenge } from '../route/scopes.ts'
 import { organizationKeyOf, readSession, type Session } from '../sessions/sessions.ts'
 import { refuse } from '../values/errors.ts'
 import { createLoginThrottle } from './login-throttle.ts'
-import { cacheTimes, type Organizations } from './organizations.ts'
+import type { Organizations } from './organizations.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
 /** A session of the console that a cookie has proved. `expires_at` is RFC 3339 in UTC. */
@@ -27,27 +28,18 @@ type CachedSession = CallerSession & { isLive: boolean; expiresAtMs: number }
 /** Caches sessions for a few seconds, so that a revoked session is refused once its entry expires. */
 export function createSessions(db: Database, organizations: Organizations, nowMs: () => number): Sessions {
   const throttle = createLoginThrottle(nowMs)
-  const cache = createTtlCache<CachedSession>(
-    async token => {
-      const organization = await organizations.find(organizationKeyOf(token)!)
-      const found = organization && (await readSession(contextOf(db, organization.id), token))
-      if (!found) return undefined
-      const { id, name, scopes, role, method, account_id, expires_at } = found.session
-      const expiresAtMs = Date.parse(expires_at)
-      const credential = Object.freeze({
-        client_id: undefined,
-        session_id: id,
-        token_id: undefined,
-        budget: name,
-        expiresAtMs,
-      })
-      const identity = `session\n${id}`
-      const given = { organization, subject: name, scopes, identity, credential }
-      const caller = Object.freeze(role === null ? given : { ...given, role })
-      return Object.freeze({ id, caller, method, account_id, expires_at, isLive: found.isLive, expiresAtMs })
-    },
-    { nowMs, ...cacheTimes },
-  )
+  const cache = createTtlCache<CachedSession>(nowMs, async token => {
+    const organization = await organizations.find(organizationKeyOf(token)!)
+    const found = organization && (await readSession(contextOf(db, organization.id), token))
+    if (!found) return undefined
+    const { id, name, scopes, role, method, account_id, expires_at } = found.session
+    const expiresAtMs = Date.parse(expires_at)
+    const ends = { client_id: undefined, session_id: id, token_id: undefined }
+    const credential = Object.freeze({ ...ends, budget: name, expiresAtMs })
+    const given = { organization, subject: name, scopes, identity: `session\n${id}`, credential }
+    const caller = Object.freeze(role === null ? given : { ...given, role })
+    return Object.freeze({ id, caller, method, account_id, expires_at, isLive: found.isLive, expiresAtMs })
+  })
   // A page sends many requests at once. They share one look-up, so that they are one attempt.
   const pending = new Map<string, Promise<CachedSession | undefined>>()
 
@@ -78,7 +70,5 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
 }
 
 function throwEnded(): never {
-  return refuse('unauthorized', 'The session has ended. Sign in to the console again.', {
-    headers: { 'WWW-Authenticate': 'Bearer realm="kith"' },
-  })
+  return refuse('unauthorized', 'The session has ended. Sign in to the console again.', bearerChallenge)
 }

@@ -9,6 +9,7 @@ import {
   checkClock,
   checkDistribution,
   checkFollowers,
+  checkIndexes,
   checkKeys,
   checkMigrations,
   checkServer,
@@ -16,7 +17,6 @@ import {
   checkWebhooks,
 } from './doctor/database.ts'
 import { type Finding, type OrganizationFinding, ok, runCheck, warning, wrong } from './doctor/finding.ts'
-import { checkIndexes } from './doctor/indexes.ts'
 import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
 import { checkMasterKey } from './doctor/master-key.ts'
 import type { DoctorReportShape } from './schema.ts'

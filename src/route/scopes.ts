@@ -45,6 +45,9 @@ export function buildScopeRefusal(words: string[]): Refusal | undefined {
   )
 }
 
+/** The headers of a refusal of a request without a token or session (RFC 6750). */
+export const bearerChallenge = { headers: { 'WWW-Authenticate': 'Bearer realm="kith"' } }
+
 /**
  * Throws a Fault `forbidden` (RFC 6750 `insufficient_scope`) unless the caller's token has the scope. `purpose` ends the
  * message's sentence, where the reason is not obvious.

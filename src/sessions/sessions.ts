@@ -15,7 +15,6 @@ import {
   insertSessionSql,
   insertSignInCodeSql,
   listSessionsSql,
-  readLiveSessionSql,
   readSessionSql,
   revokeSessionSql,
   useSignInCodeSql,
@@ -189,13 +188,6 @@ export async function readSession(
   const { is_live: isLive, ...session } = row
   return { session: sessionOf(session), isLive }
 }
-
-/** The session with an id, if it is live. */
-export const readLiveSession = (
-  { db, organization_id }: Context,
-  id: string,
-  signal?: Signal,
-): Promise<{ id: string }[]> => db.query<{ id: string }>(readLiveSessionSql, [organization_id, id], signal)
 
 /** The live sessions of an organization, newest first, at most 1,000. */
 export const listSessions = ({ db, organization_id }: Context, signal?: Signal): Promise<ListedSession[]> =>

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type { JWK } from 'jose'
 import type { Database } from '../../db/db.ts'
-import { ageOf } from '../age-of.ts'
 import type { KeySource } from '../issuers.ts'
+import { ageOf } from '../ttl-cache.ts'
 import type { VerifyingKey } from './jwk.ts'
 import { type Keys, loadKeys, ownKidPattern } from './keys.ts'
 
