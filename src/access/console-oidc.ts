@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { createLoginThrottle } from '../auth/login-throttle.ts'
 import { type IssuerIdentity, IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../auth/oidc.ts'
 import {
@@ -15,6 +14,7 @@ import { explain } from '../http/pipeline/log.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import { describeFault } from '../process/describe-fault.ts'
+import type { Logger } from '../process/logger.ts'
 import { sessionSeconds, startSessionAtIssuer } from '../sessions/sessions.ts'
 import { createSignInLog } from './sign-in-log.ts'
 

@@ -1,7 +1,6 @@
-import type { Logger } from 'pino'
 import { persistentErrorMessage } from '../../db/pg-errors.ts'
 import { describeFault } from '../../process/describe-fault.ts'
-import { warnOfCondition, writeLine } from '../../process/logger.ts'
+import type { Logger } from '../../process/logger.ts'
 import type { Observer, RequestEnd, Tracer } from '../../process/observer.ts'
 import { createRefusal, Fault, type Refusal } from '../../values/errors.ts'
 import { drainUnreadBody } from '../input/body.ts'
@@ -22,8 +21,7 @@ export function logExchange(logger: Logger, exchange: Exchange, tracer?: Tracer)
   const durationMs = Math.round((performance.now() - startedMs) * 10) / 10
   // Only the organization's key may need escaping. The id has a fixed form, the route is constant, and methods are
   // words.
-  writeLine(
-    logger,
+  logger.writeLine(
     `,"request_id":"${id}"${traceId ? `,"trace_id":"${traceId}"` : ''},"method":"${request.method}","route":"${route ?? 'unknown'}"` +
       `,${outcome},"duration_ms":${durationMs}${organization === undefined ? '' : `,"organization":${JSON.stringify(organization)}`},"msg":"request"`,
   )
@@ -33,7 +31,7 @@ export function logExchange(logger: Logger, exchange: Exchange, tracer?: Tracer)
 export function explain({ id, statuses }: Exchange, error: unknown, logger: Logger): Refusal {
   const refusal = refusalOf(error, statuses)
   const persistentMessage = persistentErrorMessage(error)
-  if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
+  if (persistentMessage !== undefined) logger.warnOfCondition(persistentMessage)
   else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
   return refusal
 }
