@@ -258,7 +258,7 @@ function attemptOf(credentials: SignIn): string {
 export const accountAttempt = (organizationKey: string, name: string): string =>
   `account ${hash('sha256', `${organizationKey} ${lookAlikeOf(name)}`, 'base64url')}`
 
-/** Returns a function that runs an attempt of a request to prove something, see {@link LoginThrottle.attempt}. */
+/** Returns a function that runs an attempt of a request to prove something, which is counted until it succeeds. */
 export function createAttempts({ behindProxy }: Services['config']) {
   const throttle = createLoginThrottle()
   return <Result>({ request, deadline: { signal } }: Exchange, of: string, run: (turn: Turn) => Promise<Result>) => {

@@ -14,19 +14,6 @@ const maxWindows = 20_000
 /** No client id or address is longer. The limit keeps longer values from filling the memory. */
 const maxKeyLength = 80
 
-export type LoginThrottle = {
-  /** The seconds to wait after too many failed attempts. Undefined if another one is allowed. Counts nothing. */
-  waitSeconds(client_id: string, address: string): number | undefined
-  /** Counts an attempt as failed. If there were too many, it is not counted, and the seconds to wait are returned. */
-  countAttempt(client_id: string, address: string): number | undefined
-  /** Removes an attempt from the count, because it succeeded or could not be checked. */
-  uncountAttempt(client_id: string, address: string): void
-  /**
-   * Runs an attempt to prove something. It is counted as failed if its result is undefined or false. Throws a Fault of 429 after too many.
-   */
-  attempt<Result>(client_id: string, address: string, run: () => Promise<Result>): Promise<Result>
-}
-
 type Window = { failures: number; startedAtMs: number }
 
 /**
@@ -34,7 +21,7 @@ type Window = { failures: number; startedAtMs: number }
  * thousand concurrent attempts do not pass the limit of ten. The count is per client id and address, so that an
  * attacker cannot lock out a client at another address.
  */
-export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrottle {
+export function createLoginThrottle(nowMs: () => number = Date.now) {
   const windows = new Map<string, Window>()
 
   const windowOf = (key: string): Window => {
@@ -58,7 +45,8 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
     return Math.ceil(Math.max(...remainingMs) / 1_000)
   }
 
-  function countAttempt(client_id: string, address: string) {
+  /** Counts an attempt as failed. If there were too many, it is not counted, and the seconds to wait are returned. */
+  function countAttempt(client_id: string, address: string): number | undefined {
     const counters = countersOf(client_id, address)
     const waitSeconds = waitOf(counters)
     if (waitSeconds !== undefined) return waitSeconds
@@ -67,6 +55,7 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
     return undefined
   }
 
+  /** Removes an attempt from the count, because it succeeded or could not be checked. */
   function uncountAttempt(client_id: string, address: string) {
     for (const { key } of limits(client_id, address)) {
       const window = windows.get(key)
@@ -75,10 +64,14 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
   }
 
   return {
-    waitSeconds: (client_id, address) => waitOf(countersOf(client_id, address)),
+    /** The seconds to wait after too many failed attempts. Undefined if another one is allowed. Counts nothing. */
+    waitSeconds: (client_id: string, address: string) => waitOf(countersOf(client_id, address)),
     countAttempt,
     uncountAttempt,
-    attempt: async (client_id, address, run) => {
+    /**
+     * Runs an attempt to prove something. It is counted as failed if its result is undefined or false. Throws a Fault of 429 after too many.
+     */
+    attempt: async <Result>(client_id: string, address: string, run: () => Promise<Result>): Promise<Result> => {
       const waitSeconds = countAttempt(client_id, address)
       if (waitSeconds !== undefined) throwThrottled(waitSeconds)
       let isFailed = false

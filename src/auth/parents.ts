@@ -13,14 +13,6 @@ type Organization = Caller['organization']
 /** The client, the session and the row of the list that a token ends with, as its claims name them. */
 export type ParentIds = Pick<Credential, 'client_id' | 'session_id' | 'token_id'>
 
-/** Whether what a token ends with still exists and is not revoked. A token that names nothing ends with nothing. */
-export type Parents = {
-  /** Answers at once, from what is cached. False if something is not. */
-  peek(organization: Organization, ids: ParentIds): boolean
-  /** Why the token is refused. Undefined if it is not. */
-  find(organization: Organization, ids: ParentIds, signal?: Signal): Promise<string | undefined>
-}
-
 /** Each kind, with the statement that finds those of many organizations that are not revoked, and why a token of another one is refused. */
 const kinds = [
   { name: 'client_id', findSql: findClientsSql, problem: 'its client has been revoked' },
@@ -28,18 +20,23 @@ const kinds = [
   { name: 'token_id', findSql: findTokensSql, problem: 'it has been revoked' },
 ] as const
 
-/** Caches for a few seconds what is not revoked. Once the entry of a revoked client, session or token expires, its tokens are refused. */
-export function createParents(db: Database, nowMs: () => number): Parents {
+/**
+ * Caches for a few seconds what tokens end with that still exists and is not revoked. Once the entry of a revoked client, session or token
+ * expires, its tokens are refused. A token that names nothing ends with nothing.
+ */
+export function createParents(db: Database, nowMs: () => number) {
   const caches = kinds.map(({ findSql, ...kind }) => ({ ...kind, cache: createCache(db, findSql, nowMs) }))
   return {
-    peek: (organization, ids) =>
+    /** Answers at once, from what is cached. False if something is not. */
+    peek: (organization: Organization, ids: ParentIds): boolean =>
       caches.every(({ name, cache }) => {
         const id = ids[name]
         return (
           id === undefined || (isPossible(organization, name, id) && cache.peek(`${organization.id} ${id}`) === true)
         )
       }),
-    find: async (organization, ids, signal) => {
+    /** Why the token is refused. Undefined if it is not. */
+    find: async (organization: Organization, ids: ParentIds, signal?: Signal): Promise<string | undefined> => {
       for (const { name, cache, problem } of caches) {
         const id = ids[name]
         if (id === undefined) continue

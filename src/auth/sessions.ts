@@ -11,22 +11,12 @@ import { createTtlCache } from './ttl-cache.ts'
 /** A session of the console that a cookie has proved. `expires_at` is RFC 3339 in UTC. */
 export type CallerSession = Readonly<{ caller: Caller } & Pick<Session, 'id' | 'method' | 'account_id' | 'expires_at'>>
 
-export type Sessions = {
-  /**
-   * The session of a cookie's value, at once if it is cached. Throws a Fault `unauthorized` if there is none or it has ended, and
-   * `rate_limit_exceeded` after too many unknown values from one address.
-   */
-  authenticate(token: string, address: string): CallerSession | Promise<CallerSession>
-  /** The organization id of a cached cookie's value. The session may have ended since. Runs no query. */
-  cachedOrganizationId(token: string): number | undefined
-  /** Removes a session from the cache of this process, because it was revoked. */
-  forget(id: string): void
-}
+export type Sessions = ReturnType<typeof createSessions>
 
 type CachedSession = CallerSession & { isLive: boolean; expiresAtMs: number }
 
 /** Caches sessions for a few seconds, so that a revoked session is refused once its entry expires. */
-export function createSessions(db: Database, organizations: Organizations, nowMs: () => number): Sessions {
+export function createSessions(db: Database, organizations: Organizations, nowMs: () => number) {
   const throttle = createLoginThrottle(nowMs)
   const cache = createTtlCache<CachedSession>(nowMs, async token => {
     const organization = await organizations.find(organizationKeyOf(token)!)
@@ -57,15 +47,21 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
     session?.isLive && nowMs() < session.expiresAtMs ? session : throwEnded()
 
   return {
-    authenticate: (token, address) => {
+    /**
+     * The session of a cookie's value, at once if it is cached. Throws a Fault `unauthorized` if there is none or it has ended, and
+     * `rate_limit_exceeded` after too many unknown values from one address.
+     */
+    authenticate: (token: string, address: string): CallerSession | Promise<CallerSession> => {
       const session = cache.peek(token)
       // The organization may have been deleted since.
       const isCached =
         session && organizations.peek(session.caller.organization.key)?.id === session.caller.organization.id
       return isCached ? requireLive(session) : find(token, address)
     },
-    cachedOrganizationId: token => cache.peek(token)?.caller.organization.id,
-    forget: id => cache.removeWhere(session => session.id === id),
+    /** The organization id of a cached cookie's value. The session may have ended since. Runs no query. */
+    cachedOrganizationId: (token: string) => cache.peek(token)?.caller.organization.id,
+    /** Removes a session from the cache of this process, because it was revoked. */
+    forget: (id: string): void => cache.removeWhere(session => session.id === id),
   }
 }
 

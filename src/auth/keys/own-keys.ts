@@ -31,7 +31,7 @@ export function createOwnKeys(
   let keys = initialKeys
   let readAtMs = nowMs()
   let waitingCount = 0
-  const { run, runUntil } = createThrottle(read, pauseMs, nowMs)
+  const { run, runUntil } = createThrottle(read, nowMs)
 
   async function read() {
     const startedAtMs = nowMs()
@@ -70,19 +70,11 @@ export function createOwnKeys(
   return { peek, find, jwks }
 }
 
-/** Runs the same work at a limited rate, however many callers request it. Callers share a run. */
-type Throttle = {
-  /** Waits for the pending run, or starts the next one. Rejects if the work does. */
-  run(): Promise<void>
-  /**
-   * Waits until `isDone` holds, at most until a run that began after this call has ended. A run that began earlier may
-   * have read older data. Rejects if the work does.
-   */
-  runUntil(isDone: () => boolean): Promise<void>
-}
-
-/** Creates a throttle for `work`. Its runs start at least `pauseMs` milliseconds apart. */
-function createThrottle(work: () => Promise<void>, pauseMs: number, nowMs: () => number): Throttle {
+/**
+ * Runs the same work at a limited rate, however many callers request it. Callers share a run. Runs start at least `pauseMs` milliseconds
+ * apart, and reject if the work does.
+ */
+function createThrottle(work: () => Promise<void>, nowMs: () => number) {
   let startedAtMs = Number.NEGATIVE_INFINITY
   let startedRuns = 0
   let lastCompletedRun = 0
@@ -97,6 +89,7 @@ function createThrottle(work: () => Promise<void>, pauseMs: number, nowMs: () =>
     lastCompletedRun = runNumber
   }
 
+  /** Waits for the pending run, or starts the next one. */
   function run(): Promise<void> {
     running ??= startRun().finally(() => {
       running = undefined
@@ -106,7 +99,11 @@ function createThrottle(work: () => Promise<void>, pauseMs: number, nowMs: () =>
 
   return {
     run,
-    runUntil: async isDone => {
+    /**
+     * Waits until `isDone` holds, at most until a run that began after this call has ended. A run that began earlier may
+     * have read older data.
+     */
+    runUntil: async (isDone: () => boolean): Promise<void> => {
       const startedBefore = startedRuns
       do await run()
       while (!isDone() && lastCompletedRun <= startedBefore)

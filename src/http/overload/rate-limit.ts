@@ -11,25 +11,24 @@ type BudgetName = 'read' | 'write' | 'page'
 /** The headers of a response: `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10. */
 export type RateHeaders = Record<string, string>
 
-export type RateLimiter = {
-  /**
-   * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget
-   * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
-   */
-  spend(caller: Caller, name: 'read' | 'write'): Promise<RateHeaders>
-}
+export type RateLimiter = NonNullable<ReturnType<typeof createRateLimiter>>
 
 type RateLimiterOptions = { rates: Omit<Rates, 'pages'>; db: Database; report: (message: string) => void }
 
 /** Makes the limiter of a service. Returns undefined if no rate is configured; then nothing is counted. */
-export function createRateLimiter({ rates, db, report }: RateLimiterOptions): RateLimiter | undefined {
+export function createRateLimiter({ rates, db, report }: RateLimiterOptions) {
   if (!rates.read && !rates.write) return undefined
   const store = rates.store === 'memory' ? memoryStore : postgresqlStore(db)
   const limit = (name: 'read' | 'write', budget: Budget | undefined) =>
     budget && createLimit(name, budget, store, report)
   const limits = { read: limit('read', rates.read), write: limit('write', rates.write) }
   return {
-    spend: async (caller, name) => (await limits[name]?.(keyOf(caller))) ?? {},
+    /**
+     * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget
+     * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
+     */
+    spend: async (caller: Caller, name: 'read' | 'write'): Promise<RateHeaders> =>
+      (await limits[name]?.(keyOf(caller))) ?? {},
   }
 }
 
