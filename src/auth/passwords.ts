@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { FairPool } from '../process/fair-pool.ts'
 import type { Signal } from '../process/signal.ts'
 import { lookAlikeOf } from '../values/actor-names.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, retryInASecond } from '../values/errors.ts'
 
 const minPasswordCharacters = 12
 export const maxPasswordBytes = 1_024
@@ -31,10 +31,7 @@ const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
 async function hash(password: string, salt: Buffer, { ln, r, p }: Cost, { address, signal }: Turn): Promise<Buffer> {
   if (running.waiting >= maxWaiting)
-    refuse('operation_failed', 'Too many people sign in at the moment. Retry after 1 second.', {
-      status: 503,
-      headers: { 'Retry-After': '1' },
-    })
+    refuse('operation_failed', 'Too many people sign in at the moment. Retry after 1 second.', retryInASecond)
   // Keyboards type some letters in two ways.
   const text = password.normalize('NFKC')
   const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }

@@ -6,7 +6,7 @@ import type { Services } from '../http/pipeline/services.ts'
 import { singleFlight } from '../instruments/single-flight.ts'
 import { version } from '../process/version.ts'
 import type { OpenRoute } from '../route/route.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, retryInASecond } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 
 /** Why a standby is not ready for reads, see {@link StandbyState}. */
@@ -102,5 +102,5 @@ export function registerHealthRoutes(router: Router, services: Services): void {
 }
 
 function throwNotReady(message: string): never {
-  refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+  refuse('operation_failed', message, retryInASecond)
 }

@@ -4,7 +4,7 @@ import { networkOf } from '../../auth/login-throttle.ts'
 import type { Config } from '../../process/config.ts'
 import { FairPool } from '../../process/fair-pool.ts'
 import type { Observer } from '../../process/observer.ts'
-import { createRefusal, Fault, type Refusal } from '../../values/errors.ts'
+import { createRefusal, Fault, type Refusal, retryInASecond } from '../../values/errors.ts'
 import { drainUnreadBody, hasBody } from '../input/body.ts'
 import { readSessionCookies } from '../input/browser.ts'
 import { clientAddress, isVersioned, requestId } from '../input/request-head.ts'
@@ -38,8 +38,7 @@ const maxUnversioned = 128
 const maxAwaitedBodies = 4_096
 
 /** Refuses a request that another moment may admit. */
-const refuseForNow = (message: string): Refusal =>
-  createRefusal('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+const refuseForNow = (message: string): Refusal => createRefusal('operation_failed', message, retryInASecond)
 
 const overloaded = refuseForNow('The service is overloaded. Retry after 1 second.')
 const tooManyPipelined = refuseForNow(
