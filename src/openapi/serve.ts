@@ -145,10 +145,7 @@ const style = 'text/css; charset=utf-8'
 
 /** The files that are served from the package swagger-ui-dist, 2 MB in total. Each is read once, on first use. */
 const packageFiles = { 'swagger-ui.css': style, 'swagger-ui-bundle.js': script, 'favicon-32x32.png': 'image/png' }
-const ownFiles = {
-  'style.css': [docsStyle, style],
-  'swagger-initializer.js': [docsInitializer, script],
-} as const
+const ownFiles = { 'style.css': [docsStyle, style], 'swagger-initializer.js': [docsInitializer, script] } as const
 
 const digest = createHash('sha256').update(version)
 for (const [text] of Object.values(ownFiles)) digest.update(text)

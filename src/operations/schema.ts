@@ -63,9 +63,7 @@ export const operationsMetrics = Type.Object(
       by_status: Type.Array(Type.Object({ status: Type.Integer(), count }), {
         description: 'Requests with a response, by status.',
       }),
-      by_error: Type.Array(Type.Object({ error: text(), count }), {
-        description: 'Refused requests by error code.',
-      }),
+      by_error: Type.Array(Type.Object({ error: text(), count }), { description: 'Refused requests by error code.' }),
       routes: Type.Array(Type.Object({ method: text(), route: text(), count, sum_seconds: seconds }), {
         description: 'Requests with a response, by route, with the sum of their durations.',
       }),

@@ -314,9 +314,7 @@ function buildTimeoutFault(requestMs: number): Fault {
     createRefusal(
       'operation_failed',
       `The request took longer than ${Math.round(requestMs) / 1000} seconds and was cancelled.`,
-      {
-        status: 504,
-      },
+      { status: 504 },
     ),
   )
 }
