@@ -112,8 +112,6 @@ export function createBrowserSessions(services: Services) {
   return { begin, show, remove, find, end }
 }
 
-export type BrowserSessions = ReturnType<typeof createBrowserSessions>
-
 /**
  * Adds the endpoints with which the console signs in and out. They set and clear the cookie of the session, and only answer pages of
  * the service itself. Their responses are in kith's envelopes.

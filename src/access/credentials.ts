@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
 import { requireRole } from '../auth/caller-role.ts'
-import { isSubject } from '../auth/claims.ts'
-import { insertClient, isClientName } from '../auth/clients.ts'
+import { insertClient } from '../auth/clients.ts'
 import { makeListedToken } from '../auth/issued-tokens.ts'
 import type { AccessClientBody, ApiTokenBody, ApiTokenShape } from '../auth/schema.ts'
 import type { Call } from '../route/call.ts'
 import { type Credential, grantedRole, requireGrantable } from '../route/caller.ts'
-import { actorNameMessage, organizationOf } from '../values/actor-names.ts'
+import { requireActorName, requireNoClientId } from '../values/actor-names.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
-import { withUnseen } from '../values/invisible-characters.ts'
 
 /**
  * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name with
@@ -19,7 +17,7 @@ export async function createApiClient({ context, caller, body, signal }: Call<Ac
   requireGrantable(caller, scopes)
   const role = grantedRole(caller, body.role)
   if (role !== undefined) await requireRole(context, role, signal)
-  if (!isClientName(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))
+  requireActorName(name)
   const scope = [...new Set(scopes)].join(' ')
   return insertClient(context.db, caller.organization, { name, scope, role }, signal)
 }
@@ -33,10 +31,9 @@ export async function createApiToken(call: Call<ApiTokenBody>): Promise<ApiToken
   const { context, caller, body, request_id, signal } = call
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
-  if (!isSubject(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))
+  requireActorName(name)
   // A reader of the log must not take the holder of the token for another actor.
-  if (name !== caller.subject && organizationOf(name) !== undefined)
-    throwWrongName('The name has the form of a client_id. Choose another.')
+  if (name !== caller.subject) requireNoClientId(name)
   const scopes = [...new Set(body.scopes)]
   const { credential: parents, organization, subject: actor, identity } = caller
   requireTime(parents, ttlSeconds, Date.now())
@@ -54,8 +51,4 @@ function requireTime({ client_id, session_id, expiresAtMs }: Credential, ttlSeco
   const parent = session_id === undefined ? 'token' : 'session'
   const message = `The token cannot outlive the ${parent} that makes it: it may last ${leftSeconds} seconds at most. For a longer time, create a client.`
   throw new Fault(createValueRefusal('/expires_in', message))
-}
-
-function throwWrongName(message: string): never {
-  throw new Fault(createValueRefusal('/name', message))
 }

@@ -35,8 +35,11 @@ import { authorOf, createApiAccount, inviteApiAccount, updateApiAccount } from '
 import { createApiClient, createApiToken } from './credentials.ts'
 
 const tag = 'Access'
+/** What the rows of credentials and sessions share: they show and take no values of entities. */
+const read = { method: 'GET', tag, scope: 'access:read', fields: 'none' } as const
+const write = { tag, scope: 'access:write', fields: 'none' } as const
 const clientsPath = '/v1/clients'
-const byId = { tag, path: `${clientsPath}/{client_id}`, params: { client_id: 'client_id' } } as const
+const byId = { path: `${clientsPath}/{client_id}`, params: { client_id: 'client_id' } } as const
 
 /** The route table of clients, tokens, signing keys, and accounts and sessions of the console. */
 export const accessRoutes = (): Route[] => [...clientRoutes(), ...tokenRoutes(), ...accountRoutes(), ...sessionRoutes()]
@@ -44,11 +47,8 @@ export const accessRoutes = (): Route[] => [...clientRoutes(), ...tokenRoutes(),
 function clientRoutes(): Route[] {
   return [
     route<ClientsQuery>({
-      method: 'GET',
-      tag,
+      ...read,
       path: clientsPath,
-      scope: 'access:read',
-      fields: 'none',
       operationId: 'listClients',
       summary: 'List the clients',
       description: 'The programs that fetch their own tokens, newest first, revoked ones included.',
@@ -58,10 +58,8 @@ function clientRoutes(): Route[] {
     }),
     route<AccessClientBody>({
       method: 'POST',
-      tag,
+      ...write,
       path: clientsPath,
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'createClient',
       summary: 'Create a client',
       description:
@@ -79,10 +77,8 @@ function clientRoutes(): Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       ...byId,
-      scope: 'access:read',
-      fields: 'none',
       operationId: 'getClient',
       summary: 'Read a client',
       answer: apiClient,
@@ -90,9 +86,8 @@ function clientRoutes(): Route[] {
     }),
     route({
       method: 'DELETE',
+      ...write,
       ...byId,
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'revokeClient',
       summary: 'Revoke a client',
       description: 'It gets no more tokens, and its tokens are refused within ten seconds. The list keeps it.',
@@ -109,10 +104,8 @@ function tokenRoutes(): Route[] {
   return [
     route<ApiTokenBody>({
       method: 'POST',
-      tag,
+      ...write,
       path: '/v1/tokens',
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'createToken',
       summary: 'Create a token',
       description:
@@ -130,11 +123,8 @@ function tokenRoutes(): Route[] {
       },
     }),
     route<TokensQuery>({
-      method: 'GET',
-      tag,
+      ...read,
       path: '/v1/tokens',
-      scope: 'access:read',
-      fields: 'none',
       operationId: 'listTokens',
       summary: 'List the tokens',
       description:
@@ -146,11 +136,9 @@ function tokenRoutes(): Route[] {
     }),
     route({
       method: 'DELETE',
-      tag,
+      ...write,
       path: '/v1/tokens/{jti}',
       params: { jti: 'uuid' },
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'revokeToken',
       summary: 'Revoke a token',
       description: 'It and the tokens that were made with it are refused within ten seconds. The list keeps it.',
@@ -159,11 +147,8 @@ function tokenRoutes(): Route[] {
       handle: doneOf(({ context, params }) => revokeToken(context, params.jti!)),
     }),
     route({
-      method: 'GET',
-      tag,
+      ...read,
       path: '/v1/keys',
-      scope: 'access:read',
-      fields: 'none',
       operationId: 'listKeys',
       summary: 'List the signing keys',
       description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
@@ -266,11 +251,9 @@ function sessionRoutes(): Route[] {
     }),
     route({
       method: 'DELETE',
-      tag,
+      ...write,
       path: `${path}/{session_id}`,
       params: { session_id: 'uuid' },
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'revokeSession',
       summary: 'End a session of the console',
       description: 'Its cookie is refused within ten seconds.',

@@ -6,9 +6,8 @@ import { findOrganization, isOrganizationKey } from '../organizations/organizati
 import type { Signal } from '../process/signal.ts'
 import { scopes } from '../route/scopes.ts'
 import { createSecret, digest, organizationKeyOf, type StartedSession, startSession } from '../sessions/sessions.ts'
-import { actorNameMessage, isActorName, lookAlikeOf, organizationOf } from '../values/actor-names.ts'
+import { lookAlikeOf, requireActorName, requireNoClientId } from '../values/actor-names.ts'
 import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
-import { withUnseen } from '../values/invisible-characters.ts'
 import {
   acceptInvitationSql,
   changePasswordSql,
@@ -32,7 +31,7 @@ import type { Account, AccountBody, AccountPatch, InvitedAccount } from './schem
 type Organization = { id: number; key: string }
 
 /** Three days, over a weekend. */
-export const invitationSeconds = 259_200
+const invitationSeconds = 259_200
 const maxAccounts = 1_000
 
 /** The accounts of an organization, newest first. */
@@ -58,7 +57,9 @@ export async function createAccount(
   call: ChangeCall,
   { organizationKey, name, role }: AccountBody & { organizationKey: string },
 ): Promise<InvitedAccount> {
-  requireAccountName(name)
+  // The sign-in ignores case, and a name that has the form of a client_id could be taken for that client.
+  requireActorName(name)
+  requireNoClientId(name)
   if (role !== null) await requireRole(context, role, call.signal)
   const code = createSecret(organizationKey)
   // Under the lock of the organization no other caller takes the name.
@@ -80,14 +81,6 @@ const invited = (account: Account, code: string): InvitedAccount => ({
   ...account,
   invitation_path: `/console/invitation#code=${code}`,
 })
-
-/** The sign-in ignores case, and a name that has the form of a client_id could be taken for that client. */
-function requireAccountName(name: string): void {
-  const problem = !isActorName(name)
-    ? withUnseen(`The name ${actorNameMessage}.`, name)
-    : organizationOf(name) !== undefined && 'The name has the form of a client_id. Choose another.'
-  if (problem) throw new Fault(createValueRefusal('/name', problem))
-}
 
 /** Replaces the invitation of an account. The password stays valid until somebody accepts it. Throws a Fault of 404. */
 export async function inviteAccount(

@@ -3,12 +3,11 @@ import { type Context, contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import type { Signal } from '../process/signal.ts'
-import type { Caller } from '../route/caller.ts'
 import { listPage } from '../route/result.ts'
-import { buildScopeRefusal, splitScopes } from '../route/scopes.ts'
+import { requireScopes } from '../route/scopes.ts'
 import { digest } from '../sessions/sessions.ts'
 import { actorNameMessage, isActorName, organizationOf } from '../values/actor-names.ts'
-import { Fault, refuse } from '../values/errors.ts'
+import { refuse } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
 import { requireRole } from './caller-role.ts'
 import type { Client, ClientsQuery } from './schema.ts'
@@ -18,9 +17,6 @@ import { findClientSql, insertClientSql, readClientPageSql, readClientSql, revok
 export type Credentials = { client_id: string; client_secret: string }
 
 type ClientRow = { name: string; scope: string; role: string | null; secret_sha256: Buffer }
-
-/** The name of a client: empty, or as that of an actor. */
-export const isClientName = (name: string): boolean => name === '' || isActorName(name)
 
 type ClientRequest = { name: string; scope: string; role?: string | null | undefined }
 
@@ -33,10 +29,8 @@ export async function createClient(
   db: Database,
   { organizationKey, name, scope, role = null }: ClientRequest & { organizationKey: string },
 ): Promise<Credentials> {
-  const words = splitScopes(scope)
-  const refusal = buildScopeRefusal(words)
-  if (refusal) throw new Fault(refusal)
-  if (!isClientName(name))
+  const words = requireScopes(scope)
+  if (name !== '' && !isActorName(name))
     refuse('invalid_parameter', withUnseen(`The name must be empty or ${actorNameMessage}.`, name))
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
@@ -94,22 +88,10 @@ export async function revokeClient(
     refuse('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)
 }
 
-/** A client whose secret was right. */
-export type VerifiedClient = {
-  organization: Caller['organization']
-  name: string
-  scope: string
-  role: string | null
-}
-
 /**
  * The organization, name and scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret.
  */
-export async function verifyClient(
-  db: Database,
-  { client_id, client_secret }: Credentials,
-  signal?: Signal,
-): Promise<VerifiedClient | undefined> {
+export async function verifyClient(db: Database, { client_id, client_secret }: Credentials, signal?: Signal) {
   const organizationKey = organizationOf(client_id)
   if (organizationKey === undefined) return undefined
   const organization = await findOrganization(db, organizationKey, signal)

@@ -3,6 +3,7 @@ import type { Registry } from '@prometheus-io/client'
 import type { Database } from '../db/db.ts'
 import { freeBytes } from '../db/embedded.ts'
 import type { FollowerLag, WebhookStates } from '../process/observer.ts'
+import { untilAborted } from '../process/signal.ts'
 import { version } from '../process/version.ts'
 import { gauges, samplesBy } from './families.ts'
 import { shareFor } from './single-flight.ts'
@@ -96,13 +97,10 @@ const healthMs = 1_000
  * The estimate, or undefined if the database has answered nothing within a second, even if the statement itself stays stuck for longer.
  */
 async function estimateInTime(db: Database): Promise<Estimate | undefined> {
-  const answering = db.query<Estimate>(estimateChangesSql, [], AbortSignal.timeout(healthMs)).then(
-    ([row]) => row,
-    () => undefined,
-  )
-  const waiting = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => waiting.resolve(undefined), healthMs)
-  return Promise.race([answering, waiting.promise]).finally(() => clearTimeout(timer))
+  const signal = AbortSignal.timeout(healthMs)
+  const answering = untilAborted(db.query<Estimate>(estimateChangesSql, [], signal), signal)
+  const [row] = await answering.catch(() => [])
+  return row
 }
 
 /** Registers the gauges of what works behind the writes. */

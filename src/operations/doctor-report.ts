@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts'
 import { shareFor } from '../instruments/single-flight.ts'
 import type { Config } from '../process/config.ts'
-import type { Signal } from '../process/signal.ts'
+import { type Signal, untilAborted } from '../process/signal.ts'
 import { readLastBackup } from './backups.ts'
 import { checkArchive } from './doctor/archive.ts'
 import {
@@ -47,6 +47,7 @@ export function createDoctor(db: Database, config: Config): Doctor {
   })
 
   return async (organizationKey, signal) => {
+    // A check may wait for a database that does not answer. It goes on for later requests.
     const { checked_at, last_backup_at, findings } = await untilAborted(examine(), signal)
     const shown = [
       ...findings.filter(({ organization = organizationKey }) => organization === organizationKey),
@@ -72,19 +73,6 @@ function countOthers(findings: OrganizationFinding[]): Finding[] {
         : `${found.length} findings concern other organizations`
     return build(check, subject, 'Run kith doctor on the machine of the service. It names them.')
   })
-}
-
-/** A check may wait for a database that does not answer. It goes on for later requests. */
-async function untilAborted<T>(work: Promise<T>, signal: Signal): Promise<T> {
-  signal.throwIfAborted()
-  const { promise, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }
 
 /** The checks of this machine, and of the external issuer that it reaches. */

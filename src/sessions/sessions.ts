@@ -3,10 +3,9 @@ import type { Context } from '../db/context.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import type { Signal } from '../process/signal.ts'
-import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../route/scopes.ts'
-import { actorNameMessage, isActorName, lookAlikeOf } from '../values/actor-names.ts'
-import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
-import { withUnseen } from '../values/invisible-characters.ts'
+import { parseScopes, requireScopes, type Scope } from '../route/scopes.ts'
+import { lookAlikeOf, requireActorName } from '../values/actor-names.ts'
+import { refuse } from '../values/errors.ts'
 import type { ListedSession } from './schema.ts'
 import {
   deleteExpiredCodesSql,
@@ -93,11 +92,8 @@ export async function createSignInCode(
   db: Database,
   { organizationKey, name, scope }: { organizationKey: string; name: string; scope: string },
 ): Promise<string> {
-  const words = splitScopes(scope)
-  const refusal = buildScopeRefusal(words)
-  if (refusal) throw new Fault(refusal)
-  if (!isActorName(name))
-    throw new Fault(createValueRefusal('/name', withUnseen(`The name ${actorNameMessage}.`, name)))
+  const words = requireScopes(scope)
+  requireActorName(name)
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const code = createSecret(organizationKey)

@@ -14,11 +14,6 @@ const maxAgeMs = 10_000
 const pauseMs = 1_000
 const maxWaiting = 1_000
 
-export type OwnKeys = KeySource & {
-  /** The public halves of all valid keys. They are at most a second old while the database responds. */
-  jwks(): Promise<{ keys: JWK[] }>
-}
-
 /**
  * The service's own keys. Another process may rotate them, so an unknown `kid` of the right form is looked up in the
  * database, at most once a second. Requests that arrive in between wait for the next look-up, because the tokens of a
@@ -27,7 +22,7 @@ export type OwnKeys = KeySource & {
 export function createOwnKeys(
   { db, keys: initialKeys, sharedSecret }: { db: Database; keys: Keys; sharedSecret: VerifyingKey | undefined },
   nowMs: () => number,
-): OwnKeys {
+): KeySource & { jwks(): Promise<{ keys: JWK[] }> } {
   let keys = initialKeys
   let readAtMs = nowMs()
   let waitingCount = 0
@@ -61,6 +56,7 @@ export function createOwnKeys(
     }
   }
 
+  /** The public halves of all valid keys. They are at most a second old while the database responds. */
   async function jwks() {
     // Cached keys are better than an error: clients of this endpoint cache its response for much longer.
     if (ageMs() >= pauseMs) await run().catch(() => {})

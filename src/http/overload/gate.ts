@@ -3,7 +3,7 @@ import type { Authenticator } from '../../auth/authenticator.ts'
 import { networkOf } from '../../auth/login-throttle.ts'
 import type { Config } from '../../process/config.ts'
 import { FairPool } from '../../process/fair-pool.ts'
-import type { Observer } from '../../process/observer.ts'
+import type { Observer, Overload } from '../../process/observer.ts'
 import { createRefusal, Fault, type Refusal, retryInASecond } from '../../values/errors.ts'
 import { drainUnreadBody, hasBody } from '../input/body.ts'
 import { readSessionCookies } from '../input/browser.ts'
@@ -55,12 +55,9 @@ const isProbe = (url: string) => /^\/(healthz|readyz)([?#]|$)/.test(url)
 /** The owner of a request: an organization's id, a client's network, or undefined if the token is not cached yet. */
 type Tenant = number | string | undefined
 
-/** Why the gate refuses a request. */
-type Reason = 'connection' | 'draining' | 'requests' | 'bytes' | 'connections'
+type Refused = { reason: Overload; refusal: Refusal; closing: boolean }
 
-type Refused = { reason: Reason; refusal: Refusal; closing: boolean }
-
-const refused = (reason: Reason, refusal = overloaded, closing = false): Refused => ({ reason, refusal, closing })
+const refused = (reason: Overload, refusal = overloaded, closing = false): Refused => ({ reason, refusal, closing })
 
 const pastLimit = refused('connection', tooManyPipelined, true)
 // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
@@ -76,7 +73,7 @@ export function createGate(options: GateOptions) {
   const requests = poolOf(config.limits.inFlight)
   const unversioned = poolOf(maxUnversioned)
   const reports = createReports(count => report({ refused: count, inFlight: requests.held + unversioned.held }))
-  const noteRefusal = (reason: Reason) => {
+  const noteRefusal = (reason: Overload) => {
     observer.overloaded(reason)
     if (reason !== 'draining') reports.count()
   }
@@ -214,7 +211,7 @@ function createVersionedAdmission({ config: { limits }, authenticator }: GateOpt
 function createUnversionedAdmission(
   { config }: GateOptions,
   requests: FairPool<Tenant>,
-  noteRefusal: (reason: Reason) => void,
+  noteRefusal: (reason: Overload) => void,
 ) {
   const awaited = poolOf(maxAwaitedBodies)
   const enter = (network: Tenant): Leave | undefined => {
