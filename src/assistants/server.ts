@@ -1,10 +1,9 @@
 import { version } from '../process/version.ts'
 import { Type } from '../values/json-schema.ts'
 import { answer, refusal } from './answer.ts'
-import type { Api } from './api.ts'
 import type { Confirmations } from './confirmations.ts'
 import { readingTools } from './reading-tools.ts'
-import type { Tool } from './tool.ts'
+import type { Api, Tool } from './tool.ts'
 import { writingTools } from './writing-tools.ts'
 
 const instructions =

@@ -54,14 +54,8 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
     if (!admission) return
     const id = requestId(request.headers['x-request-id'])
     const requestMs = Math.min(config.limits.requestMs, drain.leftMs())
-    const exchange = new Exchange(connection, request, response, {
-      id,
-      url,
-      requestMs,
-      headers,
-      shouldClose,
-      admission,
-    })
+    const options = { id, url, requestMs, headers, shouldClose, admission }
+    const exchange = new Exchange(connection, request, response, options)
     observe(exchange, services)
     const end = () => exchange.endWork()
     run(exchange).then(end, error => {

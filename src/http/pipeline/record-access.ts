@@ -83,10 +83,8 @@ function record(
   const { log, exchange, config, row, call, isWrite } = recording
   const { caller, shown } = call
   const target = event && targetOf(call)
-  const request: AccessRequest = {
-    ...{ event, target, method: row.method, route: row.path, status },
-    ...callerOf(exchange, caller, config),
-  }
+  const { method, path: route } = row
+  const request: AccessRequest = { event, target, method, route, status, ...callerOf(exchange, caller, config) }
   const storing = log.record(event ? 'security' : 'access', request, event ? [] : (replayed ?? shown.take(row.follows)))
   return storing?.catch(cause => {
     throw new Fault(isWrite ? unrecordedWrite : unrecordedRead, { cause })
