@@ -1,4 +1,4 @@
-import { ApiRefusal } from './tool.ts'
+import { ApiRefusal } from './api.ts'
 
 /** The most bytes of an answer of a tool, with its notes. */
 export const maxAnswerBytes = 20_000

@@ -3,18 +3,8 @@ import { channels } from '../values/channels.ts'
 import { Type } from '../values/json-schema.ts'
 import { plainColumns } from '../values/profile-fields.ts'
 import { type Found, fits } from './answer.ts'
-import {
-  type Api,
-  ApiRefusal,
-  type Arguments,
-  at,
-  atEntity,
-  externalId,
-  object,
-  owner,
-  type Tool,
-  text,
-} from './tool.ts'
+import { type Api, ApiRefusal } from './api.ts'
+import { type Arguments, at, atEntity, externalId, object, owner, type Tool, text } from './tool.ts'
 
 const { Optional } = Type
 const integer = (minimum: number, description: string) => Type.Integer({ minimum, description })

@@ -9,9 +9,9 @@ import type { Signal } from '../process/signal.ts'
 import type { Caller } from '../route/caller.ts'
 import { type Detail, refuse } from '../values/errors.ts'
 import { parseWithAllDigits } from '../values/parse-json.ts'
+import { type Api, ApiRefusal, type ApiRequest } from './api.ts'
 import { createConfirmations } from './confirmations.ts'
 import type { loadAssistant } from './server.ts'
-import { type Api, ApiRefusal, type ApiRequest } from './tool.ts'
 
 const path = '/mcp'
 /** A filter has at most 32 KiB. */

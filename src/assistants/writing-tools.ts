@@ -1,19 +1,8 @@
 import { Type } from '../values/json-schema.ts'
 import type { Found } from './answer.ts'
+import { type Api, ApiRefusal, type ApiRequest } from './api.ts'
 import type { Confirmations } from './confirmations.ts'
-import {
-  type Api,
-  ApiRefusal,
-  type ApiRequest,
-  type Arguments,
-  at,
-  atEntity,
-  externalId,
-  object,
-  owner,
-  type Tool,
-  text,
-} from './tool.ts'
+import { type Arguments, at, atEntity, externalId, object, owner, type Tool, text } from './tool.ts'
 
 const confirm = Type.Optional(
   text('What the dry run gave to confirm it. Without it nothing is stored. Ask the person before.'),

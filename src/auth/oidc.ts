@@ -13,8 +13,7 @@ export type PendingSignIn = { state: string; nonce: string; verifier: string }
 export type IssuerIdentity = { organizationKey: string; name: string; scope: string; role: string | undefined }
 
 /** The reasons for which a sign-in at the outside issuer fails. */
-const issuerProblems = ['denied', 'expired', 'no_access', 'throttled', 'unavailable', 'failed'] as const
-export type IssuerProblem = (typeof issuerProblems)[number]
+type IssuerProblem = 'denied' | 'expired' | 'no_access' | 'throttled' | 'unavailable' | 'failed'
 
 /** Ends a sign-in at the outside issuer. `cause` is for the log only. */
 export class IssuerRefusal extends Error {
@@ -26,14 +25,7 @@ export class IssuerRefusal extends Error {
   }
 }
 
-/** Signs people in at the outside issuer: the authorization code flow of OpenID Connect with PKCE. Throws IssuerRefusal. */
-export type SignInIssuer = {
-  name: string
-  /** The address at the issuer that a browser is sent to, and what the browser must bring back. */
-  begin(redirectUri: string): Promise<{ url: string; pending: PendingSignIn }>
-  /** Exchanges the code in the query of `callbackUrl` for the identity of the person. */
-  finish(callbackUrl: URL, pending: PendingSignIn): Promise<IssuerIdentity>
-}
+export type SignInIssuer = NonNullable<ReturnType<typeof createSignInIssuer>>
 
 /** Fetches with a bound of the body: the issuer may be wrong or compromised, and the library reads whole bodies. */
 async function fetchBounded(url: string, { body, ...options }: CustomFetchOptions): Promise<Response> {
@@ -64,11 +56,11 @@ async function discover(
   return configuration
 }
 
-/** Returns undefined if the configuration names no client of the outside issuer. */
-export function createSignInIssuer({
-  outsideIssuer,
-  issuerClient,
-}: Pick<Config, 'outsideIssuer' | 'issuerClient'>): SignInIssuer | undefined {
+/**
+ * Signs people in at the outside issuer: the authorization code flow of OpenID Connect with PKCE. Throws IssuerRefusal. Returns undefined if
+ * the configuration names no client of the issuer.
+ */
+export function createSignInIssuer({ outsideIssuer, issuerClient }: Pick<Config, 'outsideIssuer' | 'issuerClient'>) {
   if (!outsideIssuer || !issuerClient) return undefined
   let discovered: Promise<Configuration> | undefined
   const { scope, name } = issuerClient
@@ -85,25 +77,18 @@ export function createSignInIssuer({
 
   return {
     name,
-    begin: async redirectUri => {
+    /** The address at the issuer that a browser is sent to, and what the browser must bring back. */
+    begin: async (redirect_uri: string): Promise<{ url: string; pending: PendingSignIn }> => {
       const configuration = await configure()
       const oidc = await import('openid-client')
-      const pending = {
-        state: oidc.randomState(),
-        nonce: oidc.randomNonce(),
-        verifier: oidc.randomPKCECodeVerifier(),
-      }
-      const url = oidc.buildAuthorizationUrl(configuration, {
-        redirect_uri: redirectUri,
-        scope,
-        state: pending.state,
-        nonce: pending.nonce,
-        code_challenge: await oidc.calculatePKCECodeChallenge(pending.verifier),
-        code_challenge_method: 'S256',
-      })
-      return { url: url.href, pending }
+      const [state, nonce, verifier] = [oidc.randomState(), oidc.randomNonce(), oidc.randomPKCECodeVerifier()]
+      const code_challenge = await oidc.calculatePKCECodeChallenge(verifier)
+      const parameters = { redirect_uri, scope, state, nonce, code_challenge, code_challenge_method: 'S256' }
+      const url = oidc.buildAuthorizationUrl(configuration, parameters)
+      return { url: url.href, pending: { state, nonce, verifier } }
     },
-    finish: async (callbackUrl, { state, nonce, verifier }) => {
+    /** Exchanges the code in the query of `callbackUrl` for the identity of the person. */
+    finish: async (callbackUrl: URL, { state, nonce, verifier }: PendingSignIn): Promise<IssuerIdentity> => {
       const configuration = await configure()
       const oidc = await import('openid-client')
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }

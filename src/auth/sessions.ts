@@ -11,8 +11,6 @@ import { createTtlCache } from './ttl-cache.ts'
 /** A session of the console that a cookie has proved. `expires_at` is RFC 3339 in UTC. */
 export type CallerSession = Readonly<{ caller: Caller } & Pick<Session, 'id' | 'method' | 'account_id' | 'expires_at'>>
 
-export type Sessions = ReturnType<typeof createSessions>
-
 type CachedSession = CallerSession & { isLive: boolean; expiresAtMs: number }
 
 /** Caches sessions for a few seconds, so that a revoked session is refused once its entry expires. */

@@ -26,14 +26,12 @@ const cacheMs = 5_000
 
 type Run = Pick<DoctorReportShape, 'checked_at' | 'last_backup_at'> & { findings: OrganizationFinding[] }
 
-/** Returns the report for an organization, see {@link createDoctor}. Rejects with the reason of the signal if it aborts first. */
-export type Doctor = (organizationKey: string, signal: Signal) => Promise<DoctorReportShape>
-
 /**
- * Returns a function that runs the checks of `kith doctor` in the service. One run is under way at a time, for all requests. The report
+ * Returns a function that runs the checks of `kith doctor` in the service, and returns the report for an organization. It rejects with the
+ * reason of the signal if that aborts first. One run is under way at a time, for all requests. The report
  * names no other organization than the caller's: findings about others are counted.
  */
-export function createDoctor(db: Database, config: Config): Doctor {
+export function createDoctor(db: Database, config: Config) {
   const examine = shareFor(cacheMs, async (): Promise<Run> => {
     const findings: OrganizationFinding[] = [
       ok('configuration', 'the environment is valid'),
@@ -46,7 +44,7 @@ export function createDoctor(db: Database, config: Config): Doctor {
     return { checked_at: new Date().toISOString(), last_backup_at, findings }
   })
 
-  return async (organizationKey, signal) => {
+  return async (organizationKey: string, signal: Signal): Promise<DoctorReportShape> => {
     // A check may wait for a database that does not answer. It goes on for later requests.
     const { checked_at, last_backup_at, findings } = await untilAborted(examine(), signal)
     const shown = [

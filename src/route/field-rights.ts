@@ -1,7 +1,5 @@
 import { type Detail, pointer, refuse } from '../values/errors.ts'
 import { attributePrefix, phoneColumns, phoneMember } from '../values/profile-fields.ts'
-import type { Call } from './call.ts'
-import type { Route } from './route.ts'
 
 /** The names of the fields of an owner that a caller may read and write, as a role has them. */
 export type FieldAccess = { readonly read: ReadonlySet<string>; readonly write: ReadonlySet<string> }
@@ -23,8 +21,6 @@ export type Rights = { readonly rights?: FieldRights | undefined }
 
 type Use = keyof FieldAccess
 
-const people = 'people'
-
 /** The name of all fields in a role. */
 export const allFields = '*'
 const nothing: FieldAccess = { read: new Set(), write: new Set() }
@@ -34,7 +30,7 @@ export const accessOf = ({ rights }: Rights, stack_id: number): FieldAccess | un
   rights && open(rights.byStack.get(stack_id) ?? nothing)
 
 /** The same for an owner by its key. Without one, of people. */
-export const accessOfOwner = ({ rights }: Rights, owner = people): FieldAccess | undefined =>
+export const accessOfOwner = ({ rights }: Rights, owner = 'people'): FieldAccess | undefined =>
   rights && open(rights.byOwner.get(owner) ?? nothing)
 
 const open = (access: FieldAccess): FieldAccess | undefined =>
@@ -108,32 +104,4 @@ const matchedFields = (kind: string) => (kind === 'mobile' ? phoneColumns : [kin
 /** Throws a Fault of 403 for what the role of the caller closes, at its places in the request. */
 export function throwForbidden(details: Detail[]): never {
   return refuse('forbidden', 'The role of the caller does not allow this. See details.', { details })
-}
-
-/** Throws a Fault of 403 unless the role of the caller opens the fields that the row needs, see `fields` of the route table. */
-export function requireFields({ path, fields }: Route, { caller, params }: Pick<Call, 'caller' | 'params'>): void {
-  const { rights } = caller
-  if (!rights || fields === 'none') return
-  const owner = path.startsWith('/v1/stacks/') ? params.stack_key : path.startsWith('/v1/people') ? people : undefined
-  if (fields === 'shown') {
-    if (owner !== undefined && !rights.byOwner.has(owner)) throwClosed(owner)
-    return
-  }
-  if (fields) {
-    requireEach(fields, accessOfOwner(caller, people))
-    return
-  }
-  if (owner === undefined ? rights.isWhole : accessOfOwner(caller, owner) === undefined) return
-  const needed = owner === undefined ? 'all fields of people and of all stacks' : `all fields of ${owner}`
-  refuse('forbidden', `This endpoint needs a role that may read and write ${needed}.`)
-}
-
-function requireEach(names: readonly string[], access: FieldAccess | undefined): void {
-  const closed = names.filter(name => !mayRead(access, name))
-  if (closed.length > 0)
-    refuse('forbidden', `This endpoint needs a role that may read these fields of people: ${closed.join(', ')}.`)
-}
-
-function throwClosed(owner: string): never {
-  refuse('forbidden', `The role of the caller closes ${owner === people ? people : `the stack ${owner}`}.`)
 }

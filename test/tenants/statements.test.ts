@@ -211,6 +211,7 @@ const globalStatements = [
   'mark_organization_deleted',
   'find_organizations',
   'find_clients',
+  'find_live_sessions',
   'find_tokens',
   'mark_tokens_used',
   'insert_change_head',
