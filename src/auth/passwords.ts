@@ -65,19 +65,13 @@ export async function verifyPassword(
 }
 
 /** Passwords of twelve and more characters that every list of guesses begins with. */
-const obvious = new Set([
-  ...['123456789012', '1234567890123', '1234567890ab', '111111111111', '000000000000', 'password1234', 'password12345'],
-  ...[
-    'passwordpassword',
-    'administrator',
-    'qwertyuiop12',
-    'qwertyuiop123',
-    'qwertyuiopasdf',
-    '1q2w3e4r5t6y',
-    'iloveyou1234',
-  ],
-  ...['letmein12345', 'welcome12345', 'changeme1234', 'abcdefghijkl', 'abcdefghijklm', 'correcthorsebatterystaple'],
-])
+const obvious = new Set(
+  (
+    '123456789012 1234567890123 1234567890ab 111111111111 000000000000 password1234 password12345 passwordpassword administrator ' +
+    'qwertyuiop12 qwertyuiop123 qwertyuiopasdf 1q2w3e4r5t6y iloveyou1234 letmein12345 welcome12345 changeme1234 abcdefghijkl ' +
+    'abcdefghijklm correcthorsebatterystaple'
+  ).split(' '),
+)
 
 /** Why a password is refused for an account of a name. Undefined if it is not. */
 export function passwordProblem(password: string, name: string): string | undefined {
