@@ -101,8 +101,8 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     }
   }
 
-  router.add({ method: 'GET', path: startPath, handle: guarded(start) })
-  router.add({ method: 'GET', path: callbackPath, handle: guarded(finish) })
+  router.get(startPath, guarded(start))
+  router.get(callbackPath, guarded(finish))
 }
 
 /** Returns the word for an error. Logs a fault of the issuer, of kith or of the database. */

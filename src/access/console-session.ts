@@ -128,19 +128,15 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     handle: async (exchange, body) =>
       sessions.begin(exchange, await signIn(exchange, readCredentials(exchange, body, services))),
   })
-  router.add({
-    method: 'GET',
-    path,
-    handle: async exchange => {
-      requirePublicHost(exchange.request, config)
-      exchange.isRead = true
-      const session = await sessions.find(exchange)
-      // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
-      if (!session) return exchange.send(200, success({ data: null }))
-      const { caller, ...shown } = session
-      const { subject: name, scopes, role = null, organization } = caller
-      await sessions.show(exchange, { ...shown, name, scopes, role }, organization)
-    },
+  router.get(path, async exchange => {
+    requirePublicHost(exchange.request, config)
+    exchange.isRead = true
+    const session = await sessions.find(exchange)
+    // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
+    if (!session) return exchange.send(200, success({ data: null }))
+    const { caller, ...shown } = session
+    const { subject: name, scopes, role = null, organization } = caller
+    await sessions.show(exchange, { ...shown, name, scopes, role }, organization)
   })
   router.add({
     method: 'DELETE',
@@ -160,17 +156,10 @@ export function registerSessionRoutes(router: Router, services: Services): void 
 /** Adds what the sign-in page reads, and the endpoints of a sign-in at the outside issuer if the configuration names one. */
 export function registerSignInMethods(router: Router, services: Services): void {
   const issuer = createSignInIssuer(services.config)
-  const methods = {
-    client_credentials: true,
-    issuer: issuer ? { name: issuer.name, start_url: startPath } : null,
-  }
-  router.add({
-    method: 'GET',
-    path: '/console/sign-in-methods',
-    handle: exchange => {
-      requirePublicHost(exchange.request, services.config)
-      exchange.send(200, success({ data: methods }))
-    },
+  const data = { client_credentials: true, issuer: issuer ? { name: issuer.name, start_url: startPath } : null }
+  router.get('/console/sign-in-methods', exchange => {
+    requirePublicHost(exchange.request, services.config)
+    exchange.send(200, success({ data }))
   })
   if (issuer) registerIssuerRoutes(router, services, issuer)
 }

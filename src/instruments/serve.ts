@@ -29,13 +29,9 @@ export function serveMetrics(router: Router, { scrape }: Instruments): void {
     const { text, contentType } = await scrape()
     return { bytes: Buffer.from(text), contentType }
   }, pause)
-  router.add({
-    method: 'GET',
-    path: metricsRow.path,
-    handle: async exchange => {
-      const { bytes, contentType } = await render().catch(() => refuse('operation_failed', unavailable, retryInASecond))
-      exchange.send(200, bytes, contentType)
-    },
+  router.get(metricsRow.path, async exchange => {
+    const { bytes, contentType } = await render().catch(() => refuse('operation_failed', unavailable, retryInASecond))
+    exchange.send(200, bytes, contentType)
   })
 }
 

@@ -175,25 +175,24 @@ type Documents = { openApi: () => OpenApiDocument; asyncApi: () => object }
 /** Serves, without a token, the documents at /openapi.json and /asyncapi.json, the page that displays the first at /docs/api, the documentation at /docs, and a home page at /. */
 export function serveDocument(router: Router, { openApi, asyncApi }: Documents): void {
   serveSite(router)
-  const serve = (path: string, handle: Handle) => router.add({ method: 'GET', path, handle })
   const serveJson = (path: string, create: () => object) => {
     // Created on first use. All responses that are being sent share this copy.
     let bytes: Buffer | undefined
-    serve(path, exchange => {
+    router.get(path, exchange => {
       bytes ??= Buffer.from(JSON.stringify(create()))
       exchange.send(200, bytes)
     })
   }
   serveJson(documentRow.path, openApi)
   serveJson(asyncDocumentRow.path, asyncApi)
-  serve('/', exchange => {
+  router.get('/', exchange => {
     exchange.varyBy('Accept')
     if (!acceptsHtml(exchange.request)) refuse('not_found', 'There is no such address.')
     sendFile(exchange, homePage, html)
   })
-  for (const path of ['/docs/api', '/docs/api/']) serve(path, exchange => sendFile(exchange, docsPage, html))
+  for (const path of ['/docs/api', '/docs/api/']) router.get(path, exchange => sendFile(exchange, docsPage, html))
   const serveStatic = (name: string, handle: Handle) => {
-    for (const path of [staticPath, versionedPath]) serve(`${path}/${name}`, handle)
+    for (const path of [staticPath, versionedPath]) router.get(`${path}/${name}`, handle)
   }
   for (const [name, [text, contentType]] of Object.entries(ownFiles))
     serveStatic(name, exchange => sendFile(exchange, text, contentType))
@@ -259,5 +258,5 @@ export function serveSite(router: Router, folder = buildFolder): void {
     if (!acceptsHtml(exchange.request)) refuse('not_found', 'The documentation has no such file.')
     return sendPage(exchange, '404.html', 404)
   }
-  for (const path of ['/docs', '/docs/', '/docs/*']) router.add({ method: 'GET', path, handle: send })
+  for (const path of ['/docs', '/docs/', '/docs/*']) router.get(path, send)
 }

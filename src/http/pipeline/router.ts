@@ -2,7 +2,7 @@ import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { Config } from '../../process/config.ts'
 import type { Route } from '../../route/route.ts'
 import { editsBetween, hintOf } from '../../values/did-you-mean.ts'
-import type { OpenEndpoint } from './exchange.ts'
+import type { Handle, OpenEndpoint } from './exchange.ts'
 import { createEndpoint, type RowEndpoint } from './row-endpoint.ts'
 
 /** A method and path that kith serves. */
@@ -34,13 +34,16 @@ export function createRouter() {
   /** Returns undefined if the path does not exist or does not allow the method. */
   const find = (method: string, url: string) =>
     (router.find(method as HTTPMethod, url)?.store as Endpoint | null) ?? undefined
+  function addEndpoint(endpoint: Endpoint): void {
+    const path = 'row' in endpoint ? endpoint.row.path : endpoint.path
+    templates.set(endpoint.method, (templates.get(endpoint.method) ?? new Set()).add(path))
+    add(endpoint.method, endpoint)
+    if (endpoint.method === 'GET') add('HEAD', endpoint)
+  }
   return {
-    add: (endpoint: Endpoint): void => {
-      const path = 'row' in endpoint ? endpoint.row.path : endpoint.path
-      templates.set(endpoint.method, (templates.get(endpoint.method) ?? new Set()).add(path))
-      add(endpoint.method, endpoint)
-      if (endpoint.method === 'GET') add('HEAD', endpoint)
-    },
+    add: addEndpoint,
+    /** Adds a GET that needs no token of the API. */
+    get: (path: string, handle: Handle): void => addEndpoint({ method: 'GET', path, handle }),
     /** Makes a path, which the template of an endpoint also matches, not allow a method. */
     exclude: (method: string, path: string): void => {
       const template = path.replace(/\{(\w+)\}/g, ':$1')
