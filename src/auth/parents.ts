@@ -13,19 +13,17 @@ type Organization = Caller['organization']
 /** The client, the session and the row of the list that a token ends with, as its claims name them. */
 export type ParentIds = Pick<Credential, 'client_id' | 'session_id' | 'token_id'>
 
-/** Each kind, with the statement that finds those of many organizations that are not revoked, and why a token of another one is refused. */
-const kinds = [
-  { name: 'client_id', findSql: findClientsSql, problem: 'its client has been revoked' },
-  { name: 'session_id', findSql: findLiveSessionsSql, problem: 'the session that it was made in has ended' },
-  { name: 'token_id', findSql: findTokensSql, problem: 'it has been revoked' },
-] as const
-
 /**
  * Caches for a few seconds what tokens end with that still exists and is not revoked. Once the entry of a revoked client, session or token
  * expires, its tokens are refused. A token that names nothing ends with nothing.
  */
 export function createParents(db: Database, nowMs: () => number) {
-  const caches = kinds.map(({ findSql, ...kind }) => ({ ...kind, cache: createCache(db, findSql, nowMs) }))
+  const [clients, sessions] = [createCache(db, findClientsSql, nowMs), createCache(db, findLiveSessionsSql, nowMs)]
+  const caches = [
+    { name: 'client_id', cache: clients, problem: 'its client has been revoked' },
+    { name: 'session_id', cache: sessions, problem: 'the session that it was made in has ended' },
+    { name: 'token_id', cache: createCache(db, findTokensSql, nowMs), problem: 'it has been revoked' },
+  ] as const
   return {
     /** Answers at once, from what is cached. False if something is not. */
     peek: (organization: Organization, ids: ParentIds): boolean =>
@@ -51,7 +49,7 @@ export function createParents(db: Database, nowMs: () => number) {
 const isPossible = ({ key }: Organization, name: keyof ParentIds, id: string) =>
   name === 'client_id' ? organizationOf(id) === key : isUuid(id)
 
-/** Keys are an organization and an id. */
+/** Keys are an organization and an id. The statement finds those of many organizations that are not revoked. */
 function createCache(db: Database, findSql: Statement, nowMs: () => number) {
   const load = async (keys: readonly string[], signal?: Signal): Promise<ReadonlyMap<string, true>> => {
     const pairs = keys.map(key => key.split(' '))
