@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { AccessClient, AccessClientBody, Client } from '../client/index.ts'
-import { clientToJson } from '../src/access/api-clients.ts'
-import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
+import { createClient, readClientPage, revokeClient } from '../src/auth/clients.ts'
+import { contextOf } from '../src/db/context.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
 import { organizationOf } from '../src/values/actor-names.ts'
@@ -61,13 +61,16 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       database: async ({ db }, key) => {
         const found: AccessClient[] = []
         for (const { id } of key === undefined ? await listOrganizations(db) : [await requireOrganization(db, key)])
-          found.push(...(await listClients(db, id)).toReversed().map(clientToJson))
+          found.push(...(await readClientPage(contextOf(db, id), { limit: maxListed })).items)
         return found
       },
     })
     await printRows(formatOf(options), columns, clients)
   })
 }
+
+/** No organization has so many clients. */
+const maxListed = 1_000_000
 
 const columns = [
   ...['client_id', 'name'],

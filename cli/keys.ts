@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { listSigningKeys } from '../src/access/signing-keys.ts'
-import { revokeKey, rotateKeys } from '../src/auth/keys/keys.ts'
+import { listKeys, revokeKey, rotateKeys } from '../src/auth/keys/keys.ts'
 import { masterKeysOf } from '../src/db/db.ts'
 import { addMasterKey, keyFilePath } from '../src/keys-at-rest/key-file.ts'
 import { rewrapAll, totalOf } from '../src/keys-at-rest/keys-at-rest.ts'
@@ -32,7 +31,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
     const keys = await atServiceOrDatabase(environment, options, 'access:read', {
       service: client => client.access.keys(),
-      database: async ({ db }) => (await listSigningKeys(db)).items,
+      database: ({ db }) => listKeys(db),
     })
     await printRows(formatOf(options), ['kid', 'algorithm', 'created_at', 'state', 'verifies_until'], keys)
   })

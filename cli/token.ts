@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import type { ApiTokenBody, Client, ListedToken } from '../client/index.ts'
-import { tokenToJson } from '../src/access/tokens.ts'
 import { readTokenPage, revokeToken } from '../src/auth/issued-tokens.ts'
 import { contextOf } from '../src/db/context.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
@@ -55,7 +54,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       service: ({ access }: Client): Promise<ListedToken[]> => access.tokens.list({ size: 500 }).all(),
       database: async ({ db }, key = 'default') => {
         const context = contextOf(db, (await requireOrganization(db, key)).id)
-        return (await readTokenPage(context, { before: undefined, limit: maxListed })).map(tokenToJson)
+        return (await readTokenPage(context, { limit: maxListed })).items
       },
     })
     await printRows(formatOf(options), columns, tokens)

@@ -1,15 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Account, Client } from '../client/index.ts'
-import { accountToJson, invitedToJson } from '../src/access/accounts.ts'
-import {
-  type AccountChange,
-  createAccount,
-  inviteAccount,
-  listAccounts,
-  removeAccount,
-  updateAccount,
-} from '../src/auth/accounts.ts'
+import { createAccount, inviteAccount, listAccounts, removeAccount, updateAccount } from '../src/auth/accounts.ts'
+import type { AccountPatch } from '../src/auth/schema.ts'
 import { type Context, contextOf } from '../src/db/context.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
@@ -42,7 +35,7 @@ function addCommand(environment: NodeJS.ProcessEnv): Command {
       const invited = await atServiceOrDatabase(environment, connection, 'access:write', {
         service: async (client, url) => withLink(await client.access.accounts.create(body), url),
         database: onDatabase(environment, async ({ context, author, organizationKey, address }) =>
-          withLink(invitedToJson(await createAccount(context, author, { organizationKey, ...body })), address),
+          withLink(await createAccount(context, author, { organizationKey, ...body }), address),
         ),
       })
       printResult({ json }, { value: invited, lines: [invited.invitation_url] })
@@ -56,7 +49,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
     const accounts = await atServiceOrDatabase(environment, options, 'access:read', {
       service: listOfService,
-      database: onDatabase(environment, async ({ context }) => (await listAccounts(context)).map(accountToJson)),
+      database: onDatabase(environment, ({ context }) => listAccounts(context)),
     })
     await printRows(formatOf(options), columns, accounts)
   })
@@ -74,7 +67,7 @@ function inviteCommand(environment: NodeJS.ProcessEnv): Command {
         withLink(await client.access.accounts.invite(await idOf(name, listOfService(client))), url),
       database: onDatabase(environment, async ({ context, organizationKey, address }) => {
         const id = await idOf(name, listAccounts(context))
-        return withLink(invitedToJson(await inviteAccount(context, { organizationKey, id })), address)
+        return withLink(await inviteAccount(context, { organizationKey, id }), address)
       }),
     })
     printResult({ json }, { value: invited, lines: [invited.invitation_url] })
@@ -120,14 +113,14 @@ function removeCommand(environment: NodeJS.ProcessEnv): Command {
 
 const nameHelp = 'The name of the account, or its id, as shown by user list.'
 
-type Change = { name: string; options: Options; change: AccountChange; done: string }
+type Change = { name: string; options: Options; change: AccountPatch; done: string }
 
 async function change(environment: NodeJS.ProcessEnv, { name, options, change, done }: Change): Promise<void> {
   const account = await atServiceOrDatabase(environment, options, 'access:write', {
     service: async client => client.access.accounts.update(await idOf(name, listOfService(client)), change),
     database: onDatabase(environment, async ({ context, author }) => {
       const id = await idOf(name, listAccounts(context))
-      return accountToJson(await updateAccount(context, author, { id, change }))
+      return updateAccount(context, author, { id, change })
     }),
   })
   printResult(options, { value: account, messages: [`${done} the account ${name}.`] })

@@ -36,7 +36,7 @@ export const exceptions: Exception[] = [
   ),
   ...except(
     'one organization',
-    ['find_clients', 'find_tokens', 'mark_tokens_used'],
+    ['find_clients', 'find_live_sessions', 'find_tokens', 'mark_tokens_used'],
     'A process keeps the clients and tokens of many organizations fresh together.',
   ),
   ...except(

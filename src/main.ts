@@ -2,7 +2,6 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { Logger } from 'pino'
 import { AccessLog } from './accesses/access-log.ts'
 import { accessFollower } from './accesses/follower.ts'
 import { type Authenticator, createAuthenticator } from './auth/authenticator.ts'
@@ -45,7 +44,7 @@ import { type Background, repeat } from './process/background.ts'
 import { type Config, loadConfig } from './process/config.ts'
 import { describeFault } from './process/describe-fault.ts'
 import { collectWhenIdle } from './process/idle-memory.ts'
-import { createLogger, warnOfCondition } from './process/logger.ts'
+import { createLogger, type Logger } from './process/logger.ts'
 import type { Observer } from './process/observer.ts'
 import { publishAddress } from './process/served-address.ts'
 import { installShutdown } from './process/shutdown.ts'
@@ -285,7 +284,7 @@ async function makeSignInLink(db: Database, address: string, { config, logger }:
     return await createStartLink(db, address, config)
   } catch (error) {
     const persistentMessage = persistentErrorMessage(error)
-    if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
+    if (persistentMessage !== undefined) logger.warnOfCondition(persistentMessage)
     else logger.warn(describeFault(error), 'the link to the console could not be made: run kith console')
     return undefined
   }
@@ -409,7 +408,7 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
 /** Logs the failure of a background task. */
 function reportTask(logger: Logger, task: object, error: unknown) {
   const persistentMessage = persistentErrorMessage(error)
-  if (persistentMessage !== undefined) return warnOfCondition(logger, persistentMessage)
+  if (persistentMessage !== undefined) return logger.warnOfCondition(persistentMessage)
   const { stack, ...fault } = describeFault(error)
   logger.warn({ ...task, ...fault }, 'a background task failed and will be retried')
 }

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { createLoginThrottle } from '../auth/login-throttle.ts'
 import { type IssuerIdentity, IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../auth/oidc.ts'
 import {
@@ -15,6 +14,7 @@ import { explain } from '../http/pipeline/log.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import { describeFault } from '../process/describe-fault.ts'
+import type { Logger } from '../process/logger.ts'
 import { sessionSeconds, startSessionAtIssuer } from '../sessions/sessions.ts'
 import { createSignInLog } from './sign-in-log.ts'
 
@@ -101,8 +101,8 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     }
   }
 
-  router.add({ method: 'GET', path: startPath, handle: guarded(start) })
-  router.add({ method: 'GET', path: callbackPath, handle: guarded(finish) })
+  router.get(startPath, guarded(start))
+  router.get(callbackPath, guarded(finish))
 }
 
 /** Returns the word for an error. Logs a fault of the issuer, of kith or of the database. */

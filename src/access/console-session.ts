@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { startSessionWithPassword } from '../auth/accounts.ts'
 import { withRole } from '../auth/caller-role.ts'
 import { verifyClient } from '../auth/clients.ts'
-import { createLoginThrottle, throwThrottled } from '../auth/login-throttle.ts'
+import { createLoginThrottle } from '../auth/login-throttle.ts'
 import { createSignInIssuer } from '../auth/oidc.ts'
 import { maxPasswordBytes, type Turn } from '../auth/passwords.ts'
 import type { CallerSession } from '../auth/sessions.ts'
@@ -112,8 +112,6 @@ export function createBrowserSessions(services: Services) {
   return { begin, show, remove, find, end }
 }
 
-export type BrowserSessions = ReturnType<typeof createBrowserSessions>
-
 /**
  * Adds the endpoints with which the console signs in and out. They set and clear the cookie of the session, and only answer pages of
  * the service itself. Their responses are in kith's envelopes.
@@ -130,19 +128,15 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     handle: async (exchange, body) =>
       sessions.begin(exchange, await signIn(exchange, readCredentials(exchange, body, services))),
   })
-  router.add({
-    method: 'GET',
-    path,
-    handle: async exchange => {
-      requirePublicHost(exchange.request, config)
-      exchange.isRead = true
-      const session = await sessions.find(exchange)
-      // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
-      if (!session) return exchange.send(200, success({ data: null }))
-      const { caller, ...shown } = session
-      const { subject: name, scopes, role = null, organization } = caller
-      await sessions.show(exchange, { ...shown, name, scopes, role }, organization)
-    },
+  router.get(path, async exchange => {
+    requirePublicHost(exchange.request, config)
+    exchange.isRead = true
+    const session = await sessions.find(exchange)
+    // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
+    if (!session) return exchange.send(200, success({ data: null }))
+    const { caller, ...shown } = session
+    const { subject: name, scopes, role = null, organization } = caller
+    await sessions.show(exchange, { ...shown, name, scopes, role }, organization)
   })
   router.add({
     method: 'DELETE',
@@ -162,17 +156,10 @@ export function registerSessionRoutes(router: Router, services: Services): void 
 /** Adds what the sign-in page reads, and the endpoints of a sign-in at the outside issuer if the configuration names one. */
 export function registerSignInMethods(router: Router, services: Services): void {
   const issuer = createSignInIssuer(services.config)
-  const methods = {
-    client_credentials: true,
-    issuer: issuer ? { name: issuer.name, start_url: startPath } : null,
-  }
-  router.add({
-    method: 'GET',
-    path: '/console/sign-in-methods',
-    handle: exchange => {
-      requirePublicHost(exchange.request, services.config)
-      exchange.send(200, success({ data: methods }))
-    },
+  const data = { client_credentials: true, issuer: issuer ? { name: issuer.name, start_url: startPath } : null }
+  router.get('/console/sign-in-methods', exchange => {
+    requirePublicHost(exchange.request, services.config)
+    exchange.send(200, success({ data }))
   })
   if (issuer) registerIssuerRoutes(router, services, issuer)
 }
@@ -256,27 +243,14 @@ function attemptOf(credentials: SignIn): string {
 }
 
 export const accountAttempt = (organizationKey: string, name: string): string =>
-  `account ${createHash('sha256')
-    .update(`${organizationKey} ${lookAlikeOf(name)}`)
-    .digest('base64url')}`
+  `account ${hash('sha256', `${organizationKey} ${lookAlikeOf(name)}`, 'base64url')}`
 
-/**
- * Returns a function that runs an attempt to prove something. The attempt is counted as failed if its result is undefined or false, and
- * refused with 429 after too many.
- */
+/** Returns a function that runs an attempt of a request to prove something, which is counted until it succeeds. */
 export function createAttempts({ behindProxy }: Services['config']) {
   const throttle = createLoginThrottle()
-  return async <Result>(exchange: Exchange, of: string, run: (turn: Turn) => Promise<Result>): Promise<Result> => {
-    const address = clientAddress(exchange.request, behindProxy)
-    const waitSeconds = throttle.countAttempt(of, address)
-    if (waitSeconds !== undefined) throwThrottled(waitSeconds)
-    const uncount = () => throttle.uncountAttempt(of, address)
-    const result = await run({ address, signal: exchange.deadline.signal }).catch(error => {
-      uncount()
-      throw error
-    })
-    if (result) uncount()
-    return result
+  return <Result>({ request, deadline: { signal } }: Exchange, of: string, run: (turn: Turn) => Promise<Result>) => {
+    const address = clientAddress(request, behindProxy)
+    return throttle.attempt(of, address, () => run({ address, signal }))
   }
 }
 

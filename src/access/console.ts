@@ -50,8 +50,8 @@ export function registerConsole(router: Router, config: Config): void {
     exchange.headers(forAnHour)
     await files.send(exchange, name)
   }
-  for (const path of ['/console', '/console/', '/console/*']) router.add({ method: 'GET', path, handle: sendPage })
-  for (const path of ['/console/assets/*', '/console/icon.svg']) router.add({ method: 'GET', path, handle: sendFile })
+  for (const path of ['/console', '/console/', '/console/*']) router.get(path, sendPage)
+  for (const path of ['/console/assets/*', '/console/icon.svg']) router.get(path, sendFile)
 }
 
 const nameOf = (url: string) => url.slice('/console/'.length).split('?')[0]!

@@ -1,6 +1,7 @@
+import type { Static } from 'typebox'
 import { verifyClient } from '../auth/clients.ts'
 import { buildGrantRefusal, type GrantRefusal, readGrant, unknownClientRefusal } from '../auth/grant.ts'
-import { createLoginThrottle, throwThrottled } from '../auth/login-throttle.ts'
+import { createLoginThrottle } from '../auth/login-throttle.ts'
 import { clientAddress } from '../http/input/request-head.ts'
 import { authorizationsOf } from '../http/pipeline/authenticate.ts'
 import type { Exchange } from '../http/pipeline/exchange.ts'
@@ -14,6 +15,8 @@ import { createSignInLog } from './sign-in-log.ts'
 
 /** A token is valid for an hour. A client then requests a new one, so there are no refresh tokens. */
 const ttlSeconds = 3_600
+
+const exampleScope = scopes.slice(0, 2).join(' ')
 
 const tokenRequest = Type.Object(
   {
@@ -29,7 +32,7 @@ const tokenRequest = Type.Object(
   {
     title: 'TokenRequest',
     additionalProperties: true,
-    examples: [{ grant_type: 'client_credentials', scope: scopes.slice(0, 2).join(' ') }],
+    examples: [{ grant_type: 'client_credentials', scope: exampleScope }],
   },
 )
 
@@ -42,14 +45,7 @@ const token = Type.Object(
   },
   {
     title: 'Token',
-    examples: [
-      {
-        access_token: 'eyJhbGciOi…',
-        token_type: 'Bearer',
-        expires_in: ttlSeconds,
-        scope: scopes.slice(0, 2).join(' '),
-      },
-    ],
+    examples: [{ access_token: 'eyJhbGciOi…', token_type: 'Bearer', expires_in: ttlSeconds, scope: exampleScope }],
   },
 )
 
@@ -100,20 +96,14 @@ export function registerTokenRoute(router: Router, services: Services): void {
     })
     if ('error' in requested) return requested
     const { client_id } = requested.credentials
-    const address = clientAddress(request, config.behindProxy)
-    const waitSeconds = throttle.countAttempt(client_id, address)
-    if (waitSeconds !== undefined) throwThrottled(waitSeconds)
-    const uncount = () => throttle.uncountAttempt(client_id, address)
-    const client = await verifyClient(db, requested.credentials, deadline.signal).catch(error => {
-      uncount()
-      throw error
-    })
+    const client = await throttle.attempt(client_id, clientAddress(request, config.behindProxy), () =>
+      verifyClient(db, requested.credentials, deadline.signal),
+    )
     if (!client) {
       const organization = organizationOf(client_id)
       await recordSignIn(exchange, { event: 'sign_in_failed', organization, subject: client_id, status: 401 })
       return unknownClientRefusal
     }
-    uncount()
     const allowed = client.scope.split(' ')
     if (!requested.scope.every(word => allowed.includes(word)))
       return buildGrantRefusal('invalid_scope', `The client is limited to these scopes: ${allowed.join(', ')}.`)
@@ -136,7 +126,7 @@ export function registerTokenRoute(router: Router, services: Services): void {
   })
 }
 
-type Granted = { access_token: string; token_type: 'Bearer'; expires_in: number; scope: string }
+type Granted = Static<typeof token>
 
 function sendGrant(exchange: Exchange, result: Granted | GrantRefusal) {
   const isUnknown = 'error' in result && result.error === 'invalid_client'

@@ -1,41 +1,45 @@
-import { listSchema } from '../organizations/definition-schema.ts'
-import { dataOf, type Route, route } from '../route/route.ts'
-import { sessionList } from '../sessions/schema.ts'
-import { listSessions, revokeSession } from '../sessions/sessions.ts'
-import { Type } from '../values/json-schema.ts'
+import { listAccounts, removeAccount } from '../auth/accounts.ts'
+import { readClient, readClientPage, revokeClient } from '../auth/clients.ts'
+import { readTokenPage, revokeToken } from '../auth/issued-tokens.ts'
+import { listKeys } from '../auth/keys/keys.ts'
 import {
+  type AccessClientBody,
   type AccountBody,
   type AccountPatch,
+  type ApiTokenBody,
   account,
   accountList,
   accountPatch,
-  invitedAccount,
-  newAccount,
-} from './account-schema.ts'
-import { createApiAccount, inviteApiAccount, listApiAccounts, removeApiAccount, updateApiAccount } from './accounts.ts'
-import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'
-import {
-  type AccessClientBody,
-  type ApiTokenBody,
   apiClient,
   apiClientPage,
   apiClientWithSecret,
   apiToken,
   type ClientsQuery,
   clientsQuery,
+  invitedAccount,
   listedTokenPage,
+  newAccount,
   newClient,
   newToken,
   signingKey,
   type TokensQuery,
   tokensQuery,
-} from './schema.ts'
-import { listSigningKeys } from './signing-keys.ts'
-import { createApiToken, listApiTokens, revokeApiToken } from './tokens.ts'
+} from '../auth/schema.ts'
+import { listSchema } from '../organizations/definition-schema.ts'
+import { dataOf, doneOf, type Route, route } from '../route/route.ts'
+import { sessionList } from '../sessions/schema.ts'
+import { endSession, listSessions } from '../sessions/sessions.ts'
+import { refuse } from '../values/errors.ts'
+import { Type } from '../values/json-schema.ts'
+import { authorOf, createApiAccount, inviteApiAccount, updateApiAccount } from './accounts.ts'
+import { createApiClient, createApiToken } from './credentials.ts'
 
 const tag = 'Access'
+/** What the rows of credentials and sessions share: they show and take no values of entities. */
+const read = { method: 'GET', tag, scope: 'access:read', fields: 'none' } as const
+const write = { tag, scope: 'access:write', fields: 'none' } as const
 const clientsPath = '/v1/clients'
-const byId = { tag, path: `${clientsPath}/{client_id}`, params: { client_id: 'client_id' } } as const
+const byId = { path: `${clientsPath}/{client_id}`, params: { client_id: 'client_id' } } as const
 
 /** The route table of clients, tokens, signing keys, and accounts and sessions of the console. */
 export const accessRoutes = (): Route[] => [...clientRoutes(), ...tokenRoutes(), ...accountRoutes(), ...sessionRoutes()]
@@ -43,24 +47,19 @@ export const accessRoutes = (): Route[] => [...clientRoutes(), ...tokenRoutes(),
 function clientRoutes(): Route[] {
   return [
     route<ClientsQuery>({
-      method: 'GET',
-      tag,
+      ...read,
       path: clientsPath,
-      scope: 'access:read',
-      fields: 'none',
       operationId: 'listClients',
       summary: 'List the clients',
       description: 'The programs that fetch their own tokens, newest first, revoked ones included.',
       query: clientsQuery,
       answer: apiClientPage,
-      handle: dataOf(call => listApiClients(call)),
+      handle: dataOf(({ context, body, signal }) => readClientPage(context, body, signal)),
     }),
     route<AccessClientBody>({
       method: 'POST',
-      tag,
+      ...write,
       path: clientsPath,
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'createClient',
       summary: 'Create a client',
       description:
@@ -78,26 +77,25 @@ function clientRoutes(): Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       ...byId,
-      scope: 'access:read',
-      fields: 'none',
       operationId: 'getClient',
       summary: 'Read a client',
       answer: apiClient,
-      handle: dataOf(call => findApiClient(call)),
+      handle: dataOf(({ context, params, signal }) => readClient(context, params.client_id!, signal)),
     }),
     route({
       method: 'DELETE',
+      ...write,
       ...byId,
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'revokeClient',
       summary: 'Revoke a client',
       description: 'It gets no more tokens, and its tokens are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
       securityEvent: 'client_revoked',
-      handle: dataOf(call => revokeApiClient(call)),
+      handle: doneOf(({ context, caller, params }) =>
+        revokeClient(context.db, params.client_id!, caller.organization.key),
+      ),
     }),
   ]
 }
@@ -106,10 +104,8 @@ function tokenRoutes(): Route[] {
   return [
     route<ApiTokenBody>({
       method: 'POST',
-      tag,
+      ...write,
       path: '/v1/tokens',
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'createToken',
       summary: 'Create a token',
       description:
@@ -127,11 +123,8 @@ function tokenRoutes(): Route[] {
       },
     }),
     route<TokensQuery>({
-      method: 'GET',
-      tag,
+      ...read,
       path: '/v1/tokens',
-      scope: 'access:read',
-      fields: 'none',
       operationId: 'listTokens',
       summary: 'List the tokens',
       description:
@@ -139,33 +132,28 @@ function tokenRoutes(): Route[] {
         'and are not listed. An expired token is listed for 30 days.',
       query: tokensQuery,
       answer: listedTokenPage,
-      handle: dataOf(call => listApiTokens(call)),
+      handle: dataOf(({ context, body, signal }) => readTokenPage(context, body, signal)),
     }),
     route({
       method: 'DELETE',
-      tag,
+      ...write,
       path: '/v1/tokens/{jti}',
       params: { jti: 'uuid' },
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'revokeToken',
       summary: 'Revoke a token',
       description: 'It and the tokens that were made with it are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
       securityEvent: 'token_revoked',
-      handle: dataOf(call => revokeApiToken(call)),
+      handle: doneOf(({ context, params }) => revokeToken(context, params.jti!)),
     }),
     route({
-      method: 'GET',
-      tag,
+      ...read,
       path: '/v1/keys',
-      scope: 'access:read',
-      fields: 'none',
       operationId: 'listKeys',
       summary: 'List the signing keys',
       description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
       answer: listSchema(signingKey),
-      handle: dataOf(({ context: { db } }) => listSigningKeys(db)),
+      handle: dataOf(async ({ context: { db } }) => ({ items: await listKeys(db) })),
     }),
   ]
 }
@@ -183,7 +171,7 @@ function accountRoutes(): Route[] {
       summary: 'List the accounts',
       description: 'The people who sign in to the console with a password, newest first, at most 1,000.',
       answer: accountList,
-      handle: dataOf(async call => ({ items: await listApiAccounts(call) })),
+      handle: dataOf(async ({ context, signal }) => ({ items: await listAccounts(context, signal) })),
     }),
     route<AccountBody>({
       method: 'POST',
@@ -214,7 +202,7 @@ function accountRoutes(): Route[] {
         'With another role, or disabled, its sessions end within ten seconds, and so does an invitation that nobody has accepted.',
       body: accountPatch,
       answer: account,
-      handle: dataOf(call => updateApiAccount(call)),
+      handle: dataOf(updateApiAccount),
     }),
     route({
       method: 'DELETE',
@@ -226,7 +214,7 @@ function accountRoutes(): Route[] {
       description:
         'Its sessions end within ten seconds. Its name is free for somebody else then, so disable it instead if in doubt.',
       answer: Type.Literal(true),
-      handle: dataOf(call => removeApiAccount(call)),
+      handle: doneOf(call => removeAccount(call.context, authorOf(call), call.params.account_id!)),
     }),
     route({
       method: 'POST',
@@ -241,7 +229,7 @@ function accountRoutes(): Route[] {
         'somebody accepts the invitation.',
       answer: invitedAccount,
       showsSecret: true,
-      handle: dataOf(call => inviteApiAccount(call)),
+      handle: dataOf(inviteApiAccount),
     }),
   ]
 }
@@ -259,27 +247,22 @@ function sessionRoutes(): Route[] {
       summary: 'List the sessions of the console',
       description: 'The sessions that have not ended, newest first, at most 1,000.',
       answer: sessionList,
-      handle: async ({ context, signal }) => {
-        const items = await listSessions(context, signal)
-        return { status: 200, data: { items } }
-      },
+      handle: dataOf(async ({ context, signal }) => ({ items: await listSessions(context, signal) })),
     }),
     route({
       method: 'DELETE',
-      tag,
+      ...write,
       path: `${path}/{session_id}`,
       params: { session_id: 'uuid' },
-      scope: 'access:write',
-      fields: 'none',
       operationId: 'revokeSession',
       summary: 'End a session of the console',
       description: 'Its cookie is refused within ten seconds.',
       answer: Type.Literal(true),
       securityEvent: 'session_revoked',
-      handle: async ({ context, params, signal }) => {
-        await revokeSession(context, params.session_id!, signal)
-        return { status: 200, data: true }
-      },
+      handle: doneOf(async ({ context, params, signal }) => {
+        if (!(await endSession(context, params.session_id!, signal)))
+          refuse('not_found', 'The session does not exist or has ended.')
+      }),
     }),
   ]
 }

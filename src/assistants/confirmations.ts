@@ -4,29 +4,28 @@ import { canonicalJson } from '../../client/src/ledger-text.ts'
 /** A change stays confirmable for this time after its dry run. */
 const validMs = 10 * 60_000
 
-/** Makes and checks the tokens that allow exactly one change. Nothing is stored: a token is a signature. */
-export type Confirmations = {
-  /** The token of a change of an entity at its version, 0 for a new one. */
-  issue(change: unknown, version: number): string
-  /**
-   * The version of the entity that a token names, and the Idempotency-Key under which the change is stored once. Undefined if the token
-   * is for another change, was made with another key, or has expired.
-   */
-  check(change: unknown, token: string): { version: number; key: string } | undefined
-}
+export type Confirmations = ReturnType<typeof createConfirmations>
 
-/** The key is a secret of the caller, so a token is only valid for the same caller and organization. */
-export function createConfirmations(key: string | Buffer): Confirmations {
+/**
+ * Makes and checks the tokens that allow exactly one change. Nothing is stored: a token is a signature. The key is a secret of the caller,
+ * so a token is only valid for the same caller and organization.
+ */
+export function createConfirmations(key: string | Buffer) {
   const sign = (change: unknown, version: number, untilMs: number) =>
     createHmac('sha256', key)
       .update(canonicalJson(['kith mcp', change, version, untilMs]))
       .digest()
   return {
-    issue: (change, version) => {
+    /** The token of a change of an entity at its version, 0 for a new one. */
+    issue: (change: unknown, version: number): string => {
       const untilMs = Date.now() + validMs
       return `${untilMs}.${version}.${sign(change, version, untilMs).toString('base64url')}`
     },
-    check: (change, token) => {
+    /**
+     * The version of the entity that a token names, and the Idempotency-Key under which the change is stored once. Undefined if the token
+     * is for another change, was made with another key, or has expired.
+     */
+    check: (change: unknown, token: string): { version: number; key: string } | undefined => {
       const [, until, version, signature] = /^(\d{13})\.(\d{1,10})\.([\w-]{43})$/.exec(token) ?? []
       if (until === undefined) return undefined
       const expected = sign(change, Number(version), Number(until))

@@ -1,7 +1,8 @@
 import { statement } from '../db/db.ts'
 
-const shown =
-  'id, name, role, maker, created_at, last_sign_in_at, disabled_at, invitation_expires_at, password_hash is not null as has_password'
+const shown = `id, name, role,
+  case when disabled_at is not null then 'disabled' when password_hash is null then 'invited' else 'active' end as state,
+  maker, created_at, last_sign_in_at, invitation_expires_at`
 
 /** $2: maximum. Newest first. */
 export const listAccountsSql = statement(
@@ -29,10 +30,10 @@ export const inviteAccountSql = statement(
    where organization_id = $1 and id = $2 returning ${shown}`,
 )
 
-/** $2: id, $3: role, $4: when it was disabled, or null, $5: whether its invitation stays. */
+/** $2: id, $3: role, $4: when it is disabled, or null, $5: whether its invitation stays. */
 export const updateAccountSql = statement(
   'update_account',
-  `update accounts set role = $3, disabled_at = $4,
+  `update accounts set role = $3, disabled_at = case when $4::timestamptz is not null then coalesce(disabled_at, $4) end,
      invitation_sha256 = case when $5 then invitation_sha256 end,
      invitation_expires_at = case when $5 then invitation_expires_at end
    where organization_id = $1 and id = $2 returning ${shown}`,
@@ -66,7 +67,7 @@ export const readPasswordSql = statement(
 export const signInAccountSql = statement(
   'sign_in_account',
   `update accounts set last_sign_in_at = now()
-   where organization_id = $1 and id = $2 and password_hash = $3 and disabled_at is null returning name, role`,
+   where organization_id = $1 and id = $2 and password_hash = $3 and disabled_at is null returning id, name, role`,
 )
 
 /** $2: id, $3: the hash that was right, $4: the new one. */

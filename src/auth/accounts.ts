@@ -6,9 +6,8 @@ import { findOrganization, isOrganizationKey } from '../organizations/organizati
 import type { Signal } from '../process/signal.ts'
 import { scopes } from '../route/scopes.ts'
 import { createSecret, digest, organizationKeyOf, type StartedSession, startSession } from '../sessions/sessions.ts'
-import { actorNameMessage, isActorName, lookAlikeOf, organizationOf } from '../values/actor-names.ts'
+import { lookAlikeOf, requireActorName, requireNoClientId } from '../values/actor-names.ts'
 import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
-import { withUnseen } from '../values/invisible-characters.ts'
 import {
   acceptInvitationSql,
   changePasswordSql,
@@ -27,27 +26,12 @@ import {
 import { requireRole } from './caller-role.ts'
 import { requireFreeName } from './issued-tokens.ts'
 import { hashPassword, passwordProblem, type Turn, verifyPassword } from './passwords.ts'
-
-/** A person who signs in to the console. `role` null: all scopes of the console. Times are RFC 3339 in UTC. */
-export type Account = {
-  id: string
-  name: string
-  role: string | null
-  maker: string
-  created_at: string
-  last_sign_in_at: string | null
-  disabled_at: string | null
-  invitation_expires_at: string | null
-  has_password: boolean
-}
-
-/** The code of an invitation is stored nowhere. */
-export type InvitedAccount = Account & { code: string }
+import type { Account, AccountBody, AccountPatch, InvitedAccount } from './schema.ts'
 
 type Organization = { id: number; key: string }
 
 /** Three days, over a weekend. */
-export const invitationSeconds = 259_200
+const invitationSeconds = 259_200
 const maxAccounts = 1_000
 
 /** The accounts of an organization, newest first. */
@@ -71,9 +55,11 @@ export async function readAccount(
 export async function createAccount(
   context: Context,
   call: ChangeCall,
-  { organizationKey, name, role }: { organizationKey: string; name: string; role: string | null },
+  { organizationKey, name, role }: AccountBody & { organizationKey: string },
 ): Promise<InvitedAccount> {
-  requireAccountName(name)
+  // The sign-in ignores case, and a name that has the form of a client_id could be taken for that client.
+  requireActorName(name)
+  requireNoClientId(name)
   if (role !== null) await requireRole(context, role, call.signal)
   const code = createSecret(organizationKey)
   // Under the lock of the organization no other caller takes the name.
@@ -86,17 +72,15 @@ export async function createAccount(
     const invitation = [digest(code), invitationSeconds]
     const values = [organization_id, randomUUID(), name, lookAlikeOf(name), role, call.actor, ...invitation]
     const [account] = await tx.query<Account>(insertAccountSql, values)
-    return { changes: [], result: { ...account!, code } }
+    return { changes: [], result: invited(account!, code) }
   })
 }
 
-/** The sign-in ignores case, and a name that has the form of a client_id could be taken for that client. */
-function requireAccountName(name: string): void {
-  const problem = !isActorName(name)
-    ? withUnseen(`The name ${actorNameMessage}.`, name)
-    : organizationOf(name) !== undefined && 'The name has the form of a client_id. Choose another.'
-  if (problem) throw new Fault(createValueRefusal('/name', problem))
-}
+/** The account with the page on which a person accepts its invitation. The code is in the fragment, which browsers send to no server. */
+const invited = (account: Account, code: string): InvitedAccount => ({
+  ...account,
+  invitation_path: `/console/invitation#code=${code}`,
+})
 
 /** Replaces the invitation of an account. The password stays valid until somebody accepts it. Throws a Fault of 404. */
 export async function inviteAccount(
@@ -107,10 +91,8 @@ export async function inviteAccount(
   const code = createSecret(organizationKey)
   const values = [organization_id, id, digest(code), invitationSeconds]
   const [account] = await db.query<Account>(inviteAccountSql, values, signal)
-  return { ...(account ?? throwNoAccount()), code }
+  return invited(account ?? throwNoAccount(), code)
 }
-
-export type AccountChange = { role?: string | null; state?: 'active' | 'disabled' }
 
 /**
  * Changes an account. With another role, or disabled, its sessions and its invitation end: whoever has them got them for what it was before.
@@ -119,15 +101,16 @@ export type AccountChange = { role?: string | null; state?: 'active' | 'disabled
 export async function updateAccount(
   context: Context,
   call: ChangeCall,
-  { id, change }: { id: string; change: AccountChange },
+  { id, change }: { id: string; change: AccountPatch },
 ): Promise<Account> {
   if (change.role) await requireRole(context, change.role, call.signal)
   return changeOrganization(context, call, async ({ tx, organization_id, at }) => {
     const before = await readAccount(tx, organization_id, id)
-    const { role = before.role, state = before.disabled_at === null ? 'active' : 'disabled' } = change
-    const disabled_at = state === 'active' ? null : (before.disabled_at ?? at)
-    const isSame = role === before.role && disabled_at === null
-    const [account] = await tx.query<Account>(updateAccountSql, [organization_id, id, role, disabled_at, isSame])
+    const { role = before.role, state = before.state } = change
+    const isDisabled = state === 'disabled'
+    const isSame = role === before.role && !isDisabled
+    const values = [organization_id, id, role, isDisabled ? at : null, isSame]
+    const [account] = await tx.query<Account>(updateAccountSql, values)
     if (!isSame) await endSessions({ tx, organization_id }, id)
     return { changes: [], result: account! }
   })
@@ -168,17 +151,19 @@ export async function startSessionWithPassword(
   const ids = [organization.id, account.id, account.password_hash]
   return db.transaction(
     async tx => {
-      const [current] = await tx.query<Pick<Account, 'name' | 'role'>>(signInAccountSql, ids)
-      return current && startAccountSession(tx, organization, { id: account.id, ...current })
+      const [current] = await tx.query<SignedIn>(signInAccountSql, ids)
+      return current && startAccountSession(tx, organization, current)
     },
     { signal },
   )
 }
 
+type SignedIn = Pick<Account, 'id' | 'name' | 'role'>
+
 function startAccountSession(
   tx: Transaction,
   organization: Organization,
-  { id, name, role }: Pick<Account, 'id' | 'name' | 'role'>,
+  { id, name, role }: SignedIn,
 ): Promise<StartedSession> {
   return startSession(tx, organization, { name, role, scope: scopes.join(' '), method: 'account', account_id: id })
 }
@@ -209,7 +194,7 @@ export async function acceptInvitation(
   const values = [organization.id, digest(code), await hashPassword(password, turn)]
   return db.transaction(
     async tx => {
-      const [account] = await tx.query<Pick<Account, 'id' | 'name' | 'role'>>(acceptInvitationSql, values)
+      const [account] = await tx.query<SignedIn>(acceptInvitationSql, values)
       if (!account) return undefined
       await endSessions({ tx, organization_id: organization.id }, account.id)
       return startAccountSession(tx, organization, account)

@@ -1,10 +1,10 @@
-import { compactVerify, errors, type JWK } from 'jose'
+import { compactVerify, errors } from 'jose'
 import type { Database } from '../db/db.ts'
 import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Caller } from '../route/caller.ts'
+import { bearerChallenge } from '../route/scopes.ts'
 import { refuse } from '../values/errors.ts'
-import { setWithBound } from './bounded-map.ts'
 import { type Claims, expiredProblem, readClaims } from './claims.ts'
 import { decodeJwt } from './decode-jwt.ts'
 import type { TokenUse } from './issued-tokens.ts'
@@ -15,31 +15,11 @@ import { createOutsideKeys } from './keys/outside-keys.ts'
 import { createOwnKeys } from './keys/own-keys.ts'
 import { createOrganizations } from './organizations.ts'
 import { createParents, type ParentIds } from './parents.ts'
-import { createSessions, type Sessions } from './sessions.ts'
+import { createSessions } from './sessions.ts'
 import { issueToken, type TokenRequest } from './token.ts'
+import { setWithBound } from './ttl-cache.ts'
 
-export type Authenticator = Readonly<{
-  /**
-   * Authenticates a request by its Authorization headers. Returns the caller at once if its token is cached as
-   * verified. Throws a Fault `unauthorized` with `WWW-Authenticate` of RFC 6750, which has no error code if there is no
-   * token. `recalled` is what {@link recall} has returned for the first header.
-   */
-  authenticate(
-    authorizations: readonly string[],
-    signal?: Signal,
-    recalled?: CachedToken | undefined,
-  ): Caller | Promise<Caller>
-  /** The sessions of the console, which authenticate requests by a cookie. */
-  sessions: Sessions
-  /** What the cache has of an Authorization header. The token may have expired since. Runs no query. */
-  recall(authorization: string): CachedToken | undefined
-  /** The public halves of the service's valid keys (RFC 7517). */
-  jwks(): Promise<{ keys: JWK[] }>
-  /** The listed tokens that were used since a moment, in Unix time in milliseconds, with their last use. */
-  usesSince(sinceMs: number): TokenUse[]
-  /** Signs a token, see {@link issueToken}. */
-  issueToken(request: TokenRequest, signal?: Signal): Promise<string>
-}>
+export type Authenticator = ReturnType<typeof createAuthenticator>
 
 type AuthenticatorOptions = {
   db: Database
@@ -57,15 +37,13 @@ export type CachedToken = VerifiedToken & { caller: Caller; usedAtMs: number }
 // A token of kith has 400 bytes, so a full cache takes about 12 MB.
 const maxCachedTokens = 25_000
 
-export function createAuthenticator({
-  db,
-  keys,
-  config,
-  nowMs = Date.now,
-  report = () => {},
-}: AuthenticatorOptions): Authenticator {
+export function createAuthenticator({ db, keys, config, nowMs = Date.now, report = () => {} }: AuthenticatorOptions) {
   const ownKeys = createOwnKeys({ db, keys, sharedSecret: sharedKey(config.authSecret) }, nowMs)
-  const issuers = [ownIssuer(ownKeys), ...outsideIssuers(config, nowMs, report)]
+  const outside = config.outsideIssuer
+  const issuers = [
+    ownIssuer(ownKeys),
+    ...(outside ? [outsideIssuer(outside, createOutsideKeys({ ...outside, nowMs, report }))] : []),
+  ]
   const organizations = createOrganizations(db, nowMs)
   const parents = createParents(db, nowMs)
   // The key is the whole header, because the signature was verified over exactly these bytes. Invalid tokens are not
@@ -94,15 +72,8 @@ export function createAuthenticator({
     }
     const isMade = isOwn(verification) && budget !== undefined
     const credential = Object.freeze({ ...ids, budget: isMade ? budget : subject, expiresAtMs })
-    const identity = identityOf(verification)
-    const caller = Object.freeze({
-      organization,
-      subject,
-      scopes,
-      identity,
-      credential,
-      ...(role !== undefined && { role }),
-    })
+    const given = { organization, subject, scopes, identity: identityOf(verification), credential }
+    const caller = Object.freeze(role === undefined ? given : { ...given, role })
     setWithBound(verified, authorization, { ...verification, caller, usedAtMs: nowMs() }, maxCachedTokens)
     return caller
   }
@@ -141,7 +112,16 @@ export function createAuthenticator({
   }
 
   return Object.freeze({
-    authenticate: (authorizations, signal, recalled) => {
+    /**
+     * Authenticates a request by its Authorization headers. Returns the caller at once if its token is cached as
+     * verified. Throws a Fault `unauthorized` with `WWW-Authenticate` of RFC 6750, which has no error code if there is no
+     * token. `recalled` is what `recall` has returned for the first header.
+     */
+    authenticate: (
+      authorizations: readonly string[],
+      signal?: Signal,
+      recalled?: CachedToken,
+    ): Caller | Promise<Caller> => {
       const [authorization = ''] = authorizations
       const cached = authorizations.length === 1 ? (recalled ?? verified.get(authorization)) : undefined
       const isSigned = cached !== undefined && isStillSigned(cached)
@@ -158,26 +138,22 @@ export function createAuthenticator({
       if (token.length > config.limits.tokenBytes) return throwInvalidToken()
       return verify(token, authorization, signal)
     },
+    /** The sessions of the console, which authenticate requests by a cookie. */
     sessions: createSessions(db, organizations, nowMs),
-    recall: authorization => verified.get(authorization),
+    /** What the cache has of an Authorization header. The token may have expired since. Runs no query. */
+    recall: (authorization: string): CachedToken | undefined => verified.get(authorization),
+    /** The public halves of the service's valid keys (RFC 7517). */
     jwks: ownKeys.jwks,
-    usesSince: sinceMs =>
+    /** The listed tokens that were used since a moment, in Unix time in milliseconds, with their last use. */
+    usesSince: (sinceMs: number): TokenUse[] =>
       [...verified.values()].flatMap(({ caller: { organization, credential }, usedAtMs }) =>
         credential.token_id === undefined || usedAtMs < sinceMs
           ? []
           : [{ organization_id: organization.id, token_id: credential.token_id, usedAtMs }],
       ),
-    issueToken: (request, signal) => issueToken(db, request, nowMs, signal),
-  } satisfies Authenticator)
-}
-
-function outsideIssuers(
-  { outsideIssuer: settings }: AuthenticatorOptions['config'],
-  nowMs: () => number,
-  report: (problem: string) => void,
-): Issuer[] {
-  if (!settings) return []
-  return [outsideIssuer(settings, createOutsideKeys({ ...settings, nowMs, report }))]
+    /** Signs a token, see {@link issueToken}. */
+    issueToken: (request: TokenRequest, signal?: Signal) => issueToken(db, request, nowMs, signal),
+  })
 }
 
 const sharedKey = (secret: string | undefined) =>
@@ -192,9 +168,8 @@ function readBearer(authorizations: readonly string[]): string {
   if (authorizations.length > 1) return throwInvalidToken()
   if (authorization.slice(0, 7).toLowerCase() === 'bearer ') return authorization.slice(7)
   if (/^bearer(?![\w!#$%&'*+.^`|~-])/i.test(authorization)) return throwInvalidToken()
-  return refuse('unauthorized', 'The request needs a token: send the header Authorization: Bearer <token>.', {
-    headers: { 'WWW-Authenticate': 'Bearer realm="kith"' },
-  })
+  const message = 'The request needs a token: send the header Authorization: Bearer <token>.'
+  return refuse('unauthorized', message, bearerChallenge)
 }
 
 function throwInvalidToken(problem?: string): never {

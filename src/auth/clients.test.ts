@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { authenticate, invalidToken, now, signOwn, signShared, useGate, validClaims } from '../../test/support/gate.ts'
+import { contextOf } from '../db/context.ts'
 import { createOrganization } from '../organizations/organizations.ts'
 import type { Fault } from '../values/errors.ts'
-import { type Credentials, createClient, listClients, revokeClient, verifyClient } from './clients.ts'
+import { type Credentials, createClient, readClientPage, revokeClient, verifyClient } from './clients.ts'
 
 const gate = useGate()
 let client: Credentials
@@ -96,13 +97,13 @@ describe('a client', () => {
     const { id } = (
       await gate.db.query({ name: '', text: 'select id from organizations where key = $1' }, [organizationKey])
     )[0]!
-    const clients = await listClients(gate.db, id as number)
-    expect(clients).toHaveLength(101)
-    expect(clients[0]).toEqual({
-      id: client.client_id,
+    const { items } = await readClientPage(contextOf(gate.db, id as number), { limit: 500 })
+    expect(items).toHaveLength(101)
+    expect(items.at(-1)).toEqual({
+      client_id: client.client_id,
       name: 'shop',
       role: null,
-      scope: 'people:read',
+      scopes: ['people:read'],
       created_at: expect.any(String),
       revoked_at: null,
     })

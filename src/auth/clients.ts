@@ -1,46 +1,22 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { contextOf } from '../db/context.ts'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Context, contextOf } from '../db/context.ts'
 import type { Database } from '../db/db.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import type { Signal } from '../process/signal.ts'
-import type { Caller } from '../route/caller.ts'
-import { buildScopeRefusal, splitScopes } from '../route/scopes.ts'
+import { listPage } from '../route/result.ts'
+import { requireScopes } from '../route/scopes.ts'
+import { digest } from '../sessions/sessions.ts'
 import { actorNameMessage, isActorName, organizationOf } from '../values/actor-names.ts'
-import { Fault, refuse } from '../values/errors.ts'
+import { refuse } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
 import { requireRole } from './caller-role.ts'
-import {
-  findClientSql,
-  insertClientSql,
-  listClientsSql,
-  readClientPageSql,
-  readClientSql,
-  revokeClientSql,
-} from './sql.ts'
-
-/** A program that fetches its own tokens. `revoked_at` is null while it may. */
-export type Client = {
-  id: string
-  name: string
-  scope: string
-  role: string | null
-  created_at: string
-  revoked_at: string | null
-}
+import type { Client, ClientsQuery } from './schema.ts'
+import { findClientSql, insertClientSql, readClientPageSql, readClientSql, revokeClientSql } from './sql.ts'
 
 /** The credentials of a client. The secret is returned only once, when the client is created. */
 export type Credentials = { client_id: string; client_secret: string }
 
 type ClientRow = { name: string; scope: string; role: string | null; secret_sha256: Buffer }
-
-/** The name of a client: empty, or as that of an actor. */
-export const isClientName = (name: string): boolean => name === '' || isActorName(name)
-
-/**
- * The stored digest of a secret. A slow hash protects secrets that people choose. This secret has 256 random bits and
- * cannot be guessed, and a slow hash would let unauthenticated requests cause expensive work.
- */
-const digest = (secret: string) => createHash('sha256').update(secret).digest()
 
 type ClientRequest = { name: string; scope: string; role?: string | null | undefined }
 
@@ -53,16 +29,14 @@ export async function createClient(
   db: Database,
   { organizationKey, name, scope, role = null }: ClientRequest & { organizationKey: string },
 ): Promise<Credentials> {
-  const words = splitScopes(scope)
-  const refusal = buildScopeRefusal(words)
-  if (refusal) throw new Fault(refusal)
-  if (!isClientName(name))
+  const words = requireScopes(scope)
+  if (name !== '' && !isActorName(name))
     refuse('invalid_parameter', withUnseen(`The name must be empty or ${actorNameMessage}.`, name))
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   if (role !== null) await requireRole(contextOf(db, organization.id), role)
-  const { id, client_secret } = await insertClient(db, organization, { name, scope: words.join(' '), role })
-  return { client_id: id, client_secret }
+  const { client_id, client_secret } = await insertClient(db, organization, { name, scope: words.join(' '), role })
+  return { client_id, client_secret }
 }
 
 /** Inserts a client with a new secret. The name and the scopes are checked by the caller. */
@@ -79,53 +53,45 @@ export async function insertClient(
   return { ...client!, client_secret }
 }
 
-export const listClients = (db: Database, organization_id: number): Promise<Client[]> =>
-  db.query<Client>(listClientsSql, [organization_id])
-
-/** Reads clients, newest first: those after the client `before`, at most `limit`. */
-export const readClientPage = (
-  db: Database,
-  organization_id: number,
-  { before, limit }: { before: string | undefined; limit: number },
+/** Reads a page of clients, newest first: those after the client `before`. */
+export async function readClientPage(
+  { db, organization_id }: Context,
+  { before, limit = 50 }: ClientsQuery,
   signal?: Signal,
-): Promise<Client[]> => db.query<Client>(readClientPageSql, [organization_id, before ?? null, limit], signal)
-
-/** Reads a client, revoked or not. Undefined if the organization has none with this id. */
-export async function findClient(
-  db: Database,
-  organization_id: number,
-  client_id: string,
-  signal?: Signal,
-): Promise<Client | undefined> {
-  const [client] = await db.query<Client>(findClientSql, [organization_id, client_id], signal)
-  return client
+): Promise<{ items: Client[]; has_more: boolean }> {
+  const values = [organization_id, before ?? null, limit + 1]
+  return listPage(await db.query<Client>(readClientPageSql, values, signal), limit)
 }
 
-/** Revokes a client: it gets no more tokens, and its tokens are refused within seconds. Throws a Fault `not_found`. */
-export async function revokeClient(db: Database, client_id: string): Promise<void> {
-  const organizationKey = organizationOf(client_id)
+/** Reads a client, revoked or not. Throws a Fault of 404. */
+export async function readClient(
+  { db, organization_id }: Context,
+  client_id: string,
+  signal?: Signal,
+): Promise<Client> {
+  const [client] = await db.query<Client>(findClientSql, [organization_id, client_id], signal)
+  return client ?? refuse('not_found', 'There is no client with this id.')
+}
+
+/**
+ * Revokes a client: it gets no more tokens, and its tokens are refused within seconds. Throws a Fault `not_found`, which is the same for a
+ * client of another organization.
+ */
+export async function revokeClient(
+  db: Database,
+  client_id: string,
+  organizationKey = organizationOf(client_id),
+): Promise<void> {
   const organization = organizationKey !== undefined && (await findOrganization(db, organizationKey))
   const rows = organization ? await db.query(revokeClientSql, [organization.id, client_id]) : []
   if (rows.length === 0)
     refuse('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)
 }
 
-/** A client whose secret was right. */
-export type VerifiedClient = {
-  organization: Caller['organization']
-  name: string
-  scope: string
-  role: string | null
-}
-
 /**
  * The organization, name and scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret.
  */
-export async function verifyClient(
-  db: Database,
-  { client_id, client_secret }: Credentials,
-  signal?: Signal,
-): Promise<VerifiedClient | undefined> {
+export async function verifyClient(db: Database, { client_id, client_secret }: Credentials, signal?: Signal) {
   const organizationKey = organizationOf(client_id)
   if (organizationKey === undefined) return undefined
   const organization = await findOrganization(db, organizationKey, signal)

@@ -3,9 +3,6 @@ import { parseExactly } from '../values/parse-json.ts'
 
 export type TokenAlgorithm = 'ES256' | 'RS256' | 'EdDSA' | 'HS256'
 
-/** A decoded token whose signature is not verified yet. Its contents are not trustworthy. */
-export type UnverifiedToken = { algorithm: TokenAlgorithm; kid: string | undefined; payload: JsonObject }
-
 export type JsonObject = Record<string, unknown>
 
 const algorithms: readonly unknown[] = ['ES256', 'RS256', 'EdDSA', 'HS256'] satisfies TokenAlgorithm[]
@@ -19,8 +16,9 @@ const refusedHeaders = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
 /**
  * Decodes a compact JWS, more strictly than jose does: three canonical base64url parts, JSON objects in valid UTF-8
  * without duplicate names, a known algorithm. Returns undefined for anything else. The time is linear in the length.
+ * The signature is not verified yet, so the contents are not trustworthy.
  */
-export function decodeJwt(token: string): UnverifiedToken | undefined {
+export function decodeJwt(token: string) {
   const parts = token.split('.', 4)
   if (parts.length !== 3) return undefined
   const [header, payload, signature] = parts.map(decodePart)

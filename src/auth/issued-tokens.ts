@@ -4,9 +4,11 @@ import type { Database } from '../db/db.ts'
 import { type Author, changeOrganization } from '../organizations/change-organization.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Credential } from '../route/caller.ts'
+import { listPage } from '../route/result.ts'
 import { lookAlikeOf } from '../values/actor-names.ts'
 import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
 import { requireRole } from './caller-role.ts'
+import type { ListedToken, TokensQuery } from './schema.ts'
 import { issueToken, type TokenRequest } from './token.ts'
 import {
   deleteExpiredTokensSql,
@@ -17,29 +19,12 @@ import {
   revokeTokenSql,
 } from './tokens-sql.ts'
 
-/** A token that somebody made. Times are RFC 3339 in UTC, `last_used_at` to the minute. */
-export type IssuedToken = {
-  id: string
-  name: string
-  scope: string
-  role: string | null
-  maker: string
-  created_at: string
-  expires_at: string
-  last_used_at: string | null
-  revoked_at: string | null
-}
-
-type NewToken = Pick<IssuedToken, 'id' | 'name' | 'scope' | 'role' | 'maker' | 'expires_at'> & {
-  /** What the token ends with, of the caller that makes it. */
-  parents?: Pick<Credential, 'client_id' | 'session_id' | 'token_id'>
-}
-
 type MakeCall = Author & { signal?: Signal }
 
 /**
- * Makes a token that the list has. Its maker is the author of the call. Throws a Fault of 400 as {@link issueToken} does, and for a name that
- * is taken.
+ * Makes a token that the list has. Its maker is the author of the call. It ends with `parents`, what the caller that makes it ends with.
+ * Throws a Fault of 400 as {@link issueToken} does, and if its name, or one that looks like it, is that of another client, session or token
+ * that is valid: a reader of the log must not take one for the other. A maker may have several tokens of one name, and its own.
  */
 export async function makeListedToken(
   context: Context,
@@ -54,25 +39,16 @@ export async function makeListedToken(
   const token = await issueToken(context.db, claims, () => nowMs, call.signal)
   const expires_at = new Date((Math.floor(nowMs / 1_000) + request.ttlSeconds) * 1_000).toISOString()
   const { subject: name, scope, role = null } = request
-  const stored = { id: jti, name, scope, role, maker: call.actor, expires_at }
-  await storeToken(context, call, { ...stored, ...(parents && { parents }) })
-  return { token, jti, expires_at }
-}
-
-/**
- * Stores a token, so that it counts. Throws a Fault of 400 if its name, or one that looks like it, is that of another client, session or
- * token that is valid: a reader of the log must not take one for the other. A maker may have several tokens of one name, and its own.
- */
-async function storeToken(context: Context, call: MakeCall, token: NewToken): Promise<void> {
-  const { id, name, scope, role, maker, expires_at, parents } = token
+  const maker = call.actor
   // Under the lock of the organization no other token takes the name.
   await changeOrganization(context, call, async ({ tx, organization_id }) => {
     if (name !== maker)
       await requireFreeName({ tx, organization_id }, name, other => other.name === name && other.maker === maker)
-    const { client_id = null, session_id = null, token_id = null } = parents ?? {}
-    const values = [organization_id, id, name, scope, maker, expires_at, client_id, session_id, token_id, role]
+    const ends = [client_id ?? null, session_id ?? null, parents?.token_id ?? null]
+    const values = [organization_id, jti, name, scope, maker, expires_at, ...ends, role]
     return { statements: [tx.query(insertTokenSql, values)], changes: [], result: undefined }
   })
+  return { token, jti, expires_at }
 }
 
 type NameInUse = { name: string; maker: string | null; account_id: string | null }
@@ -94,12 +70,15 @@ export async function requireFreeName(
   throw new Fault(createValueRefusal('/name', message))
 }
 
-/** Reads tokens, newest first: those after the token `before`, at most `limit`. Expired ones are listed for 30 days. */
-export const readTokenPage = (
+/** Reads a page of tokens, newest first: those after the token `before`. Expired ones are listed for 30 days. */
+export async function readTokenPage(
   { db, organization_id }: Context,
-  { before, limit }: { before: string | undefined; limit: number },
+  { before, limit = 50 }: TokensQuery,
   signal?: Signal,
-): Promise<IssuedToken[]> => db.query<IssuedToken>(readTokenPageSql, [organization_id, before ?? null, limit], signal)
+): Promise<{ items: ListedToken[]; has_more: boolean }> {
+  const values = [organization_id, before ?? null, limit + 1]
+  return listPage(await db.query<ListedToken>(readTokenPageSql, values, signal), limit)
+}
 
 /** Revokes a token and those that were made with it. They are refused within seconds. Throws a Fault `not_found`. */
 export async function revokeToken({ db, organization_id }: Context, id: string): Promise<void> {
@@ -115,19 +94,12 @@ export function tokenUses(db: Database, { usesSince }: { usesSince(sinceMs: numb
   let sinceMs = 0
   return async (): Promise<void> => {
     const startedAtMs = Date.now()
-    await storeTokenUses(db, usesSince(sinceMs))
+    const uses = usesSince(sinceMs)
+    const organizations = uses.map(({ organization_id }) => organization_id)
+    const times = uses.map(({ usedAtMs }) => new Date(Math.floor(usedAtMs / 60_000) * 60_000))
+    if (uses.length > 0) await db.query(markTokensUsedSql, [organizations, uses.map(({ token_id }) => token_id), times])
     sinceMs = startedAtMs
   }
-}
-
-async function storeTokenUses(db: Database, uses: readonly TokenUse[]): Promise<void> {
-  if (uses.length === 0) return
-  const times = uses.map(({ usedAtMs }) => new Date(Math.floor(usedAtMs / 60_000) * 60_000))
-  await db.query(markTokensUsedSql, [
-    uses.map(({ organization_id }) => organization_id),
-    uses.map(({ token_id }) => token_id),
-    times,
-  ])
 }
 
 /** Deletes the tokens of all organizations that expired 30 days ago. */

@@ -1,7 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { refuse } from '../values/errors.ts'
-import { ageOf } from './age-of.ts'
-import { setWithBound } from './bounded-map.ts'
+import { ageOf, setWithBound } from './ttl-cache.ts'
 
 /** The failed attempts that a client id may make from one address, and an address in total, before they must wait. */
 const maxOfClient = 10
@@ -15,15 +14,6 @@ const maxWindows = 20_000
 /** No client id or address is longer. The limit keeps longer values from filling the memory. */
 const maxKeyLength = 80
 
-export type LoginThrottle = {
-  /** The seconds to wait after too many failed attempts. Undefined if another one is allowed. Counts nothing. */
-  waitSeconds(client_id: string, address: string): number | undefined
-  /** Counts an attempt as failed. If there were too many, it is not counted, and the seconds to wait are returned. */
-  countAttempt(client_id: string, address: string): number | undefined
-  /** Removes an attempt from the count, because it succeeded or could not be checked. */
-  uncountAttempt(client_id: string, address: string): void
-}
-
 type Window = { failures: number; startedAtMs: number }
 
 /**
@@ -31,7 +21,7 @@ type Window = { failures: number; startedAtMs: number }
  * thousand concurrent attempts do not pass the limit of ten. The count is per client id and address, so that an
  * attacker cannot lock out a client at another address.
  */
-export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrottle {
+export function createLoginThrottle(nowMs: () => number = Date.now) {
   const windows = new Map<string, Window>()
 
   const windowOf = (key: string): Window => {
@@ -55,27 +45,49 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
     return Math.ceil(Math.max(...remainingMs) / 1_000)
   }
 
+  /** Counts an attempt as failed. If there were too many, it is not counted, and the seconds to wait are returned. */
+  function countAttempt(client_id: string, address: string): number | undefined {
+    const counters = countersOf(client_id, address)
+    const waitSeconds = waitOf(counters)
+    if (waitSeconds !== undefined) return waitSeconds
+    for (const { key, window } of counters)
+      setWithBound(windows, key, { ...window, failures: window.failures + 1 }, maxWindows)
+    return undefined
+  }
+
+  /** Removes an attempt from the count, because it succeeded or could not be checked. */
+  function uncountAttempt(client_id: string, address: string) {
+    for (const { key } of limits(client_id, address)) {
+      const window = windows.get(key)
+      if (window) window.failures = Math.max(0, window.failures - 1)
+    }
+  }
+
   return {
-    waitSeconds: (client_id, address) => waitOf(countersOf(client_id, address)),
-    countAttempt: (client_id, address) => {
-      const counters = countersOf(client_id, address)
-      const waitSeconds = waitOf(counters)
-      if (waitSeconds !== undefined) return waitSeconds
-      for (const { key, window } of counters)
-        setWithBound(windows, key, { ...window, failures: window.failures + 1 }, maxWindows)
-      return undefined
-    },
-    uncountAttempt: (client_id, address) => {
-      for (const { key } of limits(client_id, address)) {
-        const window = windows.get(key)
-        if (window) window.failures = Math.max(0, window.failures - 1)
+    /** The seconds to wait after too many failed attempts. Undefined if another one is allowed. Counts nothing. */
+    waitSeconds: (client_id: string, address: string) => waitOf(countersOf(client_id, address)),
+    countAttempt,
+    uncountAttempt,
+    /**
+     * Runs an attempt to prove something. It is counted as failed if its result is undefined or false. Throws a Fault of 429 after too many.
+     */
+    attempt: async <Result>(client_id: string, address: string, run: () => Promise<Result>): Promise<Result> => {
+      const waitSeconds = countAttempt(client_id, address)
+      if (waitSeconds !== undefined) throwThrottled(waitSeconds)
+      let isFailed = false
+      try {
+        const result = await run()
+        isFailed = result === undefined || result === false
+        return result
+      } finally {
+        if (!isFailed) uncountAttempt(client_id, address)
       }
     },
   }
 }
 
 /** Throws the Fault of 429 for an attempt that must wait. */
-export function throwThrottled(waitSeconds: number): never {
+function throwThrottled(waitSeconds: number): never {
   return refuse('rate_limit_exceeded', `There were too many failed attempts. Retry after ${waitSeconds} s.`, {
     headers: { 'Retry-After': String(waitSeconds) },
   })

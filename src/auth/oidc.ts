@@ -4,6 +4,7 @@ import type { Config } from '../process/config.ts'
 import { parseScopes } from '../route/scopes.ts'
 import { looksLikeClient } from '../values/actor-names.ts'
 import { clockToleranceMs, isSubject } from './claims.ts'
+import { readBounded } from './keys/outside-keys.ts'
 
 /** The secrets of a sign-in that has begun. The browser holds them in a cookie until it comes back. */
 export type PendingSignIn = { state: string; nonce: string; verifier: string }
@@ -12,8 +13,7 @@ export type PendingSignIn = { state: string; nonce: string; verifier: string }
 export type IssuerIdentity = { organizationKey: string; name: string; scope: string; role: string | undefined }
 
 /** The reasons for which a sign-in at the outside issuer fails. */
-const issuerProblems = ['denied', 'expired', 'no_access', 'throttled', 'unavailable', 'failed'] as const
-export type IssuerProblem = (typeof issuerProblems)[number]
+type IssuerProblem = 'denied' | 'expired' | 'no_access' | 'throttled' | 'unavailable' | 'failed'
 
 /** Ends a sign-in at the outside issuer. `cause` is for the log only. */
 export class IssuerRefusal extends Error {
@@ -25,30 +25,14 @@ export class IssuerRefusal extends Error {
   }
 }
 
-/** Signs people in at the outside issuer: the authorization code flow of OpenID Connect with PKCE. Throws IssuerRefusal. */
-export type SignInIssuer = {
-  name: string
-  /** The address at the issuer that a browser is sent to, and what the browser must bring back. */
-  begin(redirectUri: string): Promise<{ url: string; pending: PendingSignIn }>
-  /** Exchanges the code in the query of `callbackUrl` for the identity of the person. */
-  finish(callbackUrl: URL, pending: PendingSignIn): Promise<IssuerIdentity>
-}
-
-const maxResponseBytes = 262_144
+export type SignInIssuer = NonNullable<ReturnType<typeof createSignInIssuer>>
 
 /** Fetches with a bound of the body: the issuer may be wrong or compromised, and the library reads whole bodies. */
 async function fetchBounded(url: string, { body, ...options }: CustomFetchOptions): Promise<Response> {
   const response = await fetch(url, { ...options, body: body ?? null })
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  for await (const part of response.body ?? []) {
-    bytes += part.byteLength
-    // `throw` cancels the rest of the body.
-    if (bytes > maxResponseBytes) throw new TypeError(`the response has more than ${maxResponseBytes} bytes`)
-    parts.push(part)
-  }
+  const bytes = await readBounded(response)
   const { status, statusText, headers } = response
-  return new Response(parts.length === 0 ? null : Buffer.concat(parts), { status, statusText, headers })
+  return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), { status, statusText, headers })
 }
 
 /** Seconds for each request to the issuer. A callback makes two, within the deadline of its request. */
@@ -72,11 +56,11 @@ async function discover(
   return configuration
 }
 
-/** Returns undefined if the configuration names no client of the outside issuer. */
-export function createSignInIssuer({
-  outsideIssuer,
-  issuerClient,
-}: Pick<Config, 'outsideIssuer' | 'issuerClient'>): SignInIssuer | undefined {
+/**
+ * Signs people in at the outside issuer: the authorization code flow of OpenID Connect with PKCE. Throws IssuerRefusal. Returns undefined if
+ * the configuration names no client of the issuer.
+ */
+export function createSignInIssuer({ outsideIssuer, issuerClient }: Pick<Config, 'outsideIssuer' | 'issuerClient'>) {
   if (!outsideIssuer || !issuerClient) return undefined
   let discovered: Promise<Configuration> | undefined
   const { scope, name } = issuerClient
@@ -93,25 +77,18 @@ export function createSignInIssuer({
 
   return {
     name,
-    begin: async redirectUri => {
+    /** The address at the issuer that a browser is sent to, and what the browser must bring back. */
+    begin: async (redirect_uri: string): Promise<{ url: string; pending: PendingSignIn }> => {
       const configuration = await configure()
       const oidc = await import('openid-client')
-      const pending = {
-        state: oidc.randomState(),
-        nonce: oidc.randomNonce(),
-        verifier: oidc.randomPKCECodeVerifier(),
-      }
-      const url = oidc.buildAuthorizationUrl(configuration, {
-        redirect_uri: redirectUri,
-        scope,
-        state: pending.state,
-        nonce: pending.nonce,
-        code_challenge: await oidc.calculatePKCECodeChallenge(pending.verifier),
-        code_challenge_method: 'S256',
-      })
-      return { url: url.href, pending }
+      const [state, nonce, verifier] = [oidc.randomState(), oidc.randomNonce(), oidc.randomPKCECodeVerifier()]
+      const code_challenge = await oidc.calculatePKCECodeChallenge(verifier)
+      const parameters = { redirect_uri, scope, state, nonce, code_challenge, code_challenge_method: 'S256' }
+      const url = oidc.buildAuthorizationUrl(configuration, parameters)
+      return { url: url.href, pending: { state, nonce, verifier } }
     },
-    finish: async (callbackUrl, { state, nonce, verifier }) => {
+    /** Exchanges the code in the query of `callbackUrl` for the identity of the person. */
+    finish: async (callbackUrl: URL, { state, nonce, verifier }: PendingSignIn): Promise<IssuerIdentity> => {
       const configuration = await configure()
       const oidc = await import('openid-client')
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }

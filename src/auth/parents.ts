@@ -1,11 +1,9 @@
-import { contextOf } from '../db/context.ts'
 import type { Database, Statement } from '../db/db.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Caller, Credential } from '../route/caller.ts'
-import { readLiveSession } from '../sessions/sessions.ts'
+import { findLiveSessionsSql } from '../sessions/sql.ts'
 import { organizationOf } from '../values/actor-names.ts'
 import { isUuid } from '../values/formats.ts'
-import { cacheTimes } from './organizations.ts'
 import { findClientsSql } from './sql.ts'
 import { findTokensSql } from './tokens-sql.ts'
 import { createTtlCache } from './ttl-cache.ts'
@@ -15,56 +13,49 @@ type Organization = Caller['organization']
 /** The client, the session and the row of the list that a token ends with, as its claims name them. */
 export type ParentIds = Pick<Credential, 'client_id' | 'session_id' | 'token_id'>
 
-/** Whether what a token ends with still exists and is not revoked. A token that names nothing ends with nothing. */
-export type Parents = {
-  /** Answers at once, from what is cached. False if something is not. */
-  peek(organization: Organization, ids: ParentIds): boolean
-  /** Why the token is refused. Undefined if it is not. */
-  find(organization: Organization, ids: ParentIds, signal?: Signal): Promise<string | undefined>
-}
-
-/** Caches for a few seconds what is not revoked. Once the entry of a revoked client, session or token expires, its tokens are refused. */
-export function createParents(db: Database, nowMs: () => number): Parents {
-  /** Keys are an organization and an id. The statement finds those of many organizations that are not revoked. */
-  const cacheOf = (findSql: Statement) => {
-    const load = async (keys: readonly string[], signal?: Signal): Promise<ReadonlyMap<string, true>> => {
-      const pairs = keys.map(key => key.split(' '))
-      const values = [pairs.map(([organization_id]) => Number(organization_id)), pairs.map(([, id]) => id)]
-      const found = await db.query<{ organization_id: number; id: string }>(findSql, values, signal)
-      return new Map(found.map(({ organization_id, id }) => [`${organization_id} ${id}`, true]))
-    }
-    return createTtlCache(async (key, signal) => (await load([key], signal)).get(key), { nowMs, ...cacheTimes }, load)
-  }
-  const [clients, tokens] = [cacheOf(findClientsSql), cacheOf(findTokensSql)]
-  const sessions = createTtlCache(
-    (key, signal) => {
-      const [organization_id, session_id] = key.split(' ')
-      return exists(readLiveSession(contextOf(db, Number(organization_id)), session_id!, signal))
-    },
-    { nowMs, ...cacheTimes },
-  )
-  const isOwnClient = ({ key }: Organization, client_id: string) => organizationOf(client_id) === key
+/**
+ * Caches for a few seconds what tokens end with that still exists and is not revoked. Once the entry of a revoked client, session or token
+ * expires, its tokens are refused. A token that names nothing ends with nothing.
+ */
+export function createParents(db: Database, nowMs: () => number) {
+  const [clients, sessions] = [createCache(db, findClientsSql, nowMs), createCache(db, findLiveSessionsSql, nowMs)]
+  const caches = [
+    { name: 'client_id', cache: clients, problem: 'its client has been revoked' },
+    { name: 'session_id', cache: sessions, problem: 'the session that it was made in has ended' },
+    { name: 'token_id', cache: createCache(db, findTokensSql, nowMs), problem: 'it has been revoked' },
+  ] as const
   return {
-    peek: (organization, { client_id, session_id, token_id }) =>
-      (client_id === undefined ||
-        (isOwnClient(organization, client_id) && clients.peek(`${organization.id} ${client_id}`) === true)) &&
-      (session_id === undefined ||
-        (isUuid(session_id) && sessions.peek(`${organization.id} ${session_id}`) === true)) &&
-      (token_id === undefined || (isUuid(token_id) && tokens.peek(`${organization.id} ${token_id}`) === true)),
-    find: async (organization, { client_id, session_id, token_id }, signal) => {
-      const { id } = organization
-      if (client_id !== undefined)
-        if (!isOwnClient(organization, client_id) || !(await clients.find(`${id} ${client_id}`, signal)))
-          return 'its client has been revoked'
-      if (session_id !== undefined)
-        if (!isUuid(session_id) || !(await sessions.find(`${id} ${session_id}`, signal)))
-          return 'the session that it was made in has ended'
-      if (token_id !== undefined)
-        if (!isUuid(token_id) || !(await tokens.find(`${id} ${token_id}`, signal))) return 'it has been revoked'
+    /** Answers at once, from what is cached. False if something is not. */
+    peek: (organization: Organization, ids: ParentIds): boolean =>
+      caches.every(({ name, cache }) => {
+        const id = ids[name]
+        return (
+          id === undefined || (isPossible(organization, name, id) && cache.peek(`${organization.id} ${id}`) === true)
+        )
+      }),
+    /** Why the token is refused. Undefined if it is not. */
+    find: async (organization: Organization, ids: ParentIds, signal?: Signal): Promise<string | undefined> => {
+      for (const { name, cache, problem } of caches) {
+        const id = ids[name]
+        if (id === undefined) continue
+        if (!isPossible(organization, name, id) || !(await cache.find(`${organization.id} ${id}`, signal)))
+          return problem
+      }
       return undefined
     },
   }
 }
 
-const exists = async (rows: Promise<readonly unknown[]>): Promise<true | undefined> =>
-  (await rows).length > 0 || undefined
+const isPossible = ({ key }: Organization, name: keyof ParentIds, id: string) =>
+  name === 'client_id' ? organizationOf(id) === key : isUuid(id)
+
+/** Keys are an organization and an id. The statement finds those of many organizations that are not revoked. */
+function createCache(db: Database, findSql: Statement, nowMs: () => number) {
+  const load = async (keys: readonly string[], signal?: Signal): Promise<ReadonlyMap<string, true>> => {
+    const pairs = keys.map(key => key.split(' '))
+    const values = [pairs.map(([organization_id]) => Number(organization_id)), pairs.map(([, id]) => id)]
+    const found = await db.query<{ organization_id: number; id: string }>(findSql, values, signal)
+    return new Map(found.map(({ organization_id, id }) => [`${organization_id} ${id}`, true]))
+  }
+  return createTtlCache(nowMs, async (key, signal) => (await load([key], signal)).get(key), load)
+}

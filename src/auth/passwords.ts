@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { FairPool } from '../process/fair-pool.ts'
 import type { Signal } from '../process/signal.ts'
 import { lookAlikeOf } from '../values/actor-names.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, retryInASecond } from '../values/errors.ts'
 
 const minPasswordCharacters = 12
 export const maxPasswordBytes = 1_024
@@ -31,10 +31,7 @@ const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
 async function hash(password: string, salt: Buffer, { ln, r, p }: Cost, { address, signal }: Turn): Promise<Buffer> {
   if (running.waiting >= maxWaiting)
-    refuse('operation_failed', 'Too many people sign in at the moment. Retry after 1 second.', {
-      status: 503,
-      headers: { 'Retry-After': '1' },
-    })
+    refuse('operation_failed', 'Too many people sign in at the moment. Retry after 1 second.', retryInASecond)
   // Keyboards type some letters in two ways.
   const text = password.normalize('NFKC')
   const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
@@ -68,19 +65,13 @@ export async function verifyPassword(
 }
 
 /** Passwords of twelve and more characters that every list of guesses begins with. */
-const obvious = new Set([
-  ...['123456789012', '1234567890123', '1234567890ab', '111111111111', '000000000000', 'password1234', 'password12345'],
-  ...[
-    'passwordpassword',
-    'administrator',
-    'qwertyuiop12',
-    'qwertyuiop123',
-    'qwertyuiopasdf',
-    '1q2w3e4r5t6y',
-    'iloveyou1234',
-  ],
-  ...['letmein12345', 'welcome12345', 'changeme1234', 'abcdefghijkl', 'abcdefghijklm', 'correcthorsebatterystaple'],
-])
+const obvious = new Set(
+  (
+    '123456789012 1234567890123 1234567890ab 111111111111 000000000000 password1234 password12345 passwordpassword administrator ' +
+    'qwertyuiop12 qwertyuiop123 qwertyuiopasdf 1q2w3e4r5t6y iloveyou1234 letmein12345 welcome12345 changeme1234 abcdefghijkl ' +
+    'abcdefghijklm correcthorsebatterystaple'
+  ).split(' '),
+)
 
 /** Why a password is refused for an account of a name. Undefined if it is not. */
 export function passwordProblem(password: string, name: string): string | undefined {

@@ -3,7 +3,7 @@ import { useGate } from '../../test/support/gate.ts'
 import { contextOf } from '../db/context.ts'
 import { statement } from '../db/db.ts'
 import { createOrganization } from '../organizations/organizations.ts'
-import { revokeSession, type StartedSession, startSession } from '../sessions/sessions.ts'
+import { endSession, type StartedSession, startSession } from '../sessions/sessions.ts'
 import { Fault } from '../values/errors.ts'
 import type { Authenticator } from './authenticator.ts'
 import { createClient, revokeClient } from './clients.ts'
@@ -59,7 +59,7 @@ describe('a session', () => {
   it('is refused after its end: at once where it is not cached, within ten seconds where it is', async () => {
     const authenticator = gate.open({})
     expect(await present(started.token, authenticator)).toEqual(accepted())
-    await revokeSession(contextOf(gate.db, organization.id), started.session.id)
+    await endSession(contextOf(gate.db, organization.id), started.session.id)
     expect(await present(started.token, gate.open({}))).toBe(401)
     gate.nowMs += 5_000
     expect(await present(started.token, authenticator)).toEqual(accepted())
@@ -68,14 +68,14 @@ describe('a session', () => {
 
   it('is refused ten seconds after its end even if it was not used in between', async () => {
     expect(await present()).toEqual(accepted())
-    await revokeSession(contextOf(gate.db, organization.id), started.session.id)
+    await endSession(contextOf(gate.db, organization.id), started.session.id)
     gate.nowMs += 10_000
     expect(await present()).toBe(401)
   })
 
   it('is refused at once by the process that ended it', async () => {
     expect(await present()).toEqual(accepted())
-    await revokeSession(contextOf(gate.db, organization.id), started.session.id)
+    await endSession(contextOf(gate.db, organization.id), started.session.id)
     gate.authenticator.sessions.forget(started.session.id)
     expect(await present()).toBe(401)
   })

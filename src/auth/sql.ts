@@ -48,7 +48,10 @@ export const deleteExpiredKeysSql = statement(
 
 export const listSigningKeysSql = statement(
   'list_signing_keys',
-  `select kid, algorithm, created_at, ${signs} as signs, vouches_until from signing_keys order by created_at desc, kid`,
+  `select kid, algorithm, created_at,
+     case when ${signs} then 'signs' when vouches_until > now() then 'verifies' else 'expired' end as state,
+     case when private_jwk is null then vouches_until end as verifies_until
+   from signing_keys order by created_at desc, kid`,
 )
 
 export const deleteVerifyingKeySql = statement(
@@ -56,28 +59,26 @@ export const deleteVerifyingKeySql = statement(
   'delete from signing_keys where kid = $1 and private_jwk is null returning kid',
 )
 
+/** A client without its secret. */
+const shownClient = `id as client_id, name, string_to_array(scope, ' ') as scopes, role, created_at, revoked_at`
+
 /** $1: organization, $2: id, $3: name, $4: scope, $5: SHA-256 of the secret, $6: role. */
 export const insertClientSql = statement(
   'insert_client',
   `insert into clients (organization_id, id, name, scope, secret_sha256, role) values ($1, $2, $3, $4, $5, $6)
-   returning id, name, scope, role, created_at, revoked_at`,
-)
-
-export const listClientsSql = statement(
-  'list_clients',
-  'select id, name, scope, role, created_at, revoked_at from clients where organization_id = $1 order by created_at, id',
+   returning ${shownClient}`,
 )
 
 /** $2: id. Reads a client, revoked or not. */
 export const findClientSql = statement(
   'find_client',
-  'select id, name, scope, role, created_at, revoked_at from clients where organization_id = $1 and id = $2',
+  `select ${shownClient} from clients where organization_id = $1 and id = $2`,
 )
 
 /** $2: the client after which the page begins, or null, $3: limit. Newest first. An unknown client leads to an empty page. */
 export const readClientPageSql = statement(
   'read_client_page',
-  `select c.id, c.name, c.scope, c.role, c.created_at, c.revoked_at from clients c
+  `select ${shownClient} from clients c
    where c.organization_id = $1 and ($2::text is null or (c.created_at, c.id) < (
      select b.created_at, b.id from clients b where b.organization_id = $1 and b.id = $2
    ))

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import type { Database } from '../db/db.ts'
 import type { Signal } from '../process/signal.ts'
-import { buildScopeRefusal, splitScopes } from '../route/scopes.ts'
+import { requireScopes } from '../route/scopes.ts'
 import { actorNameMessage } from '../values/actor-names.ts'
-import { createValueRefusal, Fault, type Refusal } from '../values/errors.ts'
+import { createValueRefusal, Fault } from '../values/errors.ts'
 import { withUnseen } from '../values/invisible-characters.ts'
 import { isSubject } from './claims.ts'
 import { ownName, takeSigningKey } from './keys/keys.ts'
@@ -39,10 +39,14 @@ export async function issueToken(
   nowMs: () => number = Date.now,
   signal?: Signal,
 ): Promise<string> {
-  const { organizationKey, client_id, session_id, token_id, budget, maker, role, ttlSeconds } = request
-  const words = splitScopes(request.scope)
-  const refusal = buildRequestRefusal(request, words)
-  if (refusal) throw new Fault(refusal)
+  const { organizationKey, subject, client_id, session_id, token_id, budget, maker, role, ttlSeconds } = request
+  const words = requireScopes(request.scope)
+  if (!isSubject(subject))
+    throw new Fault(createValueRefusal('/subject', withUnseen(`The subject ${actorNameMessage}.`, subject)))
+  if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds) {
+    const message = 'The lifetime must be a whole number of seconds, from 1 second to 100 years.'
+    throw new Fault(createValueRefusal('/ttl_seconds', message))
+  }
   const issuedAt = Math.floor(nowMs() / 1_000)
   const expiresAt = issuedAt + ttlSeconds
   const { kid, algorithm, key } = await takeSigningKey(db, expiresAt, signal)
@@ -60,22 +64,9 @@ export async function issueToken(
     .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
     .setIssuer(ownName)
     .setAudience(ownName)
-    .setSubject(request.subject)
+    .setSubject(subject)
     .setIssuedAt(issuedAt)
     .setExpirationTime(expiresAt)
     .setJti(token_id ?? randomUUID())
     .sign(key)
-}
-
-function buildRequestRefusal({ subject, ttlSeconds }: TokenRequest, words: string[]): Refusal | undefined {
-  const refusal = buildScopeRefusal(words)
-  if (refusal) return refusal
-  if (!isSubject(subject))
-    return createValueRefusal('/subject', withUnseen(`The subject ${actorNameMessage}.`, subject))
-  if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds)
-    return createValueRefusal(
-      '/ttl_seconds',
-      'The lifetime must be a whole number of seconds, from 1 second to 100 years.',
-    )
-  return undefined
 }

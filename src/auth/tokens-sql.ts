@@ -20,7 +20,9 @@ export const readNamesInUseSql = statement(
 /** $2: the token after which the page begins, or null, $3: limit. Newest first. An unknown token leads to an empty page. */
 export const readTokenPageSql = statement(
   'read_token_page',
-  `select t.id, t.name, t.scope, t.role, t.maker, t.created_at, t.expires_at, t.last_used_at, t.revoked_at from tokens t
+  `select t.id as jti, t.name, t.role, t.maker, t.created_at, t.expires_at, t.last_used_at, t.revoked_at,
+     string_to_array(t.scope, ' ') as scopes
+   from tokens t
    where t.organization_id = $1 and ($2::uuid is null or (t.created_at, t.id) < (
      select b.created_at, b.id from tokens b where b.organization_id = $1 and b.id = $2
    ))

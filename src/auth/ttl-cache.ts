@@ -1,6 +1,19 @@
 import type { Signal } from '../process/signal.ts'
-import { ageOf } from './age-of.ts'
-import { setWithBound } from './bounded-map.ts'
+
+/**
+ * The milliseconds between `sinceMs` and `nowMs`. The age is infinite if `sinceMs` lies in the future, because the
+ * clock was set back: the caller then treats the value as expired.
+ */
+export function ageOf(sinceMs: number, nowMs: number): number {
+  return nowMs < sinceMs ? Number.POSITIVE_INFINITY : nowMs - sinceMs
+}
+
+/** Sets an entry as the newest one, and removes the oldest entry if the map then holds more than `maxSize`. */
+export function setWithBound<K, V>(map: Map<K, V>, key: K, value: V, maxSize: number): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > maxSize) map.delete(map.keys().next().value as K)
+}
 
 /** A cache whose entries expire, so that most requests need no query. */
 export type TtlCache<V> = {
@@ -12,16 +25,6 @@ export type TtlCache<V> = {
   removeWhere(isGone: (value: V) => boolean): void
 }
 
-type TtlCacheOptions = {
-  nowMs: () => number
-  /** An entry of this age is reloaded in the background and still served. */
-  refreshMs: number
-  /** An entry of this age is no longer served. */
-  maxAgeMs: number
-  /** How long the cache remembers that a key does not exist. */
-  notFoundMs: number
-}
-
 /**
  * Loads the values of keys by one statement. With it, old entries are reloaded together while any of them is asked for. Without it, a service
  * of many organizations would load one for nearly every request.
@@ -30,6 +33,12 @@ type LoadMany<V> = (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>
 
 type Entry<V> = { value: V; loadedAtMs: number; usedAtMs: number; isRefreshing: boolean }
 
+/** An entry of this age is reloaded in the background and still served. */
+const refreshMs = 5_000
+/** An entry of this age is no longer served: a token is accepted for at most so long after its organization, client or session has ended. */
+const maxAgeMs = 10_000
+/** How long the cache remembers that a key does not exist. */
+const notFoundMs = 1_000
 const maxEntries = { alone: 10_000, together: 50_000 }
 const maxNotFound = 1_000
 /** Entries are reloaded together at most this often. */
@@ -39,8 +48,8 @@ const maxUnusedMs = 600_000
 
 /** Caches the values that `load` returns. `load` returns undefined for a key that does not exist. */
 export function createTtlCache<V>(
+  nowMs: () => number,
   load: (key: string, signal?: Signal) => Promise<V | undefined>,
-  { nowMs, refreshMs, maxAgeMs, notFoundMs }: TtlCacheOptions,
   loadMany?: LoadMany<V>,
 ): TtlCache<V> {
   const entries = new Map<string, Entry<V>>()

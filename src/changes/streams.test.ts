@@ -310,7 +310,7 @@ describe('the token of a stream', { timeout: 30_000 }, () => {
     try {
       const stream = await openEvents(own, (await own.organization()).token)
       await stream.nextBlock()
-      const signing = (await listKeys(own.db)).find(({ signs }) => signs)!
+      const signing = (await listKeys(own.db)).find(({ state }) => state === 'signs')!
       await rotateKeys(own.db)
       await revokeKey(own.db, signing.kid)
       const revokedMs = performance.now()

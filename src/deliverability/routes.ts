@@ -1,7 +1,7 @@
 import { listSchema } from '../organizations/definition-schema.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
-import type { HookRoute } from '../route/hook.ts'
+import type { HookRoute } from '../route/page.ts'
 import { personAddresses } from '../route/person-addresses.ts'
 import { dataOf, type OpenRoute, type Route, route } from '../route/route.ts'
 import { isChannel } from '../values/channels.ts'

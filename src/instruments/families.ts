@@ -80,17 +80,19 @@ function childrenOf<C extends object>(labels: LabelValues, make: () => C) {
 }
 
 /**
- * Registers a counter, a number that only grows, and returns its children. Counting takes 210 ns in a child of the library's counter and
+ * Returns a function that registers a counter, a number that only grows, and returns its children. Counting takes 210 ns in a child of the library's counter and
  * 400 ns in one of its histograms, which is 1.5 of the 30 µs of a GET. The library reads the samples at a scrape, renders the text, and sums
  * over the workers.
  */
-export function counters(registry: Registry, name: string, help: string, labels: LabelValues = {}) {
-  const { of, all } = childrenOf(labels, () => new Counter())
-  register(registry, { name, help, type: 'counter', aggregator: 'sum' }, () =>
-    all.map(({ labels, child: { value } }) => ({ labels, value })),
-  )
-  return of
-}
+export const counters =
+  (registry: Registry) =>
+  (name: string, help: string, labels: LabelValues = {}) => {
+    const { of, all } = childrenOf(labels, () => new Counter())
+    register(registry, { name, help, type: 'counter', aggregator: 'sum' }, () =>
+      all.map(({ labels, child: { value } }) => ({ labels, value })),
+    )
+    return of
+  }
 
 /** As {@link counters}, of a histogram. `bounds` are the upper bounds of the buckets, ascending. */
 export function histograms(

@@ -19,8 +19,8 @@ export type Metrics = Omit<Observer, 'batch' | 'tracer'> & {
 
 /** Registers the metrics and returns the functions that count. All labels come from closed lists. */
 export function createMetrics(registry: Registry): Metrics {
-  const overloads = counters(
-    registry,
+  const counter = counters(registry)
+  const overloads = counter(
     'kith_overload_refusals_total',
     'Requests refused by load shedding before kith processed them, by reason.',
     { reason: ['connection', 'draining', 'requests', 'bytes', 'connections', 'share'] },
@@ -42,13 +42,13 @@ export function createMetrics(registry: Registry): Metrics {
 }
 
 function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'requestEnded'> {
+  const counter = counters(registry)
   let inFlight = 0
-  const requests = counters(
-    registry,
-    'kith_http_requests_total',
-    'Requests with a response, by method, route and status.',
-    { method: [], route: [], status: [] },
-  )
+  const requests = counter('kith_http_requests_total', 'Requests with a response, by method, route and status.', {
+    method: [],
+    route: [],
+    status: [],
+  })
   const durations = histograms(
     registry,
     'kith_http_request_duration_seconds',
@@ -57,12 +57,8 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
     requestBounds,
   )
   gauges(registry, 'sum')('kith_http_requests_in_flight', 'Requests without a complete response.', () => inFlight)
-  const aborted = counters(
-    registry,
-    'kith_http_aborted_total',
-    'Requests whose client disconnected before its response.',
-  )
-  const refusals = counters(registry, 'kith_http_refusals_total', 'Refused requests, by error code.', { error: [] })
+  const aborted = counter('kith_http_aborted_total', 'Requests whose client disconnected before its response.')
+  const refusals = counter('kith_http_refusals_total', 'Refused requests, by error code.', { error: [] })
   return {
     requestBegan: () => {
       inFlight += 1
@@ -83,6 +79,7 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
 function countStatements(
   registry: Registry,
 ): Pick<Metrics, 'statement' | 'statementOfReader' | 'answeredAt' | 'cache'> {
+  const counter = counters(registry)
   const durations = histograms(
     registry,
     'kith_db_statement_duration_seconds',
@@ -90,7 +87,7 @@ function countStatements(
     { statement: [] },
     statementBounds,
   )
-  const caches = counters(registry, 'kith_cache_requests_total', 'Cache look-ups, by cache and outcome.', {
+  const caches = counter('kith_cache_requests_total', 'Cache look-ups, by cache and outcome.', {
     cache: ['token', 'definitions', 'statement'],
     outcome: ['hit', 'miss'],
   })
@@ -114,45 +111,41 @@ type WorkMetrics =
   | ('delivered' | 'webhookDisabled')
 
 function countWork(registry: Registry): Pick<Observer, WorkMetrics> {
-  const lines = counters(registry, 'kith_import_lines_total', 'Imported lines, by kind and outcome.', {
+  const counter = counters(registry)
+  const lines = counter('kith_import_lines_total', 'Imported lines, by kind and outcome.', {
     kind: ['people', 'records'],
     outcome: ['created', 'updated', 'unchanged', 'failed'],
   })
-  const entries = counters(
-    registry,
+  const entries = counter(
     'kith_access_log_entries_total',
     'Entries of the access log, recorded or dropped because the database took none.',
     { outcome: ['recorded', 'dropped'] },
   )
   // The providers are a closed list, that of the sources (deliverability/schema.ts).
-  const events = counters(
-    registry,
+  const events = counter(
     'kith_provider_events_total',
     'Events of mail providers with a valid signature, by provider and outcome.',
     { provider: [], outcome: [] },
   )
-  const fallbacks = counters(
-    registry,
+  const fallbacks = counter(
     'kith_reader_fallbacks_total',
     'Reads that the primary served in place of the standby, by reason.',
     { reason: [] },
   )
-  const failures = counters(
-    registry,
+  const failures = counter(
     'kith_follower_failures_total',
     'Failed runs of the followers of the change log, by follower.',
     { follower: [] },
   )
-  const removals = counters(
-    registry,
+  const removals = counter(
     'kith_retention_removed_total',
     'Erased records, emptied changes and deleted batches of accesses whose retention was over, by kind.',
     { kind: ['records', 'changes', 'accesses'] },
   )
-  const attempts = counters(registry, 'kith_webhook_attempts_total', 'Requests to webhooks, by outcome.', {
+  const attempts = counter('kith_webhook_attempts_total', 'Requests to webhooks, by outcome.', {
     outcome: ['delivered', 'retried', 'failed'],
   })
-  const disabled = counters(registry, 'kith_webhooks_disabled_total', 'Webhooks that kith has disabled, by reason.', {
+  const disabled = counter('kith_webhooks_disabled_total', 'Webhooks that kith has disabled, by reason.', {
     reason: ['gone', 'failing'],
   })
   return {

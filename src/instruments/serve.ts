@@ -1,7 +1,7 @@
 import type { Router } from '../http/pipeline/router.ts'
 import type { Instruments } from '../process/observer.ts'
 import type { OpenRoute } from '../route/route.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, retryInASecond } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import { singleFlight } from './single-flight.ts'
 
@@ -29,19 +29,10 @@ export function serveMetrics(router: Router, { scrape }: Instruments): void {
     const { text, contentType } = await scrape()
     return { bytes: Buffer.from(text), contentType }
   }, pause)
-  router.add({
-    method: 'GET',
-    path: metricsRow.path,
-    handle: async exchange => {
-      const { bytes, contentType } = await render().catch(() => failUnavailable())
-      exchange.send(200, bytes, contentType)
-    },
+  router.get(metricsRow.path, async exchange => {
+    const { bytes, contentType } = await render().catch(() => refuse('operation_failed', unavailable, retryInASecond))
+    exchange.send(200, bytes, contentType)
   })
 }
 
-function failUnavailable(): never {
-  refuse('operation_failed', 'The metrics of the other workers are not available. Retry after 1 second.', {
-    status: 503,
-    headers: { 'Retry-After': '1' },
-  })
-}
+const unavailable = 'The metrics of the other workers are not available. Retry after 1 second.'

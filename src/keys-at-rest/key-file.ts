@@ -4,6 +4,7 @@ import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { createMasterKeys, type MasterKey, type MasterKeys, masterKeyOf, noMasterKeys } from '../db/master-keys.ts'
 import type { Config } from '../process/config.ts'
+import { syncFolder } from '../process/sync-folder.ts'
 
 type KeyConfig = Pick<Config, 'masterKeyFile' | 'databaseUrl' | 'dataDir'>
 
@@ -86,8 +87,7 @@ async function writeKeyFile(path: string, text: string, publish: (from: string, 
     await publish(partial, path).catch(error => {
       if (error.code !== 'EEXIST') throw error
     })
-    const folder = await open(dirname(path))
-    await folder.sync().finally(() => folder.close())
+    await syncFolder(dirname(path))
   } finally {
     await rm(partial, { force: true })
   }

@@ -61,10 +61,7 @@ const hostOf = (host: string, description: string) => ({
   variables: { [host]: { description: 'A host, with its port if it is not 443.', default: `${host}.example` } },
 })
 
-const servers = {
-  service: hostOf('kith', 'The service.'),
-  receiver: hostOf('receiver', 'The receiver of a webhook.'),
-}
+const servers = { service: hostOf('kith', 'The service.'), receiver: hostOf('receiver', 'The receiver of a webhook.') }
 
 const httpBinding = (method: string) => ({ method, bindingVersion: '0.3.0' })
 

@@ -10,7 +10,6 @@ import {
 import { isWriting } from '../route/scopes.ts'
 import { channels } from '../values/channels.ts'
 import { Type } from '../values/json-schema.ts'
-import { successEnvelope } from './envelopes.ts'
 import { ifMatchPattern, pathExternalId } from './patterns.ts'
 import { type createErrorResponses, errorCodesOf, openErrorCodesOf } from './refusals.ts'
 import { type JsonSchema, pascalCase, type Shapes } from './shapes.ts'
@@ -71,10 +70,7 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
     schema: { type: 'string', format: 'external-id', pattern: pathExternalId, minLength: 1, maxLength: 255 },
     description: "The client's own identifier, percent-encoded once (`/` as `%2F`).",
   },
-  uuid: {
-    schema: { type: 'string', format: 'uuid' },
-    description: 'The internal identifier.',
-  },
+  uuid: { schema: { type: 'string', format: 'uuid' }, description: 'The internal identifier.' },
   object_id: {
     schema: { type: 'string', format: 'object-id', pattern: '^[0-9a-fA-F]{24}$' },
     description: 'The internal identifier: 24 hexadecimal digits.',
@@ -89,10 +85,7 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
     schema: { type: 'integer', minimum: 1, maximum: 999_999_999 },
     description: 'The id of the definition.',
   },
-  count: {
-    schema: { type: 'integer', minimum: 0, maximum: 999_999_999_999_999 },
-    description: 'A number from 0.',
-  },
+  count: { schema: { type: 'integer', minimum: 0, maximum: 999_999_999_999_999 }, description: 'A number from 0.' },
   path: {
     schema: { type: 'string', minLength: 1 },
     description: 'The rest of the path. Its slashes need no percent-encoding.',
@@ -148,10 +141,11 @@ export function openOperationOf(row: OpenRoute, parts: Parts): JsonSchema {
   const content = enveloped
     ? envelopeOf(answer, undefined, shapes, name)
     : contentOf(answer, undefined, shapes, `${name}Answer`)
-  const ownResponses = Object.entries(row.ownRefusals ?? {}).map(([status, refusal]) => [
-    status,
-    ownResponseOf(refusal, status, shapes, `${name}Error`),
-  ])
+  const ownResponses = Object.entries(row.ownRefusals ?? {}).map(([status, { description, answer }]) => {
+    const headers = headersOf(status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id'])
+    const content = { [jsonType]: contentOf(answer, undefined, shapes, `${name}Error`) }
+    return [status, { description, headers, content }]
+  })
   return {
     operationId,
     tags: [tag],
@@ -171,16 +165,6 @@ export function openOperationOf(row: OpenRoute, parts: Parts): JsonSchema {
       ...errorResponses.write(openErrorCodesOf(row)),
     },
   }
-}
-
-function ownResponseOf(
-  { description, answer }: { description: string; answer: TSchema },
-  status: string,
-  shapes: Shapes,
-  name: string,
-): JsonSchema {
-  const names = status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id']
-  return { description, headers: headersOf(names), content: { [jsonType]: contentOf(answer, undefined, shapes, name) } }
 }
 
 type Share = (name: string, parameter: JsonSchema) => { $ref: string }
@@ -232,39 +216,37 @@ const dryRunParameter = {
   schema: { type: 'boolean' },
 }
 
-const requestIdParameter = {
-  name: 'X-Request-Id',
+/** A header of a request. It has no example: the page at /docs/api would send it, and a wrong version causes 412. */
+const headerParameter = (name: string, description: string, schema: JsonSchema = { type: 'string' }) => ({
+  name,
   in: 'header',
-  description: 'The identifier of the request, if it matches `[A-Za-z0-9_-]{1,64}`. Any other value is ignored.',
-  schema: { type: 'string' },
-}
+  description,
+  schema,
+})
 
-const ifSequenceParameter = {
-  name: 'If-Sequence',
-  in: 'header',
-  description:
-    'The number of a change that the read must show, as `X-Kith-Sequence` of a write returned it. On a standby, the read waits for the ' +
+const requestIdParameter = headerParameter(
+  'X-Request-Id',
+  'The identifier of the request, if it matches `[A-Za-z0-9_-]{1,64}`. Any other value is ignored.',
+)
+
+const ifSequenceParameter = headerParameter(
+  'If-Sequence',
+  'The number of a change that the read must show, as `X-Kith-Sequence` of a write returned it. On a standby, the read waits for the ' +
     'change up to a second. 503 with `Retry-After: 1` if it does not arrive.',
-  schema: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-}
+  { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+)
 
-// Optional headers have no examples. The page at /docs/api would send them, and a wrong version causes 412.
-const ifMatchParameter = {
-  name: 'If-Match',
-  in: 'header',
-  description:
-    '`*`, or the accepted versions in double quotes (`"3"`). If the entity has another version, the response is 412 and nothing is written.',
-  schema: { type: 'string', pattern: ifMatchPattern },
-}
+const ifMatchParameter = headerParameter(
+  'If-Match',
+  '`*`, or the accepted versions in double quotes (`"3"`). If the entity has another version, the response is 412 and nothing is written.',
+  { type: 'string', pattern: ifMatchPattern },
+)
 
-const ifNoneMatchParameter = {
-  name: 'If-None-Match',
-  in: 'header',
-  description:
-    'The ETag of an earlier response to a request with this header. If the response would have the same body, it is 304 without one. The first ' +
+const ifNoneMatchParameter = headerParameter(
+  'If-None-Match',
+  'The ETag of an earlier response to a request with this header. If the response would have the same body, it is 304 without one. The first ' +
     'request may have the ETag of any response, or `"0"`.',
-  schema: { type: 'string' },
-}
+)
 
 const exampleNote = 'No entity has the version of the example. Enter the version to replace, or leave out the header.'
 
@@ -272,7 +254,7 @@ const exampleNote = 'No entity has the version of the example. Enter the version
  * The page at /docs/api fills in an example, and a replacement clears the fields that it omits. The example for PUT is
  * therefore a version that no entity has.
  */
-const ifMatchOf = (method: Route['method'], share: (name: string, parameter: JsonSchema) => { $ref: string }) =>
+const ifMatchOf = (method: Route['method'], share: Share) =>
   method === 'PUT'
     ? share('If-Match-replace', {
         ...ifMatchParameter,
@@ -281,15 +263,13 @@ const ifMatchOf = (method: Route['method'], share: (name: string, parameter: Jso
       })
     : share('If-Match', ifMatchParameter)
 
-const idempotencyKeyParameter = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  description:
-    'Makes retries safe: for 24 hours, a request with the same key gets the first response again and has no effect. ' +
+const idempotencyKeyParameter = headerParameter(
+  'Idempotency-Key',
+  'Makes retries safe: for 24 hours, a request with the same key gets the first response again and has no effect. ' +
     'A different request with the same key is refused (422), and so is one that arrives while the first is running ' +
     '(409). 429 and 5xx are not stored.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
-}
+  { type: 'string', minLength: 1, maxLength: 255 },
+)
 
 const preferences = {
   'return=representation': 'return the entity instead of `true`',
@@ -298,12 +278,8 @@ const preferences = {
   'handling=strict': 'refuse a request that would cause a warning',
 }
 
-const preferOf = (prefers: Route['prefers'] & {}) => ({
-  name: 'Prefer',
-  in: 'header',
-  description: `RFC 7240. ${prefers.map(name => `\`${name}\`: ${preferences[name]}`).join('; ')}.`,
-  schema: { type: 'string' },
-})
+const preferOf = (prefers: Route['prefers'] & {}) =>
+  headerParameter('Prefer', `RFC 7240. ${prefers.map(name => `\`${name}\`: ${preferences[name]}`).join('; ')}.`)
 
 function requestOf(row: Route, body: TSchema, { shapes }: Parts): JsonSchema {
   const { hasDefaults, example } = row
@@ -385,6 +361,9 @@ function linesOf(line: TSchema, example: unknown, shapes: Shapes, name: string):
     ...(value !== undefined && { example: `${JSON.stringify(value)}\n` }),
   }
 }
+
+/** The envelope of a successful response around its `data`. */
+const successEnvelope = (data: TSchema) => Type.Object({ status: Type.Literal('Success'), data })
 
 /** The content of a successful response. Operations with the same named data share the name of the envelope. */
 function envelopeOf(data: TSchema, example: unknown, shapes: Shapes, name: string): JsonSchema {

@@ -6,17 +6,10 @@ import { patterns } from './patterns.ts'
 export type JsonSchema = { [keyword: string]: unknown }
 
 /** The named schemas of a document. Each is written once, under its name. */
-export type Shapes = {
-  schemas: Record<string, JsonSchema>
-  /**
-   * Converts a schema for the document. A schema with a title, and every object schema, becomes a reference to a named
-   * one. An object without a title is named after its place, which begins with `name`.
-   */
-  write(schema: TSchema, name: string): JsonSchema
-}
+export type Shapes = ReturnType<typeof createShapes>
 
 /** Creates an empty set of shapes. Its `write` throws an Error if two different schemas would have the same name. */
-export function createShapes(): Shapes {
+export function createShapes() {
   const schemas: Record<string, JsonSchema> = {}
 
   function referTo(name: string, schema: JsonSchema): JsonSchema {
@@ -35,7 +28,12 @@ export function createShapes(): Shapes {
     return typeof title === 'string' ? referTo(title, written) : written
   }
 
-  return { schemas, write: (schema, name) => nameObject(mapSchema(schema, writeOne), name) }
+  /**
+   * Converts a schema for the document. A schema with a title, and every object schema, becomes a reference to a named
+   * one. An object without a title is named after its place, which begins with `name`.
+   */
+  const write = (schema: TSchema, name: string): JsonSchema => nameObject(mapSchema(schema, writeOne), name)
+  return { schemas, write }
 }
 
 /** Returns a copy of a schema in which `change` was applied to the schemas in it, each with a name after its place. */

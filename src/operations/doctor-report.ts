@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts'
 import { shareFor } from '../instruments/single-flight.ts'
 import type { Config } from '../process/config.ts'
-import type { Signal } from '../process/signal.ts'
+import { type Signal, untilAborted } from '../process/signal.ts'
 import { readLastBackup } from './backups.ts'
 import { checkArchive } from './doctor/archive.ts'
 import {
@@ -9,6 +9,7 @@ import {
   checkClock,
   checkDistribution,
   checkFollowers,
+  checkIndexes,
   checkKeys,
   checkMigrations,
   checkServer,
@@ -16,7 +17,6 @@ import {
   checkWebhooks,
 } from './doctor/database.ts'
 import { type Finding, type OrganizationFinding, ok, runCheck, warning, wrong } from './doctor/finding.ts'
-import { checkIndexes } from './doctor/indexes.ts'
 import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
 import { checkMasterKey } from './doctor/master-key.ts'
 import type { DoctorReportShape } from './schema.ts'
@@ -26,14 +26,12 @@ const cacheMs = 5_000
 
 type Run = Pick<DoctorReportShape, 'checked_at' | 'last_backup_at'> & { findings: OrganizationFinding[] }
 
-/** Returns the report for an organization, see {@link createDoctor}. Rejects with the reason of the signal if it aborts first. */
-export type Doctor = (organizationKey: string, signal: Signal) => Promise<DoctorReportShape>
-
 /**
- * Returns a function that runs the checks of `kith doctor` in the service. One run is under way at a time, for all requests. The report
+ * Returns a function that runs the checks of `kith doctor` in the service, and returns the report for an organization. It rejects with the
+ * reason of the signal if that aborts first. One run is under way at a time, for all requests. The report
  * names no other organization than the caller's: findings about others are counted.
  */
-export function createDoctor(db: Database, config: Config): Doctor {
+export function createDoctor(db: Database, config: Config) {
   const examine = shareFor(cacheMs, async (): Promise<Run> => {
     const findings: OrganizationFinding[] = [
       ok('configuration', 'the environment is valid'),
@@ -46,7 +44,8 @@ export function createDoctor(db: Database, config: Config): Doctor {
     return { checked_at: new Date().toISOString(), last_backup_at, findings }
   })
 
-  return async (organizationKey, signal) => {
+  return async (organizationKey: string, signal: Signal): Promise<DoctorReportShape> => {
+    // A check may wait for a database that does not answer. It goes on for later requests.
     const { checked_at, last_backup_at, findings } = await untilAborted(examine(), signal)
     const shown = [
       ...findings.filter(({ organization = organizationKey }) => organization === organizationKey),
@@ -72,19 +71,6 @@ function countOthers(findings: OrganizationFinding[]): Finding[] {
         : `${found.length} findings concern other organizations`
     return build(check, subject, 'Run kith doctor on the machine of the service. It names them.')
   })
-}
-
-/** A check may wait for a database that does not answer. It goes on for later requests. */
-async function untilAborted<T>(work: Promise<T>, signal: Signal): Promise<T> {
-  signal.throwIfAborted()
-  const { promise, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }
 
 /** The checks of this machine, and of the external issuer that it reaches. */

@@ -6,7 +6,7 @@ import type { Services } from '../http/pipeline/services.ts'
 import { singleFlight } from '../instruments/single-flight.ts'
 import { version } from '../process/version.ts'
 import type { OpenRoute } from '../route/route.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, retryInASecond } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 
 /** Why a standby is not ready for reads, see {@link StandbyState}. */
@@ -72,35 +72,23 @@ export function registerHealthRoutes(router: Router, services: Services): void {
   // A flood of probes must not queue for connections ahead of requests, so concurrent probes share one query.
   const readDatabase = singleFlight(() => readReadiness(db, AbortSignal.timeout(config.limits.requestMs)))
   const [health, readiness, keys] = healthRows.map(({ path }) => path) as [string, string, string]
-  router.add({
-    method: 'GET',
-    path: health,
-    handle: exchange => exchange.send(200, success({ data: { healthy: true, version } })),
+  router.get(health, exchange => exchange.send(200, success({ data: { healthy: true, version } })))
+  router.get(readiness, async exchange => {
+    if (!drain.isAccepting()) throwNotReady('The service is shutting down.')
+    const standby = reads.standby()
+    if (reads.isReader) {
+      const { condition } = standby!
+      if (condition !== 'ready') throwNotReady(standbyMessages[condition])
+      return exchange.send(200, success({ data: { ready: true } }))
+    }
+    const database = await readDatabase().catch(() => throwNotReady('The database cannot be reached.'))
+    if (database === 'read_only') throwNotReady(readOnlyMessage)
+    if (database === 'disk_full') throwNotReady(diskFullMessage)
+    exchange.send(200, success({ data: { ready: true, ...(standby && { reader: standby.condition }) } }))
   })
-  router.add({
-    method: 'GET',
-    path: readiness,
-    handle: async exchange => {
-      if (!drain.isAccepting()) throwNotReady('The service is shutting down.')
-      const standby = reads.standby()
-      if (reads.isReader) {
-        const { condition } = standby!
-        if (condition !== 'ready') throwNotReady(standbyMessages[condition])
-        return exchange.send(200, success({ data: { ready: true } }))
-      }
-      const database = await readDatabase().catch(() => throwNotReady('The database cannot be reached.'))
-      if (database === 'read_only') throwNotReady(readOnlyMessage)
-      if (database === 'disk_full') throwNotReady(diskFullMessage)
-      exchange.send(200, success({ data: { ready: true, ...(standby && { reader: standby.condition }) } }))
-    },
-  })
-  router.add({
-    method: 'GET',
-    path: keys,
-    handle: async exchange => exchange.send(200, JSON.stringify(await authenticator.jwks())),
-  })
+  router.get(keys, async exchange => exchange.send(200, JSON.stringify(await authenticator.jwks())))
 }
 
 function throwNotReady(message: string): never {
-  refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+  refuse('operation_failed', message, retryInASecond)
 }

@@ -6,10 +6,8 @@ import type { OperationsMetricsShape } from './schema.ts'
 /** Requests within this time share a reading, which takes some milliseconds of the event loop. */
 const cacheMs = 1_000
 
-export type MetricsReader = () => Promise<OperationsMetricsShape>
-
 /** Returns a function that reads the metrics of the service: of all workers, from the registry that /metrics shows. */
-export function createMetricsReader({ scrape }: Pick<Instruments, 'scrape'>): MetricsReader {
+export function createMetricsReader({ scrape }: Pick<Instruments, 'scrape'>): () => Promise<OperationsMetricsShape> {
   return shareFor(cacheMs, async () => reportOf(parseSamples((await scrape()).text), new Date()))
 }
 

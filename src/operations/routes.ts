@@ -1,18 +1,18 @@
 import type { Services } from '../http/pipeline/services.ts'
 import { type Route, route } from '../route/route.ts'
-import { createDoctor, type Doctor } from './doctor-report.ts'
-import { createMetricsReader, type MetricsReader } from './metrics-report.ts'
+import { createDoctor } from './doctor-report.ts'
+import { createMetricsReader } from './metrics-report.ts'
 import { doctorReport, operationsMetrics } from './schema.ts'
 
 const tag = 'Operations'
 
-/** The services are absent where the table only describes the endpoints. */
-type OperationServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db' | 'instruments'>>
+/** The services are absent where the table only describes the endpoints, as for the OpenAPI document. */
+export type OperationServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db' | 'instruments'>>
 
 /** The route table of the service's operation. */
 export function operationRoutes({ config, db, instruments }: OperationServices): Route[] {
-  let examine: Doctor | undefined
-  let readMetrics: MetricsReader | undefined
+  let examine: ReturnType<typeof createDoctor> | undefined
+  let readMetrics: ReturnType<typeof createMetricsReader> | undefined
   return [
     route({
       method: 'GET',

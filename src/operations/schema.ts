@@ -1,29 +1,25 @@
 import type { Static } from 'typebox'
-import { nullable, Type } from '../values/json-schema.ts'
+import { flag, nullable, Type, text, time, count as total } from '../values/json-schema.ts'
 
-const count = Type.Integer({ minimum: 0 })
-const total = (description: string) => Type.Integer({ minimum: 0, description })
+const count = total()
 const seconds = Type.Number({ minimum: 0 })
-const bytes = Type.Integer({ minimum: 0 })
 const at = '2026-01-01T12:00:00.000Z'
 
 /** The report of GET /v1/operations/doctor. */
 export const doctorReport = Type.Object(
   {
-    checked_at: Type.String({ format: 'date-time', description: 'When the checks ended.' }),
-    healthy: Type.Boolean({ description: 'False if a finding is `wrong`.' }),
-    last_backup_at: nullable(
-      Type.String({ format: 'date-time', description: 'When `kith backup` last made a backup. Null: never.' }),
-    ),
+    checked_at: time('When the checks ended.'),
+    healthy: flag('False if a finding is `wrong`.'),
+    last_backup_at: nullable(time('When `kith backup` last made a backup. Null: never.')),
     findings: Type.Array(
       Type.Object(
         {
-          check: Type.String({ description: 'The check, as `kith doctor` names it.' }),
+          check: text('The check, as `kith doctor` names it.'),
           verdict: Type.Enum(['ok', 'warning', 'wrong'], {
             description: '`ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now.',
           }),
-          message: Type.String(),
-          advice: nullable(Type.String({ description: 'The advice. Null if the verdict is `ok`.' })),
+          message: text(),
+          advice: nullable(text('The advice. Null if the verdict is `ok`.')),
         },
         { title: 'DoctorFinding' },
       ),
@@ -53,58 +49,52 @@ const histogram = {
   count,
 }
 
-const standby = Type.Object({
-  up: Type.Boolean(),
-  lag_seconds: nullable(Type.Number({ minimum: 0 })),
-  lag_bytes: nullable(Type.Number({ minimum: 0 })),
-})
+const standby = Type.Object({ up: flag(), lag_seconds: nullable(seconds), lag_bytes: nullable(seconds) })
 
 /** The response of GET /v1/operations/metrics: what the console plots. */
 export const operationsMetrics = Type.Object(
   {
-    at: Type.String({ format: 'date-time', description: 'When the metrics were read.' }),
-    version: nullable(Type.String({ description: 'The running version of kith.' })),
-    started_at: nullable(Type.String({ format: 'date-time', description: 'When the first process started.' })),
+    at: time('When the metrics were read.'),
+    version: nullable(text('The running version of kith.')),
+    started_at: nullable(time('When the first process started.')),
     requests: Type.Object({
       in_flight: total('Requests without a complete response.'),
       aborted: total('Requests whose client disconnected before its response.'),
       by_status: Type.Array(Type.Object({ status: Type.Integer(), count }), {
         description: 'Requests with a response, by status.',
       }),
-      by_error: Type.Array(Type.Object({ error: Type.String(), count }), {
-        description: 'Refused requests by error code.',
-      }),
-      routes: Type.Array(Type.Object({ method: Type.String(), route: Type.String(), count, sum_seconds: seconds }), {
+      by_error: Type.Array(Type.Object({ error: text(), count }), { description: 'Refused requests by error code.' }),
+      routes: Type.Array(Type.Object({ method: text(), route: text(), count, sum_seconds: seconds }), {
         description: 'Requests with a response, by route, with the sum of their durations.',
       }),
       durations: Type.Object(histogram, { description: 'The durations of all requests with a response.' }),
     }),
-    overload: Type.Array(Type.Object({ reason: Type.String(), count }), {
+    overload: Type.Array(Type.Object({ reason: text(), count }), {
       description: 'Requests that load shedding refused, by reason.',
     }),
     queues: Type.Object({ read: count, write: count }, { description: 'Requests that wait for the next batch.' }),
     database: Type.Object({
-      up: nullable(Type.Boolean()),
+      up: nullable(flag()),
       change_log_rows: nullable(Type.Number({ minimum: 0, description: 'An estimate, of all organizations.' })),
       pools: Type.Array(
-        Type.Object({ pool: Type.String(), used: count, idle: count, waiting: count, waiting_for_share: count }),
+        Type.Object({ pool: text(), used: count, idle: count, waiting: count, waiting_for_share: count }),
         { description: 'The connections of each pool, and the requests that wait for one.' },
       ),
       statements: Type.Object(histogram, { description: 'The durations of all statements.' }),
       standby: nullable(standby),
     }),
     memory: Type.Object({
-      resident_bytes: bytes,
-      heap_used_bytes: bytes,
-      heap_total_bytes: bytes,
-      external_bytes: bytes,
+      resident_bytes: count,
+      heap_used_bytes: count,
+      heap_total_bytes: count,
+      external_bytes: count,
     }),
     cpu_seconds: Type.Number({ minimum: 0, description: 'Processor time since the start.' }),
     event_loop: Type.Object(
       { p50_seconds: seconds, p99_seconds: seconds },
       { description: 'The lag of the event loop since the metrics were last read.' },
     ),
-    followers: Type.Array(Type.Object({ follower: Type.String(), changes: count, organizations: count, seconds }), {
+    followers: Type.Array(Type.Object({ follower: text(), changes: count, organizations: count, seconds }), {
       description:
         'How far the followers of the change log are behind, over all organizations, and in how many of them.',
     }),

@@ -14,9 +14,7 @@ export function securityText(contact: string, nowMs: number): string {
 /** Adds the file that says where to report a vulnerability. Without a contact its path does not exist. */
 export function registerSecurityText(router: Router, { securityContact }: Pick<Config, 'securityContact'>): void {
   if (securityContact === undefined) return
-  router.add({
-    method: 'GET',
-    path: '/.well-known/security.txt',
-    handle: exchange => exchange.send(200, securityText(securityContact, Date.now()), 'text/plain; charset=utf-8'),
-  })
+  router.get('/.well-known/security.txt', exchange =>
+    exchange.send(200, securityText(securityContact, Date.now()), 'text/plain; charset=utf-8'),
+  )
 }

@@ -13,8 +13,7 @@ import { consentRoutes } from '../consents/routes.ts'
 import { readsOfPrimary } from '../db/standby/reads.ts'
 import { deliverabilityHooks, deliverabilityRoutes, incomingRow } from '../deliverability/routes.ts'
 import { createGate } from '../http/overload/gate.ts'
-import { registerHooks } from '../http/pipeline/hooks.ts'
-import { registerPages } from '../http/pipeline/pages.ts'
+import { registerHooks, registerPages } from '../http/pipeline/pages.ts'
 import { createPipeline } from '../http/pipeline/pipeline.ts'
 import { createRouter, registerRoutes } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
@@ -27,7 +26,7 @@ import { asyncDocumentOf } from '../openapi/asyncapi.ts'
 import { documentOf, type OpenApiDocument } from '../openapi/document.ts'
 import { asyncDocumentRow, documentRow, serveDocument } from '../openapi/serve.ts'
 import { healthRows, registerHealthRoutes } from '../operations/health.ts'
-import { operationRoutes } from '../operations/routes.ts'
+import { type OperationServices, operationRoutes } from '../operations/routes.ts'
 import { registerSecurityText } from '../operations/security-txt.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { peopleRoutes } from '../people/routes.ts'
@@ -51,11 +50,8 @@ import { FairPool } from './fair-pool.ts'
 
 const responses = { person, record }
 
-/** The configuration, and the services that only running handlers need: the OpenAPI document is made without them. */
-type TableServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db' | 'instruments'>>
-
 /** The route table of all modules, in the order of the documentation. */
-export function routeTable(services: TableServices): Route[] {
+export function routeTable(services: OperationServices): Route[] {
   const { config } = services
   return [
     ...peopleRoutes(config, responses),
@@ -156,13 +152,8 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   const { config, authenticator, drain, logger } = services
   const { observer } = services.instruments
   const report = (counts: object) => logger.warn(counts, 'the service is overloaded and refused requests')
-  const gate = createGate({
-    config,
-    authenticator,
-    shouldClose: () => !drain.isAccepting(),
-    observer,
-    report,
-  })
+  const shouldClose = () => !drain.isAccepting()
+  const gate = createGate({ config, authenticator, shouldClose, observer, report })
   const router = createRouter()
   const responseMemory = new FairPool({ max: config.limits.answerBytes, leavesRoom: true })
   const running = new FairPool({ share: maxRunning })

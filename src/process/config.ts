@@ -189,94 +189,105 @@ export const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 /** Validates the environment and returns it as one frozen object. No other module reads `process.env`. Throws {@link ConfigError}. */
 export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   const { values, problems } = readVariables(environment)
-  if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
-    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together')
-  const isEncrypted = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
-  if (values.HOST !== undefined && !loopbackHosts.has(values.HOST) && !isEncrypted)
-    problems.push(
-      `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
-    )
-  problems.push(...problemsOfDatabase('DATABASE_URL', values.DATABASE_URL))
-  problems.push(...problemsOfDatabase('DATABASE_READ_URL', values.DATABASE_READ_URL), ...problemsOfRole(values))
-  problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values), ...problemsOfIssuerClient(values))
-  problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
-  problems.push(...problemsOfLedgerOrigin(values))
-  problems.push(...problemsOfPublicUrl(values), ...problemsOfSecurityContact(values), ...problemsOfArchive(values))
+  problems.push(...problemsOf(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
+}
+
+/** The problems of settings that are valid by themselves. */
+function* problemsOf(values: Variables): Generator<string> {
+  if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
+    yield 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'
+  const isEncrypted = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
+  if (values.HOST !== undefined && !loopbackHosts.has(values.HOST) && !isEncrypted)
+    yield `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`
+  yield* problemsOfDatabase('DATABASE_URL', values.DATABASE_URL)
+  yield* problemsOfDatabase('DATABASE_READ_URL', values.DATABASE_READ_URL)
+  yield* problemsOfRole(values)
+  yield* problemsOfSecret(values)
+  yield* problemsOfIssuer(values)
+  yield* problemsOfIssuerClient(values)
+  yield* problemsOfOrigins(values)
+  for (const range of rangesOf(values).filter(range => !ipaddr.isValidCIDR(range)))
+    yield `KITH_WEBHOOK_ALLOW has ${range}, which is neither an address nor a range such as 10.1.0.0/16`
+  for (const kind of ['READ', 'WRITE'] as const)
+    if (values[`KITH_RATE_${kind}_BURST`] > 0 && values[`KITH_RATE_${kind}`] === undefined)
+      yield `KITH_RATE_${kind}_BURST needs KITH_RATE_${kind}, which is not set`
+  yield* problemsOfLedgerOrigin(values)
+  yield* problemsOfPublicUrl(values)
+  yield* problemsOfSecurityContact(values)
+  yield* problemsOfArchive(values)
 }
 
 const databaseUrlExample = 'such as postgresql://user:password@host:5432/database'
 
 /** Parses the URL as the connections do. The problems never quote it, because it contains a password. */
-function problemsOfDatabase(name: string, url: string | undefined): string[] {
-  if (url === undefined) return []
-  const refusal = [`${name} must be a PostgreSQL URL, ${databaseUrlExample}`]
-  if (!/^postgres(ql)?:\/\//.test(url)) return refusal
+function* problemsOfDatabase(name: string, url: string | undefined): Generator<string> {
+  if (url === undefined) return
+  const refusal = `${name} must be a PostgreSQL URL, ${databaseUrlExample}`
+  if (!/^postgres(ql)?:\/\//.test(url)) return yield refusal
   try {
-    if (parseDatabaseUrl(url).urls.every(each => parseServerUrl(each).host)) return []
-    return [`${name} must name a host, ${databaseUrlExample}, or a socket's folder: …?host=/run/postgresql`]
+    if (parseDatabaseUrl(url).urls.every(each => parseServerUrl(each).host)) return
+    yield `${name} must name a host, ${databaseUrlExample}, or a socket's folder: …?host=/run/postgresql`
   } catch (error) {
-    if (error instanceof DatabaseUrlError) return [`${name} ${error.message}`]
     const { code, path } = error as NodeJS.ErrnoException
-    return path === undefined ? refusal : [`${name} names the file ${path}, which cannot be read (${code})`]
+    if (error instanceof DatabaseUrlError) yield `${name} ${error.message}`
+    else yield path === undefined ? refusal : `${name} names the file ${path}, which cannot be read (${code})`
   }
 }
 
 /** A reader has one database, a standby, on which it can store nothing. */
-function problemsOfRole(values: Variables): string[] {
+function* problemsOfRole(values: Variables): Generator<string> {
   const { KITH_ROLE: role, DATABASE_URL: url, DATABASE_READ_URL: readUrl } = values
-  if (role !== 'reader')
-    return readUrl !== undefined && url === undefined
-      ? ['DATABASE_READ_URL needs DATABASE_URL: the embedded database has no standby']
-      : problemsOfReads('DATABASE_READ_URL', readUrl)
-  const problems = url === undefined ? ['KITH_ROLE=reader needs DATABASE_URL, which names the standby'] : []
-  problems.push(...problemsOfReads('DATABASE_URL', url))
+  if (role !== 'reader') {
+    if (readUrl === undefined || url !== undefined) yield* problemsOfReads('DATABASE_READ_URL', readUrl)
+    else yield 'DATABASE_READ_URL needs DATABASE_URL: the embedded database has no standby'
+    return
+  }
+  if (url === undefined) yield 'KITH_ROLE=reader needs DATABASE_URL, which names the standby'
+  yield* problemsOfReads('DATABASE_URL', url)
   if (readUrl !== undefined)
-    problems.push('DATABASE_READ_URL must not be set with KITH_ROLE=reader, whose DATABASE_URL names the standby')
+    yield 'DATABASE_READ_URL must not be set with KITH_ROLE=reader, whose DATABASE_URL names the standby'
   if (values.KITH_RATE_STORE === 'postgresql')
-    problems.push('KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader, which stores nothing')
+    yield 'KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader, which stores nothing'
   if (values.KITH_ACCESS_LOG === 'strict')
-    problems.push('KITH_ACCESS_LOG must not be strict with KITH_ROLE=reader, which stores nothing')
-  return problems
+    yield 'KITH_ACCESS_LOG must not be strict with KITH_ROLE=reader, which stores nothing'
 }
 
 /** Several hosts are those of a primary by default, and a reader would refuse its standbys. */
-function problemsOfReads(name: string, url: string | undefined): string[] {
-  if (url === undefined || problemsOfDatabase(name, url).length > 0) return []
-  return ['read-write', 'primary'].includes(parseDatabaseUrl(url).wants)
-    ? [`${name} is read from a standby, so it needs target_session_attrs=standby, prefer-standby, read-only or any`]
-    : []
+function* problemsOfReads(name: string, url: string | undefined): Generator<string> {
+  if (url === undefined || [...problemsOfDatabase(name, url)].length > 0) return
+  if (['read-write', 'primary'].includes(parseDatabaseUrl(url).wants))
+    yield `${name} is read from a standby, so it needs target_session_attrs=standby, prefer-standby, read-only or any`
 }
 
-function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
-  if (secret === undefined) return []
-  if (Buffer.byteLength(secret) < 32) return ['AUTH_SECRET must have 32 bytes or more']
-  return new Set(secret).size === 1 ? ['AUTH_SECRET must not be one repeated character'] : []
+function* problemsOfSecret({ AUTH_SECRET: secret }: Variables): Generator<string> {
+  if (secret === undefined) return
+  if (Buffer.byteLength(secret) < 32) yield 'AUTH_SECRET must have 32 bytes or more'
+  else if (new Set(secret).size === 1) yield 'AUTH_SECRET must not be one repeated character'
 }
 
-function problemsOfIssuer(values: Variables) {
+function* problemsOfIssuer(values: Variables): Generator<string> {
   const { AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwksUrl, AUTH_AUDIENCE: audience, AUTH_ROLE_CLAIM: roleClaim } = values
   const provided = [issuer, jwksUrl, audience].filter(value => value !== undefined).length
-  const problems =
-    provided === 0 || provided === 3 ? [] : ['AUTH_ISSUER, AUTH_JWKS_URL and AUTH_AUDIENCE must be set together']
-  if (roleClaim !== undefined && issuer === undefined)
-    problems.push('AUTH_ROLE_CLAIM needs AUTH_ISSUER, which is not set')
-  if (issuer === 'kith') problems.push("AUTH_ISSUER must not be kith, the issuer of the service's own tokens")
+  if (provided !== 0 && provided !== 3) yield 'AUTH_ISSUER, AUTH_JWKS_URL and AUTH_AUDIENCE must be set together'
+  if (roleClaim !== undefined && issuer === undefined) yield 'AUTH_ROLE_CLAIM needs AUTH_ISSUER, which is not set'
+  if (issuer === 'kith') yield "AUTH_ISSUER must not be kith, the issuer of the service's own tokens"
   if (jwksUrl !== undefined && !isSafeUrl(jwksUrl))
-    problems.push('AUTH_JWKS_URL must be an https URL without a user; http is allowed on loopback only')
-  return problems
+    yield 'AUTH_JWKS_URL must be an https URL without a user; http is allowed on loopback only'
 }
 
 /** The endpoints of the issuer are found by its name, which must therefore be a URL. */
-function problemsOfIssuerClient(values: Variables): string[] {
+function* problemsOfIssuerClient(values: Variables): Generator<string> {
   const { AUTH_CLIENT_ID: id, AUTH_CLIENT_SECRET: secret, AUTH_ISSUER: issuer, AUTH_SIGN_IN_SCOPE: scope } = values
-  if (id === undefined) return secret === undefined ? [] : ['AUTH_CLIENT_SECRET needs AUTH_CLIENT_ID, which is not set']
-  const problems = scope.split(' ').includes('openid') ? [] : ['AUTH_SIGN_IN_SCOPE must contain the scope openid']
-  if (issuer === undefined) problems.push('AUTH_CLIENT_ID needs AUTH_ISSUER, which is not set')
+  if (id === undefined) {
+    if (secret !== undefined) yield 'AUTH_CLIENT_SECRET needs AUTH_CLIENT_ID, which is not set'
+    return
+  }
+  if (!scope.split(' ').includes('openid')) yield 'AUTH_SIGN_IN_SCOPE must contain the scope openid'
+  if (issuer === undefined) yield 'AUTH_CLIENT_ID needs AUTH_ISSUER, which is not set'
   else if (!isSafeUrl(issuer))
-    problems.push('AUTH_ISSUER must be an https URL if AUTH_CLIENT_ID is set; http is allowed on loopback only')
-  return problems
+    yield 'AUTH_ISSUER must be an https URL if AUTH_CLIENT_ID is set; http is allowed on loopback only'
 }
 
 /** Whether the URL of the keys is safe. An attacker who could answer in place of the issuer could issue tokens for every organization. */
@@ -288,27 +299,21 @@ function isSafeUrl(text: string): boolean {
 }
 
 /** Links begin with this URL, and a link in a mail must not travel in plain text. */
-function problemsOfPublicUrl({ KITH_PUBLIC_URL: url }: Variables): string[] {
-  if (url === undefined || (isSafeUrl(url) && !/[?#\s]/.test(url))) return []
-  return [
-    'KITH_PUBLIC_URL must be an https URL without a user, a query and a fragment; http is allowed on loopback only',
-  ]
+function* problemsOfPublicUrl({ KITH_PUBLIC_URL: url }: Variables): Generator<string> {
+  if (url !== undefined && (!isSafeUrl(url) || /[?#\s]/.test(url)))
+    yield 'KITH_PUBLIC_URL must be an https URL without a user, a query and a fragment; http is allowed on loopback only'
 }
 
 /** An archive has all data, so it must not travel in plain text. */
-function problemsOfArchive(values: Variables): string[] {
+function* problemsOfArchive(values: Variables): Generator<string> {
   const { KITH_ARCHIVE: archive, KITH_ARCHIVE_ENDPOINT: endpoint, DATABASE_URL: url } = values
-  const problems =
-    endpoint !== undefined && !isSafeUrl(endpoint)
-      ? ['KITH_ARCHIVE_ENDPOINT must be an https URL without a user; http is allowed on loopback only']
-      : []
-  if (archive === undefined) return problems
+  if (endpoint !== undefined && !isSafeUrl(endpoint))
+    yield 'KITH_ARCHIVE_ENDPOINT must be an https URL without a user; http is allowed on loopback only'
+  if (archive === undefined) return
   if (url !== undefined)
-    problems.push(
-      'KITH_ARCHIVE is for the embedded database only: archive the server of DATABASE_URL with its own means, by docs/backups.md#archive-the-log',
-    )
+    yield 'KITH_ARCHIVE is for the embedded database only: archive the server of DATABASE_URL with its own means, by docs/backups.md#archive-the-log'
   const address = parseArchiveAddress(archive, values)
-  return typeof address === 'string' ? [...problems, `KITH_ARCHIVE ${address}`] : problems
+  if (typeof address === 'string') yield `KITH_ARCHIVE ${address}`
 }
 
 function archiveOf(values: Variables) {
@@ -319,24 +324,22 @@ function archiveOf(values: Variables) {
 }
 
 /** The contact is a line of a text file, so it has no spaces and no line breaks, which URL.parse would drop. */
-function problemsOfSecurityContact({ KITH_SECURITY_CONTACT: contact }: Variables): string[] {
-  if (contact === undefined) return []
+function* problemsOfSecurityContact({ KITH_SECURITY_CONTACT: contact }: Variables): Generator<string> {
+  if (contact === undefined) return
   const isMail = /^mailto:[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/i.test(contact)
   const isPage = /^https:[\x21-\x7e]+$/i.test(contact) && isSafeUrl(contact)
-  return isMail || isPage
-    ? []
-    : ['KITH_SECURITY_CONTACT must be an address such as mailto:security@example.org, or an https URL without a user']
+  if (!isMail && !isPage)
+    yield 'KITH_SECURITY_CONTACT must be an address such as mailto:security@example.org, or an https URL without a user'
 }
 
 const originsOf = ({ KITH_CORS_ORIGINS: origins }: Variables) =>
   origins === undefined ? [] : origins.split(',').map(origin => origin.trim())
 
 /** An origin has the form that browsers send: no path and no default port. It is compared as text, so any other form would never match. */
-function problemsOfOrigins(values: Variables): string[] {
-  const isWrong = (origin: string) => !/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin
-  return originsOf(values)
-    .filter(isWrong)
-    .map(origin => `KITH_CORS_ORIGINS has ${origin}, which is not an origin such as https://app.example`)
+function* problemsOfOrigins(values: Variables): Generator<string> {
+  for (const origin of originsOf(values))
+    if (!/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin)
+      yield `KITH_CORS_ORIGINS has ${origin}, which is not an origin such as https://app.example`
 }
 
 const rangesOf = ({ KITH_WEBHOOK_ALLOW: ranges }: Variables) =>
@@ -348,27 +351,13 @@ function rangeOf(text: string): string {
   return ipaddr.IPv6.isValid(text) ? `${text}/128` : text
 }
 
-const problemsOfRanges = (values: Variables): string[] =>
-  rangesOf(values)
-    .filter(range => !ipaddr.isValidCIDR(range))
-    .map(range => `KITH_WEBHOOK_ALLOW has ${range}, which is neither an address nor a range such as 10.1.0.0/16`)
-
 const maxLedgerOriginCharacters = 255
 
 /** The origin is part of the names of keys in signed notes. */
-function problemsOfLedgerOrigin({ KITH_LEDGER_ORIGIN: origin }: Variables): string[] {
+function* problemsOfLedgerOrigin({ KITH_LEDGER_ORIGIN: origin }: Variables): Generator<string> {
   const isName = /^[^\p{White_Space}\p{Cc}+/]+(\/[^\p{White_Space}\p{Cc}+/]+)*$/u.test(origin)
-  if (isName && origin.isWellFormed() && origin.length <= maxLedgerOriginCharacters) return []
-  return [
-    `KITH_LEDGER_ORIGIN must be a name such as kith.example.org/consents: at most ${maxLedgerOriginCharacters} characters, without spaces, plus signs and empty parts`,
-  ]
-}
-
-function problemsOfRates(values: Variables): string[] {
-  const kinds = ['READ', 'WRITE'] as const
-  return kinds
-    .filter(kind => values[`KITH_RATE_${kind}_BURST`] > 0 && values[`KITH_RATE_${kind}`] === undefined)
-    .map(kind => `KITH_RATE_${kind}_BURST needs KITH_RATE_${kind}, which is not set`)
+  if (!isName || !origin.isWellFormed() || origin.length > maxLedgerOriginCharacters)
+    yield `KITH_LEDGER_ORIGIN must be a name such as kith.example.org/consents: at most ${maxLedgerOriginCharacters} characters, without spaces, plus signs and empty parts`
 }
 
 /** The form in which links begin: with a host in lower case and no slash at the end. */

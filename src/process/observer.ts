@@ -45,9 +45,9 @@ export type Observer = {
   delivered(outcome: DeliveryOutcome): void
   webhookDisabled(reason: 'gone' | 'failing'): void
   /** The retention follower has erased records, or removed the values of changes. */
-  retentionEnded(kind: RetentionKind, count: number): void
+  retentionEnded(kind: 'records' | 'changes' | 'accesses', count: number): void
   /** Entries of the access log were recorded, or dropped because the database took none. */
-  accesses(outcome: AccessOutcome, count: number): void
+  accesses(outcome: 'recorded' | 'dropped', count: number): void
   /** A mail provider sent events, with a valid signature, that are stored, or that kith has no use for. */
   providerEvents(provider: string, outcome: 'stored' | 'ignored', count: number): void
   /** Lines of an import ended with this outcome. */
@@ -55,10 +55,6 @@ export type Observer = {
   /** Absent if traces are off. */
   tracer?: Tracer | undefined
 }
-
-export type RetentionKind = 'records' | 'changes' | 'accesses'
-
-export type AccessOutcome = 'recorded' | 'dropped'
 
 export type DeliveryOutcome = 'delivered' | 'retried' | 'failed'
 

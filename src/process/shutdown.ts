@@ -1,15 +1,6 @@
 import type { Logger } from 'pino'
 
-export type Shutdown = {
-  /** Whether the shutdown has begun. */
-  readonly hasBegun: boolean
-  /** Begins the shutdown, as a signal does. */
-  begin(): void
-  /** Aborts everything that the shutdown still waits for. */
-  hurry(): void
-  /** Restores the default handling of signals and errors. */
-  uninstall(): void
-}
+export type Shutdown = ReturnType<typeof installShutdown>
 
 type Options = {
   logger: Logger
@@ -37,13 +28,15 @@ const errors = ['uncaughtException', 'unhandledRejection'] as const
  * seconds of the first counts as the same stop; a later one hurries it. An uncaught error or a closed standard output also runs
  * `stop`, and the process exits with 1. Only the limit ends the process before `stop` has finished.
  */
-export function installShutdown({ logger, skip, limitMs, stop }: Options): Shutdown {
+export function installShutdown({ logger, skip, limitMs, stop }: Options) {
   const hurried = new AbortController()
   let begunAtMs: number | undefined
   let exitCode = 0
 
+  /** Aborts everything that the shutdown still waits for. */
   const hurry = () => hurried.abort()
 
+  /** Begins the shutdown, as a signal does. */
   function begin() {
     if (begunAtMs !== undefined) return
     begunAtMs = performance.now()
@@ -84,11 +77,13 @@ export function installShutdown({ logger, skip, limitMs, stop }: Options): Shutd
   for (const signal of handled) process.on(signal, onSignal)
   for (const event of errors) process.on(event, onError)
   return {
+    /** Whether the shutdown has begun. */
     get hasBegun() {
       return begunAtMs !== undefined
     },
     begin,
     hurry,
+    /** Restores the default handling of signals and errors. */
     uninstall: () => {
       for (const signal of handled) process.off(signal, onSignal)
       for (const event of errors) process.off(event, onError)

@@ -49,3 +49,16 @@ export class Cancellation implements Signal {
     if (index !== -1) this.#others!.splice(index, 1)
   }
 }
+
+/** The result of the work, or a rejection with the reason of the signal as soon as that aborts. The work itself goes on. */
+export async function untilAborted<T>(work: Promise<T>, signal: Signal): Promise<T> {
+  signal.throwIfAborted()
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}

@@ -9,14 +9,13 @@ const replaceIntervalMs = 1_000
 /** A message to a worker from the process that started it. */
 type Message = 'stop' | 'hurry'
 
-/** `hangUp` forwards SIGHUP to the workers. `stop` resolves when all of them have ended. */
-export type Workers = { address: Address; hangUp(): void; stop(hurried?: AbortSignal): Promise<void> }
+export type Workers = Awaited<ReturnType<typeof startWorkers>>
 
 /**
  * Runs this program in `count` worker processes that share one port. A worker that dies is replaced. Throws if
  * a worker cannot start. The worker itself reports the reason.
  */
-export async function startWorkers(count: number, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Workers> {
+export async function startWorkers(count: number, environment: NodeJS.ProcessEnv, logger: Logger) {
   const running = new Set<Worker>()
   let stopping = false
 
@@ -38,6 +37,7 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
     if (!stopping) await fork().catch(() => replace({}))
   }
 
+  /** Forwards SIGHUP to the workers. */
   function hangUp() {
     for (const worker of running) worker.process.kill('SIGHUP')
   }
@@ -46,7 +46,8 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
     for (const worker of running) if (worker.isConnected()) worker.send(message)
   }
 
-  async function stop(hurried?: AbortSignal) {
+  /** Resolves when all workers have ended. */
+  async function stop(hurried?: AbortSignal): Promise<void> {
     stopping = true
     const exits = [...running].map(worker => once(worker, 'exit'))
     sendToAll('stop')

@@ -1,6 +1,6 @@
 import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { requireGrantable } from '../route/grantable.ts'
+import { requireGrantable } from '../route/caller.ts'
 import { type Route, route } from '../route/route.ts'
 import { createRole, findRole, patchRole, roleToJson } from './roles.ts'
 import { newRole, type RoleBody, type RolePatch, roleList, rolePatch, role as roleSchema } from './schema.ts'

@@ -18,39 +18,16 @@ export type ParameterKind =
   | 'path'
 
 /** A row of a module's route table. */
-export type Route = PlainRoute | BatchRoute | StreamingRoute | FollowingRoute
-
-type PlainRoute = RouteDescription & {
-  item?: undefined
-  line?: undefined
-  follows?: undefined
-  handle(call: Call): Promise<HandlerResult>
-}
-
-type BatchRoute = RouteDescription & {
-  /** The schema of each element's body. */
-  item: TSchema
-  line?: undefined
-  follows?: undefined
-  handle(call: BatchCall): Promise<HandlerResult>
-}
-
-type StreamingRoute = RouteDescription & {
-  streams: true
-  /** The schema of each line of the body. */
-  line: TSchema
-  item?: undefined
-  follows?: undefined
-  handle(call: StreamingCall): Promise<StreamResult>
-}
-
-type FollowingRoute = RouteDescription & {
+export type Route =
+  | Variant<{ handle(call: Call): Promise<HandlerResult> }>
+  /** `item` is the schema of each element's body. */
+  | Variant<{ item: TSchema; handle(call: BatchCall): Promise<HandlerResult> }>
+  /** `line` is the schema of each line of the body. */
+  | Variant<{ streams: true; line: TSchema; handle(call: StreamingCall): Promise<StreamResult> }>
   /** The request may wait for events, for longer than its deadline. */
-  follows: true
-  item?: undefined
-  line?: undefined
-  handle(call: FollowingCall): Promise<HandlerResult>
-}
+  | Variant<{ follows: true; handle(call: FollowingCall): Promise<HandlerResult> }>
+
+type Variant<Own> = RouteDescription & Own & { [Other in Exclude<'item' | 'line' | 'follows', keyof Own>]?: undefined }
 
 /**
  * When a client may send a request again whose response was lost. `read`: always, because it changes nothing. `safe`: always, because
@@ -207,6 +184,13 @@ export function dryRunSupport({ dryRun, body, query }: Pick<Route, 'dryRun' | 'b
 export function route<Body>(row: RouteDescription & { handle(call: Call<Body>): Promise<HandlerResult> }): Route {
   return row as Route
 }
+
+/** A handler that answers 200 with `true` when it has done its work. */
+export const doneOf = <Body>(work: (call: Call<Body>) => Promise<unknown>) =>
+  dataOf<Body>(async call => {
+    await work(call)
+    return true
+  })
 
 /** A handler that answers 200 with what it reads or has done. */
 export const dataOf =

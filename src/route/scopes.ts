@@ -1,4 +1,4 @@
-import { createValueRefusal, type Refusal, refuse } from '../values/errors.ts'
+import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
 
 export const scopes = [
   'people:read',
@@ -34,16 +34,17 @@ export function parseScopes(text: string): ReadonlySet<Scope> {
 /** The distinct words of a space-separated text. */
 export const splitScopes = (text: string): string[] => [...new Set(text.split(' ').filter(word => word !== ''))]
 
-/** Builds a refusal if the requested words are empty or contain an unknown scope. */
-export function buildScopeRefusal(words: string[]): Refusal | undefined {
-  if (words.length === 0) return createValueRefusal('/scope', 'A token needs at least one scope.')
+/** The distinct scopes that a space-separated text requests. Throws a Fault of 400 if it has none, or an unknown one. */
+export function requireScopes(text: string): string[] {
+  const words = splitScopes(text)
   const unknown = words.find(word => !isScope(word))
-  if (unknown === undefined) return undefined
-  return createValueRefusal(
-    '/scope',
-    `The scope ${JSON.stringify(unknown)} does not exist. The scopes are ${scopes.join(', ')}.`,
-  )
+  if (words.length > 0 && unknown === undefined) return words
+  const message = `The scope ${JSON.stringify(unknown)} does not exist. The scopes are ${scopes.join(', ')}.`
+  throw new Fault(createValueRefusal('/scope', words.length > 0 ? message : 'A token needs at least one scope.'))
 }
+
+/** The headers of a refusal of a request without a token or session (RFC 6750). */
+export const bearerChallenge = { headers: { 'WWW-Authenticate': 'Bearer realm="kith"' } }
 
 /**
  * Throws a Fault `forbidden` (RFC 6750 `insufficient_scope`) unless the caller's token has the scope. `purpose` ends the

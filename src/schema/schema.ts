@@ -43,10 +43,7 @@ function proposedSchema(name: ProposableRule): TSchema {
       items: text(),
       description: `${proposed} Repeat the name for each value.`,
     })
-  return Type.Optional({
-    ...(attributeRules[name].hasTypedOperand ? text() : schema),
-    description: proposed,
-  })
+  return Type.Optional({ ...(attributeRules[name].hasTypedOperand ? text() : schema), description: proposed })
 }
 
 const proposedRules = Object.fromEntries(proposableRules.map(name => [name, proposedSchema(name)])) as Record<

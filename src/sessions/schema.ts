@@ -1,11 +1,7 @@
+import type { Static } from 'typebox'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { scopes } from '../route/scopes.ts'
-import { Type } from '../values/json-schema.ts'
-
-const id = Type.String({ format: 'uuid' })
-const name = Type.String({ description: 'The person or client that signed in: the actor in the change log.' })
-const granted = Type.Array(Type.Enum(scopes))
-const expires_at = Type.String({ format: 'date-time', description: 'Twelve hours after the sign-in.' })
+import { Type, text, time, uuid } from '../values/json-schema.ts'
 
 const example = {
   id: '0d7f2c64-9a53-4b0e-9c5e-2f6f1d1b7a10',
@@ -21,26 +17,23 @@ const example = {
 
 const listedSession = Type.Object(
   {
-    id,
-    name,
-    scopes: granted,
-    role: Type.Union([Type.String(), Type.Null()], { description: 'The key of its role. Null: it has none.' }),
+    id: uuid(),
+    name: text('The person or client that signed in: the actor in the change log.'),
+    scopes: Type.Array(Type.Enum(scopes)),
+    role: Type.Union([text(), Type.Null()], { description: 'The key of its role. Null: it has none.' }),
     method: Type.Enum(['code', 'client', 'issuer', 'account'], {
       // Go clients of oapi-codegen have a type Client.
       'x-enum-varnames': ['ByCode', 'ByClient', 'ByIssuer', 'ByAccount'],
       description:
         'The way in which the session began: with a one-time link, with the credentials of a client, at the outside issuer, or with the password of an account.',
     }),
-    client_id: Type.Union([Type.String(), Type.Null()], { description: 'The client that the session began with.' }),
-    account_id: Type.Union([id, Type.Null()], { description: 'The account that signed in.' }),
-    created_at: Type.String({ format: 'date-time' }),
-    expires_at,
+    client_id: Type.Union([text(), Type.Null()], { description: 'The client that the session began with.' }),
+    account_id: Type.Union([uuid(), Type.Null()], { description: 'The account that signed in.' }),
+    created_at: time(),
+    expires_at: time('Twelve hours after the sign-in.'),
   },
-  {
-    title: 'ConsoleSession',
-    description: 'A session of the console that has not ended.',
-    examples: [example],
-  },
+  { title: 'ConsoleSession', description: 'A session of the console that has not ended.', examples: [example] },
 )
+export type ListedSession = Static<typeof listedSession>
 
 export const sessionList = listSchema(listedSession)

@@ -1,12 +1,12 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import type { Context } from '../db/context.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import type { Signal } from '../process/signal.ts'
-import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../route/scopes.ts'
-import { actorNameMessage, isActorName, lookAlikeOf } from '../values/actor-names.ts'
-import { createValueRefusal, Fault, refuse } from '../values/errors.ts'
-import { withUnseen } from '../values/invisible-characters.ts'
+import { parseScopes, requireScopes, type Scope } from '../route/scopes.ts'
+import { lookAlikeOf, requireActorName } from '../values/actor-names.ts'
+import { refuse } from '../values/errors.ts'
+import type { ListedSession } from './schema.ts'
 import {
   deleteExpiredCodesSql,
   deleteExpiredSessionsSql,
@@ -14,7 +14,6 @@ import {
   insertSessionSql,
   insertSignInCodeSql,
   listSessionsSql,
-  readLiveSessionSql,
   readSessionSql,
   revokeSessionSql,
   useSignInCodeSql,
@@ -78,8 +77,11 @@ export const organizationKeyOf = (secret: string): string | undefined => secretP
 
 export const createSecret = (organizationKey: string) => `${organizationKey}.${randomBytes(32).toString('base64url')}`
 
-/** The stored digest. The secret has 256 random bits, so it needs no slow hash (as the secrets of clients). */
-export const digest = (secret: string) => createHash('sha256').update(secret).digest()
+/**
+ * The stored digest of a secret. A slow hash protects secrets that people choose. This one has 256 random bits and cannot be guessed, and a
+ * slow hash would let unauthenticated requests cause expensive work.
+ */
+export const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
 /**
  * Creates the code of a one-time link. `scope` lists scopes, separated by spaces. Throws a Fault: `not_found` for an unknown
@@ -90,11 +92,8 @@ export async function createSignInCode(
   db: Database,
   { organizationKey, name, scope }: { organizationKey: string; name: string; scope: string },
 ): Promise<string> {
-  const words = splitScopes(scope)
-  const refusal = buildScopeRefusal(words)
-  if (refusal) throw new Fault(refusal)
-  if (!isActorName(name))
-    throw new Fault(createValueRefusal('/name', withUnseen(`The name ${actorNameMessage}.`, name)))
+  const words = requireScopes(scope)
+  requireActorName(name)
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const code = createSecret(organizationKey)
@@ -128,19 +127,11 @@ export async function startSessionWithCode(
       ])
       if (!identity) return undefined
       const name = await distinctName(tx, organization, identity.name, 'link')
-      return insertSession(tx, organization, { ...identity, name, method: 'code' })
+      return startSession(tx, organization, { ...identity, name, method: 'code' })
     },
     { signal },
   )
 }
-
-/** Starts a session of somebody whose identity is verified. */
-export const startSession = (
-  db: Queries,
-  organization: Organization,
-  identity: Identity,
-  signal?: Signal,
-): Promise<StartedSession> => insertSession(db, organization, identity, signal)
 
 /**
  * Starts a session of somebody whom the outside issuer has identified. Returns undefined if the organization does not exist.
@@ -153,7 +144,7 @@ export async function startSessionAtIssuer(
   const organization = await findOrganization(db, organizationKey, signal)
   if (!organization) return undefined
   const name = await distinctName(db, organization, identity.name, 'issuer')
-  return insertSession(db, organization, { ...identity, name, method: 'issuer' }, signal)
+  return startSession(db, organization, { ...identity, name, method: 'issuer' }, signal)
 }
 
 /** The name of a session, with a suffix if an account has it or one that looks like it: the change log must tell them apart. */
@@ -162,7 +153,8 @@ async function distinctName(db: Queries, { id }: Organization, name: string, suf
   return account ? withSuffix(name, ` (${suffix})`) : name
 }
 
-async function insertSession(
+/** Starts a session of somebody whose identity is verified. */
+export async function startSession(
   db: Queries,
   organization: Organization,
   { name, scope, method, client_id, account_id, role = null }: Identity,
@@ -193,41 +185,13 @@ export async function readSession(
   return { session: sessionOf(session), isLive }
 }
 
-/** The session with an id, if it is live. */
-export const readLiveSession = (
-  { db, organization_id }: Context,
-  id: string,
-  signal?: Signal,
-): Promise<{ id: string }[]> => db.query<{ id: string }>(readLiveSessionSql, [organization_id, id], signal)
-
-/** A session in the list of an organization. */
-export type ListedSession = {
-  id: string
-  name: string
-  scopes: string[]
-  role: string | null
-  method: SignInMethod
-  client_id: string | null
-  account_id: string | null
-  created_at: string
-  expires_at: string
-}
-
 /** The live sessions of an organization, newest first, at most 1,000. */
-export async function listSessions({ db, organization_id }: Context, signal?: Signal): Promise<ListedSession[]> {
-  type Row = Omit<ListedSession, 'scopes'> & { scope: string }
-  const rows = await db.query<Row>(listSessionsSql, [organization_id, maxListed], signal)
-  return rows.map(({ scope, ...session }) => ({ ...session, scopes: splitScopes(scope) }))
-}
+export const listSessions = ({ db, organization_id }: Context, signal?: Signal): Promise<ListedSession[]> =>
+  db.query<ListedSession>(listSessionsSql, [organization_id, maxListed], signal)
 
 /** Ends a session. Other processes refuse it within seconds. Returns false if it has ended before or never existed. */
 export async function endSession({ db, organization_id }: Context, id: string, signal?: Signal): Promise<boolean> {
   return (await db.query(revokeSessionSql, [organization_id, id], signal)).length > 0
-}
-
-/** Ends a session, as {@link endSession}. Throws a Fault `not_found` if it has ended before or never existed. */
-export async function revokeSession(...session: Parameters<typeof endSession>): Promise<void> {
-  if (!(await endSession(...session))) refuse('not_found', 'The session does not exist or has ended.')
 }
 
 /** Deletes the expired sessions and codes of all organizations. */

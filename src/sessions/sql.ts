@@ -30,7 +30,7 @@ export const findAccountNameSql = statement(
 
 /** A session is live until it expires, and until it or its client is revoked. */
 const isLive = `s.revoked_at is null and s.expires_at > now() and (s.client_id is null or exists (
-     select from clients c where c.organization_id = $1 and c.id = s.client_id and c.revoked_at is null))`
+     select from clients c where c.organization_id = s.organization_id and c.id = s.client_id and c.revoked_at is null))`
 
 /** $1: organization, $2: SHA-256 of the token. */
 export const readSessionSql = statement(
@@ -39,16 +39,18 @@ export const readSessionSql = statement(
    from sessions s where s.organization_id = $1 and s.token_sha256 = $2`,
 )
 
-/** $1: organization, $2: id. */
-export const readLiveSessionSql = statement(
-  'read_live_session',
-  `select s.id from sessions s where s.organization_id = $1 and s.id = $2 and ${isLive}`,
+/** $1: organizations, $2: an id of each. Those that are live, see `findClientsSql`. */
+export const findLiveSessionsSql = statement(
+  'find_live_sessions',
+  `select s.organization_id, s.id from unnest($1::integer[], $2::text[]) as v(organization_id, id)
+   join sessions s on s.organization_id = v.organization_id + 0 and s.id = v.id::uuid where ${isLive}`,
 )
 
 /** $1: organization, $2: the maximum. The live sessions, newest first. */
 export const listSessionsSql = statement(
   'list_sessions',
-  `select s.id, s.name, s.scope, s.role, s.method, s.client_id, s.account_id, s.created_at, s.expires_at
+  `select s.id, s.name, s.role, s.method, s.client_id, s.account_id, s.created_at, s.expires_at,
+     string_to_array(s.scope, ' ') as scopes
    from sessions s where s.organization_id = $1 and ${isLive} order by s.created_at desc, s.id limit $2`,
 )
 

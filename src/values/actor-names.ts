@@ -1,4 +1,5 @@
-import { hasInvisible } from './invisible-characters.ts'
+import { createValueRefusal, Fault } from './errors.ts'
+import { hasInvisible, withUnseen } from './invisible-characters.ts'
 
 /** Small letters and digits that look like a Latin one, by that one, in Cyrillic, Greek, Armenian, extended Latin and digits. */
 const lookAlikes = new Map(
@@ -52,6 +53,20 @@ export const isActorName = (text: string): boolean =>
 /** The message for a text that cannot name an actor. */
 export const actorNameMessage =
   'must have 1 to 255 characters, no control or invisible characters, and not be a name of kith itself'
+
+/** Throws a Fault of 400 unless the name of a body can name an actor. */
+export function requireActorName(name: string): void {
+  if (!isActorName(name)) throwWrongName(withUnseen(`The name ${actorNameMessage}.`, name))
+}
+
+/** Throws a Fault of 400 if a reader of the log could take the name of a body for a client. */
+export function requireNoClientId(name: string): void {
+  if (organizationOf(name) !== undefined) throwWrongName('The name has the form of a client_id. Choose another.')
+}
+
+function throwWrongName(message: string): never {
+  throw new Fault(createValueRefusal('/name', message))
+}
 
 /** A client id is the organization's key, a dot, and 96 random bits. */
 const clientIdPattern = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{16}$/

@@ -79,11 +79,13 @@ export class Fault extends Error {
   }
 }
 
+/** The options of a refusal that another moment may not give. */
+export const retryInASecond = { status: 503, headers: { 'Retry-After': '1' } }
+
 /** The change that a request names has not arrived at this database yet. Another database of the service may have it. */
 export class NotArrived extends Fault {
   constructor(message: string, detail: Detail) {
-    const headers = { 'Retry-After': '1' }
-    super(createRefusal('operation_failed', message, { status: 503, headers, details: [detail] }))
+    super(createRefusal('operation_failed', message, { ...retryInASecond, details: [detail] }))
   }
 }
 

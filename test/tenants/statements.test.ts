@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createViews } from '../../cli/views/create-views.ts'
 import { accessFollower } from '../../src/accesses/follower.ts'
 import { acceptInvitation, changePassword, findInvitation, startSessionWithPassword } from '../../src/auth/accounts.ts'
-import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
+import { createClient, readClientPage, revokeClient, verifyClient } from '../../src/auth/clients.ts'
 import { renewLogId } from '../../src/changes/log-id.ts'
 import { announceCommit } from '../../src/db/commit-events.ts'
 import { contextOf } from '../../src/db/context.ts'
@@ -25,7 +25,7 @@ import { rewrapAll } from '../../src/keys-at-rest/keys-at-rest.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
-import { checkIndexes } from '../../src/operations/doctor/indexes.ts'
+import { checkIndexes } from '../../src/operations/doctor/database.ts'
 import { deleteOrganization } from '../../src/organizations/deletion.ts'
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { applyErasures } from '../../src/rights/erasure/apply-erasures.ts'
@@ -35,7 +35,8 @@ import { retentionFollower } from '../../src/rights/retention.ts'
 import { findPlaces } from '../../src/search/search.ts'
 import { parseSearchText } from '../../src/search/search-text.ts'
 import { segmentFollower } from '../../src/segments/segment-follower.ts'
-import { createSignInCode, readLiveSession, readSession, startSessionWithCode } from '../../src/sessions/sessions.ts'
+import { createSignInCode, readSession, startSessionWithCode } from '../../src/sessions/sessions.ts'
+import { findLiveSessionsSql } from '../../src/sessions/sql.ts'
 import { dropAllViews, dropRetired, renewViews } from '../../src/sql-views/sql-views.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
@@ -210,6 +211,7 @@ const globalStatements = [
   'mark_organization_deleted',
   'find_organizations',
   'find_clients',
+  'find_live_sessions',
   'find_tokens',
   'mark_tokens_used',
   'insert_change_head',
@@ -281,7 +283,7 @@ async function useClients({ id, key, send }: Shop) {
   const { db } = service
   const credentials = await createClient(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   expect(await verifyClient(db, credentials)).toBeDefined()
-  expect(await listClients(db, id)).toHaveLength(1)
+  expect((await readClientPage(contextOf(db, id), {})).items).toHaveLength(1)
   await revokeClient(db, credentials.client_id)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const { client_id } = (await ok('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })).body.data
@@ -347,7 +349,7 @@ async function useSessions({ id, key, send }: Shop) {
   const code = await createSignInCode(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   const { token, session } = (await startSessionWithCode(db, code))!
   expect(await readSession(contextOf(db, id), token)).toMatchObject({ isLive: true })
-  expect(await readLiveSession(contextOf(db, id), session.id)).toHaveLength(1)
+  expect(await db.query(findLiveSessionsSql, [[id], [session.id]])).toEqual([{ organization_id: id, id: session.id }])
   const { body } = await expectSuccess(send('GET', '/v1/sessions'))
   expect(body.data.items).toMatchObject([{ id: session.id }])
   await expectSuccess(send('DELETE', `/v1/sessions/${session.id}`))

@@ -99,9 +99,9 @@ describe('rotation', () => {
 
   it('leaves one key with a private half, and all valid keys stay published', async () => {
     const [signing, ...older] = await listKeys(servers[0]!)
-    expect(signing!.signs).toBe(true)
+    expect(signing!.state).toBe('signs')
     expect(older.length).toBeGreaterThan(10)
-    expect(older.every(({ signs }) => !signs)).toBe(true)
+    expect(older.every(({ state }) => state !== 'signs')).toBe(true)
     const halves = await sql('select kid from signing_keys where private_jwk is not null')
     expect(halves).toEqual([{ kid: signing!.kid }])
     const { keys } = await (await open(servers[0]!)).jwks()
@@ -139,7 +139,7 @@ describe('rotation', () => {
     const issued = servers.flatMap(db => [rotateKeys(db), ...Array.from({ length: 5 }, () => issueToken(db, request))])
     const tokens = (await Promise.all(issued)).filter(text => text.includes('.'))
     expect(tokens).toHaveLength(20)
-    expect((await listKeys(servers[0]!)).filter(({ signs }) => signs)).toHaveLength(1)
+    expect((await listKeys(servers[0]!)).filter(({ state }) => state === 'signs')).toHaveLength(1)
     const { presentToken } = await open(servers[0]!)
     for (const token of tokens) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
   })

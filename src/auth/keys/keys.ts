@@ -3,6 +3,7 @@ import { type Database, masterKeysOf, type Transaction } from '../../db/db.ts'
 import { type MasterKeys, rowOf, unwrapJson, wrapJson } from '../../db/master-keys.ts'
 import type { Signal } from '../../process/signal.ts'
 import { refuse } from '../../values/errors.ts'
+import type { ListedKey } from '../schema.ts'
 import {
   deleteExpiredKeysSql,
   deleteOlderPrivateKeysSql,
@@ -112,15 +113,7 @@ export async function rotateKeys(db: Database): Promise<string> {
   return created.kid
 }
 
-/** A key as `kith keys list` prints it. */
-export type ListedKey = {
-  kid: string
-  algorithm: string
-  created_at: string
-  signs: boolean
-  vouches_until: string
-}
-
+/** The public part of the service's signing keys, newest first. They are the same for all organizations. */
 export const listKeys = (db: Database): Promise<ListedKey[]> => db.query<ListedKey>(listSigningKeysSql, [])
 
 /**

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { refuse } from '../../values/errors.ts'
-import { ageOf } from '../age-of.ts'
 import { parseObject } from '../decode-jwt.ts'
 import type { KeySource } from '../issuers.ts'
+import { ageOf } from '../ttl-cache.ts'
 import { readVerifyingKey, type VerifyingKey } from './jwk.ts'
 
 /** Keys of this age are fetched again in the background and still used. */
@@ -95,6 +95,18 @@ export async function fetchOutsideKeys(jwksUrl: string): Promise<ReadonlyMap<str
   return readKeySet(await fetchBounded(jwksUrl))
 }
 
+/** Reads a body of at most 256 KiB. `throw` cancels the rest of it. */
+export async function readBounded(response: Response): Promise<Buffer> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of response.body ?? []) {
+    bytes += part.byteLength
+    if (bytes > maxBytes) throw new TypeError(`the response has more than ${maxBytes} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
 /**
  * Fetches the body of a 200, within limits of time and size. A redirect is refused: keys come only from the configured
  * URL.
@@ -106,17 +118,9 @@ async function fetchBounded(url: string): Promise<Uint8Array> {
     // The next fetch is minutes away, and the server would have closed an idle connection by then.
     headers: { Accept: 'application/jwk-set+json, application/json', Connection: 'close' },
   })
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  // `break` cancels the rest of the body.
-  for await (const part of response.body ?? []) {
-    bytes += part.byteLength
-    if (response.status !== 200 || bytes > maxBytes) break
-    parts.push(part)
-  }
-  if (response.status !== 200) throw new Error(`the response has status ${response.status}`)
-  if (bytes > maxBytes) throw new Error(`the response has more than ${maxBytes} bytes`)
-  return Buffer.concat(parts)
+  if (response.status === 200) return readBounded(response)
+  await response.body?.cancel()
+  throw new Error(`the response has status ${response.status}`)
 }
 
 /**

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type { JWK } from 'jose'
 import type { Database } from '../../db/db.ts'
-import { ageOf } from '../age-of.ts'
 import type { KeySource } from '../issuers.ts'
+import { ageOf } from '../ttl-cache.ts'
 import type { VerifyingKey } from './jwk.ts'
 import { type Keys, loadKeys, ownKidPattern } from './keys.ts'
 
@@ -14,11 +14,6 @@ const maxAgeMs = 10_000
 const pauseMs = 1_000
 const maxWaiting = 1_000
 
-export type OwnKeys = KeySource & {
-  /** The public halves of all valid keys. They are at most a second old while the database responds. */
-  jwks(): Promise<{ keys: JWK[] }>
-}
-
 /**
  * The service's own keys. Another process may rotate them, so an unknown `kid` of the right form is looked up in the
  * database, at most once a second. Requests that arrive in between wait for the next look-up, because the tokens of a
@@ -27,11 +22,11 @@ export type OwnKeys = KeySource & {
 export function createOwnKeys(
   { db, keys: initialKeys, sharedSecret }: { db: Database; keys: Keys; sharedSecret: VerifyingKey | undefined },
   nowMs: () => number,
-): OwnKeys {
+): KeySource & { jwks(): Promise<{ keys: JWK[] }> } {
   let keys = initialKeys
   let readAtMs = nowMs()
   let waitingCount = 0
-  const { run, runUntil } = createThrottle(read, pauseMs, nowMs)
+  const { run, runUntil } = createThrottle(read, nowMs)
 
   async function read() {
     const startedAtMs = nowMs()
@@ -61,6 +56,7 @@ export function createOwnKeys(
     }
   }
 
+  /** The public halves of all valid keys. They are at most a second old while the database responds. */
   async function jwks() {
     // Cached keys are better than an error: clients of this endpoint cache its response for much longer.
     if (ageMs() >= pauseMs) await run().catch(() => {})
@@ -70,19 +66,11 @@ export function createOwnKeys(
   return { peek, find, jwks }
 }
 
-/** Runs the same work at a limited rate, however many callers request it. Callers share a run. */
-type Throttle = {
-  /** Waits for the pending run, or starts the next one. Rejects if the work does. */
-  run(): Promise<void>
-  /**
-   * Waits until `isDone` holds, at most until a run that began after this call has ended. A run that began earlier may
-   * have read older data. Rejects if the work does.
-   */
-  runUntil(isDone: () => boolean): Promise<void>
-}
-
-/** Creates a throttle for `work`. Its runs start at least `pauseMs` milliseconds apart. */
-function createThrottle(work: () => Promise<void>, pauseMs: number, nowMs: () => number): Throttle {
+/**
+ * Runs the same work at a limited rate, however many callers request it. Callers share a run. Runs start at least `pauseMs` milliseconds
+ * apart, and reject if the work does.
+ */
+function createThrottle(work: () => Promise<void>, nowMs: () => number) {
   let startedAtMs = Number.NEGATIVE_INFINITY
   let startedRuns = 0
   let lastCompletedRun = 0
@@ -97,6 +85,7 @@ function createThrottle(work: () => Promise<void>, pauseMs: number, nowMs: () =>
     lastCompletedRun = runNumber
   }
 
+  /** Waits for the pending run, or starts the next one. */
   function run(): Promise<void> {
     running ??= startRun().finally(() => {
       running = undefined
@@ -106,7 +95,11 @@ function createThrottle(work: () => Promise<void>, pauseMs: number, nowMs: () =>
 
   return {
     run,
-    runUntil: async isDone => {
+    /**
+     * Waits until `isDone` holds, at most until a run that began after this call has ended. A run that began earlier may
+     * have read older data.
+     */
+    runUntil: async (isDone: () => boolean): Promise<void> => {
       const startedBefore = startedRuns
       do await run()
       while (!isDone() && lastCompletedRun <= startedBefore)

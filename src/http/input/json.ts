@@ -1,6 +1,7 @@
 import { yieldIfDue } from '../../process/event-loop.ts'
 import {
   createRefusal,
+  type Detail,
   type ErrorCode,
   Fault,
   pointer,
@@ -69,10 +70,7 @@ export async function parseLargeJson(
 
 type Arrays = ReadonlyMap<string, unknown[]>
 
-function withArrays(value: object, arrays: Arrays): object {
-  for (const [key, elements] of arrays) (value as Record<string, unknown>)[key] = elements
-  return value
-}
+const withArrays = (value: object, arrays: Arrays) => Object.assign(value, Object.fromEntries(arrays))
 
 /**
  * Parses the elements of the large arrays of the top level. `rest` is the text without them. Undefined if a piece has no value; then the
@@ -98,13 +96,10 @@ async function parseArrays(
     arrays.set(key, all)
     for (const element of elements) all.push(element)
     const max = maxElements?.(key)
-    if (max !== undefined && all.length > max) throwTooManyElements(key, max)
+    // As the schema refuses it.
+    if (max !== undefined && all.length > max)
+      refuseValues({ path: pointer(key), message: `must have at most ${max} elements` })
   }
-}
-
-/** As the schema refuses it. */
-function throwTooManyElements(key: string, max: number): never {
-  refuseValues({ path: pointer(key), message: `must have at most ${max} elements` })
 }
 
 /** Scanning so many characters takes less than a millisecond. */
@@ -191,15 +186,12 @@ function* splitArrays(
 /** `at` is a key as JSON text and an index; absent for the body without the elements of its arrays. */
 function throwTooLarge(at: [string, number] | undefined, unit: string, max: number): never {
   const parsed = at && parse(at[0])
-  const segments = at && typeof parsed === 'string' ? [parsed, at[1]] : []
-  throw new Fault(refusalAt(segments, `must have at most ${max} ${unit}`))
+  const path = at && typeof parsed === 'string' ? pointer(parsed, at[1]) : ''
+  throw new Fault(refusalOf('invalid_parameter', { path, message: `must have at most ${max} ${unit}` }))
 }
 
-function refusalAt(segments: (string | number)[], message: string, code: ErrorCode = 'invalid_parameter'): Refusal {
-  return createRefusal(code, 'The body has a value that cannot be stored as sent. See details.', {
-    details: [{ path: pointer(...segments), message }],
-  })
-}
+const refusalOf = (code: ErrorCode, ...details: Detail[]) =>
+  createRefusal(code, 'The body has a value that cannot be stored as sent. See details.', { details })
 
 /** Parses a text whose value can be stored exactly as sent. Returns undefined if it may not be, or is no object and no array. */
 function parseQuickly(text: string, jsonDepth: number): object | undefined {
@@ -378,9 +370,7 @@ function noteRefusal(reader: Reader, message: string, code: ErrorCode = 'invalid
   if (details.length === maxDetails) return
   const path = pointer(...reader.frames.map(({ segment }) => segment))
   if (details.at(-1)?.path === path) return
-  reader.refused = createRefusal(code, 'The body has a value that cannot be stored as sent. See details.', {
-    details: [...details, { path, message }],
-  })
+  reader.refused = refusalOf(code, ...details, { path, message })
 }
 
 /** Returns whether the value is complete. False means that it is a container and its first member follows. */

@@ -1,6 +1,6 @@
 import { pointer, refuse } from '../../values/errors.ts'
 import { coerceText } from '../../values/scalars.ts'
-import { keyFault, textFault } from './trim.ts'
+import { decodePercent, isAscii, keyFault, textFault } from './trim.ts'
 
 type Node = Map<string, Node | string>
 
@@ -41,13 +41,11 @@ export function parseQuery(
  * bytes as Latin-1.
  */
 function decode(encoded: string, path: string): string {
-  if (/[^\x20-\x7e]/.test(encoded)) throwMalformedParameter(path, 'must be percent-encoded')
-  try {
-    return decodeURIComponent(encoded.replaceAll('+', ' '))
-  } catch {
-    return throwMalformedParameter(path, 'must be percent-encoded UTF-8')
-  }
+  if (!isAscii(encoded)) throwMalformedParameter(path, 'must be percent-encoded')
+  return decodeForm(encoded) ?? throwMalformedParameter(path, 'must be percent-encoded UTF-8')
 }
+
+const decodeForm = (encoded: string) => decodePercent(encoded.replaceAll('+', ' '))
 
 /** Splits `a[b][c]` into a, b and c. Most clients percent-encode the brackets. */
 function segmentsOf(name: string): string[] {
@@ -164,20 +162,16 @@ function coerceField(text: string, types: Set<string>): unknown {
 
 const dryRunName = 'dry_run'
 
-/** Whether a query string asks for a dry run, and the rest of the query string. */
-export type DryRunQuery = { isDryRun: boolean; queryString: string }
-
 /**
- * Takes `dry_run` out of a query string. Throws a Fault of 400 for a misspelt name and for any value but `true` and `false`: such a
+ * Takes `dry_run` out of a query string: whether it asks for a dry run, and the rest. Throws a Fault of 400 for a misspelt name and for any value but `true` and `false`: such a
  * request would write.
  */
-export function takeDryRun(queryString: string): DryRunQuery {
+export function takeDryRun(queryString: string): { isDryRun: boolean; queryString: string } {
   const pairs = queryString.split('&')
-  const given = pairs.filter(isDryRunPair)
-  const [first, second] = given
+  const [first, second] = pairs.filter(isDryRunPair)
   if (first === undefined) return { isDryRun: false, queryString }
   const [encodedName = '', value] = first.split('=', 2)
-  const name = decoded(encodedName)!
+  const name = decodeForm(encodedName)!
   if (name !== dryRunName) throwInvalidDryRun(`is not the name of a parameter. Write ${dryRunName}=true`, name)
   if (second !== undefined) throwInvalidDryRun('the parameter occurs twice')
   if (value !== 'true' && value !== 'false') throwInvalidDryRun('must be true or false')
@@ -194,18 +188,8 @@ export function throwKeyedDryRun(): never {
 
 /** Throws a Fault of 400 for the query parameter `dry_run`, or a misspelt one. */
 export function throwInvalidDryRun(message: string, name = dryRunName): never {
-  return refuse('invalid_parameter', 'The query string has a malformed parameter.', {
-    details: [{ path: pointer(name), message }],
-  })
+  return throwMalformedParameter(pointer(name), message)
 }
 
-const isDryRunPair = (pair: string) => /^dry[-_]?run(\[|$)/i.test(decoded(pair.split('=', 1)[0]!) ?? '')
-
-/** Undefined for a malformed name, which the binding of the query refuses where it is read. */
-function decoded(name: string): string | undefined {
-  try {
-    return decodeURIComponent(name.replaceAll('+', ' '))
-  } catch {
-    return undefined
-  }
-}
+// The binding of the query refuses a malformed name where it is read.
+const isDryRunPair = (pair: string) => /^dry[-_]?run(\[|$)/i.test(decodeForm(pair.split('=', 1)[0]!) ?? '')

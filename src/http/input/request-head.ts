@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../../process/config.ts'
 import type { Route } from '../../route/route.ts'
 import { createRefusal, Fault, refuse } from '../../values/errors.ts'
+import { decodePercent } from './trim.ts'
 
 /**
  * Normalizes a request target. The router, the parameters and the refusals share the result. The usual form is returned
@@ -15,7 +16,7 @@ export function parseTarget(target: string): string {
   if (!local.includes('%')) return local
   const end = local.search(/[?#]|$/)
   const path = local.slice(0, end)
-  return (isDecodable(path) ? path : markMalformed(path)).replace(/^\/[^/]*/, normalizeVersion) + local.slice(end)
+  return markMalformed(path).replace(/^\/[^/]*/, normalizeVersion) + local.slice(end)
 }
 
 function withoutAuthority(target: string): string {
@@ -25,17 +26,7 @@ function withoutAuthority(target: string): string {
   return local.startsWith('/') ? local : `/${local}`
 }
 
-const normalizeVersion = (segment: string) =>
-  isDecodable(segment) && decodeURIComponent(segment) === '/v1' ? '/v1' : segment
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const normalizeVersion = (segment: string) => (decodePercent(segment) === '/v1' ? '/v1' : segment)
 
 // Parameters must be ASCII, so none accepts this.
 const malformedSegment = '\u00ff'
@@ -43,7 +34,7 @@ const malformedSegment = '\u00ff'
 const markMalformed = (path: string) =>
   path
     .split('/')
-    .map(segment => (isDecodable(segment) ? segment : malformedSegment))
+    .map(segment => (decodePercent(segment) === undefined ? malformedSegment : segment))
     .join('/')
 
 /** Whether a request target is below `/v1`. */

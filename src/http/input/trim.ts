@@ -13,6 +13,19 @@ export function keyFault(key: string): string | undefined {
   return key === '__proto__' ? 'this key is not allowed' : textFault(key)
 }
 
+/** The text of a percent-encoded one. Undefined if it is not percent-encoded UTF-8. */
+export function decodePercent(text: string): string | undefined {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+// Node decodes the bytes beyond ASCII of a request target as Latin-1, whatever their encoding was.
+export const isAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
+
 /** Throws a Fault of 400 with `path` if the text has a NUL or a lone surrogate. */
 export function checkText(text: string, path: string): void {
   const message = textFault(text)

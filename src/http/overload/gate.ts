@@ -3,27 +3,18 @@ import type { Authenticator } from '../../auth/authenticator.ts'
 import { networkOf } from '../../auth/login-throttle.ts'
 import type { Config } from '../../process/config.ts'
 import { FairPool } from '../../process/fair-pool.ts'
-import type { Observer } from '../../process/observer.ts'
-import { createRefusal, Fault, type Refusal } from '../../values/errors.ts'
+import type { Observer, Overload } from '../../process/observer.ts'
+import { createRefusal, Fault, type Refusal, retryInASecond } from '../../values/errors.ts'
 import { drainUnreadBody, hasBody } from '../input/body.ts'
 import { readSessionCookies } from '../input/browser.ts'
 import { clientAddress, isVersioned, requestId } from '../input/request-head.ts'
-import type { Admission, Leave } from '../pipeline/exchange.ts'
+import { type Admission, jsonType, type Leave } from '../pipeline/exchange.ts'
 import { failure } from '../pipeline/reply.ts'
 import { type Connection, maxPipelined } from '../server/connections.ts'
-import type { DrainableServer } from '../server/drain.ts'
 import { securityHeaders } from '../server/headers.ts'
 
 /** Sheds load before a request costs anything. */
-export type Gate = Pick<DrainableServer, 'inFlight'> & {
-  /**
-   * Admits a request for `url`, a normalized request target. If the result is undefined, the request is refused and
-   * must not be started.
-   */
-  admit(connection: Connection, request: IncomingMessage, response: ServerResponse, url: string): Admission | undefined
-  /** Must be called when the server has closed. */
-  stop(): void
-}
+export type Gate = ReturnType<typeof createGate>
 
 type GateOptions = {
   config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy'>
@@ -47,8 +38,7 @@ const maxUnversioned = 128
 const maxAwaitedBodies = 4_096
 
 /** Refuses a request that another moment may admit. */
-const refuseForNow = (message: string): Refusal =>
-  createRefusal('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+const refuseForNow = (message: string): Refusal => createRefusal('operation_failed', message, retryInASecond)
 
 const overloaded = refuseForNow('The service is overloaded. Retry after 1 second.')
 const tooManyPipelined = refuseForNow(
@@ -65,12 +55,9 @@ const isProbe = (url: string) => /^\/(healthz|readyz)([?#]|$)/.test(url)
 /** The owner of a request: an organization's id, a client's network, or undefined if the token is not cached yet. */
 type Tenant = number | string | undefined
 
-/** Why the gate refuses a request. */
-type Reason = 'connection' | 'draining' | 'requests' | 'bytes' | 'connections'
+type Refused = { reason: Overload; refusal: Refusal; closing: boolean }
 
-type Refused = { reason: Reason; refusal: Refusal; closing: boolean }
-
-const refused = (reason: Reason, refusal = overloaded, closing = false): Refused => ({ reason, refusal, closing })
+const refused = (reason: Overload, refusal = overloaded, closing = false): Refused => ({ reason, refusal, closing })
 
 const pastLimit = refused('connection', tooManyPipelined, true)
 // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
@@ -81,12 +68,12 @@ const pastDrain = refused('draining', draining)
 const poolOf = (max: number) => new FairPool<Tenant>({ max, leavesRoom: true })
 
 /** Creates the gate: a request is either admitted, and counted until it is over, or refused. */
-export function createGate(options: GateOptions): Gate {
+export function createGate(options: GateOptions) {
   const { config, shouldClose, observer, report } = options
   const requests = poolOf(config.limits.inFlight)
   const unversioned = poolOf(maxUnversioned)
   const reports = createReports(count => report({ refused: count, inFlight: requests.held + unversioned.held }))
-  const noteRefusal = (reason: Reason) => {
+  const noteRefusal = (reason: Overload) => {
     observer.overloaded(reason)
     if (reason !== 'draining') reports.count()
   }
@@ -105,7 +92,16 @@ export function createGate(options: GateOptions): Gate {
   }
 
   return {
-    admit: (connection, request, response, url) => {
+    /**
+     * Admits a request for `url`, a normalized request target. If the result is undefined, the request is refused and
+     * must not be started.
+     */
+    admit: (
+      connection: Connection,
+      request: IncomingMessage,
+      response: ServerResponse,
+      url: string,
+    ): Admission | undefined => {
       const decision = decide(connection, request, url)
       if ('leave' in decision) return decision
       const { reason, refusal, closing } = decision
@@ -123,7 +119,9 @@ export function createGate(options: GateOptions): Gate {
       })
       return undefined
     },
+    /** The number of requests below `/v1` that are not over. */
     inFlight: () => requests.held,
+    /** Must be called when the server has closed. */
     stop: reports.stop,
   }
 }
@@ -213,7 +211,7 @@ function createVersionedAdmission({ config: { limits }, authenticator }: GateOpt
 function createUnversionedAdmission(
   { config }: GateOptions,
   requests: FairPool<Tenant>,
-  noteRefusal: (reason: Reason) => void,
+  noteRefusal: (reason: Overload) => void,
 ) {
   const awaited = poolOf(maxAwaitedBodies)
   const enter = (network: Tenant): Leave | undefined => {
@@ -257,30 +255,24 @@ function maxBodyBytesOf(headers: IncomingHttpHeaders, { bodyBytes, batchBytes }:
  */
 function createRefusalSender(config: GateOptions['config']) {
   const origins = new Set(config.corsOrigins)
-  const constant = Object.entries(securityHeaders(config)).flat()
+  const constant = securityHeaders(config)
   return ({ headers }: IncomingMessage, response: ServerResponse, refusal: Refusal, closing: boolean): void => {
     const id = requestId(headers['x-request-id'])
     const body = failure(refusal, id)
-    const lines = [...constant, ...Object.entries(refusal.headers!).flat()]
-    lines.push(
-      'Content-Type',
-      'application/json; charset=utf-8',
-      'X-Request-Id',
-      id,
-      'Content-Length',
-      `${body.length}`,
-    )
-    if (closing) lines.push('Connection', 'close')
     const { origin = '' } = headers
-    if (origins.has(origin))
-      lines.push(
-        'Access-Control-Allow-Origin',
-        origin,
-        'Vary',
-        'Origin',
-        'Access-Control-Expose-Headers',
-        'Retry-After',
-      )
-    response.writeHead(refusal.status, lines).end(body, 'latin1')
+    const lines = Object.entries({
+      ...constant,
+      ...refusal.headers,
+      'Content-Type': jsonType,
+      'X-Request-Id': id,
+      'Content-Length': `${body.length}`,
+      ...(closing && { Connection: 'close' }),
+      ...(origins.has(origin) && {
+        'Access-Control-Allow-Origin': origin,
+        Vary: 'Origin',
+        'Access-Control-Expose-Headers': 'Retry-After',
+      }),
+    })
+    response.writeHead(refusal.status, lines.flat()).end(body, 'latin1')
   }
 }

@@ -11,25 +11,24 @@ type BudgetName = 'read' | 'write' | 'page'
 /** The headers of a response: `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10. */
 export type RateHeaders = Record<string, string>
 
-export type RateLimiter = {
-  /**
-   * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget
-   * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
-   */
-  spend(caller: Caller, name: 'read' | 'write'): Promise<RateHeaders>
-}
+export type RateLimiter = NonNullable<ReturnType<typeof createRateLimiter>>
 
 type RateLimiterOptions = { rates: Omit<Rates, 'pages'>; db: Database; report: (message: string) => void }
 
 /** Makes the limiter of a service. Returns undefined if no rate is configured; then nothing is counted. */
-export function createRateLimiter({ rates, db, report }: RateLimiterOptions): RateLimiter | undefined {
+export function createRateLimiter({ rates, db, report }: RateLimiterOptions) {
   if (!rates.read && !rates.write) return undefined
   const store = rates.store === 'memory' ? memoryStore : postgresqlStore(db)
   const limit = (name: 'read' | 'write', budget: Budget | undefined) =>
     budget && createLimit(name, budget, store, report)
   const limits = { read: limit('read', rates.read), write: limit('write', rates.write) }
   return {
-    spend: async (caller, name) => (await limits[name]?.(keyOf(caller))) ?? {},
+    /**
+     * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget
+     * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
+     */
+    spend: async (caller: Caller, name: 'read' | 'write'): Promise<RateHeaders> =>
+      (await limits[name]?.(keyOf(caller))) ?? {},
   }
 }
 
@@ -42,19 +41,9 @@ export function createPageLimiter(budget: Budget): (address: string) => Promise<
   return address => spend(networkOf(address))
 }
 
-const keys = new WeakMap<Caller, string>()
-
-/**
- * The key of a caller. It is a hash, because a subject may be long, or a person's email address. The authenticator
- * returns the same object for the same token, so the hash is cached by it.
- */
-function keyOf(caller: Caller): string {
-  const cached = keys.get(caller)
-  if (cached !== undefined) return cached
-  const key = hash('sha256', `${caller.organization.id} ${caller.credential.budget}`, 'base64url')
-  keys.set(caller, key)
-  return key
-}
+/** The key of a caller. It is a hash, because a subject may be long, or a person's email address. */
+const keyOf = ({ organization, credential }: Caller): string =>
+  hash('sha256', `${organization.id} ${credential.budget}`, 'base64url')
 
 function createLimit(name: BudgetName, budget: Budget, store: Store, report: RateLimiterOptions['report']) {
   const counter = withFallback(store(name, budget), memoryStore(name, budget), report)
@@ -111,10 +100,10 @@ function withFallback(shared: Counter, local: Counter, report: RateLimiterOption
  * Takes one request from a key's budget. Rejects with a RateLimiterRes if the budget is used up, or with an Error if
  * the store fails.
  */
-export type Counter = { consume(key: string): Promise<RateLimiterRes> }
+type Counter = { consume(key: string): Promise<RateLimiterRes> }
 
 /** Makes a counter of one store. */
-export type Store = (name: string, budget: Budget) => Counter
+type Store = (name: string, budget: Budget) => Counter
 
 type Options = { keyPrefix: string; points: number; duration: number }
 
@@ -125,13 +114,13 @@ const burstSeconds = 60
 const storeTimeoutMs = 250
 
 /** Counts in this process. */
-export const memoryStore: Store = (name, budget) => withBurst(options => new RateLimiterMemory(options), name, budget)
+const memoryStore: Store = (name, budget) => withBurst(options => new RateLimiterMemory(options), name, budget)
 
 /**
  * Counts in the table rate_limits, for all processes on one database, with one statement per request and two within a
  * burst.
  */
-export function postgresqlStore(db: Database): Store {
+function postgresqlStore(db: Database): Store {
   const client = {
     query: async (query: { name: string; text: string; values: unknown[] }) => ({
       rows: await db.query(statement(query.name, query.text), query.values, AbortSignal.timeout(storeTimeoutMs)),

@@ -2,7 +2,7 @@ import { withRole } from '../../auth/caller-role.ts'
 import type { CallerSession } from '../../auth/sessions.ts'
 import { contextOf } from '../../db/context.ts'
 import type { Caller } from '../../route/caller.ts'
-import type { Scope } from '../../route/scopes.ts'
+import { bearerChallenge, type Scope } from '../../route/scopes.ts'
 import { refuse } from '../../values/errors.ts'
 import { readSessionCookies, requireSameOrigin } from '../input/browser.ts'
 import { clientAddress } from '../input/request-head.ts'
@@ -53,19 +53,14 @@ export function authenticateSession(
   const [token] = tokens
   if (token === undefined) return undefined
   requireSameOrigin(request, config)
-  if (tokens.length > 1) throwSentTwice()
+  // Another site of the same domain may have set a second cookie. kith does not choose between them.
+  if (tokens.length > 1)
+    refuse(
+      'unauthorized',
+      'The request has several cookies of a session. Clear the cookies of this site and sign in again.',
+      bearerChallenge,
+    )
   return authenticator.sessions.authenticate(token, clientAddress(request, config.behindProxy))
-}
-
-/** Another site of the same domain may have set a second cookie. kith does not choose between them. */
-function throwSentTwice(): never {
-  refuse(
-    'unauthorized',
-    'The request has several cookies of a session. Clear the cookies of this site and sign in again.',
-    {
-      headers: { 'WWW-Authenticate': 'Bearer realm="kith"' },
-    },
-  )
 }
 
 const authorization = 'authorization'

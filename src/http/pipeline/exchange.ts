@@ -104,8 +104,7 @@ export class Exchange {
     this.response = response
     this.id = options.id
     this.url = options.url
-    this.#headers = options.headers.slice()
-    this.#headers.push('X-Request-Id', options.id)
+    this.#headers = [...options.headers, 'X-Request-Id', options.id]
     this.#shouldClose = options.shouldClose
     this.#requestMs = options.requestMs
     this.#enter = options.admission.enter
@@ -115,23 +114,18 @@ export class Exchange {
     this.deadline = new Deadline(firstMs, fault => this.#expire(fault))
   }
 
-  header(name: string, value: string): void {
+  /** Sets a header, and replaces the one of this name whose value begins with `prefix`. */
+  header(name: string, value: string, prefix = ''): void {
     const headers = this.#headers
     let index = 0
-    while (index < headers.length && headers[index] !== name) index += 2
+    while (index < headers.length && !(headers[index] === name && headers[index + 1]!.startsWith(prefix))) index += 2
     headers[index] = name
     headers[index + 1] = value
   }
 
   /** Sets a cookie, and replaces one of this name that the response sets already. */
   setCookie(cookie: string): void {
-    const headers = this.#headers
-    const prefix = cookie.slice(0, cookie.indexOf('=') + 1)
-    let index = 0
-    while (index < headers.length && !(headers[index] === 'Set-Cookie' && headers[index + 1]!.startsWith(prefix)))
-      index += 2
-    headers[index] = 'Set-Cookie'
-    headers[index + 1] = cookie
+    this.header('Set-Cookie', cookie, cookie.slice(0, cookie.indexOf('=') + 1))
   }
 
   /** Adds a request header on which the response depends. */
@@ -310,13 +304,6 @@ export class Deadline {
 }
 
 function buildTimeoutFault(requestMs: number): Fault {
-  return new Fault(
-    createRefusal(
-      'operation_failed',
-      `The request took longer than ${Math.round(requestMs) / 1000} seconds and was cancelled.`,
-      {
-        status: 504,
-      },
-    ),
-  )
+  const message = `The request took longer than ${Math.round(requestMs) / 1000} seconds and was cancelled.`
+  return new Fault(createRefusal('operation_failed', message, { status: 504 }))
 }

@@ -1,7 +1,6 @@
-import type { Logger } from 'pino'
 import { persistentErrorMessage } from '../../db/pg-errors.ts'
 import { describeFault } from '../../process/describe-fault.ts'
-import { warnOfCondition, writeLine } from '../../process/logger.ts'
+import type { Logger } from '../../process/logger.ts'
 import type { Observer, RequestEnd, Tracer } from '../../process/observer.ts'
 import { createRefusal, Fault, type Refusal } from '../../values/errors.ts'
 import { drainUnreadBody } from '../input/body.ts'
@@ -14,16 +13,15 @@ import type { Services } from './services.ts'
  * Logs one line per request. It names the route's template, never the path: an external identifier may be a person's
  * name.
  */
-export function logExchange(logger: Logger, exchange: Exchange, tracer?: Tracer): void {
+function logExchange(logger: Logger, exchange: Exchange, nowMs: number, tracer?: Tracer): void {
   const { id, request, response, route, startedMs, organization, deadline } = exchange
   const traceId = tracer?.traceIdOf(deadline.signal)
   // If the response is not finished, the client disconnected before it was sent completely.
   const outcome = response.writableFinished ? `"status":${response.statusCode}` : '"aborted":true'
-  const durationMs = Math.round((performance.now() - startedMs) * 10) / 10
+  const durationMs = Math.round((nowMs - startedMs) * 10) / 10
   // Only the organization's key may need escaping. The id has a fixed form, the route is constant, and methods are
   // words.
-  writeLine(
-    logger,
+  logger.writeLine(
     `,"request_id":"${id}"${traceId ? `,"trace_id":"${traceId}"` : ''},"method":"${request.method}","route":"${route ?? 'unknown'}"` +
       `,${outcome},"duration_ms":${durationMs}${organization === undefined ? '' : `,"organization":${JSON.stringify(organization)}`},"msg":"request"`,
   )
@@ -33,7 +31,7 @@ export function logExchange(logger: Logger, exchange: Exchange, tracer?: Tracer)
 export function explain({ id, statuses }: Exchange, error: unknown, logger: Logger): Refusal {
   const refusal = refusalOf(error, statuses)
   const persistentMessage = persistentErrorMessage(error)
-  if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
+  if (persistentMessage !== undefined) logger.warnOfCondition(persistentMessage)
   else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
   return refusal
 }
@@ -48,8 +46,9 @@ export function observe(exchange: Exchange, { config, drain, logger, instruments
     if (!connection.unanswered.delete(end)) return
     if (connection.newest === request) connection.newest = undefined
     if (!request.complete) drainUnreadBody(request, config.limits)
-    logExchange(logger, exchange, observer.tracer)
-    endObserving(exchange, observer, isVersioned(exchange.url))
+    const nowMs = performance.now()
+    logExchange(logger, exchange, nowMs, observer.tracer)
+    endObserving(exchange, observer, nowMs)
     finish(exchange)
     connection.onAnswered?.()
   }
@@ -78,16 +77,17 @@ function finish(exchange: Exchange) {
  * Reports the end of a request, with the route's template and never its path, as in the log. In the metrics, a
  * request whose token was not accepted has no route: without a token, nobody makes them grow.
  */
-function endObserving(exchange: Exchange, observer: Observer, needsToken: boolean): void {
+function endObserving(exchange: Exchange, observer: Observer, nowMs: number): void {
   const { request, response, route, startedMs, followsSinceMs, deadline, refused, organization } = exchange
   const end: RequestEnd = {
     method: request.method!,
     route,
     status: response.writableFinished ? response.statusCode : undefined,
     // The time that a request waits for events says nothing about the service.
-    durationMs: (followsSinceMs ?? performance.now()) - startedMs,
+    durationMs: (followsSinceMs ?? nowMs) - startedMs,
     error: refused,
   }
-  observer.requestEnded(needsToken && organization === undefined ? { ...end, route: undefined } : end)
+  const isUnknown = organization === undefined && isVersioned(exchange.url)
+  observer.requestEnded(isUnknown ? { ...end, route: undefined } : end)
   observer.tracer?.requestEnded(deadline.signal, end)
 }

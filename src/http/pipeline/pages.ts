@@ -1,13 +1,20 @@
-import type { HtmlPage, PageCall, PageRoute } from '../../route/page.ts'
+import type { HookRoute, HtmlPage, PageCall, PageRoute } from '../../route/page.ts'
 import { pageHeaders, pagePolicy } from '../../route/page-headers.ts'
 import { clientAddress } from '../input/request-head.ts'
 import type { Exchange } from './exchange.ts'
 import { explain } from './log.ts'
 import { throwReaderOnly } from './pipeline.ts'
+import { success } from './reply.ts'
 import type { Router } from './router.ts'
 import type { Services } from './services.ts'
 
 const html = 'text/html; charset=utf-8'
+
+/** The parameter at the end of a path. */
+function lastSegment(url: string): string {
+  const [path = ''] = url.split('?')
+  return path.slice(path.lastIndexOf('/') + 1)
+}
 
 /**
  * Adds the pages for people, which lie outside `/v1`. GET and HEAD only show, and POST changes. The requests of one network
@@ -23,21 +30,18 @@ export function registerPages(router: Router, services: Services, pages: readonl
     return (await limiter)(address)
   }
 
-  const callOf = ({ request, url, id, deadline }: Exchange): PageCall => {
-    const [path = ''] = url.split('?')
-    return {
-      db,
-      limits,
-      token: path.slice(path.lastIndexOf('/') + 1),
-      body: undefined,
-      contentType: request.headers['content-type'],
-      address: clientAddress(request, behindProxy),
-      userAgent: request.headers['user-agent'],
-      acceptLanguage: request.headers['accept-language'],
-      request_id: id,
-      signal: deadline.signal,
-    }
-  }
+  const callOf = ({ request, url, id, deadline }: Exchange): PageCall => ({
+    db,
+    limits,
+    token: lastSegment(url),
+    body: undefined,
+    contentType: request.headers['content-type'],
+    address: clientAddress(request, behindProxy),
+    userAgent: request.headers['user-agent'],
+    acceptLanguage: request.headers['accept-language'],
+    request_id: id,
+    signal: deadline.signal,
+  })
 
   for (const { path, bodyBytes, show, submit, refuse } of pages) {
     const sendRefusal = (exchange: Exchange, call: PageCall, error: unknown) => {
@@ -78,4 +82,33 @@ function sendPage(exchange: Exchange, { status, html: text, style }: HtmlPage) {
   exchange.headers(pageHeaders(pagePolicy(style)))
   exchange.header('X-Robots-Tag', 'noindex, nofollow')
   exchange.send(status, text, html)
+}
+
+const noBody = Buffer.alloc(0)
+
+/** Adds the paths of other services' requests, which check their signatures themselves. */
+export function registerHooks(router: Router, services: Services, hooks: readonly HookRoute[]): void {
+  const { config, db, instruments, reads } = services
+  for (const { path, bodyBytes, handle } of hooks)
+    router.add({
+      method: 'POST',
+      path,
+      bodyBytes,
+      check: () => {
+        if (reads.isReader) throwReaderOnly()
+      },
+      handle: async (exchange, body = noBody) => {
+        const data = await handle({
+          db,
+          limits: config.limits,
+          observer: instruments.observer,
+          token: lastSegment(exchange.url),
+          headers: exchange.request.headers,
+          body,
+          request_id: exchange.id,
+          signal: exchange.deadline.signal,
+        })
+        exchange.send(200, success({ data }))
+      },
+    })
 }

@@ -1,8 +1,7 @@
 import { contextOf } from '../../db/context.ts'
 import { type Call, sequenceHeader } from '../../route/call.ts'
-import { closeEntity } from '../../route/closed-fields.ts'
+import { closeEntity, requireFields } from '../../route/closed-fields.ts'
 import { accessOfOwner } from '../../route/field-rights.ts'
-import { requireFields } from '../../route/required-fields.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
 import { requireScope } from '../../route/scopes.ts'
@@ -55,14 +54,8 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
     if (!admission) return
     const id = requestId(request.headers['x-request-id'])
     const requestMs = Math.min(config.limits.requestMs, drain.leftMs())
-    const exchange = new Exchange(connection, request, response, {
-      id,
-      url,
-      requestMs,
-      headers,
-      shouldClose,
-      admission,
-    })
+    const options = { id, url, requestMs, headers, shouldClose, admission }
+    const exchange = new Exchange(connection, request, response, options)
     observe(exchange, services)
     const end = () => exchange.endWork()
     run(exchange).then(end, error => {

@@ -6,7 +6,7 @@ import type { Caller } from '../../route/caller.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import type { Route } from '../../route/route.ts'
 import { maxShownIds, type ShownOfStack } from '../../route/shown.ts'
-import { createRefusal, Fault } from '../../values/errors.ts'
+import { createRefusal, Fault, retryInASecond } from '../../values/errors.ts'
 import type { SecurityEvent } from '../../values/security-events.ts'
 import { clientAddress } from '../input/request-head.ts'
 import type { Exchange } from './exchange.ts'
@@ -83,10 +83,8 @@ function record(
   const { log, exchange, config, row, call, isWrite } = recording
   const { caller, shown } = call
   const target = event && targetOf(call)
-  const request: AccessRequest = {
-    ...{ event, target, method: row.method, route: row.path, status },
-    ...callerOf(exchange, caller, config),
-  }
+  const { method, path: route } = row
+  const request: AccessRequest = { event, target, method, route, status, ...callerOf(exchange, caller, config) }
   const storing = log.record(event ? 'security' : 'access', request, event ? [] : (replayed ?? shown.take(row.follows)))
   return storing?.catch(cause => {
     throw new Fault(isWrite ? unrecordedWrite : unrecordedRead, { cause })
@@ -133,14 +131,13 @@ async function* recordedParts<Part>(
   }
 }
 
-const retry = { status: 503, headers: { 'Retry-After': '1' } }
 const unrecordedRead = createRefusal(
   'operation_failed',
   'The access log cannot be written, so nothing is shown.',
-  retry,
+  retryInASecond,
 )
 const unrecordedWrite = createRefusal(
   'operation_failed',
   'The write was committed, but the access log cannot be written, so its response is not shown.',
-  { ...retry, outcome: 'done' },
+  { ...retryInASecond, outcome: 'done' },
 )

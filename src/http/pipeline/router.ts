@@ -2,23 +2,13 @@ import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { Config } from '../../process/config.ts'
 import type { Route } from '../../route/route.ts'
 import { editsBetween, hintOf } from '../../values/did-you-mean.ts'
-import type { OpenEndpoint } from './exchange.ts'
+import type { Handle, OpenEndpoint } from './exchange.ts'
 import { createEndpoint, type RowEndpoint } from './row-endpoint.ts'
 
 /** A method and path that kith serves. */
 export type Endpoint = OpenEndpoint | RowEndpoint
 
-export type Router = {
-  add(endpoint: Endpoint): void
-  /** Makes a path, which the template of an endpoint also matches, not allow a method. */
-  exclude(method: string, path: string): void
-  /** Returns undefined if the path does not exist or does not allow the method. */
-  find(method: string, url: string): Endpoint | undefined
-  /** Returns the endpoints of a path for all methods; empty if the path does not exist. */
-  findAll(url: string): { method: string; endpoint: Endpoint }[]
-  /** Ends a message about a path that does not exist with the one that was meant. */
-  suggest(method: string, url: string): string
-}
+export type Router = ReturnType<typeof createRouter>
 
 // Longer than any request target. A target that is too long is refused as a whole.
 const maxParameterLength = 1 << 24
@@ -26,7 +16,7 @@ const noQuery = {}
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** Finds endpoints by method and path. A word has precedence over a parameter. An endpoint for GET also serves HEAD. */
-export function createRouter(): Router {
+export function createRouter() {
   const router = createFindMyWay({
     caseSensitive: true,
     ignoreTrailingSlash: false,
@@ -41,27 +31,33 @@ export function createRouter(): Router {
     router.on(method as HTTPMethod, path, unused, endpoint)
   }
   const templates = new Map<string, Set<string>>()
+  /** Returns undefined if the path does not exist or does not allow the method. */
   const find = (method: string, url: string) =>
     (router.find(method as HTTPMethod, url)?.store as Endpoint | null) ?? undefined
+  function addEndpoint(endpoint: Endpoint): void {
+    const path = 'row' in endpoint ? endpoint.row.path : endpoint.path
+    templates.set(endpoint.method, (templates.get(endpoint.method) ?? new Set()).add(path))
+    add(endpoint.method, endpoint)
+    if (endpoint.method === 'GET') add('HEAD', endpoint)
+  }
   return {
-    add: endpoint => {
-      const path = 'row' in endpoint ? endpoint.row.path : endpoint.path
-      templates.set(endpoint.method, (templates.get(endpoint.method) ?? new Set()).add(path))
-      add(endpoint.method, endpoint)
-      if (endpoint.method === 'GET') add('HEAD', endpoint)
-    },
-    exclude: (method, path) => {
+    add: addEndpoint,
+    /** Adds a GET that needs no token of the API. */
+    get: (path: string, handle: Handle): void => addEndpoint({ method: 'GET', path, handle }),
+    /** Makes a path, which the template of an endpoint also matches, not allow a method. */
+    exclude: (method: string, path: string): void => {
       const template = path.replace(/\{(\w+)\}/g, ':$1')
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) router.on(each as HTTPMethod, template, unused)
     },
     find,
-    // `OPTIONS *` addresses the server and no path.
-    findAll: url =>
+    /** Returns the endpoints of a path for all methods; empty if it does not exist. `OPTIONS *` addresses the server and no path. */
+    findAll: (url: string) =>
       (url.startsWith('/') ? methods : []).flatMap(method => {
         const endpoint = find(method, url)
         return endpoint ? [{ method, endpoint }] : []
       }),
-    suggest: (method, url) => {
+    /** Ends a message about a path that does not exist with the one that was meant. */
+    suggest: (method: string, url: string): string => {
       const segments = url.split('?', 1)[0]!.split('/')
       const paths = templates.get(method === 'HEAD' ? 'GET' : method) ?? []
       return hintOf([...paths].map(path => ({ name: path, edits: editsToPath(segments, path.split('/')) })))

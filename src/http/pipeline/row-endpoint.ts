@@ -9,36 +9,16 @@ import { refuse } from '../../values/errors.ts'
 import { isExternalId, isObjectId, isUuid } from '../../values/formats.ts'
 import { withUnseen } from '../../values/invisible-characters.ts'
 import { bindValue } from '../input/bind.ts'
-import { checkText } from '../input/trim.ts'
+import { checkText, decodePercent, isAscii } from '../input/trim.ts'
 import { compile } from '../input/validate.ts'
 
 /** A row of the route table at one of its paths, with what is the same for all its requests. */
-export type RowEndpoint = {
-  method: Route['method']
-  path: string
-  row: Route
-  isWrite: boolean
-  lane: Lane
-  isKeyed: boolean
-  dryRun: ReturnType<typeof dryRunSupport>
-  readParameters: ReturnType<typeof createParameterReader>
-  /** What a request is bound from: its body, or its query on a row without one. Undefined for a row without either. */
-  input: Input | undefined
-  /** Checks an element of a batch, or a line of a stream. Throws a Fault. Only on a row with elements or lines. */
-  checkItem: CheckItem | undefined
-}
-
-type Input = {
-  body: TSchema
-  hasDefaults: boolean
-  limits: Limits
-  validate: ReturnType<typeof compile>
-}
+export type RowEndpoint = ReturnType<typeof createEndpoint>
 
 export type CheckItem = (value: unknown, boundFrom: Call['boundFrom']) => ReturnType<BatchCall['checkItem']>
 
 /** The endpoint of a row at one of its paths. */
-export function createEndpoint(row: Route, path: string, limits: Limits): RowEndpoint {
+export function createEndpoint(row: Route, path: string, limits: Limits) {
   const isWrite = isWriting(row.scope, row.method)
   const item = row.item ?? row.line
   return {
@@ -50,7 +30,9 @@ export function createEndpoint(row: Route, path: string, limits: Limits): RowEnd
     isKeyed: honorsIdempotencyKey(row),
     dryRun: dryRunSupport(row),
     readParameters: createParameterReader(row),
+    /** What a request is bound from: its body, or its query on a row without one. Undefined for a row without either. */
     input: inputOf(row, limits),
+    /** Checks an element of a batch, or a line of a stream. Throws a Fault. Only on a row with elements or lines. */
     checkItem: item && createItemChecker(item, limits),
   }
 }
@@ -64,7 +46,7 @@ function laneOf({ method, streams }: Route, isWrite: boolean): Lane {
 /** The nesting level of an element within the body of a batch. */
 const itemDepth = 3
 
-function inputOf({ body, query, hasDefaults, item }: Route, limits: Limits): Input | undefined {
+function inputOf({ body, query, hasDefaults, item }: Route, limits: Limits) {
   const schema = body ?? query
   if (!schema) return undefined
   // An element of a batch may nest as deeply as a body. Its strings are checked with the element.
@@ -136,23 +118,12 @@ export function createParameterReader({
 }
 
 function readParameter(name: string, kind: ParameterKind, encoded: string): string {
-  const text = decode(name, encoded)
+  const text = isAscii(encoded) ? decodePercent(encoded) : undefined
+  if (text === undefined) return throwMalformedParameter(name, 'must be percent-encoded UTF-8')
   checkText(text, `/${name}`)
   const { holds, message } = kinds[kind]
   if (!holds(text)) throwMalformedParameter(name, withUnseen(message, text))
   return text
-}
-
-// Node decodes bytes beyond ASCII as Latin-1, whatever their encoding was.
-const rawAscii = /^[\x20-\x7e]*$/
-
-function decode(name: string, encoded: string): string {
-  if (!rawAscii.test(encoded)) throwMalformedParameter(name, 'must be percent-encoded UTF-8')
-  try {
-    return decodeURIComponent(encoded)
-  } catch {
-    return throwMalformedParameter(name, 'must be percent-encoded UTF-8')
-  }
 }
 
 function throwMalformedParameter(name: string, message: string): never {

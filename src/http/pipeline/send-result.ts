@@ -5,7 +5,7 @@ import type { Call } from '../../route/call.ts'
 import { bodyTag, meetsIfNoneMatch } from '../../route/entity-tag.ts'
 import type { ChunkedResult, HandlerResult } from '../../route/result.ts'
 import { honorsIfNoneMatch, type Route } from '../../route/route.ts'
-import { createRefusal, Fault } from '../../values/errors.ts'
+import { createRefusal, Fault, retryInASecond } from '../../values/errors.ts'
 import { type Coding, chooseCoding } from '../input/preferences.ts'
 import { type Exchange, jsonType, ndjsonType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
@@ -154,10 +154,11 @@ function takeMemoryFor(pieces: readonly string[], memory: Call['memory'], isWrit
 
 const tooManyUnread = 'the organization has too many large responses that its clients have not read'
 const outOfMemory = new Fault(
-  createRefusal('operation_failed', `There is no memory for the response: ${tooManyUnread}. Read them, then retry.`, {
-    status: 503,
-    headers: { 'Retry-After': '1' },
-  }),
+  createRefusal(
+    'operation_failed',
+    `There is no memory for the response: ${tooManyUnread}. Read them, then retry.`,
+    retryInASecond,
+  ),
 )
 const unsentResponse = new Fault(
   createRefusal('operation_failed', `The write was committed, but its response was not sent: ${tooManyUnread}.`, {

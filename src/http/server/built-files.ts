@@ -23,18 +23,10 @@ const encodings = [
 // The names of files below assets/ contain a hash of their content.
 const forever = { 'Cache-Control': 'public, max-age=31536000, immutable' }
 
-export type BuiltFiles = {
-  /** Whether the build wrote the file. Only such names are read, so no address leads out of the folder. */
-  has: (name: string) => Promise<boolean>
-  read: (name: string) => Promise<Buffer>
-  /** Sends a file of the build, compressed if the client accepts it. */
-  send: (exchange: Exchange, name: string, status?: number) => Promise<void>
-}
-
 /** The files that a build wrote to a folder: none if it did not run. Each is read once, on first use. */
-export function readBuiltFiles(folder: string): BuiltFiles {
+export function readBuiltFiles(folder: string) {
   let names: Promise<ReadonlySet<string>> | undefined
-  const listed = () => {
+  const listed = (): Promise<ReadonlySet<string>> => {
     names ??= readdir(folder, { recursive: true }).then(
       found => new Set(found),
       () => new Set(),
@@ -53,11 +45,13 @@ export function readBuiltFiles(folder: string): BuiltFiles {
   }
   return {
     read,
-    async has(name) {
+    /** Whether the build wrote the file. Only such names are read, so no address leads out of the folder. */
+    async has(name: string): Promise<boolean> {
       const known = await listed()
       return contentTypes[extname(name)] !== undefined && (known.has(name) || known.has(`${name}.br`))
     },
-    async send(exchange, name, status = 200) {
+    /** Sends a file of the build, compressed if the client accepts it. */
+    async send(exchange: Exchange, name: string, status = 200): Promise<void> {
       const known = await listed()
       const accepted = readQualities(String(exchange.request.headers['accept-encoding'] ?? ''))
       const encoding = encodings.find(

@@ -1,7 +1,7 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import type { Drain, DrainableServer } from './drain.ts'
+import type { Drain } from './drain.ts'
 
 /** Pipelined requests that one connection may have under way. Node starts each as it arrives: 10,000 at once. */
 export const maxPipelined = 32
@@ -122,15 +122,10 @@ type TrackingOptions = {
   end: (socket: Socket) => void
 }
 
-export type OpenConnections = Pick<DrainableServer, 'openConnections' | 'visit'> & {
-  /** The record of an open socket; a new one for a socket whose TLS handshake has failed. */
-  of(socket: Socket): Connection
-  /** Closes every connection at once, even with requests under way. */
-  destroy(): void
-}
+export type OpenConnections = ReturnType<typeof trackConnections>
 
 /** Tracks the open connections of a server. Closes each one beyond the maximum at once. */
-export function trackConnections(server: HttpServer, { max, drain, end }: TrackingOptions): OpenConnections {
+export function trackConnections(server: HttpServer, { max, drain, end }: TrackingOptions) {
   const accepted = new Set<Socket>()
   // HTTPS uses a TLS socket on top of the accepted one.
   const open = new Map<Socket, Connection>()
@@ -161,12 +156,14 @@ export function trackConnections(server: HttpServer, { max, drain, end }: Tracki
   }
 
   return {
-    of: socket => open.get(socket) ?? new Connection(socket, drain.isRefusing()),
+    /** The record of an open socket; a new one for a socket whose TLS handshake has failed. */
+    of: (socket: Socket): Connection => open.get(socket) ?? new Connection(socket, drain.isRefusing()),
     openConnections: () => open.size,
-    visit: mayEnd => {
+    visit: (mayEnd: boolean): void => {
       for (const connection of open.values()) visitOne(connection, mayEnd)
     },
-    destroy: () => {
+    /** Closes every connection at once, even with requests under way. */
+    destroy: (): void => {
       for (const socket of open.keys()) socket.destroy()
       for (const socket of accepted) socket.destroy()
     },

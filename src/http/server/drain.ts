@@ -25,26 +25,7 @@ export type DrainableServer = {
 }
 
 /** Ends the service without aborting a request below `/v1`. */
-export type Drain = {
-  /** False once the drain has begun: /readyz returns 503 then, and responses close their connections. */
-  isAccepting(): boolean
-  /** Whether requests on new connections are refused. */
-  isRefusing(): boolean
-  /**
-   * While the server stops listening: resolves when it has stopped. Requests on new connections wait for that, because their
-   * clients would connect again after the response.
-   */
-  stopping(): Promise<void> | undefined
-  /** The time that a request has if it starts now, so that it is answered before the drain ends. */
-  leftMs(): number
-  /** Notes that a request below `/v1` has arrived. */
-  noteRequest(): void
-  /**
-   * Begins the drain. Resolves when no connection is open and no request is under way, and after `patienceMs` at the
-   * latest. The server stops listening on the way.
-   */
-  begin(server: DrainableServer, times: DrainTimes): Promise<void>
-}
+export type Drain = ReturnType<typeof createDrain>
 
 /** A server without connections stops listening after this time without a request: it has no balancer that must notice the drain. */
 const quietMs = 500
@@ -56,14 +37,18 @@ export const drainGraceMs = 1_000
 
 const checkIntervalMs = 10
 
-export function createDrain(nowMs: () => number = () => performance.now()): Drain {
+export function createDrain(nowMs: () => number = () => performance.now()) {
   let isAccepting = true
   let isRefusing = false
   let lastRequestAtMs = Number.NEGATIVE_INFINITY
   let untilMs = Number.POSITIVE_INFINITY
   let stopping: Promise<void> | undefined
 
-  async function begin(server: DrainableServer, { servingMs, patienceMs, signal }: DrainTimes) {
+  /**
+   * Begins the drain. Resolves when no connection is open and no request is under way, and after `patienceMs` at the
+   * latest. The server stops listening on the way.
+   */
+  async function begin(server: DrainableServer, { servingMs, patienceMs, signal }: DrainTimes): Promise<void> {
     const startedAtMs = nowMs()
     isAccepting = false
     untilMs = startedAtMs + patienceMs
@@ -92,10 +77,18 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
   }
 
   return {
+    /** False once the drain has begun: /readyz returns 503 then, and responses close their connections. */
     isAccepting: () => isAccepting,
+    /** Whether requests on new connections are refused. */
     isRefusing: () => isRefusing,
+    /**
+     * While the server stops listening: resolves when it has stopped. Requests on new connections wait for that, because their
+     * clients would connect again after the response.
+     */
     stopping: () => stopping,
-    leftMs: () => Math.max(0, untilMs - drainGraceMs - nowMs()),
+    /** The time that a request has if it starts now, so that it is answered before the drain ends. */
+    leftMs: () => (isAccepting ? Number.POSITIVE_INFINITY : Math.max(0, untilMs - drainGraceMs - nowMs())),
+    /** Notes that a request below `/v1` has arrived. */
     noteRequest: () => {
       lastRequestAtMs = nowMs()
     },

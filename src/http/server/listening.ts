@@ -4,15 +4,7 @@ import type { Server as HttpServer } from 'node:http'
 import { type AddressInfo, Server } from 'node:net'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 
-export type Listening = AddressInfo & {
-  /**
-   * Stops listening in a moment in which no connection waits to be accepted, because the kernel resets those.
-   * Resolves when it has stopped.
-   */
-  stop(): Promise<void>
-  /** Stops listening at once. Resolves when it has stopped. */
-  close(): Promise<void>
-}
+export type Listening = Awaited<ReturnType<typeof listen>>
 
 /**
  * Connections that may wait to be accepted. In a rush past Node's default of 511, clients retry a connection after a
@@ -21,7 +13,7 @@ export type Listening = AddressInfo & {
 const backlog = 4_096
 
 /**
- * {@link Listening.stop} waits until no connection has arrived for this time: every client that waits for a response
+ * {@link stopListening} waits until no connection has arrived for this time: every client that waits for a response
  * before it connects again has then done so.
  */
 const quietMs = 300
@@ -37,11 +29,12 @@ const maxLastTurns = 1_000
 const otherWorkersMs = quietMs
 
 /** Makes a server listen. Rejects with the system's error, such as EADDRINUSE. */
-export async function listen(server: HttpServer, { host, port }: { host: string; port: number }): Promise<Listening> {
+export async function listen(server: HttpServer, { host, port }: { host: string; port: number }) {
   server.listen({ host, port, backlog })
   await once(server, 'listening')
   let closed: Promise<unknown> | undefined
-  const close = async () => {
+  /** Stops listening at once. Resolves when it has stopped. */
+  const close = async (): Promise<void> => {
     closed ??= closeOne(server)
     await closed
   }
@@ -55,6 +48,9 @@ async function closeOne(server: Server): Promise<void> {
   await closed
 }
 
+/**
+ * Stops listening in a moment in which no connection waits to be accepted, because the kernel resets those. Resolves when it has stopped.
+ */
 async function stopListening(server: HttpServer, close: () => Promise<void>): Promise<void> {
   const untilMs = performance.now() + maxStopMs
   let arrivedAtMs = performance.now()

@@ -17,17 +17,7 @@ import { readTls } from './tls.ts'
 const { createServer: createHttpServer } = process.getBuiltinModule('node:http')
 
 /** The service on Node's own server. */
-export type App = {
-  server: Server | https.Server
-  /** Resolves with the address, `http://127.0.0.1:8080`. */
-  listen(on: { host: string; port: number }): Promise<string>
-  /** Opens a connection within the process, as a client of this address. Its requests pass the same pipeline. */
-  connect(address: string): Duplex
-  /** Answers requests that are under way or arrive on open connections, and stops listening; see {@link Drain}. */
-  drain(times: DrainTimes): Promise<void>
-  /** Refuses new connections and closes the open ones at once. */
-  close(): Promise<void>
-}
+export type App = ReturnType<typeof createServer>
 
 const minConnectionTimeoutMs = 2_000
 /** An idle connection stays open for this time. */
@@ -39,7 +29,7 @@ export type Serve = (connection: Connection, request: IncomingMessage, response:
 type Settings = { config: Config; logger: Logger; drain: Drain }
 
 /** Makes a server that passes each request to `serve`. */
-export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | 'stop'>, serve: Serve): App {
+export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | 'stop'>, serve: Serve) {
   const { config, logger, drain } = settings
   const { limits, tls } = config
   const options = {
@@ -78,26 +68,30 @@ export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | '
   let listening: Listening | undefined
   return {
     server,
-    listen: async requested => {
+    /** Resolves with the address, `http://127.0.0.1:8080`. */
+    listen: async (requested: { host: string; port: number }): Promise<string> => {
       listening = await listen(server, requested)
       const { address, port } = listening
       const url = `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
       logger.info(`listening at ${url}`)
       return url
     },
-    connect: remoteAddress => {
+    /** Opens a connection within the process, as a client of this address. Its requests pass the same pipeline. */
+    connect: (remoteAddress: string): Duplex => {
       const [client, socket] = duplexPair()
       // A side that is destroyed does not end the other, which may wait until it can write.
       client.once('close', () => socket.destroy())
       inner.emit('connection', Object.assign(socket, { remoteAddress }))
       return client
     },
-    drain: times => {
+    /** Answers requests that are under way or arrive on open connections, and stops listening; see {@link Drain}. */
+    drain: (times: DrainTimes): Promise<void> => {
       const { openConnections, visit } = connections
       const stopListening = async () => listening?.stop()
       return drain.begin({ inFlight: gate.inFlight, openConnections, visit, stopListening }, times)
     },
-    close: async () => {
+    /** Refuses new connections and closes the open ones at once. */
+    close: async (): Promise<void> => {
       const closed = listening?.close()
       connections.destroy()
       // The server no longer listens. This stops the timer with which Node checks connections.

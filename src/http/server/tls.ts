@@ -30,18 +30,11 @@ function read(setting: string, path: string): Buffer {
   }
 }
 
-export type TlsReload = {
-  apply(server: Server): void
-  /** When the certificate ends that new connections get. Undefined before `apply`. */
-  endsAt(): Date | undefined
-  stop(): void
-}
-
 /**
  * Reads the files again on SIGHUP, for new connections; open ones keep their certificate. Files that cannot be used
  * change nothing, and kith logs an error. Before `apply` the signal has no effect, and it does not end the process.
  */
-export function reloadTlsOnHangup(files: TlsFiles, logger: Logger): TlsReload {
+export function reloadTlsOnHangup(files: TlsFiles, logger: Logger) {
   let server: Server | undefined
   let endsAt: Date | undefined
   const remember = ({ cert }: { cert: Buffer }) => {
@@ -63,10 +56,11 @@ export function reloadTlsOnHangup(files: TlsFiles, logger: Logger): TlsReload {
   }
   process.on('SIGHUP', reload)
   return {
-    apply: started => {
+    apply: (started: Server): void => {
       server = started
       remember(readTls(files))
     },
+    /** When the certificate ends that new connections get. Undefined before `apply`. */
     endsAt: () => endsAt,
     stop: () => process.off('SIGHUP', reload),
   }

@@ -7,6 +7,9 @@ export type Finding = { check: string; verdict: Verdict; message: string; advice
 /** A finding about one organization has its key. */
 export type OrganizationFinding = Finding & { organization?: string }
 
+/** What a check finds. */
+export type Found = OrganizationFinding | OrganizationFinding[]
+
 export const ok = (check: string, message: string): Finding => ({ check, verdict: 'ok', message })
 
 export const warning = (
@@ -25,10 +28,10 @@ export const wrong = (check: string, message: string, advice: string, organizati
 export async function runCheck(
   check: string,
   advice: string,
-  work: () => OrganizationFinding[] | Promise<OrganizationFinding[]>,
+  work: () => Promise<Found>,
 ): Promise<OrganizationFinding[]> {
   try {
-    return await work()
+    return [await work()].flat()
   } catch (error) {
     return [wrong(check, (error as Error).message, advice)]
   }

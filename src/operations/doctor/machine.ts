@@ -17,16 +17,9 @@ export async function checkDataFolder({ dataDir, databaseUrl }: Config): Promise
   if (databaseUrl !== undefined) return []
   const folder = resolve(dataDir)
   const found = await stat(folder).catch(() => undefined)
-  if (!found)
-    return [
-      warning(
-        'data folder',
-        `${folder} does not exist yet`,
-        'Nothing to do before the first start. After it, check KITH_DATA_DIR.',
-      ),
-      ...(await checkFreeSpace(dirname(folder))),
-    ]
-  return [...(await checkPermissions(folder)), ...(await checkFreeSpace(folder))]
+  if (found) return [...(await checkPermissions(folder)), ...(await checkFreeSpace(folder))]
+  const advice = 'Nothing to do before the first start. After it, check KITH_DATA_DIR.'
+  return [warning('data folder', `${folder} does not exist yet`, advice), ...(await checkFreeSpace(dirname(folder)))]
 }
 
 const groupOrOthers = 0o077
@@ -52,7 +45,7 @@ async function checkFreeSpace(folder: string): Promise<Finding[]> {
     const free = await freeBytes(folder)
     const message = `${gigabytes(free)} are free on the disk of ${folder}`
     const advice = 'Free disk space. PostgreSQL stops writing when the disk is full.'
-    if (free < minFreeBytes) return [wrong('disk', message, advice)]
+    if (free < minFreeBytes) return wrong('disk', message, advice)
     return [free < lowFreeBytes ? warning('disk', message, advice) : ok('disk', message)]
   })
 }
@@ -83,8 +76,8 @@ export function checkIssuer({ outsideIssuer }: Config): Promise<Finding[]> {
   return runCheck('issuer', 'Check AUTH_JWKS_URL, and that this machine reaches it.', async () => {
     if (!outsideIssuer) return []
     const keys = await fetchOutsideKeys(outsideIssuer.jwksUrl)
-    if (keys.size > 0) return [ok('issuer', `${outsideIssuer.issuer} has ${keys.size} usable keys`)]
+    if (keys.size > 0) return ok('issuer', `${outsideIssuer.issuer} has ${keys.size} usable keys`)
     const advice = 'The key set needs a key with a kid, for ES256, RS256 or EdDSA.'
-    return [wrong('issuer', `${outsideIssuer.issuer} has no usable key`, advice)]
+    return wrong('issuer', `${outsideIssuer.issuer} has no usable key`, advice)
   })
 }

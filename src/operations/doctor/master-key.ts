@@ -5,33 +5,29 @@ import { keyFilePath, openMasterKeys } from '../../keys-at-rest/key-file.ts'
 import { rewrapAll, totalOf } from '../../keys-at-rest/keys-at-rest.ts'
 import type { Config } from '../../process/config.ts'
 import { hasTable } from './database.ts'
-import { type Finding, ok, warning, wrong } from './finding.ts'
+import { type Finding, type Found, ok, warning, wrong } from './finding.ts'
 
 const check = 'master key'
 
 /** Checks that the master key wraps all keys and secrets, that it is closed to others, and that no backup lies beside it. */
-export async function checkMasterKey(db: Database, config: Config): Promise<Finding[]> {
+export async function checkMasterKey(db: Database, config: Config): Promise<Found> {
   if (!(await hasTable(db, 'deliverability_sources'))) return []
   const path = keyFilePath(config)
   const masterKeys = openMasterKeys(config)
   const { wrapped, lost } = await rewrapAll({ ...db, masterKeys }, { dryRun: true })
   const [older, missing] = [totalOf(wrapped), totalOf(lost)]
   if (missing > 0)
-    return [
-      wrong(
-        check,
-        `${missing} keys and secrets do not open, because their master key is missing`,
-        'Put it into the file of the master key. If it is lost, run kith keys forget (docs/keys.md).',
-      ),
-    ]
+    return wrong(
+      check,
+      `${missing} keys and secrets do not open, because their master key is missing`,
+      'Put it into the file of the master key. If it is lost, run kith keys forget (docs/keys.md).',
+    )
   if (path === undefined)
-    return [
-      warning(
-        check,
-        'there is no master key: who reads the database or a backup can sign tokens, links and deliveries',
-        'Set KITH_MASTER_KEY_FILE, as docs/keys.md describes.',
-      ),
-    ]
+    return warning(
+      check,
+      'there is no master key: who reads the database or a backup can sign tokens, links and deliveries',
+      'Set KITH_MASTER_KEY_FILE, as docs/keys.md describes.',
+    )
   const message = `${older} keys and secrets are not wrapped by the first master key`
   return [
     older > 0
