@@ -7,7 +7,7 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { attributeTypes, noRules, optionalRuleSchemas, ruleSchemas } from '../values/attribute-rules.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { count, flag, nullable, number, Type, text } from '../values/json-schema.ts'
 
 const cardinality = Type.Enum(['one', 'many'], {
   description: '`one` can change to `many`, but `many` cannot change to `one`.',
@@ -19,18 +19,14 @@ const type = Type.Enum([...attributeTypes])
 export const newAttribute = Type.Object(
   {
     key: definitionKey,
-    owner: Type.String({ description: '`people`, or the key of a stack.' }),
+    owner: text('`people`, or the key of a stack.'),
     type,
-    target_stack: Type.Optional(
-      nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
-    ),
+    target_stack: Type.Optional(nullable(text('For type `stack`: the key of the target stack.'))),
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
-    indexed: Type.Optional(Type.Boolean({ description: 'Whether an index serves equalities and ranges.' })),
-    searchable: Type.Optional(
-      Type.Boolean({ description: 'For type `text`: whether a search finds entities by the words of the value.' }),
-    ),
+    indexed: Type.Optional(flag('Whether an index serves equalities and ranges.')),
+    searchable: Type.Optional(flag('For type `text`: whether a search finds entities by the words of the value.')),
     ...optionalRuleSchemas,
   },
   {
@@ -63,8 +59,8 @@ export const attributePatch = Type.Object(
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
-    indexed: Type.Optional(Type.Boolean()),
-    searchable: Type.Optional(Type.Boolean()),
+    indexed: Type.Optional(flag()),
+    searchable: Type.Optional(flag()),
     ...optionalRuleSchemas,
     state: Type.Optional(definitionState),
   },
@@ -75,8 +71,8 @@ export type AttributePatch = Static<typeof attributePatch>
 const indexState = Type.Object(
   {
     state: Type.Enum(['ready', 'filling']),
-    indexed: Type.Integer({ minimum: 0, description: 'The number of entities whose values are in the index.' }),
-    total: Type.Integer({ minimum: 0, description: 'The approximate number of entities to index.' }),
+    indexed: count('The number of entities whose values are in the index.'),
+    total: count('The approximate number of entities to index.'),
   },
   { title: 'IndexState', description: 'The progress of the index of the attribute.' },
 )
@@ -84,17 +80,17 @@ const indexState = Type.Object(
 /** An attribute as a read shows it. */
 export const attribute = Type.Object(
   {
-    id: Type.Integer({ minimum: 1 }),
-    key: Type.String(),
-    name: Type.String(),
+    id: number(),
+    key: text(),
+    name: text(),
     description: definitionDescription,
-    owner: Type.String({ description: '`people`, or the key of a stack.' }),
+    owner: text('`people`, or the key of a stack.'),
     type,
-    target_stack: nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
+    target_stack: nullable(text('For type `stack`: the key of the target stack.')),
     cardinality,
-    indexed: Type.Boolean(),
+    indexed: flag(),
     index_state: nullable(indexState),
-    searchable: Type.Boolean({ description: 'Whether a search finds entities by the words of the value.' }),
+    searchable: flag('Whether a search finds entities by the words of the value.'),
     ...ruleSchemas,
     state: definitionState,
     ...times,

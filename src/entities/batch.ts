@@ -9,7 +9,7 @@ import { accessOf, requireWritable } from '../route/field-rights.ts'
 import { listResult } from '../route/list-result.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../values/errors.ts'
-import { Type } from '../values/json-schema.ts'
+import { flag, Type, text, uuid } from '../values/json-schema.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { withMemory } from './handlers.ts'
@@ -32,12 +32,10 @@ const operation = Type.Object(
   {
     op: Type.Enum(['create', 'put', 'patch', 'upsert', 'delete']),
     external_id: Type.Optional(Type.String({ format: 'external-id' })),
-    id: Type.Optional(Type.String({ format: 'uuid', description: 'The internal identifier of a person.' })),
+    id: Type.Optional(uuid('The internal identifier of a person.')),
     record_id: Type.Optional(Type.String({ format: 'object-id', description: 'The internal identifier of a record.' })),
-    body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    if_match: Type.Optional(
-      Type.String({ description: 'The value of the `If-Match` header: `*`, or a version in double quotes.' }),
-    ),
+    body: Type.Optional(Type.Record(text(), Type.Unknown())),
+    if_match: Type.Optional(text('The value of the `If-Match` header: `*`, or a version in double quotes.')),
   },
   { additionalProperties: false, title: 'BatchOperation' },
 )
@@ -47,7 +45,7 @@ type Operation = Static<typeof operation>
 export const batchBody = Type.Object(
   {
     operations: Type.Array(operation, { maxItems: 1_000 }),
-    atomic: Type.Optional(Type.Boolean({ description: 'Applies all operations or none.' })),
+    atomic: Type.Optional(flag('Applies all operations or none.')),
   },
   { additionalProperties: false },
 )

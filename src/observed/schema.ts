@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { attribute } from '../attributes/schema.ts'
 import { definitionDescription, definitionName } from '../organizations/definition-schema.ts'
-import { closedObject, nullable, Type } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, number, Type, text, time } from '../values/json-schema.ts'
 
 const owner = Type.String({ minLength: 1, description: '`people`, or the key of a stack.' })
 
@@ -9,11 +9,9 @@ const owner = Type.String({ minLength: 1, description: '`people`, or the key of 
 export const observedTypes = ['text', 'number', 'boolean', 'object', 'array', 'date', 'datetime'] as const
 export type ObservedType = (typeof observedTypes)[number]
 
-const count = Type.Integer({ minimum: 0 })
-
 /** Numbers of values by type. */
 const observedTypeCounts = Type.Object(
-  { text: count, number: count, boolean: count, object: count, array: count, date: count, datetime: count },
+  { text: count(), number: count(), boolean: count(), object: count(), array: count(), date: count(), datetime: count() },
   {
     title: 'ObservedTypes',
     description: 'The number of values by type. A text that is a date or a date and time counts as that.',
@@ -31,13 +29,13 @@ export type ObservedQuery = Static<typeof observedQuery>
 /** A key of stored values that no attribute declares. */
 const observedKey = Type.Object(
   {
-    key: Type.String(),
+    key: text(),
     types: observedTypeCounts,
-    count: Type.Integer({ minimum: 1, description: 'The number of stored values under the key.' }),
-    first_seen: Type.String({ format: 'date-time', description: 'The first creation of an entity that has the key.' }),
-    last_seen: Type.String({ format: 'date-time', description: 'The last change of an entity that has the key.' }),
-    declarable: Type.Boolean({ description: 'Whether an attribute can have this key.' }),
-    examples: Type.Array(Type.String(), {
+    count: number('The number of stored values under the key.'),
+    first_seen: time('The first creation of an entity that has the key.'),
+    last_seen: time('The last change of an entity that has the key.'),
+    declarable: flag('Whether an attribute can have this key.'),
+    examples: Type.Array(text(), {
       maxItems: 3,
       description:
         'The identifiers of the newest entities that have the key, at most 3. Empty without the read scope of the owner.',
@@ -50,12 +48,11 @@ export type ObservedKey = Static<typeof observedKey>
 const exampleTypes = { text: 12, number: 0, boolean: 0, object: 0, array: 0, date: 0, datetime: 0 }
 
 const totals = {
-  sequence: Type.Integer({ minimum: 0, description: 'The number of the last change before the count began.' }),
-  entities: Type.Integer({ minimum: 0, description: 'The number of entities whose values were counted.' }),
-  truncated: Type.Boolean({
-    description:
-      'Whether there are more entities or more than 10,000 keys. The counts are then those of a sample: of the newest entities.',
-  }),
+  sequence: count('The number of the last change before the count began.'),
+  entities: count('The number of entities whose values were counted.'),
+  truncated: flag(
+    'Whether there are more entities or more than 10,000 keys. The counts are then those of a sample: of the newest entities.',
+  ),
 }
 
 /** A line of the stream of observed keys: a key, or at the end what was counted. */
@@ -104,10 +101,10 @@ export const declareBody = Type.Object(
     }),
     type: Type.Enum([...declaredTypes]),
     cardinality: Type.Optional(Type.Enum(['one', 'many'])),
-    indexed: Type.Optional(Type.Boolean()),
+    indexed: Type.Optional(flag()),
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Whether to count only, and to declare nothing.' })),
+    dry_run: Type.Optional(flag('Whether to count only, and to declare nothing.')),
   },
   {
     additionalProperties: false,
@@ -121,13 +118,10 @@ export type DeclareBody = Static<typeof declareBody>
 export const declared = Type.Object(
   {
     attribute: nullable(attribute),
-    fits: Type.Integer({ minimum: 0, description: 'The number of stored values that the attribute would accept.' }),
-    misfits: Type.Integer({
-      minimum: 0,
-      description: 'The number of stored values that it would refuse. They stay and read unchanged.',
-    }),
+    fits: count('The number of stored values that the attribute would accept.'),
+    misfits: count('The number of stored values that it would refuse. They stay and read unchanged.'),
     misfit_types: observedTypeCounts,
-    examples: Type.Array(Type.String(), {
+    examples: Type.Array(text(), {
       maxItems: 10,
       description:
         'The identifiers of up to 10 entities whose value does not fit. Empty without the read scope of the owner.',

@@ -4,7 +4,7 @@ import type { Follower, Progress, Task } from '../../followers/follower.ts'
 import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { dialledDigits } from '../../values/phone-numbers.ts'
 import { phoneColumns, wordColumns } from '../../values/profile-fields.ts'
-import { analyzeEntitiesSql } from './index-keys-sql.ts'
+import { analyzeEntitiesSql, scanIdsSql } from './index-keys-sql.ts'
 import {
   advanceSearchIndexSql,
   appendWords,
@@ -17,7 +17,6 @@ import {
   insertFeaturesSql,
   listChangedEntitiesSql,
   listDocumentsSql,
-  listEntityIdsSql,
   lockSearchFollowerSql,
   readSearchIndexesSql,
   readSearchSourcesSql,
@@ -125,7 +124,7 @@ async function fillIndex(
   while (!isComplete && !task.signal.aborted)
     await task.db.transaction(async tx => {
       await task.hold(tx)
-      const rows = await tx.query<{ id: string }>(listEntityIdsSql, [task.organization_id, stack_id, after, limit])
+      const rows = await tx.query<{ id: string }>(scanIdsSql, [task.organization_id, stack_id, after, limit])
       const ids = rows.map(({ id }) => id)
       await indexEntities(tx, definitions, { stack_id, keys, ids })
       isComplete = ids.length < limit

@@ -11,7 +11,7 @@ import type { EnvelopeResult } from '../../route/result.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { createValueRefusal, Fault } from '../../values/errors.ts'
 import { pastTimeOf } from '../../values/instant.ts'
-import { Type } from '../../values/json-schema.ts'
+import { storedNumber, Type, time } from '../../values/json-schema.ts'
 import { mobileKey } from '../../values/phone-numbers.ts'
 import { phoneMember, profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { readBearersSql, readBearersWithAliasesSql } from '../bearers-sql.ts'
@@ -31,17 +31,10 @@ import {
 /** The query of a read of one entity. Other parameters are ignored. */
 export const asOfQuery = Type.Object({
   at: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      description: 'Return the entity as a read returned it at this time, RFC 3339. Needs the scope `changes:read`.',
-    }),
+    time('Return the entity as a read returned it at this time, RFC 3339. Needs the scope `changes:read`.'),
   ),
   version: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 2_147_483_647,
-      description: 'Return the entity as it was right after the write of this version. Needs the scope `changes:read`.',
-    }),
+    storedNumber('Return the entity as it was right after the write of this version. Needs the scope `changes:read`.'),
   ),
   labels,
   links: linksById,
