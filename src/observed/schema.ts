@@ -11,7 +11,15 @@ export type ObservedType = (typeof observedTypes)[number]
 
 /** Numbers of values by type. */
 const observedTypeCounts = Type.Object(
-  { text: count(), number: count(), boolean: count(), object: count(), array: count(), date: count(), datetime: count() },
+  {
+    text: count(),
+    number: count(),
+    boolean: count(),
+    object: count(),
+    array: count(),
+    date: count(),
+    datetime: count(),
+  },
   {
     title: 'ObservedTypes',
     description: 'The number of values by type. A text that is a date or a date and time counts as that.',

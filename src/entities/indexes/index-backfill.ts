@@ -23,9 +23,8 @@ import {
   scanIdsSql,
 } from './index-keys-sql.ts'
 import { computePhoneKeys } from './phone-keys.ts'
-import { type SortField, sortFieldOf } from './sort-field.ts'
+import { type SortField, sortFieldOf, sortTermOf } from './sort-field.ts'
 import { readSortValuesSql, readUnfilledSortsSql } from './sort-index-sql.ts'
-import { sortTermOf } from './sort-terms.ts'
 
 const entitiesPerBatch = 500
 const termsPerDelete = 5_000

@@ -14,8 +14,9 @@ import { pastTimeOf } from '../../values/instant.ts'
 import { storedNumber, Type, time } from '../../values/json-schema.ts'
 import { mobileKey } from '../../values/phone-numbers.ts'
 import { phoneMember, profileFlags, readTexts } from '../../values/profile-fields.ts'
-import { readBearersSql, readBearersWithAliasesSql } from '../bearers-sql.ts'
+import { readBearersSql } from '../bearers-sql.ts'
 import { relationshipValue } from '../entity-row.ts'
+import { idOf } from '../find-entity.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { labels, linksById } from '../schema.ts'
 import type { Address } from '../write-request.ts'
@@ -122,18 +123,6 @@ async function findMoment(
     id = change.merged_into ?? undefined
   }
   return undefined
-}
-
-/** The entity that has the external identifier today, or that it leads to as an alias. */
-async function idOf(
-  { db: reader, organization_id }: Reading,
-  stack_id: number,
-  address: Address,
-): Promise<string | undefined> {
-  if ('id' in address) return address.id
-  const names = JSON.stringify([{ stack_id, external_id: address.external_id }])
-  const [bearer] = await reader.query<{ id: string }>(readBearersWithAliasesSql, [organization_id, names])
-  return bearer?.id
 }
 
 /** As {@link idOf}, but for an alias, the person that it came from. */

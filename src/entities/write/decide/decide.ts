@@ -24,6 +24,7 @@ import {
   type AttributeChange,
   type AttributeFill,
   decideAttributes,
+  emptyChange,
   fillAttributes,
   type Resolve,
 } from './attributes.ts'
@@ -433,17 +434,7 @@ export function buildDeletion(current: CurrentState, definitions: Definitions): 
 }
 
 /** The part of a change that changes no attribute and gives no answer. */
-const nothing = {
-  changed: false,
-  set: {},
-  removed: [],
-  relinked: [],
-  missing: [],
-  faults: [],
-  keyCount: 0,
-  isTooLarge: false,
-  answers: [],
-} satisfies Partial<Change>
+const nothing = { ...emptyChange(), answers: [] } satisfies Partial<Change>
 
 /** Builds the change that creates an entity that others link to and that nobody has written yet. */
 export function buildPlaceholder(id: string, external_id: string, version: number): Change {
@@ -484,6 +475,8 @@ export function buildRestore({
     ...(consents.length > 0 && { consents }),
   }
   return {
+    // Nobody answered, so the consent history has no new answers.
+    ...nothing,
     operation: 'restore',
     id,
     external_id: columns.external_id ?? null,
@@ -491,15 +484,8 @@ export function buildRestore({
     columns: { ...columns, answers, version: version + 1 },
     changed: true,
     set: attributes,
-    removed: [],
     relinked: links.map(({ attribute, targets }) => ({ attribute, before: [], targets })),
-    missing: [],
-    faults: [],
     keyCount: Object.keys(values).length,
-    isTooLarge: false,
-    // Nobody answered, so the consent history has no new answers.
-    answers: [],
-    before: null,
     after,
     created_at,
     kept,
