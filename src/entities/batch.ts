@@ -96,7 +96,7 @@ async function respondDryRun(
     const { writes, nextRefusal } = call.body.atomic ? beforeRefusal(items) : { writes: writesOf(items) }
     const options = { limits: call.limits, signal, maxLength: maxDryRunLength }
     const { outcomes: written, isTooLarge } = await dryRun(context, writes, options)
-    const outcomes = call.body.atomic ? allDone(written, nextRefusal) : merge(items, written)
+    const outcomes = call.body.atomic ? await allDone(() => requireAll(written, nextRefusal)) : merge(items, written)
     if (isTooLarge) refuse('invalid_parameter', tooLargeMessage)
     const itemOf = (outcome: Outcome, index: number) => {
       const result = batchResult(kind, outcome, index)
@@ -236,20 +236,17 @@ function beforeRefusal(items: BatchItem[]): { writes: Write[]; nextRefusal?: Ref
 
 async function runAtomic({ context, limits, signal }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
   const { writes, nextRefusal } = beforeRefusal(items)
-  const written = await writeAtomically(context, writes, { limits, signal }, nextRefusal).catch(throwAtOperation)
-  return { outcomes: written.map(done => ({ done })), isReplayed: false }
+  const outcomes = await allDone(() => writeAtomically(context, writes, { limits, signal }, nextRefusal))
+  return { outcomes, isReplayed: false }
 }
 
-function allDone(outcomes: Outcome[], nextRefusal: Refusal | undefined): { done: Done }[] {
+/** The outcomes of writes that were all done. Throws the refusal of the first that was not, at its operation. */
+async function allDone(work: () => Done[] | Promise<Done[]>): Promise<{ done: Done }[]> {
   try {
-    return requireAll(outcomes, nextRefusal).map(done => ({ done }))
+    return (await work()).map(done => ({ done }))
   } catch (error) {
-    return throwAtOperation(error)
+    throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
   }
-}
-
-function throwAtOperation(error: unknown): never {
-  throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
 }
 
 /** Prefixes the paths of an operation's refusal, so that they start at the root of the request. */
