@@ -60,8 +60,8 @@ export async function readPastChange(
   { stack_id, id }: Entity,
   until: { version: number } | { sequence: number },
 ): Promise<PastChange | undefined> {
-  const [statement, last] =
-    'version' in until ? [readPastChangeSql, until.version] : [readPastChangeAtSql, until.sequence]
+  const last = 'version' in until ? until.version : until.sequence
+  const statement = 'version' in until ? readPastChangeSql : readPastChangeAtSql
   const [change] = await reader.query<PastChange>(statement, [organization_id, stack_id, id, last])
   return change
 }
