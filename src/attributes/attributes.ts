@@ -31,36 +31,31 @@ export function findAttribute({ attributeById }: Definitions, id: number): Attri
   return attributeById.get(id) ?? refuse('not_found', 'There is no such attribute.')
 }
 
-/** Declares an attribute. Throws a Fault of 400 or 409 if the body breaks a rule. */
+/** Declares an attribute, and returns it as a read shows it. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createAttribute(
   call: DefinitionCall,
   given: AttributeBody,
   options: DeclareOptions = {},
-): Promise<AttributeWithDefinitions> {
+): Promise<ShownAttribute> {
   const body = options.boundFrom === 'query' ? coerceRules(given.type, given) : given
-  const { attributes, definitions } = await declare(call, [{ body, path: '' }])
-  return { attribute: attributes[0]!, definitions }
+  const [attribute] = await declare(call, [{ body, path: '' }])
+  return attribute!
 }
 
 /**
  * Declares attributes, all or none. Throws a Fault of 400 or 409 with each element that breaks a rule. No two of them have the same
  * owner and key.
  */
-export function createAttributes(
-  call: DefinitionCall,
-  bodies: readonly AttributeBody[],
-): Promise<AttributesWithDefinitions> {
-  return declare(
+export const createAttributes = (call: DefinitionCall, bodies: readonly AttributeBody[]): Promise<ShownAttribute[]> =>
+  declare(
     call,
     bodies.map((body, index) => ({ body, path: pointer('items', index) })),
   )
-}
 
 /** The body of a new attribute, and its path in the request. */
 type Declaration = { body: AttributeBody; path: string }
-type AttributesWithDefinitions = { attributes: Attribute[]; definitions: Definitions }
 
-async function declare(call: DefinitionCall, declarations: readonly Declaration[]): Promise<AttributesWithDefinitions> {
+async function declare(call: DefinitionCall, declarations: readonly Declaration[]): Promise<ShownAttribute[]> {
   const known = await cachedDefinitions(call, call.signal)
   throwIfLimitReached('attributes', known, call.limits, declarations.length)
   await checkForms(declarations)
@@ -82,8 +77,7 @@ async function declare(call: DefinitionCall, declarations: readonly Declaration[
     await checkNewUnique(tx, current, unique)
     return storedTogether(tx, current, at, changes)
   })
-  const attributes = declarations.map((_, index) => findAttribute(definitions, firstId + index))
-  return { attributes, definitions }
+  return declarations.map((_, index) => attributeToJson(findAttribute(definitions, firstId + index), definitions))
 }
 
 type Creation = ReturnType<typeof creationOf>
@@ -169,16 +163,13 @@ function targetOf(stackIds: ReadonlyMap<string, number>, target_stack: string | 
 /** Where the body comes from, and whether the author may read the values of the owner: a refusal then names those that repeat. */
 export type DeclareOptions = { boundFrom?: 'body' | 'query'; mayRead?: (stack_id: number) => boolean }
 
-/** An attribute, and the definitions after the change. */
-type AttributeWithDefinitions = { attribute: Attribute; definitions: Definitions }
-
-/** Changes or archives an attribute. Throws a Fault of 400, 404 or 409. */
+/** Changes or archives an attribute, and returns it as a read shows it. Throws a Fault of 400, 404 or 409. */
 export async function patchAttribute(
   call: DefinitionCall,
   id: number,
   patch: AttributePatch,
   options: DeclareOptions = {},
-): Promise<AttributeWithDefinitions> {
+): Promise<ShownAttribute> {
   const definitions = await changeDefinitions(call, async (current, at, tx) => {
     const attribute: Attribute = { ...noRules, ...findAttribute(current, id) }
     const given = options.boundFrom === 'query' ? coerceRules(attribute.type, patch) : patch
@@ -204,7 +195,7 @@ export async function patchAttribute(
     const store = (version: number) => tx.query(updateAttributeSql, [...values, version])
     return [{ subject: 'attribute', id, operation: 'update', ...changed, store }]
   })
-  return { attribute: findAttribute(definitions, id), definitions }
+  return attributeToJson(findAttribute(definitions, id), definitions)
 }
 
 /** Checks the stored values if the attribute becomes unique. Returns whether its index needs no fill. */
@@ -232,6 +223,8 @@ function throwIfUnindexable(type: string, indexed: boolean) {
 function throwIfUnsearchable(type: string, searchable = false) {
   if (searchable && type !== 'text') throwInvalidField('/searchable', 'can be true only for type `text`')
 }
+
+type ShownAttribute = ReturnType<typeof attributeToJson>
 
 /** An attribute as a read shows it. Stacks are named by their keys. */
 export function attributeToJson(attribute: Attribute, definitions: Definitions) {

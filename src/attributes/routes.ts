@@ -3,7 +3,7 @@ import { listSchema } from '../organizations/definition-schema.ts'
 import { readScopeOf } from '../organizations/definitions.ts'
 import type { Limits } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
-import { type Route, route } from '../route/route.ts'
+import { dataOf, type Route, route } from '../route/route.ts'
 import {
   attributeToJson,
   createAttribute,
@@ -44,9 +44,8 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       successes: { 201: 'Declared.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
-        const { attribute, definitions } = await createAttribute(definitionCallOf(call), call.body, optionsOf(call))
-        const headers = { Location: `${path}/${attribute.id}` }
-        return { status: 201, data: attributeToJson(attribute, definitions), headers }
+        const attribute = await createAttribute(definitionCallOf(call), call.body, optionsOf(call))
+        return { status: 201, data: attribute, headers: { Location: `${path}/${attribute.id}` } }
       },
     }),
     definitionWrite<AttributesBody>({
@@ -66,8 +65,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       refusals: { 409: 'duplicate_entry' },
       bodyBytes: limits.batchBytes,
       handle: async call => {
-        const { attributes, definitions } = await createAttributes(definitionCallOf(call), call.body.items)
-        const items = attributes.map(attribute => attributeToJson(attribute, definitions))
+        const items = await createAttributes(definitionCallOf(call), call.body.items)
         return { status: 201, data: { items } }
       },
     }),
@@ -80,11 +78,10 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       operationId: 'listAttributes',
       summary: 'List the attributes',
       answer: listSchema(attributeSchema),
-      handle: async ({ context, signal }) => {
+      handle: dataOf(async ({ context, signal }) => {
         const definitions = await definitionsWithProgress(context, signal)
-        const items = definitions.attributes.map(attribute => attributeToJson(attribute, definitions))
-        return { status: 200, data: { items } }
-      },
+        return { items: definitions.attributes.map(attribute => attributeToJson(attribute, definitions)) }
+      }),
     }),
     route({
       method: 'GET',
@@ -93,10 +90,10 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       fields: 'none',
       operationId: 'getAttribute',
       summary: 'Read an attribute',
-      handle: async ({ context, params, signal }) => {
+      handle: dataOf(async ({ context, params, signal }) => {
         const definitions = await definitionsWithProgress(context, signal)
-        return { status: 200, data: attributeToJson(findAttribute(definitions, Number(params.id)), definitions) }
-      },
+        return attributeToJson(findAttribute(definitions, Number(params.id)), definitions)
+      }),
     }),
     definitionWrite<AttributePatch>({
       method: 'PATCH',
@@ -106,11 +103,9 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       summary: 'Change or archive an attribute',
       body: attributePatch,
       refusals: { 409: 'duplicate_entry' },
-      handle: async call => {
-        const id = Number(call.params.id)
-        const { attribute, definitions } = await patchAttribute(definitionCallOf(call), id, call.body, optionsOf(call))
-        return { status: 200, data: attributeToJson(attribute, definitions) }
-      },
+      handle: dataOf(call =>
+        patchAttribute(definitionCallOf(call), Number(call.params.id), call.body, optionsOf(call)),
+      ),
     }),
   ]
 }

@@ -7,7 +7,7 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { attributeTypes, noRules, optionalRuleSchemas, ruleSchemas } from '../values/attribute-rules.ts'
-import { closedObject, count, flag, nullable, Type, text } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, number, Type, text } from '../values/json-schema.ts'
 
 const cardinality = Type.Enum(['one', 'many'], {
   description: '`one` can change to `many`, but `many` cannot change to `one`.',
@@ -75,7 +75,7 @@ const indexState = Type.Object(
 /** An attribute as a read shows it. */
 export const attribute = Type.Object(
   {
-    id: Type.Integer({ minimum: 1 }),
+    id: number(),
     key: text(),
     name: text(),
     description: definitionDescription,

@@ -4,7 +4,7 @@ import { perDatabase } from '../db/per-database.ts'
 import { FairPool, type Release } from '../process/fair-pool.ts'
 import type { FollowingCall } from '../route/call.ts'
 import { requireScope } from '../route/scopes.ts'
-import { type Detail, refuse } from '../values/errors.ts'
+import { type Detail, throwBusy } from '../values/errors.ts'
 import { eventOf, noteChanges, noteLines, printLines } from './change-json.ts'
 import { closeChangeLines, closeEvents } from './closed-changes.ts'
 import { followLog } from './log-tail.ts'
@@ -31,11 +31,7 @@ const streams = perDatabase((_, max: number) => new FairPool({ share: max }))
  */
 export const takeStream = ({ db, organization_id }: Context, max: number): Release =>
   streams(db, max).tryTake(organization_id) ??
-  refuse(
-    'operation_failed',
-    `The organization already has ${max} requests that wait for changes (KITH_LIMIT_CHANGE_STREAMS). Retry after 10 seconds.`,
-    { status: 503, headers: { 'Retry-After': '10' } },
-  )
+  throwBusy(`The organization already has ${max} requests that wait for changes (KITH_LIMIT_CHANGE_STREAMS).`)
 
 const commentMs = 15_000
 /** A client that is behind reads portions of this size, so that 1,000 of them hold at most 64 MiB. */

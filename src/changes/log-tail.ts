@@ -149,8 +149,6 @@ class FollowedLog {
   /** The log is read with this selection: the one that all requests have, or the widest if they have different ones. */
   #selection: Selection
   readonly #widest: Selection
-  /** The number of requests by the key of their selection. */
-  readonly #selected = new Map<string, number>()
   readonly #db: Database
   readonly #maxBytes: () => number
   #erasure: number | null = null
@@ -189,23 +187,10 @@ class FollowedLog {
   }
 
   add(subscriber: Subscriber): void {
+    const { selection: own } = subscriber
+    const isOnly = this.subscribers.values().every(({ selection }) => selection.key === own.key)
     this.subscribers.add(subscriber)
-    const { selection } = subscriber
-    this.#selected.set(selection.key, (this.#selected.get(selection.key) ?? 0) + 1)
-    this.#select(this.#selected.size === 1 ? selection : this.#widest)
-  }
-
-  /** Returns whether the request was among the subscribers. */
-  remove(subscriber: Subscriber): boolean {
-    if (!this.subscribers.delete(subscriber)) return false
-    const { key } = subscriber.selection
-    const left = this.#selected.get(key)! - 1
-    if (left > 0) this.#selected.set(key, left)
-    else this.#selected.delete(key)
-    return true
-  }
-
-  #select(selection: Selection) {
+    const selection = isOnly ? own : this.#widest
     if (selection.key === this.#selection.key) return
     this.#selection = selection
     // The changes that were read may lack some of the new selection.
@@ -381,7 +366,7 @@ class Subscriber {
   }
 
   close(): void {
-    if (!this.#log.remove(this)) return
+    if (!this.#log.subscribers.delete(this)) return
     this.end()
     this.call.signal.removeEventListener('abort', this.end)
     this.#onClose()

@@ -280,16 +280,6 @@ export const readHistorySql = statement(
    )}) page`,
 )
 
-/** $2: stack, $3: external identifier, or alias of a person. Returns one row, with null if nobody has it. */
-export const findEntitySql = statement(
-  'find_entity',
-  `select coalesce((
-     select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3
-   ), (
-     select s.person_id from aliases s where $2 = 0 and s.organization_id = $1 and s.external_id = $3
-   )) as id`,
-)
-
 /**
  * $2: an identifier, $3: the internal identifiers that it may be. Returns the people and records that have it in any stack, also as an
  * alias, or that had it before a deletion, a merge or a change of the name.

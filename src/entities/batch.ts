@@ -9,10 +9,9 @@ import { accessOf, requireWritable } from '../route/field-rights.ts'
 import { listResult } from '../route/list-result.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../values/errors.ts'
-import { Type } from '../values/json-schema.ts'
-import { dryRunToJson } from './dry-run-json.ts'
+import { flag, Type, text, uuid } from '../values/json-schema.ts'
 import type { EntityKind } from './entity-kind.ts'
-import { withMemory } from './handlers.ts'
+import { dryRunToJson, withMemory } from './handlers.ts'
 import { readMatch } from './write/load/match.ts'
 import { writeArray } from './write/request-coalescing.ts'
 import { AtomicRefusal, dryRun, requireAll, writeAtomically } from './write/run.ts'
@@ -32,12 +31,10 @@ const operation = Type.Object(
   {
     op: Type.Enum(['create', 'put', 'patch', 'upsert', 'delete']),
     external_id: Type.Optional(Type.String({ format: 'external-id' })),
-    id: Type.Optional(Type.String({ format: 'uuid', description: 'The internal identifier of a person.' })),
+    id: Type.Optional(uuid('The internal identifier of a person.')),
     record_id: Type.Optional(Type.String({ format: 'object-id', description: 'The internal identifier of a record.' })),
-    body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    if_match: Type.Optional(
-      Type.String({ description: 'The value of the `If-Match` header: `*`, or a version in double quotes.' }),
-    ),
+    body: Type.Optional(Type.Record(text(), Type.Unknown())),
+    if_match: Type.Optional(text('The value of the `If-Match` header: `*`, or a version in double quotes.')),
   },
   { additionalProperties: false, title: 'BatchOperation' },
 )
@@ -47,7 +44,7 @@ type Operation = Static<typeof operation>
 export const batchBody = Type.Object(
   {
     operations: Type.Array(operation, { maxItems: 1_000 }),
-    atomic: Type.Optional(Type.Boolean({ description: 'Applies all operations or none.' })),
+    atomic: Type.Optional(flag('Applies all operations or none.')),
   },
   { additionalProperties: false },
 )
@@ -99,7 +96,7 @@ async function respondDryRun(
     const { writes, nextRefusal } = call.body.atomic ? beforeRefusal(items) : { writes: writesOf(items) }
     const options = { limits: call.limits, signal, maxLength: maxDryRunLength }
     const { outcomes: written, isTooLarge } = await dryRun(context, writes, options)
-    const outcomes = call.body.atomic ? allDone(written, nextRefusal) : merge(items, written)
+    const outcomes = call.body.atomic ? await allDone(() => requireAll(written, nextRefusal)) : merge(items, written)
     if (isTooLarge) refuse('invalid_parameter', tooLargeMessage)
     const itemOf = (outcome: Outcome, index: number) => {
       const result = batchResult(kind, outcome, index)
@@ -239,20 +236,17 @@ function beforeRefusal(items: BatchItem[]): { writes: Write[]; nextRefusal?: Ref
 
 async function runAtomic({ context, limits, signal }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
   const { writes, nextRefusal } = beforeRefusal(items)
-  const written = await writeAtomically(context, writes, { limits, signal }, nextRefusal).catch(throwAtOperation)
-  return { outcomes: written.map(done => ({ done })), isReplayed: false }
+  const outcomes = await allDone(() => writeAtomically(context, writes, { limits, signal }, nextRefusal))
+  return { outcomes, isReplayed: false }
 }
 
-function allDone(outcomes: Outcome[], nextRefusal: Refusal | undefined): { done: Done }[] {
+/** The outcomes of writes that were all done. Throws the refusal of the first that was not, at its operation. */
+async function allDone(work: () => Done[] | Promise<Done[]>): Promise<{ done: Done }[]> {
   try {
-    return requireAll(outcomes, nextRefusal).map(done => ({ done }))
+    return (await work()).map(done => ({ done }))
   } catch (error) {
-    return throwAtOperation(error)
+    throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
   }
-}
-
-function throwAtOperation(error: unknown): never {
-  throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
 }
 
 /** Prefixes the paths of an operation's refusal, so that they start at the root of the request. */

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox'
 import type { Limits } from '../process/config.ts'
 import type { BatchCall, Call } from '../route/call.ts'
 import type { Route } from '../route/route.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { nullable, Type, text } from '../values/json-schema.ts'
 import { type Batch, batchBody, batchEntities } from './batch.ts'
 import type { EntityKind } from './entity-kind.ts'
 import {
@@ -35,7 +35,7 @@ const identifiersOf = ({ identifier, singular, noun, reads }: EntityKind) =>
   Type.Object(
     {
       [identifier.field]: Type.String({ format: identifier.kind === 'uuid' ? 'uuid' : 'object-id' }),
-      external_id: nullable(Type.String()),
+      external_id: nullable(text()),
     },
     {
       title: `${singular}Identifiers`,

@@ -1,11 +1,10 @@
 import type { Release } from '../process/fair-pool.ts'
 import type { Call } from '../route/call.ts'
-import { closeEntity } from '../route/closed-fields.ts'
+import { closeEntity, closeValues } from '../route/closed-fields.ts'
 import { entityTag } from '../route/entity-tag.ts'
-import { accessOf, requireWritable } from '../route/field-rights.ts'
+import { accessOf, type FieldAccess, mayRead, requireWritable } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createRefusal, Fault, pointer, refuse, refuseValues, warningHeader } from '../values/errors.ts'
-import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type AsOfQuery, readAsOf } from './past/as-of.ts'
 import { type Identifiers, type ReadForm, readSerialized, type SerializedEntity } from './read/entity-reader.ts'
@@ -23,6 +22,7 @@ import {
   newWrite,
   requestOf,
   type Write,
+  type WritePreview,
 } from './write-request.ts'
 
 /** The address in a path: the external identifier, or the internal one. */
@@ -35,8 +35,7 @@ export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick
 export async function createEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const { external_id } = call.body
   const address = external_id ? { external_id } : null
-  const stack_id = await kind.stackOf(call)
-  const target = { operation: 'create', stack_id, address, represent: true } as const
+  const target = { operation: 'create', address, represent: true } as const
   return writeOne(kind, call, target, done =>
     done.result === 'unchanged'
       ? { status: 200 }
@@ -54,8 +53,7 @@ export async function upsertEntity(kind: EntityKind, call: Call<UpsertBody>): Pr
   const { external_id } = body
   if (external_id === undefined && !match) refuseValues({ path: pointer('external_id'), message: 'is required' })
   const address = external_id === undefined ? null : { external_id }
-  const stack_id = await kind.stackOf(call)
-  const target = { operation: 'upsert', stack_id, address, represent: true, match } as const
+  const target = { operation: 'upsert', address, represent: true, match } as const
   return writeOne(kind, { ...call, body }, target, done =>
     done.result === 'created' ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 },
   )
@@ -70,8 +68,7 @@ export async function updateEntity(
   call: Call<EntityBody>,
 ): Promise<HandlerResult> {
   const represent = call.preferences.representation
-  const stack_id = await kind.stackOf(call)
-  const target = { operation, stack_id, address: addressOf(call, kind), represent }
+  const target = { operation, address: addressOf(call, kind), represent }
   return writeOne(kind, call, target, done =>
     represent
       ? { status: 200, headers: preferenceApplied }
@@ -80,15 +77,13 @@ export async function updateEntity(
 }
 
 export async function deleteEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
-  const stack_id = await kind.stackOf(call)
-  const target = { operation: 'delete', stack_id, address: addressOf(call, kind), represent: false } as const
+  const target = { operation: 'delete', address: addressOf(call, kind), represent: false } as const
   return writeOne(kind, call, target, () => ({ status: 200, data: true }))
 }
 
 /** Responds with the deleted entity, which exists again, or with the existing one. */
 export async function restoreEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
-  const stack_id = await kind.stackOf(call)
-  const target = { operation: 'restore', stack_id, address: addressOf(call, kind), represent: true } as const
+  const target = { operation: 'restore', address: addressOf(call, kind), represent: true } as const
   return writeOne(kind, call, target, () => ({ status: 200 }))
 }
 
@@ -105,9 +100,10 @@ type Response = Head & { data?: true }
 async function writeOne(
   kind: EntityKind,
   call: Call<EntityBody>,
-  target: WriteTarget,
+  given: Omit<WriteTarget, 'stack_id'>,
   responseTo: (done: Done) => Response,
 ): Promise<HandlerResult> {
+  const target = { ...given, stack_id: await kind.stackOf(call) }
   if (call.isDryRun) return respondDryRun(kind, call, target)
   const { context, keyed } = call
   const write = writeOf(kind, call, target)
@@ -178,6 +174,29 @@ async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: W
   return response!
 }
 
+/**
+ * Returns the response of a dry run, without the fields that the role of the caller cannot read. A token that may not read the entity
+ * receives the result and the identifiers.
+ */
+export function dryRunToJson(
+  { identifier, reads }: Pick<EntityKind, 'identifier' | 'reads'>,
+  caller: Pick<Call['caller'], 'scopes' | 'rights'>,
+  stack_id: number,
+  { result, id, external_id, version, preview }: Done,
+): object {
+  const { isNew, ...diff } = preview!
+  const identifiers = { dry_run: true, result, id: isNew ? null : identifier.fromUuid(id), external_id }
+  if (!caller.scopes.has(reads)) return identifiers
+  const access = accessOf(caller, stack_id)
+  return { ...identifiers, version, ...(access ? closeDiff(diff, access) : diff) }
+}
+
+function closeDiff({ before, after, consents, placeholders }: Omit<WritePreview, 'isNew'>, access: FieldAccess) {
+  const close = (values: Record<string, unknown> | null) => values && closeValues(values, access)
+  const shownConsents = mayRead(access, 'consents') ? consents : []
+  return { before: close(before), after: close(after), placeholders, consents: shownConsents }
+}
+
 export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promise<HandlerResult> {
   const { context, signal, body } = call
   const { rights } = call.caller
@@ -192,8 +211,9 @@ export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promis
     entity &&
     (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, form, entity, { status: 200 }))
   if (!response) refuse('not_found', `There is no such ${kind.noun}.`)
-  call.shown.add(stack_id, idOf(kind, response))
-  return body.labels ? addLabels(kind, call, stack_id, response) : response
+  const id = idOf(kind, response)
+  call.shown.add(stack_id, id)
+  return body.labels ? addLabels(call, { stack_id, id }, response) : response
 }
 
 type EntityResponse = Extract<HandlerResult, { json: string }>
@@ -206,13 +226,11 @@ function idOf({ identifier }: EntityKind, { json }: Pick<EntityResponse, 'json'>
 
 /** Adds the labels to the response with an entity. The version stays, though labels change without it. */
 async function addLabels(
-  { identifier }: EntityKind,
   call: Call<AsOfQuery>,
-  stack_id: number,
+  { stack_id, id }: { stack_id: number; id: string },
   response: EntityResponse,
 ): Promise<EntityResponse> {
   try {
-    const id = identifier.toUuid(JSON.parse(response.json)[identifier.field])
     const projection = readableProjection(call.caller, stack_id)
     const added = await labeler(call, { stack_id, projection, isById: call.body.links === 'id' })([id])
     return { ...response, json: `${response.json.slice(0, -1)}${Buffer.concat([...added.of(id)])}}` }

@@ -3,7 +3,7 @@ import { answerChange } from '../consents/schema.ts'
 import { examplesOf, times } from '../organizations/definition-schema.ts'
 import type { Limits } from '../process/config.ts'
 import { detail } from '../values/errors.ts'
-import { nullable, Type } from '../values/json-schema.ts'
+import { count, flag, nullable, number, Type, text, time } from '../values/json-schema.ts'
 import { matchKinds } from './write-request.ts'
 
 /** The page at /docs/api sends example bodies with one click. This one renames, overwrites and opts in no one. */
@@ -29,7 +29,7 @@ export function externalId({ profileCharacters }: Limits) {
 export function attributeValues({ requestKeys }: Limits) {
   return Type.Optional(
     nullable(
-      Type.Record(Type.String(), Type.Unknown(), {
+      Type.Record(text(), Type.Unknown(), {
         maxProperties: requestKeys,
         title: 'AttributeValuesBody',
         description:
@@ -53,10 +53,9 @@ export const matchBody = Type.Optional(
 
 /** `labels` of a read: a member of its body, or a parameter of its query. */
 export const labels = Type.Optional(
-  Type.Boolean({
-    description:
-      'Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships.',
-  }),
+  flag(
+    'Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships.',
+  ),
 )
 
 /** `links` of reads, export and the change log. */
@@ -69,7 +68,7 @@ export const linksById = Type.Optional(
 
 /** The fields that every read of a person or record has in common, besides identifiers. */
 export const entityFields = {
-  attribute_values: Type.Record(Type.String(), Type.Unknown(), {
+  attribute_values: Type.Record(text(), Type.Unknown(), {
     title: 'AttributeValues',
     description:
       'The value of a relationship is the external identifier of its target, or an array of them for `many`.',
@@ -78,16 +77,15 @@ export const entityFields = {
     description:
       'A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active.',
   }),
-  version: Type.Integer({ minimum: 1, description: 'Incremented by every write that changes something.' }),
+  version: number('Incremented by every write that changes something.'),
   ...times,
   label: Type.Optional(
-    Type.String({
-      description:
-        'Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier.',
-    }),
+    text(
+      'Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier.',
+    ),
   ),
   relationship_labels: Type.Optional(
-    Type.Record(Type.String(), Type.Record(Type.String(), Type.String()), {
+    Type.Record(text(), Type.Record(text(), text()), {
       title: 'RelationshipLabels',
       description:
         'Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label.',
@@ -96,9 +94,9 @@ export const entityFields = {
   as_of: Type.Optional(
     Type.Object(
       {
-        at: Type.String({ format: 'date-time' }),
-        sequence: Type.Integer({ minimum: 1 }),
-        version: Type.Integer({ minimum: 1 }),
+        at: time(),
+        sequence: number(),
+        version: number(),
       },
       {
         title: 'AsOf',
@@ -113,17 +111,17 @@ export const entityFields = {
 export function pageSchema(element: TSchema) {
   const { title } = element as { title?: string }
   return Type.Object(
-    { items: Type.Array(element), has_more: Type.Boolean({ description: 'Whether another page follows.' }) },
+    { items: Type.Array(element), has_more: flag('Whether another page follows.') },
     { ...(title && { title: `${title}Page` }), examples: [{ items: examplesOf(element), has_more: false }] },
   )
 }
 
 const batchDone = Type.Object(
   {
-    index: Type.Integer({ minimum: 0 }),
+    index: count(),
     status: Type.Enum([200, 201]),
-    id: Type.String({ description: 'The internal identifier.' }),
-    external_id: nullable(Type.String()),
+    id: text('The internal identifier.'),
+    external_id: nullable(text()),
     warnings: Type.Optional(
       Type.Array(detail, { description: 'Values that are stored as sent although they are no phone number.' }),
     ),
@@ -133,10 +131,10 @@ const batchDone = Type.Object(
 
 const batchRefused = Type.Object(
   {
-    index: Type.Integer({ minimum: 0 }),
+    index: count(),
     status: Type.Integer({ minimum: 400, maximum: 599, description: 'The status of the same request on its own.' }),
-    error: Type.String({ description: 'The error code.' }),
-    message: Type.String(),
+    error: text('The error code.'),
+    message: text(),
     details: Type.Array(detail, { description: 'The paths begin at the whole body.' }),
     reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
     outcome: Type.Optional(Type.Literal('unknown', { description: 'The outcome of the write is unknown.' })),
@@ -146,7 +144,7 @@ const batchRefused = Type.Object(
 
 /** The response of a batch: one item for each operation, in the same order. */
 export const batchAnswer = Type.Object(
-  { items: Type.Array(Type.Union([batchDone, batchRefused])), failed: Type.Integer({ minimum: 0 }) },
+  { items: Type.Array(Type.Union([batchDone, batchRefused])), failed: count() },
   {
     title: 'BatchAnswer',
     examples: [
@@ -166,19 +164,17 @@ const dryRunIdentifiers = {
   result: Type.Enum(['created', 'updated', 'unchanged', 'deleted', 'restored'], {
     description: 'The result that the write would have.',
   }),
-  id: nullable(
-    Type.String({ description: 'The internal identifier. Null if the write would create the person or record.' }),
-  ),
-  external_id: nullable(Type.String()),
+  id: nullable(text('The internal identifier. Null if the write would create the person or record.')),
+  external_id: nullable(text()),
 }
 
-const loggedValues = (description: string) => nullable(Type.Record(Type.String(), Type.Unknown(), { description }))
+const loggedValues = (description: string) => nullable(Type.Record(text(), Type.Unknown(), { description }))
 
 /** The response of a dry run of one write. */
 const dryRunShape = Type.Object(
   {
     ...dryRunIdentifiers,
-    version: Type.Integer({ minimum: 1, description: 'The version after the write.' }),
+    version: number('The version after the write.'),
     before: loggedValues(
       'The fields that would change, with their values before, as in the change log. Null if the write would create or restore, or change nothing.',
     ),
@@ -187,8 +183,8 @@ const dryRunShape = Type.Object(
     ),
     placeholders: Type.Array(
       Type.Object({
-        kind: Type.String({ description: '`people`, or the key of a stack.' }),
-        external_id: Type.String(),
+        kind: text('`people`, or the key of a stack.'),
+        external_id: text(),
       }),
       { description: 'The placeholders that the links of the write would create.' },
     ),
@@ -234,9 +230,7 @@ export const batchDryRunAnswer = Type.Object(
         Type.Object(
           {
             ...batchDone.properties,
-            id: nullable(
-              Type.String({ description: 'The internal identifier. Null if the operation would create it.' }),
-            ),
+            id: nullable(text('The internal identifier. Null if the operation would create it.')),
             dry_run: dryRunAnswer,
           },
           { title: 'BatchDryRunDone' },
@@ -244,7 +238,7 @@ export const batchDryRunAnswer = Type.Object(
         batchRefused,
       ]),
     ),
-    failed: Type.Integer({ minimum: 0 }),
+    failed: count(),
   },
   {
     title: 'BatchDryRun',

@@ -1,4 +1,4 @@
-import { attributeToJson, createAttribute } from '../attributes/attributes.ts'
+import { createAttribute } from '../attributes/attributes.ts'
 import { type DefinitionCall, throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
 import {
   currentDefinitions,
@@ -150,6 +150,5 @@ export async function declareObserved(
   const [fitting] = (await db.query<Fitting>(countFittingSql, values, signal)) as [Fitting]
   const examples = scopes.has(readScopeOf(stack_id)) ? fitting.examples : []
   if (dry_run) return { attribute: null, ...fitting, examples }
-  const created = await createAttribute(call, declaration)
-  return { attribute: attributeToJson(created.attribute, created.definitions), ...fitting, examples }
+  return { attribute: await createAttribute(call, declaration), ...fitting, examples }
 }

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { attribute } from '../attributes/schema.ts'
 import { definitionDescription, definitionName } from '../organizations/definition-schema.ts'
-import { closedObject, count, flag, nullable, Type, text, time } from '../values/json-schema.ts'
+import { closedObject, count, flag, nullable, number, Type, text, time } from '../values/json-schema.ts'
 
 const owner = Type.String({ minLength: 1, description: '`people`, or the key of a stack.' })
 
@@ -9,11 +9,17 @@ const owner = Type.String({ minLength: 1, description: '`people`, or the key of 
 export const observedTypes = ['text', 'number', 'boolean', 'object', 'array', 'date', 'datetime'] as const
 export type ObservedType = (typeof observedTypes)[number]
 
-const number = count()
-
 /** Numbers of values by type. */
 const observedTypeCounts = Type.Object(
-  { text: number, number, boolean: number, object: number, array: number, date: number, datetime: number },
+  {
+    text: count(),
+    number: count(),
+    boolean: count(),
+    object: count(),
+    array: count(),
+    date: count(),
+    datetime: count(),
+  },
   {
     title: 'ObservedTypes',
     description: 'The number of values by type. A text that is a date or a date and time counts as that.',
@@ -33,7 +39,7 @@ const observedKey = Type.Object(
   {
     key: text(),
     types: observedTypeCounts,
-    count: Type.Integer({ minimum: 1, description: 'The number of stored values under the key.' }),
+    count: number('The number of stored values under the key.'),
     first_seen: time('The first creation of an entity that has the key.'),
     last_seen: time('The last change of an entity that has the key.'),
     declarable: flag('Whether an attribute can have this key.'),

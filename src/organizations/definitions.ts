@@ -178,6 +178,7 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
   const { has_aliases = false, has_tombstones = false, last_segment_id = 0 } = rows
   const { time_zone = 'UTC', default_country = null } = rows
   return Object.freeze({
+    ...(base?.attributes === attributes ? base : mapAttributes(attributes)),
     organization_id,
     version: rows.version,
     stacks: withChanged(base?.stacks, rows.stacks),
@@ -191,7 +192,6 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
     time_zone,
     default_country,
     sort_indexes: mapEach(sortIndexes, indexes => new Map(indexes.map(index => [index.field, index]))),
-    ...(attributes === base?.attributes ? mapsOf(base) : mapAttributes(attributes)),
   })
 }
 
@@ -207,10 +207,6 @@ const withoutDeleted = (segments: readonly Segment[], deleted: readonly number[]
   deleted.length === 0 ? segments : segments.filter(({ id }) => !deleted.includes(id))
 
 type AttributeMaps = Pick<Definitions, 'attributeById' | 'declared' | 'relationships' | 'required' | 'unique'>
-
-const mapsOf = ({ attributeById, declared, relationships, required, unique }: Definitions): AttributeMaps => ({
-  ...{ attributeById, declared, relationships, required, unique },
-})
 
 function mapAttributes(attributes: readonly Attribute[]): AttributeMaps {
   const active = attributes.filter(({ state }) => state === 'active')

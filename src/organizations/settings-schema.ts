@@ -58,6 +58,9 @@ const fields = {
   ),
 }
 
+/** The settings besides the texts of the pages. */
+export const settingNames = Object.keys(fields) as (keyof typeof fields)[]
+
 const example = {
   display_name: 'Northwind Books',
   accent_color: '#0b6e4f',

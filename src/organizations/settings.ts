@@ -4,23 +4,22 @@ import { pointer } from '../values/errors.ts'
 import { isCountry } from '../values/phone-numbers.ts'
 import { type DefinitionCall, differences, throwInvalidField } from './change-definitions.ts'
 import { changeOrganization } from './change-organization.ts'
-import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
+import {
+  type PageText,
+  pageLanguages,
+  type SettingsPatch,
+  type SettingsShape,
+  settingNames,
+} from './settings-schema.ts'
 import { readSettingsSql, setSuppressionDaysSql, storeSettingsSql } from './sql.ts'
 
 const maxPageTextBytes = 2_048
 
-const unset: SettingsShape = {
-  display_name: null,
-  accent_color: null,
-  language: null,
-  privacy_url: null,
-  contact_email: null,
-  time_zone: null,
-  default_country: null,
-  suppression_days: null,
+const unset = {
+  ...Object.fromEntries(settingNames.map(name => [name, null])),
   page_texts: {},
   updated_at: null,
-}
+} as SettingsShape
 
 /** Reads the settings of an organization. Unset ones are null. */
 export async function readSettings({ db, organization_id }: Reading, signal?: Signal): Promise<SettingsShape> {
@@ -38,17 +37,13 @@ export function patchSettings(call: Omit<DefinitionCall, 'limits'>, patch: Setti
     const next = { ...current, ...patch, page_texts: mergeTexts(current.page_texts, patch.page_texts) }
     const changed = differences(current, next)
     if (!changed) return { changes: [], result: { ...current, updated_at } }
-    const { display_name, accent_color, language, privacy_url, contact_email, page_texts } = next
-    const texts = JSON.stringify(page_texts)
-    const pages = [display_name, accent_color, language, privacy_url, contact_email, texts]
-    const { time_zone, default_country, suppression_days } = next
-    const values = [...pages, time_zone, default_country, suppression_days, at]
+    const values = [...settingNames.map(name => next[name]), JSON.stringify(next.page_texts), at]
     const operation = updated_at === null ? 'create' : 'update'
     return {
       statements: [
         tx.query(storeSettingsSql, [organization_id, ...values]),
         ...('suppression_days' in changed.after
-          ? [tx.query(setSuppressionDaysSql, [organization_id, suppression_days])]
+          ? [tx.query(setSuppressionDaysSql, [organization_id, next.suppression_days])]
           : []),
       ],
       // An organization has settings number 1.

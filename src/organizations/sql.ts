@@ -61,13 +61,16 @@ export const readSettingsSql = statement(
    from organization_settings s where s.organization_id = $1`,
 )
 
-/** $2: display name, $3: accent color, $4: language, $5: privacy URL, $6: contact, $7: texts, $8: time zone, $9: country, $10: days of a suppression, $11: the time. Another country begins to compute the keys of phones anew. */
+/**
+ * $2: display name, $3: accent color, $4: language, $5: privacy URL, $6: contact, $7: time zone, $8: country, $9: days of a suppression, $10:
+ * texts, $11: the time. Another country begins to compute the keys of phones anew.
+ */
 export const storeSettingsSql = statement(
   'store_settings',
   `insert into organization_settings
-     (organization_id, display_name, accent_color, language, privacy_url, contact_email, page_texts, time_zone,
-      default_country, suppression_days, updated_at, phone_keys_after)
-   values ($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11, case when $9::text is not null then '${firstId}'::uuid end)
+     (organization_id, display_name, accent_color, language, privacy_url, contact_email, time_zone, default_country,
+      suppression_days, page_texts, updated_at, phone_keys_after)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::jsonb, $11, case when $8::text is not null then '${firstId}'::uuid end)
    on conflict (organization_id) do update set display_name = excluded.display_name,
      accent_color = excluded.accent_color, language = excluded.language, privacy_url = excluded.privacy_url,
      contact_email = excluded.contact_email, page_texts = excluded.page_texts,

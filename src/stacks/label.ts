@@ -15,7 +15,7 @@ export const labelFields = [
   'mobile_number',
 ] as const satisfies readonly ProfileText[]
 
-const isLabelField = (key: string): key is (typeof labelFields)[number] =>
+export const isLabelField = (key: string): key is (typeof labelFields)[number] =>
   (labelFields as readonly string[]).includes(key)
 
 const pieces = /\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+/g

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { findEntitySql, findFirstBearerSql } from '../../src/changes/sql.ts'
+import { findFirstBearerSql } from '../../src/changes/sql.ts'
 import { readLinkedPersonSql } from '../../src/consent-pages/sql.ts'
 import { readContactFacts, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
@@ -39,7 +39,6 @@ const statements = (id: number) =>
     [readPeopleByAnyIdentifier.id, [id, [merged, person], 10_000, true]],
     [findPersonByAnyIdentifier.external_id, [id, 'a7']],
     [findPersonByAnyIdentifier.id, [id, merged]],
-    [findEntitySql, [id, 0, 'a7']],
     [findFirstBearerSql, [id, 'a7']],
     [readContactFacts.external_id, [id, ['a7', 'p8', 'nobody'], 1, 'email', '1:email']],
     [readContactFacts.id, [id, [merged], 1, 'email', '1:email']],

@@ -13,7 +13,6 @@ import {
   readLoggedStateSql,
   readPastChangeAtSql,
   readPastChangeSql,
-  readRecentChangeAtSql,
   storeBasesSql,
 } from '../../src/entities/past/past-state-sql.ts'
 import type { Write } from '../../src/entities/write-request.ts'
@@ -187,7 +186,6 @@ export function testWrites(world: World): void {
       [readLoggedStateSql, [id, version - 1], basisInterval],
       [readBasisSql, [id, Math.floor(version / basisInterval) * basisInterval], 10],
       [readPastChangeSql, [0, id, version - 1], 1],
-      [readRecentChangeAtSql, [0, id, sequence - 10], basisInterval + 1],
       // Each halving of the versions reads one, and all of them together.
       [readPastChangeAtSql, [0, id, sequence - 10], 20],
       [storeBasesSql, [basis], 2 * basisInterval],

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { sortTermOf } from '../../src/entities/indexes/sort-terms.ts'
+import { sortTermOf } from '../../src/entities/indexes/sort-field.ts'
 import { profileFlags, profileTexts } from '../../src/values/profile-fields.ts'
 import type { Finding, FindingKind, Replayed, ReplayedEntity } from './replay.ts'
 import type { ConsentAnswer, Stored, StoredEntity } from './stored.ts'

@@ -1,8 +1,7 @@
 import { expect } from 'vitest'
 import { contextOf } from '../../src/db/context.ts'
 import { termOf } from '../../src/entities/indexes/index-keys.ts'
-import { sortFieldOf } from '../../src/entities/indexes/sort-field.ts'
-import { sortTermOf } from '../../src/entities/indexes/sort-terms.ts'
+import { sortFieldOf, sortTermOf } from '../../src/entities/indexes/sort-field.ts'
 import { reloadDefinitions } from '../../src/organizations/definitions.ts'
 import type { Service } from './service.ts'
 

@@ -1,12 +1,12 @@
-import { type Context, contextOf, perOrganizationData } from '../../db/context.ts'
-import { type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
+import { type Context, contextOf, perOrganizationData, type Within } from '../../db/context.ts'
+import { type Database, dataKeyOf } from '../../db/db.ts'
 import { deleteInSteps } from '../../db/delete-in-steps.ts'
 import { perDatabase } from '../../db/per-database.ts'
 import { changeOrganization, ownAuthor } from '../../organizations/change-organization.ts'
 import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { AttributeType } from '../../values/attribute-rules.ts'
-import { type Indexed, termsOf } from './index-keys.ts'
+import { type Indexed, type Term, termsOf } from './index-keys.ts'
 import {
   advanceFillSql,
   analyzeEntitiesSql,
@@ -20,12 +20,11 @@ import {
   readFillSql,
   readUnfilledSql,
   readValuesSql,
-  scanEntitiesSql,
+  scanIdsSql,
 } from './index-keys-sql.ts'
 import { computePhoneKeys } from './phone-keys.ts'
-import { type SortField, sortFieldOf } from './sort-field.ts'
-import { readSortValuesSql, readUnfilledSortsSql, scanIdsSql } from './sort-index-sql.ts'
-import { sortTermOf } from './sort-terms.ts'
+import { type SortField, sortFieldOf, sortTermOf } from './sort-field.ts'
+import { readSortValuesSql, readUnfilledSortsSql } from './sort-index-sql.ts'
 
 const entitiesPerBatch = 500
 const termsPerDelete = 5_000
@@ -92,15 +91,12 @@ async function fillIndex(context: Context, index: Unfilled, options: BackfillOpt
   await db.query(beginFillSql, [organization_id, index.index_id, index.stack_id])
   const limit = options.entitiesPerBatch ?? entitiesPerBatch
   let total = 0
-  while (!options.signal?.aborted) {
-    const scanned = await fillBatch(context, index, limit)
-    if (scanned === undefined) break
-    total += scanned
-    if (scanned < limit) {
-      await finishFill(context, index)
-      break
-    }
+  let scanned: number | undefined = limit
+  while (scanned === limit && !options.signal?.aborted) {
+    scanned = await fillBatch(context, index, limit)
+    total += scanned ?? 0
   }
+  if (scanned !== undefined && scanned < limit) await finishFill(context, index)
   return total
 }
 
@@ -115,19 +111,18 @@ async function finishFill(context: Context, { index_id }: Unfilled) {
 
 /** Returns the number of scanned entities. Undefined if the index was dropped or is ready. */
 function fillBatch(context: Context, index: Unfilled, limit: number): Promise<number | undefined> {
-  const { index_id } = index
+  const { index_id, stack_id } = index
   return changeOrganization<number | undefined>(context, ownAuthor(), async ({ tx, organization_id }) => {
     const [fill] = await tx.query<{ after_id: string }>(readFillSql, [organization_id, index_id])
     if (!fill) return { changes: [], result: undefined }
-    const range = [organization_id, index.stack_id, fill.after_id, limit]
-    const { entities, terms } =
-      index.sorts === undefined ? await holdTerms(tx, range, index) : await holdSortTerms(tx, range, index)
+    const entities = await tx.query<{ id: string }>(scanIdsSql, [organization_id, stack_id, fill.after_id, limit])
     const last = entities.at(-1)
     if (!last) return { changes: [], result: 0 }
-    const newTerms = JSON.stringify(terms.map(term => ({ index_id, ...term })))
+    const ids = entities.map(({ id }) => id)
+    const terms = await readTerms({ tx, organization_id }, index, ids)
     return {
       statements: [
-        ...(terms.length === 0 ? [] : [tx.query(insertKeysSql, [organization_id, newTerms])]),
+        ...(terms.length === 0 ? [] : [tx.query(insertKeysSql, [organization_id, JSON.stringify(terms)])]),
         tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),
       ],
       changes: [],
@@ -136,46 +131,20 @@ function fillBatch(context: Context, index: Unfilled, limit: number): Promise<nu
   })
 }
 
-/** The entities of a batch in order of id, and their terms. */
-type HeldTerms = { entities: { id: string }[]; terms: { value: string; entity_id: string }[] }
-
-async function holdTerms(tx: Transaction, range: unknown[], attribute: Extract<Unfilled, Indexed>) {
-  const { stack_id, key } = attribute
-  const [organization_id] = range
-  const entities = await tx.query<{ id: string; valued: boolean }>(scanEntitiesSql, [...range, key])
-  const idsWithValue = entities.filter(entity => entity.valued).map(entity => entity.id)
-  const values =
-    idsWithValue.length === 0
-      ? []
-      : await tx.query<{ id: string; value: unknown }>(readValuesSql, [organization_id, stack_id, idsWithValue, key])
-  const terms = values.flatMap(({ id: entity_id, value: stored }) =>
-    [...termsOf(attribute, stored)].map(value => ({ value, entity_id })),
-  )
-  return { entities, terms } satisfies HeldTerms
-}
-
-async function holdSortTerms(
-  tx: Transaction,
-  range: unknown[],
-  { stack_id, sorts, type }: Unfilled & { sorts: SortField },
-) {
-  const [organization_id] = range
-  const entities = await tx.query<{ id: string }>(scanIdsSql, range)
+/** Reads the terms of entities. */
+async function readTerms({ tx, organization_id }: Within, index: Unfilled, ids: string[]): Promise<Term[]> {
+  const { index_id, stack_id, type } = index
+  const values = [organization_id, stack_id, ids]
+  type Row = { id: string; value: unknown }
+  if (index.sorts === undefined) {
+    const rows = await tx.query<Row>(readValuesSql, [...values, index.key])
+    return rows.flatMap(row => [...termsOf(index, row.value)].map(value => ({ index_id, value, entity_id: row.id })))
+  }
+  const { sorts } = index
   const [column, key] = sorts.kind === 'attribute' ? ['attributes', sorts.key] : [sorts.column, null]
-  const ids = entities.map(({ id }) => id)
-  const values = await tx.query<{ id: string; value: unknown }>(readSortValuesSql, [
-    organization_id,
-    stack_id,
-    column,
-    key,
-    ids,
-  ])
-  const isTerm = sorts.kind === 'time'
-  const terms = values.map(({ id, value }) => ({
-    entity_id: id,
-    value: isTerm ? String(value) : sortTermOf(type, value),
-  }))
-  return { entities, terms } satisfies HeldTerms
+  const rows = await tx.query<Row>(readSortValuesSql, [...values, column, key])
+  const termFor = (value: unknown) => (sorts.kind === 'time' ? String(value) : sortTermOf(type, value))
+  return rows.map(({ id, value }) => ({ index_id, value: termFor(value), entity_id: id }))
 }
 
 async function removeDropped({ db, organization_id }: Context, { signal }: BackfillOptions) {

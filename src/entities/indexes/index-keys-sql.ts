@@ -59,19 +59,19 @@ export const readFillSql = statement(
        or exists (select from sort_indexes s where s.organization_id = $1 and s.index_id = $2 and not s.ready))`,
 )
 
-/** $2: stack, $3: after this id, $4: limit, $5: key. `valued` tells whether the entity has a value under the key. */
-export const scanEntitiesSql = statement(
-  'scan_entities',
-  `select e.id, e.attributes ? $5 as valued from entities e
+/** $2: stack, $3: after this id, $4: limit. */
+export const scanIdsSql = statement(
+  'scan_ids',
+  `select e.id from entities e
    where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
 )
 
-/** $2: stack, $3: ids, $4: key. */
+/** $2: stack, $3: ids, $4: key. Returns the values of the entities that have one under the key. */
 export const readValuesSql = statement(
   'read_values',
   `select v.id, v.value from unnest($3::uuid[]) a(id) cross join lateral (
      select e.id, e.attributes->$4 as value from entities e
-     where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id offset 0
+     where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id and e.attributes ? $4 offset 0
    ) v`,
 )
 

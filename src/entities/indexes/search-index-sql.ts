@@ -38,12 +38,6 @@ export const advanceSearchIndexSql = statement(
    where organization_id = $1 and stack_id = $2`,
 )
 
-/** $2: stack, $3: after this id, $4: limit. */
-export const listEntityIdsSql = statement(
-  'list_entity_ids',
-  `select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
-)
-
 /**
  * $2: after this number, $3: up to this number, $4: fields and $5: keys of attributes with words. Returns the entities that may have
  * other words now. Without $4, all that changed. A change without any value gave or took an alias. A merge and its undoing are logged with the person who was merged, and move aliases of

@@ -5,7 +5,7 @@ import { currentDefinitions, type Definitions, peopleStackId } from '../../organ
 import { firstId } from '../../values/formats.ts'
 import { dialledDigits } from '../../values/phone-numbers.ts'
 import { phoneColumns, wordColumns } from '../../values/profile-fields.ts'
-import { analyzeEntitiesSql } from './index-keys-sql.ts'
+import { analyzeEntitiesSql, scanIdsSql } from './index-keys-sql.ts'
 import {
   advanceSearchIndexSql,
   appendWords,
@@ -18,7 +18,6 @@ import {
   insertFeaturesSql,
   listChangedEntitiesSql,
   listDocumentsSql,
-  listEntityIdsSql,
   lockSearchFollowerSql,
   readSearchIndexesSql,
   readSearchSourcesSql,
@@ -124,7 +123,7 @@ async function fillIndex(
   while (!isComplete && !task.signal.aborted)
     await task.db.transaction(async tx => {
       await task.hold(tx)
-      const rows = await tx.query<{ id: string }>(listEntityIdsSql, [task.organization_id, stack_id, after, limit])
+      const rows = await tx.query<{ id: string }>(scanIdsSql, [task.organization_id, stack_id, after, limit])
       const ids = rows.map(({ id }) => id)
       await indexEntities(tx, definitions, { stack_id, keys, ids })
       isComplete = ids.length < limit

@@ -1,4 +1,6 @@
 import { peopleStackId } from '../../organizations/definitions.ts'
+import type { AttributeType } from '../../values/attribute-rules.ts'
+import { isDateTime } from '../../values/formats.ts'
 import {
   attributePrefix,
   type ProfileFlag,
@@ -6,6 +8,7 @@ import {
   profileFlags,
   profileTexts,
 } from '../../values/profile-fields.ts'
+import { firstCharacters, termOf } from './index-keys.ts'
 
 export const timeColumns = ['created_at', 'updated_at'] as const
 export type SortTime = (typeof timeColumns)[number]
@@ -38,3 +41,40 @@ export function sortFieldOf(name: string, stack_id: number): SortField | undefin
   if (name.startsWith(attributePrefix)) return { kind: 'attribute', key: name.slice(attributePrefix.length) }
   return (stack_id === peopleStackId ? personFields : recordFields).get(name)
 }
+
+/** The sort term of an entity without a value, and of one with an array or object. It is greater than all others. */
+export const noValueTerm = 'z'
+
+/**
+ * The sort term of a value: a letter for its kind, then a string that sorts by code point as the values do. A text sorts by its
+ * letters without case and accents, then by itself; of both, the first 64 characters count. The order does not depend on a
+ * collation, whose versions differ.
+ */
+export function sortTermOf(type: AttributeType, value: unknown): string {
+  if (typeof value !== 'string' || (type === 'datetime' && isDateTime(value))) return termOf(type, value) ?? noValueTerm
+  const text = firstCharacters(value)
+  return `s${foldText(text)}\u0001${text}`
+}
+
+const printableAscii = /^[ -~]*$/
+// Control characters go as well, so that none of them is less than the separator or equal to it.
+const ignored = /[\p{M}\p{Cc}]/gu
+
+function foldText(text: string): string {
+  if (printableAscii.test(text)) return text.toLowerCase()
+  return firstCharacters(text.normalize('NFKD').replace(ignored, '').toLowerCase())
+}
+
+/** Compares texts by code point, as PostgreSQL does. JavaScript compares UTF-16 units, in which U+10000 is less than U+E000. */
+export function compareByCodePoint(one: string, other: string): number {
+  const length = Math.min(one.length, other.length)
+  for (let index = 0; index < length; index += 1) {
+    const [unit, otherUnit] = [one.charCodeAt(index), other.charCodeAt(index)]
+    if (unit === otherUnit) continue
+    if (isSurrogate(unit) !== isSurrogate(otherUnit)) return isSurrogate(unit) ? 1 : -1
+    return unit - otherUnit
+  }
+  return one.length - other.length
+}
+
+const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff

@@ -25,29 +25,22 @@ export const textPart = (column: string): string => `left(${column}, ${firstChar
 const texts = ['external_id', ...profileTexts]
 const times = ['created_at', 'updated_at']
 
-/** The part of the field $3 of a row e that its sort term depends on, as JSON; of a time, the term itself. $4: the key of an attribute. */
-const sortValue = `case $3::text
+/** The part of the field $4 of a row e that its sort term depends on, as JSON; of a time, the term itself. $5: the key of an attribute. */
+const sortValue = `case $4::text
      ${texts.map(column => `when '${column}' then to_jsonb(${textPart(`e.${column}`)})`).join('\n     ')}
      ${profileFlags.map(column => `when '${column}' then to_jsonb(e.${column})`).join('\n     ')}
      ${times.map(column => `when '${column}' then to_jsonb(${timeTerm(`e.${column}`)})`).join('\n     ')}
-     else ${attributePart('(e.attributes->$4::text)')} end`
+     else ${attributePart('(e.attributes->$5::text)')} end`
 
 /**
- * $2: stack, $3: a column, or `attributes`, $4: the key of an attribute, $5: ids. Returns what the sort terms of the entities depend on.
+ * $2: stack, $3: ids, $4: a column, or `attributes`, $5: the key of an attribute. Returns what the sort terms of the entities depend on.
  */
 export const readSortValuesSql = statement(
   'read_sort_values',
-  `select v.id, v.value from unnest($5::uuid[]) a(id) cross join lateral (
+  `select v.id, v.value from unnest($3::uuid[]) a(id) cross join lateral (
      select e.id, ${sortValue} as value from entities e
      where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id offset 0
    ) v`,
-)
-
-/** $2: stack, $3: after this id, $4: limit. */
-export const scanIdsSql = statement(
-  'scan_ids',
-  `select e.id from entities e
-   where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
 )
 
 /**

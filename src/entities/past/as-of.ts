@@ -11,11 +11,12 @@ import type { EnvelopeResult } from '../../route/result.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { createValueRefusal, Fault } from '../../values/errors.ts'
 import { pastTimeOf } from '../../values/instant.ts'
-import { Type } from '../../values/json-schema.ts'
+import { storedNumber, Type, time } from '../../values/json-schema.ts'
 import { mobileKey } from '../../values/phone-numbers.ts'
 import { phoneMember, profileFlags, readTexts } from '../../values/profile-fields.ts'
-import { readBearersSql, readBearersWithAliasesSql } from '../bearers-sql.ts'
+import { readBearersSql } from '../bearers-sql.ts'
 import { relationshipValue } from '../entity-row.ts'
+import { idOf } from '../find-entity.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { labels, linksById } from '../schema.ts'
 import type { Address } from '../write-request.ts'
@@ -31,17 +32,10 @@ import {
 /** The query of a read of one entity. Other parameters are ignored. */
 export const asOfQuery = Type.Object({
   at: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      description: 'Return the entity as a read returned it at this time, RFC 3339. Needs the scope `changes:read`.',
-    }),
+    time('Return the entity as a read returned it at this time, RFC 3339. Needs the scope `changes:read`.'),
   ),
   version: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 2_147_483_647,
-      description: 'Return the entity as it was right after the write of this version. Needs the scope `changes:read`.',
-    }),
+    storedNumber('Return the entity as it was right after the write of this version. Needs the scope `changes:read`.'),
   ),
   labels,
   links: linksById,
@@ -129,18 +123,6 @@ async function findMoment(
     id = change.merged_into ?? undefined
   }
   return undefined
-}
-
-/** The entity that has the external identifier today, or that it leads to as an alias. */
-async function idOf(
-  { db: reader, organization_id }: Reading,
-  stack_id: number,
-  address: Address,
-): Promise<string | undefined> {
-  if ('id' in address) return address.id
-  const names = JSON.stringify([{ stack_id, external_id: address.external_id }])
-  const [bearer] = await reader.query<{ id: string }>(readBearersWithAliasesSql, [organization_id, names])
-  return bearer?.id
 }
 
 /** As {@link idOf}, but for an alias, the person that it came from. */

@@ -21,20 +21,9 @@ export const readPastChangeSql = statement(
    order by c.version desc limit 1`,
 )
 
-/** $2: stack, $3: entity, $4: highest number. As {@link readPastChangeSql} by number, if the change is among the entity's last ones. */
-export const readRecentChangeAtSql = statement(
-  'read_recent_change_at',
-  `${pastChange}
-   where c.organization_id = $1 and c.entity_id = $3 and c.stack_id = $2 and c.sequence <= $4 and c.version >= coalesce((
-     select b.version from changes b where b.organization_id = $1 and b.entity_id = $3
-     order by b.version desc offset ${basisInterval} limit 1
-   ), 0)
-   order by c.version desc limit 1`,
-)
-
 /**
  * $2: stack, $3: entity, $4: highest number. As {@link readPastChangeSql} by number: a binary search over the versions, which rise with the
- * numbers but not always by one. It takes 40 µs more than {@link readRecentChangeAtSql}.
+ * numbers but not always by one. It takes 40 µs more than a search among the last versions.
  */
 export const readPastChangeAtSql = statement(
   'read_past_change_at',
@@ -138,8 +127,8 @@ export const storeBasesSql = statement(
 export const readPastAnswersSql = statement(
   'read_past_answers',
   `select distinct on (a.consent_type_id, a.channel) a.consent_type_id, a.channel,
-     a.state and not a.pending as state, a.pending, a.undated, ${exactTimeText('coalesce(a.collected_at, a.at)')} as answered_at, a.evidence->>'method' as method,
-     (a.evidence->'text_version')::integer as text_version, nullif(a.person_id, $2) as person_id
+     a.state and not a.pending as state, ${exactTimeText('coalesce(a.collected_at, a.at)')} as answered_at, a.undated, a.pending,
+     nullif(a.person_id, $2) as person_id, a.evidence->>'method' as method, (a.evidence->'text_version')::integer as text_version
    from (
      select a.*, a.version as since from consent_history a
      where a.organization_id = $1 and a.person_id = $2 and a.version <= $3 and not a.superseded

@@ -15,7 +15,6 @@ import {
   readPastChangeAtSql,
   readPastChangeSql,
   readPastTargetsSql,
-  readRecentChangeAtSql,
 } from './past-state-sql.ts'
 
 // The state of an entity at one of its versions follows from the change log alone: its creation, last restore or unmerge has
@@ -61,10 +60,10 @@ export async function readPastChange(
   { stack_id, id }: Entity,
   until: { version: number } | { sequence: number },
 ): Promise<PastChange | undefined> {
-  const values = [organization_id, stack_id, id, 'version' in until ? until.version : until.sequence]
-  if ('version' in until) return (await reader.query<PastChange>(readPastChangeSql, values))[0]
-  const [recent] = await reader.query<PastChange>(readRecentChangeAtSql, values)
-  return recent ?? (await reader.query<PastChange>(readPastChangeAtSql, values))[0]
+  const last = 'version' in until ? until.version : until.sequence
+  const statement = 'version' in until ? readPastChangeSql : readPastChangeAtSql
+  const [change] = await reader.query<PastChange>(statement, [organization_id, stack_id, id, last])
+  return change
 }
 
 /** Reads the last change of an entity. Returns undefined if there is none. */
@@ -135,35 +134,18 @@ type PastAnswer = {
   channel: Channel
   state: boolean
   answered_at: string
-  pending: boolean
   undated: boolean
+  pending: boolean
+  person_id: string | null
   method: Method | null
   text_version: number | null
-  person_id: string | null
 }
 
-const answerOf = ({
-  consent_type_id,
-  channel,
-  state,
-  answered_at,
-  pending,
-  undated,
-  method,
-  text_version,
-  person_id,
-}: PastAnswer) => [
-  answerKey(consent_type_id, channel),
-  {
-    state,
-    answered_at,
-    ...(undated && { undated }),
-    ...(pending && { pending }),
-    ...(person_id !== null && { person_id }),
-    ...(method !== null && { method }),
-    ...(text_version !== null && { text_version }),
-  },
-]
+/** An answer without the members that say nothing. */
+const answerOf = ({ consent_type_id, channel, state, answered_at, ...rest }: PastAnswer) => {
+  const evidence = Object.entries(rest).filter(([, value]) => value !== null && value !== false)
+  return [answerKey(consent_type_id, channel), { state, answered_at, ...Object.fromEntries(evidence) }]
+}
 
 /** The targets of an attribute's links. */
 export type ShownLinks = { attribute: Relationship; targets: Target[] }

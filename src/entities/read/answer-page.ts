@@ -44,8 +44,12 @@ type ReadRows = (position: PositionToRead) => Promise<RowsOfPage>
  * never has fewer entities than its size while more exist.
  */
 export async function answerPage(call: Call<unknown>, page: PageRequest, readRows: ReadRows): Promise<HandlerResult> {
-  const first = await readFirst(page, readRows)
-  const release = takeIncluded(call, first.included)
+  const { position, include, isCounted } = page
+  const maxRowBytes = Math.floor(maxWholeBytes / sizeToRead(position))
+  const rows = await readRows({ ...position, maxRowBytes, isCounted })
+  const included = await include?.(idsOf(rows, position).ids)
+  const first = { rows, included }
+  const release = takeIncluded(call, included)
   try {
     await yieldIfDue()
     const whole = buildWhole(call, page, first, release)
@@ -58,34 +62,13 @@ export async function answerPage(call: Call<unknown>, page: PageRequest, readRow
   }
 }
 
-type Ids = { pageIds: string[]; last_term?: string | undefined; has_more: boolean }
-
-const endOf = ({ pageIds, last_term, has_more }: Ids): PageEnd => ({
-  after_id: pageIds.at(-1),
-  after_term: last_term,
-  has_more,
-})
-
-/** The first read of a page. The ids of its rows are looked for if they are needed. */
-type FirstRead = {
-  rows: RowsOfPage
-  ids: () => Ids
-  included: Included | undefined
-  counted: Count | undefined
-}
-
-async function readFirst({ position, include, isCounted }: PageRequest, readRows: ReadRows): Promise<FirstRead> {
-  const maxRowBytes = Math.floor(maxWholeBytes / sizeToRead(position))
-  const rows = await readRows({ ...position, maxRowBytes, isCounted })
-  const ids = () => idsOf(rows, position)
-  const included = await include?.(ids().pageIds)
-  return { rows, ids, included, counted: rows.counted }
-}
+type FirstRead = { rows: RowsOfPage; included: Included | undefined }
 
 /** The ids of a page, of which `rows` may have one entity more. */
-function idsOf({ rows, last_term, has_more = false }: RowsOfPage, { size }: Position): Ids {
+function idsOf({ rows, last_term, has_more = false }: RowsOfPage, { size }: Position): PageEnd & { ids: string[] } {
   const all = idsOfPage(rows, size + 1)
-  return { pageIds: all.slice(0, size), last_term, has_more: has_more || all.length > size }
+  const ids = all.slice(0, size)
+  return { ids, after_id: ids.at(-1), after_term: last_term, has_more: has_more || all.length > size }
 }
 
 /** Takes memory for included entities, and for the page itself. Throws a 503 if there is none: they are already read. */
@@ -103,14 +86,14 @@ function takeIncluded({ memory }: Call<unknown>, included: Included | undefined)
 function buildWhole(
   { memory, shown }: Call<unknown>,
   { stack_id, position, lastMembers }: PageRequest,
-  { rows: { rows, last_term, has_more = false, definitions }, included, counted }: FirstRead,
+  { rows: { rows, last_term, has_more = false, definitions, counted }, included }: FirstRead,
   held: Release | undefined,
 ): HandlerResult | undefined {
   const { size, projection } = position
   const page = printPage(rows, size, { definitions, stack_id, projection, added: included, maxBytes: maxWholeBytes })
   if (!page) return undefined
   shown.addAll(stack_id, page.ids)
-  const end = endOf({ pageIds: page.ids, last_term, has_more: has_more || page.has_more })
+  const end = { after_id: page.ids.at(-1), after_term: last_term, has_more: has_more || page.has_more }
   const response = {
     status: 200,
     json: `{"items":[${page.items}],"has_more":${end.has_more}${lastMembers?.(end, counted) ?? ''}}`,
@@ -119,10 +102,6 @@ function buildWhole(
   if (response.json.length <= uncountedCharacters) return response
   const release = memory.tryTake(Buffer.byteLength(response.json))
   return release && { ...response, release }
-}
-
-async function readIds(readRows: ReadRows, position: Position): Promise<Ids> {
-  return idsOf(await readRows({ ...position, projection: undefined, maxRowBytes: 0 }), position)
 }
 
 type Source = { readRows: ReadRows; first: FirstRead; release: Release }
@@ -137,20 +116,20 @@ async function* pageParts(
     within(() => readPortion(context, stack_id, { ids, minBytes: portionBytes, projection }, signal))
   let remaining = position.size
   let end: PageEnd = { ...position, has_more: true }
-  let ids: Ids | undefined = first.ids()
+  let page: ReturnType<typeof idsOf> | undefined = idsOf(first.rows, position)
   let { included } = first
   let opening = '{"items":['
   try {
     while (end.has_more && remaining > 0) {
       const { after_id, after_term } = end
-      const next = { ...position, after_id, after_term, size: remaining }
-      const page = ids ?? (await within(() => readIds(readRows, next)))
-      const { pageIds } = page
-      shown.addAll(stack_id, pageIds)
-      included ??= await within(async () => include?.(pageIds))
-      end = pageIds.length > 0 ? endOf(page) : { ...end, has_more: page.has_more }
-      for (let readCount = 0; readCount < pageIds.length; ) {
-        const portion = await readNext(pageIds.slice(readCount))
+      const next = { ...position, after_id, after_term, size: remaining, projection: undefined, maxRowBytes: 0 }
+      page ??= idsOf(await within(() => readRows(next)), next)
+      const { ids, has_more } = page
+      shown.addAll(stack_id, ids)
+      included ??= await within(async () => include?.(ids))
+      end = ids.length > 0 ? page : { ...end, has_more }
+      for (let readCount = 0; readCount < ids.length; ) {
+        const portion = await readNext(ids.slice(readCount))
         readCount += portion.rows.length
         const rows = portion.rows.filter(row => row !== null)
         for (let next = 0; next < rows.length; ) {
@@ -165,10 +144,10 @@ async function* pageParts(
         }
         remaining -= rows.length
       }
-      ids = undefined
+      page = undefined
       included = undefined
     }
-    yield Buffer.from(`${opening}],"has_more":${end.has_more}${lastMembers?.(end, first.counted) ?? ''}}`)
+    yield Buffer.from(`${opening}],"has_more":${end.has_more}${lastMembers?.(end, first.rows.counted) ?? ''}}`)
   } finally {
     release()
   }

@@ -13,7 +13,7 @@ type Print = (row: RowPrinter) => void
 const end = Buffer.from('"}')
 const [comma, lineFeed] = [Buffer.from(','), Buffer.from('\n')]
 
-/** Identifiers, profile, answers, links, state, version and times: see `rowTextWith` of read-sql.ts. */
+/** Identifiers, profile, answers, links, state, version and times: see `rowTextFrom` of read-sql.ts. */
 const fieldsOfRow = 2 + readTexts.length + profileFlags.length + 6
 
 /** The text of `answers` for a person without consent answers. */
@@ -125,7 +125,7 @@ function projectionPrinter(definitions: Definitions, stack_id: number, projectio
     literal('stack_key', () => stackKeyOf(definitions, stack_id)),
     ...readTexts.map(text),
     ...profileFlags.map(name => member(name, key => row => row.printBoolean(key))),
-    member('consents', key => afterKey(key, consentsPrinterOf(definitions))),
+    member('consents', key => afterKey(key, printersOf(definitions).consents)),
     member('attribute_values', key => afterKey(key, row => printAttributeValues(row, definitions, { isById, keys }))),
     member('state', key => row => {
       row.append(key)
@@ -178,23 +178,19 @@ function withAdded(print: Print, added: AddedMembers): Print {
   }
 }
 
-const printers = new WeakMap<Definitions, Map<number, Print>>()
-const consentsPrinters = new WeakMap<Definitions, Print>()
+/** The printers of the consents and of the whole entities of each stack, which are built once for each version of the definitions. */
+const printers = new WeakMap<Definitions, { consents: Print; whole: Map<number, Print> }>()
 
-/** Returns the printer of the whole entities of a stack. It is built once for each version of the definitions. */
-function printerOf(definitions: Definitions, stack_id: number): Print {
-  const known = printers.get(definitions) ?? new Map<number, Print>()
+function printersOf(definitions: Definitions) {
+  const known = printers.get(definitions) ?? { consents: consentsPrinter(definitions.consent_types), whole: new Map() }
   printers.set(definitions, known)
-  const print = known.get(stack_id) ?? projectionPrinter(definitions, stack_id, wholeOf(stack_id))
-  known.set(stack_id, print)
-  return print
+  return known
 }
 
-function consentsPrinterOf(definitions: Definitions): Print {
-  const known = consentsPrinters.get(definitions)
-  if (known) return known
-  const print = consentsPrinter(definitions.consent_types)
-  consentsPrinters.set(definitions, print)
+function printerOf(definitions: Definitions, stack_id: number): Print {
+  const { whole } = printersOf(definitions)
+  const print = whole.get(stack_id) ?? projectionPrinter(definitions, stack_id, wholeOf(stack_id))
+  whole.set(stack_id, print)
   return print
 }
 

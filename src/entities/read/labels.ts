@@ -13,6 +13,7 @@ import type { Call } from '../../route/call.ts'
 import { accessOf, mayRead } from '../../route/field-rights.ts'
 import {
   fillLabel,
+  isLabelField,
   type LabelPart,
   labelFields,
   labelText,
@@ -137,8 +138,6 @@ function namedKeys(definitions: Definitions): { stack_id: number; key: string }[
     }),
   )
 }
-
-const isLabelField = (key: string): key is keyof NamedPerson => labelFields.some(field => field === key)
 
 /** Whether the caller may read a field of a stack. */
 type IsReadable = (stack_id: number, name: string) => boolean

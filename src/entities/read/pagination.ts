@@ -1,9 +1,5 @@
-import type { Context } from '../../db/context.ts'
-import { peopleStackId } from '../../organizations/definitions.ts'
-import type { Signal } from '../../process/signal.ts'
 import { firstId, lastId } from '../../values/formats.ts'
 import type { Projection } from './projection.ts'
-import { findEntitySql, findPersonByAnyIdentifier } from './read-sql.ts'
 
 /**
  * The position of a page in the order by id: `size` entities after `after_id`, which need not exist. In the order of a sort
@@ -33,24 +29,6 @@ export const startOf = ({ direction, after_id }: Pick<Position, 'direction' | 'a
 
 /** One entity more than the page size is read, to tell whether more follow. */
 export const sizeToRead = ({ size }: Position): number => size + 1
-
-/**
- * Reads the internal identifier of the addressed entity of a stack; undefined if it does not exist. A person is also found by a
- * further identifier.
- */
-export async function findEntity(
-  { db, organization_id }: Context,
-  stack_id: number,
-  address: { id: string } | { external_id: string },
-  signal?: Signal,
-): Promise<string | undefined> {
-  const [by, identifier] =
-    'id' in address ? (['id', address.id] as const) : (['external_id', address.external_id] as const)
-  const [found] = await db.query<{ id: string }>(findEntitySql[by], [organization_id, stack_id, identifier], signal)
-  if (found || stack_id !== peopleStackId) return found?.id
-  const [person] = await db.query<{ id: string }>(findPersonByAnyIdentifier[by], [organization_id, identifier], signal)
-  return person?.id
-}
 
 /** How many entities match, and the number of the last change that the count includes. */
 export type Count = { count: number; sequence: number }

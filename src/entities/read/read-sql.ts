@@ -39,11 +39,13 @@ function rowTextFrom({ attributes, links, member }: RowParts): string {
      ${member('updated_at', 'e.updated_at')})::text`
 }
 
-/** The text of a whole entity e, with its links from an expression. */
-export const rowTextWith = (links: string): string =>
-  rowTextFrom({ attributes: 'e.attributes::text', links, member: (_, column) => column })
-
-const rowTextOf = (organization: string, isById?: string) => rowTextWith(linksOf(organization, { isById }))
+/** The text of a whole entity e, whose relationships are read by internal identifier if a condition holds. */
+const rowTextOf = (organization: string, isById?: string) =>
+  rowTextFrom({
+    attributes: 'e.attributes::text',
+    links: linksOf(organization, { isById }),
+    member: (_, column) => column,
+  })
 
 const members = [
   ...['id', 'record_id', 'external_id', 'stack_key', ...readTexts, ...profileFlags, 'consents', 'attribute_values'],
@@ -106,9 +108,6 @@ export function rowTextOfMembers({ mask, keys, relationships }: NamedMembers): s
 /** The text of an entity e. $1: organization. */
 export const rowText = rowTextOf('$1')
 
-/** The text of an entity e, whose relationships are read by internal identifier if a condition holds. $1: organization. */
-export const rowTextById = (isById: string): string => rowTextOf('$1', isById)
-
 /** The version of the definitions at the time of the read. */
 export const schema_version =
   '(select h.schema_version from change_heads h where h.organization_id = $1) as schema_version'
@@ -141,7 +140,7 @@ export const readPageByKey = {
 
 const rowsBy = (column: string, type: string) =>
   `select x.identifier, x.version, ${withinLimit('$4')} as row, ${schema_version} from (
-     select e.${column} as identifier, e.version, ${rowWithin('$4', rowTextById('$5'))}
+     select e.${column} as identifier, e.version, ${rowWithin('$4', rowTextOf('$1', '$5'))}
      from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = any($3::${type}[]) offset 0
    ) x`
 
@@ -165,7 +164,7 @@ const personBy = {
 
 const peopleBy = (person: string, type: string) =>
   `select x.identifier, x.version, ${withinLimit('$3')} as row, ${schema_version} from (
-     select a.identifier, e.version, ${rowWithin('$3', rowTextById('$4'))}
+     select a.identifier, e.version, ${rowWithin('$3', rowTextOf('$1', '$4'))}
      from unnest($2::${type}[]) as a(identifier) cross join lateral (${person} offset 0) p cross join lateral (
        select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
      ) e offset 0
@@ -295,7 +294,7 @@ export const readIncludedSql = statement(
      select w.n + ${rowsOfStep}, r.rows, w.octets + coalesce(r.octets, 0)
      from walk w cross join targets t cross join lateral (
        select string_agg(x.row, E'\\n') as rows, sum(octet_length(x.row))::bigint as octets from (
-         select ${rowTextById('$6')} as row
+         select ${rowTextOf('$1', '$6')} as row
          from unnest(t.stacks[w.n + 1 : w.n + ${rowsOfStep}], t.ids[w.n + 1 : w.n + ${rowsOfStep}]) as p(stack_id, id)
          cross join lateral (
            select e.* from entities e where e.organization_id = $1 and e.stack_id = p.stack_id and e.id = p.id offset 0

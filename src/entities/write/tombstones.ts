@@ -2,7 +2,6 @@ import type { Reading } from '../../db/context.ts'
 import type { Transaction } from '../../db/db.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { Fault } from '../../values/errors.ts'
-import type { Write } from '../write-request.ts'
 import { profileChanges } from './decide/decide.ts'
 import { erasableValues, erasedRefusal, type Giving } from './decide/erasable-values.ts'
 import { readTombstonesBeforeSql, readTombstonesSql } from './load/load-sql.ts'
@@ -90,17 +89,12 @@ export async function checkReturn(
 }
 
 /** Tombstone stage: forgets the tombstones of values that a request gave to somebody again with `erased=recreate`. */
-export function forgetTombstones(tx: Transaction, set: DecidedRound): Promise<unknown>[] {
-  const { organization_id, has_tombstones } = set.definitions
+export function forgetTombstones(tx: Transaction, { definitions, accepted }: DecidedRound): Promise<unknown>[] {
+  const { organization_id, has_tombstones, default_country } = definitions
   if (!has_tombstones) return []
-  const values = valuesOf(set, ({ erased }) => erased === 'recreate')
-  return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, values])]
-}
-
-function valuesOf({ accepted, definitions }: DecidedRound, isAsked: (write: Write) => boolean) {
   const values = new Set<string>()
   for (const { item, change, row, isPlaceholder } of accepted)
-    if (item && !isPlaceholder && isAsked(item.write))
-      for (const { value } of erasableValues(change, item.write, row, definitions.default_country)) values.add(value)
-  return [...values]
+    if (item?.write.erased === 'recreate' && !isPlaceholder)
+      for (const { value } of erasableValues(change, item.write, row, default_country)) values.add(value)
+  return values.size === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, [...values]])]
 }

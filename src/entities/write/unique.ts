@@ -58,25 +58,17 @@ function describe({ id, external_id }: Target, { stack_id, mayRead }: Pick<Write
   return isPerson ? `the person with the id ${id}` : `the record with the record_id ${recordIdOf(id)}`
 }
 
-/** Finds up to two entities for each claim, so one that is not the claiming entity itself. */
+/** Finds up to two entities for each claim, so one that is not the claiming entity itself. Issues no statement without a claim. */
 export async function findHolders(
   { db, organization_id }: Reading,
   claims: readonly Claim[],
-): Promise<Map<string, readonly Target[]>> {
-  const asked = claims.map((claim, number) => ({ number, ...parametersOf(claim) }))
+): Promise<ReadonlyMap<string, readonly Target[]>> {
+  if (claims.length === 0) return noHolders
+  const asked = claims.map(({ attribute: { owner_stack_id: stack_id, index, key }, term, value }, number) => ({
+    ...{ number, stack_id, index_id: index.id, term, key, value },
+  }))
   const rows = await db.query<Target & { number: number }>(findHoldersSql, [organization_id, JSON.stringify(asked)])
-  const holders = new Map<string, readonly Target[]>()
-  for (const { number, ...holder } of rows) {
-    const { key } = claims[number]!
-    holders.set(key, [...(holders.get(key) ?? []), holder])
-  }
-  return holders
+  return Map.groupBy(rows, ({ number }) => claims[number]!.key)
 }
 
-const parametersOf = ({ attribute, term, value }: Claim) => ({
-  stack_id: attribute.owner_stack_id,
-  index_id: attribute.index.id,
-  term,
-  key: attribute.key,
-  value,
-})
+const noHolders: ReadonlyMap<string, readonly Target[]> = new Map()

@@ -1,4 +1,5 @@
 import type { EntityKind } from '../../entities/entity-kind.ts'
+import { findEntity } from '../../entities/find-entity.ts'
 import { addressOf } from '../../entities/handlers.ts'
 import { uuidOfRecord } from '../../entities/identifiers.ts'
 import { answerPage, type PageEnd } from '../../entities/read/answer-page.ts'
@@ -6,7 +7,7 @@ import { entityPrinter } from '../../entities/read/entity-json.ts'
 import { type Identifiers, readNamed } from '../../entities/read/entity-reader.ts'
 import type { Included } from '../../entities/read/included.ts'
 import { labeler, withLabels } from '../../entities/read/labels.ts'
-import { type Count, findEntity, type Position, type PositionToRead } from '../../entities/read/pagination.ts'
+import type { Count, Position, PositionToRead } from '../../entities/read/pagination.ts'
 import {
   type Projection,
   projectionOf,

@@ -1,7 +1,12 @@
-import { type SortField, timeColumns } from '../../entities/indexes/sort-field.ts'
+import {
+  compareByCodePoint,
+  noValueTerm,
+  type SortField,
+  sortTermOf,
+  timeColumns,
+} from '../../entities/indexes/sort-field.ts'
 import { beginSortIndex } from '../../entities/indexes/sort-index.ts'
 import { attributePart, textPart, timeTerm } from '../../entities/indexes/sort-index-sql.ts'
-import { compareByCodePoint, noValueTerm, sortTermOf } from '../../entities/indexes/sort-terms.ts'
 import { type Count, type Position, sizeToRead } from '../../entities/read/pagination.ts'
 import type { SortIndex } from '../../organizations/definitions.ts'
 import { yieldIfDue } from '../../process/event-loop.ts'

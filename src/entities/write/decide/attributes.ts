@@ -72,7 +72,7 @@ export function decideAttributes(
 ): AttributeChange {
   const attributes = current?.row.attributes ?? noAttributes
   const linked = linkedByKey(current?.links ?? noLinks, definitions)
-  const change = emptyChange(current)
+  const change = emptyChange(current && {})
   for (const [key, value] of plan.plain)
     if (value instanceof ListEdit) editList(change, key, value, attributes, linked.get(key))
     else writePlain(change, key, value, attributes, linked.get(key))
@@ -103,7 +103,7 @@ export function fillAttributes(
 ): AttributeChange {
   const { attributes } = current.row
   const linked = linkedByKey(current.links, definitions)
-  const change = emptyChange(current)
+  const change = emptyChange({})
   for (const [key, value] of plain) writePlain(change, key, value, attributes, linked.get(key))
   for (const { attribute, targets } of links) {
     const { key } = attribute
@@ -123,20 +123,19 @@ export function fillAttributes(
   return change
 }
 
-function emptyChange(current: CurrentState | null): AttributeChange {
-  return {
-    changed: false,
-    set: {},
-    removed: [],
-    relinked: [],
-    missing: [],
-    faults: [],
-    before: current && {},
-    after: {},
-    keyCount: 0,
-    isTooLarge: false,
-  }
-}
+/** The change of an entity that does not change. `before` is null for a new one. */
+export const emptyChange = (before: AttributeChange['before'] = null): AttributeChange => ({
+  changed: false,
+  set: {},
+  removed: [],
+  relinked: [],
+  missing: [],
+  faults: [],
+  before,
+  after: {},
+  keyCount: 0,
+  isTooLarge: false,
+})
 
 /** The links of one key, which several attributes may have had in turn. */
 export type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
@@ -145,12 +144,11 @@ const noLinkedKeys: ReadonlyMap<string, LinkedKey> = new Map()
 
 export function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
   if (links.size === 0) return noLinkedKeys
-  const linked = new Map<string, LinkedKey>()
-  for (const [attribute_id, targets] of links) {
+  const linked = [...links].flatMap(([attribute_id, targets]) => {
     const attribute = definitions.attributeById.get(attribute_id)
-    if (attribute) linked.set(attribute.key, [...(linked.get(attribute.key) ?? []), { attribute, targets }])
-  }
-  return linked
+    return attribute ? { attribute, targets } : []
+  })
+  return Map.groupBy(linked, ({ attribute }) => attribute.key)
 }
 
 /** Returns the current value of a key in the format of a read; null if it has none. */

@@ -24,6 +24,7 @@ import {
   type AttributeChange,
   type AttributeFill,
   decideAttributes,
+  emptyChange,
   fillAttributes,
   type Resolve,
 } from './attributes.ts'
@@ -379,33 +380,19 @@ function describeChange(
   attributes: AttributeChange,
   consents: ConsentChange | undefined,
 ): { before: FieldValues | null; after: FieldValues } {
-  const after: FieldValues = {}
-  for (const key of entryKeys) {
-    let value: unknown
-    if (key === 'state') value = columns.active ? 'active' : undefined
-    else if (key === 'attribute_values') value = attributes.changed ? attributes.after : undefined
-    else if (key === 'consents') value = consents?.after
-    else value = columns[key]
-    if (value !== undefined) after[key] = value
-  }
-  return { before: row ? describeBefore(row, after, attributes, consents) : null, after }
-}
-
-/** Returns the previous values of the keys in `after`. */
-function describeBefore(
-  row: EntityRow,
-  after: FieldValues,
-  attributes: AttributeChange,
-  consents: ConsentChange | undefined,
-): FieldValues {
   const before: FieldValues = {}
-  for (const key in after) {
-    if (key === 'state') before[key] = 'placeholder'
-    else if (key === 'attribute_values') before[key] = attributes.before
-    else if (key === 'consents') before[key] = consents?.before
-    else before[key] = row[key as keyof EntityRow] ?? null
+  const after: FieldValues = {}
+  const add = (key: string, old: unknown, value: unknown) => {
+    if (value === undefined) return
+    if (row) before[key] = old
+    after[key] = value
   }
-  return before
+  for (const key of entryKeys)
+    if (key === 'state') add(key, 'placeholder', columns.active ? 'active' : undefined)
+    else if (key === 'attribute_values') add(key, attributes.before, attributes.changed ? attributes.after : undefined)
+    else if (key === 'consents') add(key, consents?.before, consents?.after)
+    else add(key, row?.[key] ?? null, columns[key])
+  return { before: row ? before : null, after }
 }
 
 /** The log entry of a deletion holds the whole entity. The histories of consents and changes remain. */
@@ -433,17 +420,7 @@ export function buildDeletion(current: CurrentState, definitions: Definitions): 
 }
 
 /** The part of a change that changes no attribute and gives no answer. */
-const nothing = {
-  changed: false,
-  set: {},
-  removed: [],
-  relinked: [],
-  missing: [],
-  faults: [],
-  keyCount: 0,
-  isTooLarge: false,
-  answers: [],
-} satisfies Partial<Change>
+const nothing = { ...emptyChange(), answers: [] } satisfies Partial<Change>
 
 /** Builds the change that creates an entity that others link to and that nobody has written yet. */
 export function buildPlaceholder(id: string, external_id: string, version: number): Change {
@@ -502,7 +479,6 @@ export function buildRestore({
     set: attributes,
     relinked: links.map(({ attribute, targets }) => ({ attribute, before: [], targets })),
     keyCount: Object.keys(values).length,
-    before: null,
     after,
     created_at,
     kept,

@@ -40,31 +40,23 @@ export function erasableValues(
   row: EntityRow | undefined,
   country: string | null,
 ): ErasableValue[] {
-  const values = givenValues(change, write, row, country)
-  return change.kept?.size ? values.filter(({ value }) => !change.kept!.has(value)) : values
-}
-
-function givenValues(
-  change: Giving,
-  write: GivingWrite,
-  row: EntityRow | undefined,
-  country: string | null,
-): ErasableValue[] {
-  const values: ErasableValue[] = change.missing
-    .filter(({ name }) => name.stack_id === peopleStackId)
-    .map(({ name, pointer: path }) => ({ value: erasableText('external_id', name.external_id), path }))
+  const values: ErasableValue[] = []
+  const add = (kind: Parameters<typeof erasableText>[0], text: string, path: string) => {
+    const value = erasableText(kind, text)
+    if (!change.kept?.has(value)) values.push({ value, path })
+  }
+  for (const { name, pointer: path } of change.missing)
+    if (name.stack_id === peopleStackId) add('external_id', name.external_id, path)
   if (write.stack_id !== peopleStackId || change.operation === 'delete' || change.operation === 'erase') return values
   const { columns } = change
   const name = columns.external_id ?? (isCompleting(write, row) ? change.external_id : null)
-  if (name != null) values.push({ value: erasableText('external_id', name), path: pointer('external_id') })
-  for (const alias of change.aliases ?? [])
-    values.push({ value: erasableText('external_id', alias), path: pointer('external_id') })
+  if (name != null) add('external_id', name, pointer('external_id'))
+  for (const alias of change.aliases ?? []) add('external_id', alias, pointer('external_id'))
   const { email_key, mobile_key } = row ? changedMatchKeys(row, columns, country) : matchKeys(columns, country)
   // A person who writes the same email or phone number in another way gets no new one.
-  if (email_key != null && email_key !== emailKey(row?.email))
-    values.push({ value: erasableText('email', email_key), path: pointer('email') })
+  if (email_key != null && email_key !== emailKey(row?.email)) add('email', email_key, pointer('email'))
   if (mobile_key != null && mobile_key !== mobileKey(row?.mobile_prefix, row?.mobile_number, country))
-    values.push({ value: erasableText('mobile', mobile_key), path: pointer('mobile_number') })
+    add('mobile', mobile_key, pointer('mobile_number'))
   return values
 }
 
@@ -73,13 +65,7 @@ export function erasedRefusal(given: readonly ErasableValue[], erased: ReadonlyS
   const details: Detail[] = given
     .filter(({ value }) => erased.has(value))
     .map(({ path }) => ({ path, message: 'belongs to a person who was erased' }))
-  return details.length > 0 ? buildErasedRefusal(details) : undefined
+  if (details.length === 0) return undefined
+  const message = 'The person was erased. A request with `Prefer: erased=recreate` stores the person anew.'
+  return createRefusal('duplicate_entry', message, { details, reason: 'erased' })
 }
-
-/** The refusal of a write that would bring an erased person back. */
-const buildErasedRefusal = (details: Detail[]): Refusal =>
-  createRefusal(
-    'duplicate_entry',
-    'The person was erased. A request with `Prefer: erased=recreate` stores the person anew.',
-    { details, reason: 'erased' },
-  )

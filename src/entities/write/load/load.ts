@@ -5,7 +5,8 @@ import { readKeys } from '../../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../../organizations/definitions.ts'
 import type { Channel } from '../../../values/channels.ts'
 import { readBearersSql, readBearersWithAliasesSql } from '../../bearers-sql.ts'
-import type { Links, StoredRow, Target } from '../../entity-row.ts'
+import type { EntityRow, Links, StoredRow, Target } from '../../entity-row.ts'
+import { type DeletedEntity, readLastChange, readPastState, readStandingTargets } from '../../past/past-state.ts'
 import { canCreate, timeOfUndated, type Write } from '../../write-request.ts'
 import type { KnownAnswers } from '../decide/answers.ts'
 import {
@@ -20,9 +21,8 @@ import {
   requiredLinkAttributes,
   requiredReferences,
 } from '../plan.ts'
-import { readGivenTombstones } from '../tombstones.ts'
+import { readGivenTombstones, readKept } from '../tombstones.ts'
 import { claimsOf, findHolders } from '../unique.ts'
-import { readDeletedEntities } from './deleted.ts'
 import {
   readKnownAnswersSql,
   readLinksSql,
@@ -39,12 +39,19 @@ import { matchItems } from './match.ts'
  * without work issues no statement.
  */
 export async function load(tx: Transaction, definitions: Definitions, unmatched: Item[]): Promise<Loaded> {
-  const within = { tx, organization_id: definitions.organization_id }
+  const { organization_id, unique } = definitions
+  const [within, reading] = [
+    { tx, organization_id },
+    { db: tx, organization_id },
+  ]
   const matched = unmatched.some(({ match }) => match) ? await matchItems(within, unmatched) : undefined
   const items = matched?.items ?? unmatched
   const readingRows = readRows(tx, definitions, items)
   const readingVersions = readLastVersions(within, items)
-  const findingHolders = findHoldersFor(within, items)
+  const findingHolders = findHolders(
+    reading,
+    items.flatMap(({ plan }) => plan.claims ?? []),
+  )
   const readingReferences = readReferences(tx, definitions, items)
   const readingKeys = readKeys(
     within,
@@ -61,7 +68,7 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
   const readingDeleted = readDeletedEntities(tx, definitions, items, rowOfItem)
   await awaitPipelined([readingLinks, readingAnswers, readingDeleted])
   const deleted = await readingDeleted
-  const ofDeleted = deleted.size > 0 ? await findHoldersOfDeleted(tx, definitions, deleted) : undefined
+  const claims = [...deleted].flatMap(([{ write }, { attributes }]) => claimsOf(unique.get(write.stack_id), attributes))
   const loaded = {
     items,
     refused: matched?.refused ?? noRefusals,
@@ -73,7 +80,7 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
     knownAnswers: await readingAnswers,
     deleted,
     keys: await readingKeys,
-    holders: ofDeleted ? new Map([...(holders ?? []), ...ofDeleted]) : holders,
+    holders: new Map([...holders, ...(await findHolders(reading, claims))]),
   }
   return { ...loaded, erased: await readGivenTombstones(tx, definitions, loaded) }
 }
@@ -242,23 +249,73 @@ export function linksBySource(rows: LinkRow[]): Map<string, Links> {
   return new Map([...grouped].map(([id, links]) => [id, Map.groupBy(links, ({ attribute_id }) => attribute_id)]))
 }
 
-/** Finds the entities that have the values that items claim. Issues no statement without a claim. */
-function findHoldersFor(
-  { tx, organization_id }: Within,
-  items: readonly Item[],
-): Promise<Map<string, readonly Target[]> | undefined> {
-  const claims = items.flatMap(({ plan }) => plan.claims ?? [])
-  return claims.length === 0 ? noHolders : findHolders({ db: tx, organization_id }, claims)
+/**
+ * Read stage of restores: reads the deleted entities from the change log. An item without one addresses an entity that
+ * exists, that never did, or whose values in the log were erased.
+ */
+export async function readDeletedEntities(
+  tx: Transaction,
+  definitions: Definitions,
+  items: Item[],
+  rowOf: (item: Item) => EntityRow | undefined,
+): Promise<Loaded['deleted']> {
+  const restores = items.filter(item => item.write.operation === 'restore' && !rowOf(item))
+  if (restores.length === 0) return noEntities
+  const reads = restores.map(item => readDeletedEntity(tx, definitions, item.write))
+  await awaitPipelined(reads)
+  const deleted = new Map<Item, DeletedEntity>()
+  for (const [index, item] of restores.entries()) {
+    const entity = await reads[index]
+    if (entity) deleted.set(item, entity)
+  }
+  return deleted
 }
 
-const noHolders = Promise.resolve(undefined)
+const noEntities: Loaded['deleted'] = new Map()
 
-/** As {@link findHoldersFor}, for the values that restores bring back. */
-function findHoldersOfDeleted(
+async function readDeletedEntity(
   tx: Transaction,
-  { organization_id, unique }: Definitions,
-  deleted: Loaded['deleted'],
-): Promise<Map<string, readonly Target[]> | undefined> {
-  const claims = [...deleted].flatMap(([{ write }, { attributes }]) => claimsOf(unique.get(write.stack_id), attributes))
-  return claims.length === 0 ? noHolders : findHolders({ db: tx, organization_id }, claims)
+  definitions: Definitions,
+  { stack_id, address }: Write,
+): Promise<DeletedEntity | undefined> {
+  const { organization_id } = definitions
+  const { id } = address as { id: string }
+  const entity = { stack_id, id }
+  const deletion = await readLastChange({ db: tx, organization_id }, entity)
+  // A merged person comes back by an unmerge only, and an erased one not at all.
+  if (deletion?.operation !== 'delete') return undefined
+  const past = await readPastState(tx, definitions, entity, deletion.version - 1)
+  if (!past) return undefined
+  const { links, ...state } = past
+  const name = state.columns.external_id ?? null
+  const { bearer, lastVersion } = await readName(tx, definitions, stack_id, name)
+  const standing = await readStandingTargets({ db: tx, organization_id }, links)
+  // A link to itself returns with the entity.
+  const itself = (target: Target) => (target.id === id ? { id, external_id: name } : target)
+  const change = { operation: 'restore', external_id: name, columns: state.columns, missing: [] }
+  const kept = stack_id === peopleStackId ? await readKept(tx, definitions, change, deletion.sequence) : undefined
+  return {
+    ...state,
+    id,
+    links: standing.map(({ attribute, targets }) => ({ attribute, targets: targets.map(itself) })),
+    version: Math.max(deletion.version, lastVersion),
+    created_at: deletion.created_at,
+    isNameTaken: bearer !== undefined,
+    kept,
+  }
+}
+
+/** Reads the entity that has the name now, and the version at which the name was last released. */
+async function readName(
+  tx: Transaction,
+  { organization_id, has_aliases }: Definitions,
+  stack_id: number,
+  name: string | null,
+) {
+  if (name === null) return { bearer: undefined, lastVersion: 0 }
+  const parameters = [organization_id, JSON.stringify([{ stack_id, external_id: name }])]
+  const statement = has_aliases ? readBearersWithAliasesSql : readBearersSql
+  const [bearer] = await tx.query<{ id: string }>(statement, parameters)
+  const [release] = await tx.query<{ version: number }>(readNamesLeftSql, parameters)
+  return { bearer: bearer?.id, lastVersion: release?.version ?? 0 }
 }

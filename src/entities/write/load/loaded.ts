@@ -28,7 +28,7 @@ export type Loaded = {
   /** The stored responses under the Idempotency-Keys of the items, by the id of the key. */
   keys: StoredKeys
   /** Up to two entities that have each unique value that the items claim. */
-  holders: Holders | undefined
+  holders: Holders
   /** Those of the values that the items may give to somebody that belonged to an erased person. Undefined if nobody was erased. */
   erased: ReadonlySet<string> | undefined
 }

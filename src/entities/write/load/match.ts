@@ -63,7 +63,7 @@ export type MatchedItems = {
   refused: Map<Item, Refusal>
 }
 
-/** Match stage: finds the people whom writes with `match` recognize. Issues no statement for items without `match`. */
+/** Match stage: finds the people whom writes with `match` recognize. */
 export async function matchItems(within: Within, items: Item[]): Promise<MatchedItems> {
   const refused = new Map<Item, Refusal>()
   const matches = await findMatches(within, items)
@@ -82,12 +82,9 @@ async function findMatches({ tx, organization_id }: Within, items: Item[]) {
       ? [{ number, ...Object.fromEntries([...match.others, ...match.tried].map(({ kind, key }) => [kind, key])) }]
       : [],
   )
-  if (keys.length === 0) return new Map<Item, Match[]>()
   const values = [organization_id, JSON.stringify(keys), maxCandidates + 1]
   const rows = await tx.query<MatchRow>(findMatchesSql, values)
-  const matches = new Map<Item, Match[]>()
-  for (const { number, ...match } of rows) matches.set(items[number]!, [...(matches.get(items[number]!) ?? []), match])
-  return matches
+  return Map.groupBy(rows, ({ number }) => items[number]!)
 }
 
 type Recognition = { refusal: Refusal } | { match: Match | undefined }

@@ -3,9 +3,8 @@ import type { Attribute, Definitions, SortIndex } from '../../../organizations/d
 import type { EntityRow } from '../../entity-row.ts'
 import { type Term, termOf, termsOf } from '../../indexes/index-keys.ts'
 import { appendKeys, deleteKeysSql, insertKeysSql } from '../../indexes/index-keys-sql.ts'
-import { type SortField, type SortTime, sortFieldOf } from '../../indexes/sort-field.ts'
+import { type SortField, type SortTime, sortFieldOf, sortTermOf } from '../../indexes/sort-field.ts'
 import { deleteTimeTermsSql } from '../../indexes/sort-index-sql.ts'
-import { sortTermOf } from '../../indexes/sort-terms.ts'
 import type { Change } from '../decide/decide.ts'
 import type { Accepted, DecidedRound } from '../round.ts'
 

@@ -1,15 +1,18 @@
-import type { Call } from '../route/call.ts'
-import type { HandlerResult } from '../route/result.ts'
-import type { ParameterKind, Route } from '../route/route.ts'
-import { requireScope } from '../route/scopes.ts'
-import { refuse } from '../values/errors.ts'
-import { type ChangePage, parseChanges, readNamed } from './change-json.ts'
-import { changeCloser } from './closed-changes.ts'
-import { defaultLimit, type HistoryQuery, historyPage, historyQuery } from './schema.ts'
-import { findEntitySql, readHistorySql } from './sql.ts'
+import { type ChangePage, parseChanges, readNamed } from '../../changes/change-json.ts'
+import { changeCloser } from '../../changes/closed-changes.ts'
+import { defaultLimit, type HistoryQuery, historyPage, historyQuery } from '../../changes/schema.ts'
+import { readHistorySql } from '../../changes/sql.ts'
+import type { Call } from '../../route/call.ts'
+import type { HandlerResult } from '../../route/result.ts'
+import type { Route } from '../../route/route.ts'
+import { requireScope } from '../../route/scopes.ts'
+import { refuse } from '../../values/errors.ts'
+import type { EntityKind } from '../entity-kind.ts'
+import { idOf } from '../find-entity.ts'
+import { addressOf } from '../handlers.ts'
 
 /** The histories of a kind of entity, by external and by internal identifier. */
-export function historyEndpoints(kind: HistoryKind): Route[] {
+export function historyEndpoints(kind: EntityKind): Route[] {
   const { path, params, noun, singular, plural, identifier, reads } = kind
   const shared = {
     method: 'GET',
@@ -41,29 +44,17 @@ export function historyEndpoints(kind: HistoryKind): Route[] {
   ]
 }
 
-/** The properties of people or records that a history depends on. */
-type HistoryKind = {
-  noun: string
-  singular: string
-  plural: string
-  path: string
-  params: Record<string, ParameterKind>
-  identifier: { name: string; kind: ParameterKind; toUuid(text: string): string }
-  reads: Route['scope']
-  stackOf(call: Call): number | Promise<number>
-}
-
 /** A page ends after the change with which it reaches this size. */
 const maxPageBytes = 1_048_576
 const noVersion = 2_147_483_647
 
 /** Answers with the changes of one person or record, newest first. */
-async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>): Promise<HandlerResult> {
+async function answerHistory(kind: EntityKind, call: Call<HistoryQuery>): Promise<HandlerResult> {
   const { context, caller, body, signal } = call
   const { db, organization_id } = context
   requireScope(caller, 'changes:read')
   const stack_id = await kind.stackOf(call as Call)
-  const id = await findId(kind, call, stack_id)
+  const id = (await idOf(context, stack_id, addressOf(call, kind), signal)) ?? throwNotFound(kind)
   const { before_version = noVersion, limit = defaultLimit } = body
   const values = [organization_id, id, stack_id, before_version, limit + 1, maxPageBytes]
   const [row] = await db.query<ChangePage & { found: boolean }>(readHistorySql, values, signal)
@@ -75,17 +66,4 @@ async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>): Promi
   return { status: 200, json: `{"items":[${items.join()}],"has_more":${items.length < row!.matched}}` }
 }
 
-/** The internal identifier. Throws a Fault of 404 if no entity has the external identifier. */
-async function findId(
-  kind: HistoryKind,
-  { context: { db, organization_id }, params, signal }: Call<HistoryQuery>,
-  stack_id: number,
-): Promise<string> {
-  const internal = params[kind.identifier.name]
-  if (internal !== undefined) return kind.identifier.toUuid(internal)
-  const values = [organization_id, stack_id, params.external_id]
-  const [entity] = await db.query<{ id: string | null }>(findEntitySql, values, signal)
-  return entity?.id ?? throwNotFound(kind)
-}
-
-const throwNotFound = ({ noun }: HistoryKind): never => refuse('not_found', `There is no such ${noun}.`)
+const throwNotFound = ({ noun }: EntityKind): never => refuse('not_found', `There is no such ${noun}.`)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AttributeType } from '../../values/attribute-rules.ts'
-import { compareByCodePoint, noValueTerm, sortTermOf } from './sort-terms.ts'
+import { compareByCodePoint, noValueTerm, sortTermOf } from './sort-field.ts'
 
 const byBytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))
 /** Sorts values by their terms, as PostgreSQL does by code point. */
