@@ -12,6 +12,7 @@ import { unlimitedRowBytes } from '../entities/read/pagination.ts'
 import { readByIdentifier, readPortionSql } from '../entities/read/read-sql.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Shown } from '../route/shown.ts'
+import { firstId } from '../values/formats.ts'
 import type { LineType } from './dossier-schema.ts'
 import {
   readAboutSql,
@@ -56,7 +57,6 @@ const rowsPerRead = 500
 const textsPerRead = 10
 const bytesPerRead = 512 * 1024
 
-const nil = '00000000-0000-0000-0000-000000000000'
 /** Higher than every version. */
 const noVersion = 2_147_483_647
 
@@ -229,7 +229,7 @@ type LinkRow = { attribute_id: number; stack_id: number; id: string; external_id
 const directions: Direction[] = ['out', 'in']
 
 const readLinksOf = (source: DossierSource, direction: Direction) =>
-  readInParts<LinkRow>(source, readLinksSql[direction], source.id, { attribute_id: 0, id: nil })
+  readInParts<LinkRow>(source, readLinksSql[direction], source.id, { attribute_id: 0, id: firstId })
 
 /** The internal identifier as reads show it, and the stack of a record. */
 function entityOf({ stacks }: Definitions, { stack_id, id }: LinkRow) {

@@ -30,7 +30,9 @@ export const findAccountNameSql = statement(
 
 /** A session is live until it expires, and until it or its client is revoked. */
 const isLive = `s.revoked_at is null and s.expires_at > now() and (s.client_id is null or exists (
-     select from clients c where c.organization_id = s.organization_id and c.id = s.client_id and c.revoked_at is null))`
+     select from clients c
+     where c.organization_id = s.organization_id and c.id = s.client_id and c.revoked_at is null offset 0
+   ))`
 
 /** $1: organization, $2: SHA-256 of the token. */
 export const readSessionSql = statement(

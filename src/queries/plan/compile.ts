@@ -6,9 +6,17 @@ import { type Condition, type Field, isRange, type Test } from '../grammar/gramm
 import { mayHaveAliases, nameOrAlias, selectByAlias } from './aliases.ts'
 import { attributeCondition } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, testsOf, textColumn, timeColumn } from './comparable.ts'
-import { and, type CompiledCondition, candidateRanks, compiled, or, type Subject } from './condition.ts'
+import {
+  and,
+  type Candidates,
+  type CompiledCondition,
+  candidateRanks,
+  compiled,
+  or,
+  type Subject,
+} from './condition.ts'
 import { consentCondition, contactableCondition, deliverabilityCondition } from './consents.ts'
-import { allOf, always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
+import { always, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
 import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
 
 /**
@@ -104,25 +112,34 @@ function compileTextColumn({ column }: TextField, tests: readonly Test[], subjec
   }
   const check = checkOn(row)
   const equality = tests.find(({ operator, operand }) => equalities[operator]?.(operand))
-  const isByRange = column === 'external_id' && tests.some(({ operator }) => isRange(operator))
-  if (!isByRange && !(equality && (column === 'email' || column === 'external_id'))) return compiled(check)
   const select = (condition: Fragment) => sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${condition}`
-  const rank = column === 'email' ? candidateRanks.email : candidateRanks.identifier
+  const checked = checkOn(sql`g`)
+  if (column === 'email' && equality) {
+    const ofKey = (key: Fragment) => select(sql`g.email_key = ${key} and ${checked}`)
+    return compiled(check, { rank: candidateRanks.email, rest: always, isDistinct: true, ...byEmail(equality, ofKey) })
+  }
+  const isByRange = tests.some(({ operator }) => isRange(operator))
+  if (column !== 'external_id' || !(equality || isByRange)) return compiled(check)
+  const rank = equality ? candidateRanks.identifier : candidateRanks.range
   if (hasAliases && equality) {
     const selects = [select(testOf(textColumn(sql`g.external_id`), equality)), selectByAlias(equality, organization)]
     return compiled(check, { rank, selects, rest: check })
   }
-  const ofKey = column === 'email' && equality ? [keyOfEmail(sql`g`, equality.operand)] : []
-  const found = { selects: [select(allOf([...ofKey, checkOn(sql`g`)]))], rest: always, isDistinct: true }
-  return equality
-    ? compiled(check, { ...found, rank, isOrdered: equality.operator === '$eq' })
-    : compiled(check, { ...found, rank: candidateRanks.range })
+  const isOrdered = equality?.operator === '$eq'
+  return compiled(check, { rank, selects: [select(checked)], rest: always, isDistinct: true, isOrdered })
 }
 
-/** Whether a person has the key of one of the emails. */
-const keyOfEmail = (row: Fragment, emails: unknown): Fragment =>
-  textColumn(sql`${row}.email_key`).equalsAny([emails].flat().flatMap(email => emailKey(email as string) ?? []))
+/** Looks up the key of one email, whose ids are in order, or of each of several. */
+function byEmail(
+  { operator, operand }: Test,
+  ofKey: (key: Fragment) => Fragment,
+): Pick<Candidates, 'selects' | 'isOrdered'> {
+  const keys = new Set([operand].flat().map(email => emailKey(email as string) ?? ''))
+  if (operator === '$eq') return { selects: [ofKey(sql`${[...keys][0]}::text`)], isOrdered: true }
+  const each = sql`select f.id from unnest(${[...keys]}::text[]) k(key) cross join lateral (${ofKey(sql`k.key`)} offset 0) f`
+  return { selects: [each] }
+}
 
 /** Whether an equality with this operand finds only rows that have a value. */
 const equalities: Partial<Record<Test['operator'], (operand: unknown) => boolean>> = {

@@ -1,13 +1,13 @@
 import { uuidOfRecord } from '../../entities/identifiers.ts'
 import type { CertificateContent } from '../../ledger/certificate.ts'
 import { cachedDefinitions, peopleStackId, stackIdOf } from '../../organizations/definitions.ts'
+import { firstId } from '../../values/formats.ts'
 import type { ErasureTarget } from './erase-entities.ts'
 import { type ErasureContext, type ErasureResult, erasePerson } from './erase-person.ts'
 import { findToEraseSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'
 
 /** One statement hashes the identifiers of this many people. */
 const peoplePerRead = 10_000
-const firstId = '00000000-0000-0000-0000-000000000000'
 
 /** A person to erase again, and why. */
 type Again = { person_id: string; reason: string; also: ErasureTarget[] }
