@@ -88,6 +88,7 @@ const crossTenantStatements = [
   'find_outdated_sql_views',
   'find_clients',
   'find_tokens',
+  'find_live_sessions',
   // A server wraps the secrets of all organizations with its master key.
   'find_wrapped_link_keys',
   'find_wrapped_sources',

@@ -29,10 +29,10 @@ export const findAccountNameSql = statement(
 )
 
 /** A session is live until it expires, and until it or its client is revoked. */
-const isLive = `s.revoked_at is null and s.expires_at > now() and (s.client_id is null or exists (
-     select from clients c
-     where c.organization_id = s.organization_id and c.id = s.client_id and c.revoked_at is null offset 0
-   ))`
+const isLiveIn = (organization: string) =>
+  `s.revoked_at is null and s.expires_at > now() and (s.client_id is null or exists (
+     select from clients c where c.organization_id = ${organization} and c.id = s.client_id and c.revoked_at is null offset 0))`
+const isLive = isLiveIn('$1')
 
 /** $1: organization, $2: SHA-256 of the token. */
 export const readSessionSql = statement(
@@ -45,7 +45,7 @@ export const readSessionSql = statement(
 export const findLiveSessionsSql = statement(
   'find_live_sessions',
   `select s.organization_id, s.id from unnest($1::integer[], $2::text[]) as v(organization_id, id)
-   join sessions s on s.organization_id = v.organization_id + 0 and s.id = v.id::uuid where ${isLive}`,
+   join sessions s on s.organization_id = v.organization_id + 0 and s.id = v.id::uuid where ${isLiveIn('s.organization_id')}`,
 )
 
 /** $1: organization, $2: the maximum. The live sessions, newest first. */
