@@ -1,3 +1,4 @@
+import type { Static } from 'typebox'
 import { columnsOf, findTarget, targetsOf } from '../../transfer/columns.ts'
 import { csvItems, settingsOf, textOf } from '../../transfer/csv.ts'
 import { recognizeColumns } from '../../transfer/header-names.ts'
@@ -8,21 +9,10 @@ import { yieldIfDue } from '../process/event-loop.ts'
 import { createRefusal, Fault, refuse } from '../values/errors.ts'
 import type { Line } from './lines.ts'
 import type { RefusedLine } from './refusals.ts'
-import { csvParameters } from './schema.ts'
+import { csvParameters, type recordsImportQuery } from './schema.ts'
 
 /** What a client says of the CSV in a body. What it leaves out is found from the bytes, or as the command line has it. */
-export type CsvQuery = {
-  encoding?: string
-  delimiter?: string
-  decimal?: '.' | ','
-  true_words?: string[]
-  false_words?: string[]
-  null_words?: string[]
-  date_order?: 'dmy' | 'mdy'
-  list_separator?: string
-  empty?: 'absent' | 'null'
-  attributes?: 'rest'
-}
+export type CsvQuery = Pick<Static<typeof recordsImportQuery>, keyof typeof csvParameters>
 
 /** A record or a step of this size takes a few milliseconds, even if each cell has one character. */
 const limits = { maxCharacters: 262_144, stepBytes: 4_096 }

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox'
 import { perDatabase } from '../db/per-database.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
@@ -22,10 +23,11 @@ import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { StreamResult } from '../route/result.ts'
 import { createRefusal, Fault, type Refusal, refuseValues, throwBusy } from '../values/errors.ts'
 import { fieldsIn, isCountry } from '../values/phone-numbers.ts'
-import { type CsvQuery, csvLinesOf, throwIfCsvQuery } from './csv.ts'
+import { csvLinesOf, throwIfCsvQuery } from './csv.ts'
 import { beginImport, type EndImport, type LineCounts } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
+import type { peopleImportQuery } from './schema.ts'
 import { batchStream, mapConcurrently, withHeartbeat } from './streams.ts'
 
 /**
@@ -44,16 +46,7 @@ const imports = perDatabase(() => new FairPool({ share: maxImports }))
 const progressMs = 1_000
 
 /** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
-export type ImportQuery = CsvQuery & {
-  dry_run?: boolean
-  create_only?: boolean
-  max_refused?: number
-  match?: readonly string[]
-  lists?: 'replace' | 'add'
-  consents?: 'now'
-  phone_country?: string
-  erased?: 'recreate'
-}
+export type ImportQuery = Static<typeof peopleImportQuery>
 
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
 

@@ -4,7 +4,7 @@ import { leftReasons } from './undo.ts'
 
 const importId = text('The `request_id` of its changes.')
 
-const listedImport = Type.Object(
+export const listedImport = Type.Object(
   {
     id: importId,
     owner: text('`people`, or the key of a stack.'),

@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto'
+import type { Static } from 'typebox'
 import { cachedDefinitions, type Definitions, ownerOf, stackIdOf } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { refuse } from '../values/errors.ts'
-import type { MappingBody } from './imports-schema.ts'
+import { refuse, throwValueRefusal } from '../values/errors.ts'
+import type { MappingBody, mapping } from './imports-schema.ts'
 import { forgetMappingSql, forgetOldMappingsSql, listMappingsSql, saveMappingSql } from './sql.ts'
 
-type MappingRow = {
-  id: string
-  stack_id: number
-  header: string[]
-  fields: (string | null)[]
-  actor: string
-  saved_at: string
-}
+type MappingRow = Omit<Static<typeof mapping>, 'owner'> & { stack_id: number }
 
 const mappingOf = ({ id, stack_id, ...row }: MappingRow, definitions: Definitions) => ({
   id,
@@ -33,7 +27,9 @@ export async function saveMapping({ context, caller, body, signal }: Call<Mappin
   if (header.length !== fields.length)
     refuse('invalid_parameter', `The header has ${header.length} columns, and there are ${fields.length} fields.`)
   const definitions = await cachedDefinitions(context, signal)
-  const stack_id = stackIdOf(definitions, owner) ?? throwWithoutOwner()
+  const stack_id =
+    stackIdOf(definitions, owner) ??
+    throwValueRefusal('/owner', 'must be `people` or the key of a stack', 'The mapping has no owner.')
   const id = createHash('sha256')
     .update(JSON.stringify([stack_id, header]))
     .digest('hex')
@@ -42,11 +38,6 @@ export async function saveMapping({ context, caller, body, signal }: Call<Mappin
   await context.db.query(forgetOldMappingsSql, [context.organization_id], signal)
   return { status: 200, data: mappingOf(row, definitions) }
 }
-
-const throwWithoutOwner = () =>
-  refuse('invalid_parameter', 'The mapping has no owner.', {
-    details: [{ path: '/owner', message: 'must be `people` or the key of a stack' }],
-  })
 
 export async function forgetMapping({ context, params, signal }: Call): Promise<HandlerResult> {
   const gone = await context.db.query(forgetMappingSql, [context.organization_id, params.mapping_id!], signal)

@@ -91,9 +91,5 @@ export const segmentPeopleQuery = (maxSize: number) => {
     ...optionals({ fields, include, labels, links, count }),
   })
 }
-export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> & {
-  size?: number
-  after_id?: string
-  cursor?: string
-  sort?: string
-}
+export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> &
+  NonNullable<FilterBody['cursor_configuration']> & { sort?: string }

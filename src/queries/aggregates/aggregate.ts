@@ -8,7 +8,7 @@ import { readSchemaVersionSql } from '../../organizations/definitions-sql.ts'
 import type { Signal } from '../../process/signal.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
-import { pointer, refuse } from '../../values/errors.ts'
+import { pointer, refuse, throwValueRefusal } from '../../values/errors.ts'
 import { unknownTimeZone } from '../../values/formats.ts'
 import { filterOptionsOf, printNotes } from '../pages/handlers.ts'
 import type { Rendered } from '../plan/fragment.ts'
@@ -54,7 +54,7 @@ function throwIfTooMany(groups: number) {
 }
 
 function throwInvalid(message: string): never {
-  refuse('invalid_parameter', 'The result would be too large.', { details: [{ path: '/group_by', message }] })
+  return throwValueRefusal('/group_by', message, 'The result would be too large.')
 }
 
 /** Explains the error of a time zone that Node.js has and PostgreSQL lacks. */

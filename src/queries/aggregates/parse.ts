@@ -1,5 +1,5 @@
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
-import { pointer, refuse } from '../../values/errors.ts'
+import { pointer, throwBrokenRule } from '../../values/errors.ts'
 import { isTimeZone, unknownTimeZone } from '../../values/formats.ts'
 import { attributePrefix } from '../../values/profile-fields.ts'
 import { fieldNamesOf, fieldOf } from '../grammar/fields.ts'
@@ -79,7 +79,7 @@ export function parseAggregate(
 }
 
 function throwInvalid(path: Pointer, message: string): never {
-  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path: pointer(...path), message }] })
+  return throwBrokenRule(pointer(...path), message)
 }
 
 function parseKey(entry: GroupBy, path: Pointer, context: Context): GroupKey {

@@ -1,7 +1,7 @@
 import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
 import type { Rights } from '../../route/field-rights.ts'
 import { didYouMean } from '../../values/did-you-mean.ts'
-import { Fault, pointer, refuse } from '../../values/errors.ts'
+import { Fault, pointer, throwValueRefusal } from '../../values/errors.ts'
 import { addressFields, attributePrefix } from '../../values/profile-fields.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
 import type { MeasuredSortBody } from '../schema.ts'
@@ -172,9 +172,8 @@ function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'
   const where =
     segments &&
     `leads to the segment ${segments.chain.at(-1)}, whose filter is invalid at ${pointer(...segments.path)}: `
-  return refuse('invalid_parameter', path[0] === 'sort' ? 'The sort is invalid.' : 'The filter is invalid.', {
-    details: [{ path: pointer(...path), message: `${where ?? ''}${message}` }],
-  })
+  const summary = path[0] === 'sort' ? 'The sort is invalid.' : 'The filter is invalid.'
+  return throwValueRefusal(pointer(...path), `${where ?? ''}${message}`, summary)
 }
 
 const within = (context: ParseContext, ...names: (string | number)[]): ParseContext => {

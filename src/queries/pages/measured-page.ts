@@ -1,7 +1,7 @@
 import { statement } from '../../db/db.ts'
 import { type Count, type Position, sizeToRead } from '../../entities/read/pagination.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
-import { pointer, refuse } from '../../values/errors.ts'
+import { pointer, throwBrokenRule } from '../../values/errors.ts'
 import { isDate } from '../../values/formats.ts'
 import { compileCondition, compileMeasure } from '../plan/compile.ts'
 import { type CompiledCondition, countUpTo, distinctCandidates } from '../plan/condition.ts'
@@ -58,9 +58,7 @@ function placeAfter({ after_id, after_term }: Position, { measured }: LinkMeasur
   const value = after_term.slice(1)
   const isValue = isOfDates(measured) ? isDate(value) : /^-?\d{1,1000}(\.\d{1,1000})?$/.test(value)
   if (after_term.startsWith('=') && isValue) return { value, id: after_id }
-  return refuse('invalid_parameter', 'The request breaks a rule.', {
-    details: [{ path: pointer('cursor_configuration', 'cursor'), message: 'must be the `next_cursor` of a page' }],
-  })
+  return throwBrokenRule(pointer('cursor_configuration', 'cursor'), 'must be the `next_cursor` of a page')
 }
 
 /** Whether the values are texts of dates. All others are numbers: a time is the seconds since 1970. */
