@@ -1,6 +1,6 @@
 import type { Context } from '../db/context.ts'
 import { awaitPipelined } from '../db/db.ts'
-import type { Snapshot } from '../db/snapshot.ts'
+import { closeAtAbort, type Snapshot } from '../db/snapshot.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { RowPrinter } from '../entities/read/composite-row-parser.ts'
 import { linePrinter } from '../entities/read/entity-json.ts'
@@ -72,8 +72,7 @@ async function* linesFrom(
   const projection = isById ? wholeById(stack_id) : undefined
   const print = linePrinter(printer, { definitions, stack_id, projection })
   let listed = 0
-  const cut = () => void snapshot.close()
-  signal.addEventListener('abort', cut, { once: true })
+  const end = closeAtAbort(snapshot, close, signal)
   try {
     // A signal that aborted earlier does not call the listener again.
     signal.throwIfAborted()
@@ -93,7 +92,6 @@ async function* linesFrom(
       yield printer.bytes
     }
   } finally {
-    signal.removeEventListener('abort', cut)
-    await close()
+    await end()
   }
 }

@@ -9,8 +9,8 @@ import { fieldNamesOf, fieldOf, incomingAttribute, incomingPrefix } from './fiel
 import {
   type Condition,
   type ConsentField,
-  consentFields,
   filterLimits,
+  isConsentField,
   isLinkMeasure,
   isQuantifier,
   type Linked,
@@ -414,8 +414,6 @@ function parseDeliverability(operand: unknown, context: ParseContext): Condition
   context.counted.relativeTimes += 1
   return { kind: 'deliverability', ...$some, at: new Date(context.clock.nowMs).toISOString() }
 }
-
-const isConsentField = (name: string) => consentFields.some(field => field === name)
 
 /** Splits the members of an object into those with a matching name and the others. */
 function partition(values: Record<string, unknown>, matches: (name: string) => boolean) {

@@ -99,23 +99,20 @@ function buildStatements(reading: Reading, { condition, stack_id, position, isCo
       order by e.id ${order} limit ${place.limit}::integer)`
     const query = build(atEnd, counting, rows)
     if (ofOne.check === always) return (await reading.run<Row>(query))[0]
-    return ((await reading.runPlanned({ ...query, settings: walkSettings })) as [[Row]])[0][0]
+    return reading.runOnePlanned<Row>({ ...query, settings: walkSettings })
   }
   if (!isLinked) return { page }
   const ofAll = compileCondition(condition, definitions, stack_id, organization, true).check
   return {
     page,
-    pageOfStack: async (place: Place) => {
+    pageOfStack: place => {
       const tables = sql`with matching as materialized (
         select m.id from (select e.id from entities e where ${own} and ${isAfter(sql`e.id`, place)} and ${ofAll} offset 0) m
         order by m.id ${order} limit ${place.limit}::integer
       )`
-      const query = { ...build({ ...atEnd, tables }, sql``), settings: hashSettings }
-      return ((await reading.runPlanned(query)) as [[Row]])[0][0]
+      return reading.runOnePlanned<Row>({ ...build({ ...atEnd, tables }, sql``), settings: hashSettings })
     },
-    ...(isCounted && {
-      count: async () => ((await reading.runPlanned(countLinked(ofOne, ofAll, shown))) as [[Count]])[0][0],
-    }),
+    ...(isCounted && { count: () => reading.runOnePlanned<Count>(countLinked(ofOne, ofAll, shown)) }),
   }
 }
 

@@ -35,12 +35,6 @@ export type FilterOptions = {
 /** The filter's undeclared keys that no entity carries, and the time of which it asked, if it has relative times. */
 export type FilterNotes = { unusedKeys: UndeclaredKey[]; evaluated_at: string | undefined }
 
-/**
- * A statement whose text depends on the shape of the request alone, never on its values, so that each connection plans it once. Its first
- * row has the `schema_version` as of the statement.
- */
-export type ShapeQuery = Rendered
-
 /** A statement that is planned for its values, under settings of the planner. */
 export type PlannedQuery = Rendered & { settings: Statement }
 
@@ -141,13 +135,19 @@ export class Reading {
   }
 
   /**
-   * Runs a statement of a shape, which commits by itself. The indexes that the definitions name exist as long as the version is the same.
+   * Runs a statement whose text depends on the shape of the request alone, never on its values, so that each connection plans it once. Its
+   * first row has the `schema_version` as of the statement. The indexes that the definitions name exist as long as the version is the same.
    * Throws {@link DefinitionsChanged} if it is not.
    */
-  async run<R extends WithVersion>({ text, values }: ShapeQuery): Promise<[R, ...R[]]> {
+  async run<R extends WithVersion>({ text, values }: Rendered): Promise<[R, ...R[]]> {
     const rows = await this.context.db.query<R>(shape(text), values, this.#request.signal)
     this.#compare(rows[0])
     return rows as [R, ...R[]]
+  }
+
+  /** Runs one statement as {@link runPlanned} does, and returns its first row. */
+  async runOnePlanned<R extends object>(query: PlannedQuery): Promise<R> {
+    return (await this.runPlanned(query))[0]![0] as R
   }
 
   /**
