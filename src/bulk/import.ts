@@ -182,11 +182,9 @@ async function* answerLines(
 
 const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
 
-type ReadEntry = (line: Line) => Entry | Promise<Entry>
-
 async function* entriesOf(
   pieces: AsyncIterable<(Line | RefusedLine)[]>,
-  readEntry: ReadEntry,
+  readEntry: (line: Line) => Entry | Promise<Entry>,
 ): AsyncGenerator<Entry[]> {
   for await (const lines of pieces) {
     const entries: Entry[] = []
@@ -263,15 +261,13 @@ function limitRefused(max: number): (results: readonly LineResult[]) => Fault | 
   return results => {
     for (const { refused } of results) {
       inARow = refused ? inARow + 1 : 0
-      if (inARow === max)
-        return new Fault(createRefusal('invalid_parameter', tooManyRefusedMessage(max, refused!.number)))
+      if (inARow !== max) continue
+      const message = `${max} lines in a row were refused, up to line ${refused!.number}, so the import ended. Correct the file, or set max_refused to a higher number.`
+      return new Fault(createRefusal('invalid_parameter', message))
     }
     return undefined
   }
 }
-
-const tooManyRefusedMessage = (max: number, last: number) =>
-  `${max} lines in a row were refused, up to line ${last}, so the import ended. Correct the file, or set max_refused to a higher number.`
 
 /** Writes one set, counts its lines up to one with an unknown outcome, and returns the result of each of them. */
 async function writeSet(call: StreamingCall<ImportQuery>, set: Entry[], count: CountLines): Promise<SetResult> {

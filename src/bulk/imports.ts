@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
-import { cachedDefinitions, ownerOf } from '../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, ownerOf } from '../organizations/definitions.ts'
 import type { ImportOutcome } from '../process/observer.ts'
 import type { Call } from '../route/call.ts'
 import { type HandlerResult, listPage } from '../route/result.ts'
@@ -51,6 +51,13 @@ export async function listImports({ context, body, signal }: Call<ImportsQuery>)
   const { db, organization_id } = context
   const rows = await db.query<ImportRow>(listImportsSql, [organization_id, before, limit + 1], signal)
   const definitions = await cachedDefinitions(context, signal)
-  const toJson = ({ id, stack_id, ...row }: ImportRow) => ({ id, owner: ownerOf(definitions, stack_id), ...row })
-  return { status: 200, data: listPage(rows, limit, toJson) }
+  return { status: 200, data: listPage(rows, limit, row => withOwner(row, definitions)) }
+}
+
+/** A row as reads show it: with the key of its stack, or `people`. */
+export function withOwner<Row extends { id: string; stack_id: number }>(
+  { id, stack_id, ...row }: Row,
+  definitions: Definitions,
+) {
+  return { id, owner: ownerOf(definitions, stack_id), ...row }
 }

@@ -1,24 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { Static } from 'typebox'
-import { cachedDefinitions, type Definitions, ownerOf, stackIdOf } from '../organizations/definitions.ts'
+import { cachedDefinitions, stackIdOf } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { refuse, throwValueRefusal } from '../values/errors.ts'
+import { withOwner } from './imports.ts'
 import type { MappingBody, mapping } from './imports-schema.ts'
 import { forgetMappingSql, forgetOldMappingsSql, listMappingsSql, saveMappingSql } from './sql.ts'
 
 type MappingRow = Omit<Static<typeof mapping>, 'owner'> & { stack_id: number }
 
-const mappingOf = ({ id, stack_id, ...row }: MappingRow, definitions: Definitions) => ({
-  id,
-  owner: ownerOf(definitions, stack_id),
-  ...row,
-})
-
 export async function listMappings({ context, signal }: Call): Promise<HandlerResult> {
   const rows = await context.db.query<MappingRow>(listMappingsSql, [context.organization_id], signal)
   const definitions = await cachedDefinitions(context, signal)
-  return { status: 200, data: { items: rows.map(row => mappingOf(row, definitions)) } }
+  return { status: 200, data: { items: rows.map(row => withOwner(row, definitions)) } }
 }
 
 /** Remembers what the columns of a file became. Only the newest mappings of an organization are kept. */
@@ -36,7 +31,7 @@ export async function saveMapping({ context, caller, body, signal }: Call<Mappin
   const row = { id, stack_id, header, fields, actor: caller.subject, saved_at: new Date().toISOString() }
   await context.db.query(saveMappingSql, [context.organization_id, ...Object.values(row)], signal)
   await context.db.query(forgetOldMappingsSql, [context.organization_id], signal)
-  return { status: 200, data: mappingOf(row, definitions) }
+  return { status: 200, data: withOwner(row, definitions) }
 }
 
 export async function forgetMapping({ context, params, signal }: Call): Promise<HandlerResult> {

@@ -78,9 +78,7 @@ export class Queue<I, O> {
   }
 
   get idle(): boolean {
-    return (
-      this.#running === 0 && this.#runningSeparately === 0 && this.#ready.length === 0 && this.#separate.length === 0
-    )
+    return this.#running + this.#runningSeparately + this.waiting === 0
   }
 
   /** The number of items that are in no batch yet. */

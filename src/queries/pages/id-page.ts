@@ -70,14 +70,7 @@ export async function readIdPage(reading: Reading, selection: Selection): Promis
   return { rows: rows.join('\n'), counted }
 }
 
-type Statements = {
-  page(place: Place): Promise<Row>
-  /** Only of conditions on linked entities: reads the page by the links of the whole stack. */
-  pageOfStack?: (place: Place) => Promise<Row>
-  count?: (() => Promise<Count>) | undefined
-}
-
-function buildStatements(reading: Reading, { condition, stack_id, position, isCounted }: Selection): Statements {
+function buildStatements(reading: Reading, { condition, stack_id, position, isCounted }: Selection) {
   const { definitions } = reading
   const shown = shownRows(definitions, stack_id, position)
   const { organization, own, order, row, schemaVersion } = shown
@@ -101,18 +94,19 @@ function buildStatements(reading: Reading, { condition, stack_id, position, isCo
     if (ofOne.check === always) return (await reading.run<Row>(query))[0]
     return reading.runOnePlanned<Row>({ ...query, settings: walkSettings })
   }
-  if (!isLinked) return { page }
+  if (!isLinked) return { page, pageOfStack: undefined, count: undefined }
   const ofAll = compileCondition(condition, definitions, stack_id, organization, true).check
   return {
     page,
-    pageOfStack: place => {
+    // Reads the page by the links of the whole stack.
+    pageOfStack: (place: Place) => {
       const tables = sql`with matching as materialized (
         select m.id from (select e.id from entities e where ${own} and ${isAfter(sql`e.id`, place)} and ${ofAll} offset 0) m
         order by m.id ${order} limit ${place.limit}::integer
       )`
       return reading.runOnePlanned<Row>({ ...build({ ...atEnd, tables }, sql``), settings: hashSettings })
     },
-    ...(isCounted && { count: () => reading.runOnePlanned<Count>(countLinked(ofOne, ofAll, shown)) }),
+    count: isCounted ? () => reading.runOnePlanned<Count>(countLinked(ofOne, ofAll, shown)) : undefined,
   }
 }
 

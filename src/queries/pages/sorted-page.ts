@@ -152,7 +152,8 @@ function buildPages(reading: Reading, sort: Sort, index: SortIndex | undefined, 
     /** Shows the first matches after a key among the next keys of the index. */
     walk: async (after: SortKey | undefined, limit: number, round: number) => {
       const count = check === always ? limit : keysOfRound(round)
-      const keys = keysOf(position.direction)(organization, index!, after, count)
+      const keysOf = position.direction === 'asc' ? keysAscending : keysDescending
+      const keys = keysOf(organization, index!, after, count)
       const matching =
         check === always
           ? sql`select k.n, k.value as term, k.entity_id as id from keys k`
@@ -298,8 +299,6 @@ const partsOfColumns: Readonly<Record<string, Fragment>> = Object.fromEntries([
 const greatest = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** The next `count` keys of an index, with their numbers `n` in its order. */
-const keysOf = (direction: 'asc' | 'desc') => (direction === 'asc' ? keysAscending : keysDescending)
-
 function keysAscending(
   organization: Parameter,
   { id: index_id }: SortIndex,

@@ -12,20 +12,20 @@ import type { Signal } from '../../process/signal.ts'
 import type { Rights } from '../../route/field-rights.ts'
 import { maxHints } from '../../values/did-you-mean.ts'
 import { type Detail, Fault } from '../../values/errors.ts'
-import { type ParsedFilter, parseFilter, type TestedAttribute, type UndeclaredKey } from '../grammar/parse.ts'
+import {
+  type ParsedFilter,
+  type ParseOptions,
+  parseFilter,
+  type TestedAttribute,
+  type UndeclaredKey,
+} from '../grammar/parse.ts'
 import { suggestField } from '../grammar/scopes.ts'
 import { defaultSearchMs, findUnusedKeys } from '../grammar/undeclared-keys.ts'
 import { Parameter, type Rendered } from './fragment.ts'
 import { selectTerms } from './index-candidates.ts'
 
-export type FilterOptions = {
+export type FilterOptions = Omit<ParseOptions, 'ofSegment'> & {
   signal?: Signal | undefined
-  /** The source of the filter. All operands of a query string are texts. */
-  boundFrom?: 'body' | 'query' | undefined
-  /** The time that relative times count from. */
-  nowMs?: number | undefined
-  /** The caller of the request. Refusals and warnings may name the fields that its role opens. */
-  caller?: Rights | undefined
   /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
   authorize?: (parsed: ParsedFilter) => void
   /** Called before the page is read, with the undeclared keys that no entity carries, if there are any. It may throw. */
