@@ -33,8 +33,7 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   const { snapshot, close } = await openExportedSnapshot(context.db, context.organization_id)
   try {
     const definitions = await definitionsOf(context, snapshot, signal)
-    const isById = body.links === 'id'
-    const stream = linesFrom(call, { snapshot, close, definitions, stack_id, after_id, isById })
+    const stream = linesFrom(call, { snapshot, close, definitions, stack_id, after_id })
     const access = accessOf(call.caller, stack_id)
     return { status: 200, stream: access ? closeLines(stream, access) : stream }
   } catch (error) {
@@ -60,15 +59,15 @@ type Export = {
   definitions: Definitions
   stack_id: number
   after_id: string
-  isById: boolean
 }
 
 /** Prints rows as they arrive, no faster than they are sent. Each chunk reuses the buffer of the one before. */
 async function* linesFrom(
-  { shown, signal }: Call<ExportBody>,
-  { snapshot, close, definitions, stack_id, after_id, isById }: Export,
+  { shown, signal, body }: Call<ExportBody>,
+  { snapshot, close, definitions, stack_id, after_id }: Export,
 ): AsyncGenerator<Buffer> {
   const printer = new RowPrinter()
+  const isById = body.links === 'id'
   const projection = isById ? wholeById(stack_id) : undefined
   const print = linePrinter(printer, { definitions, stack_id, projection })
   let listed = 0

@@ -64,7 +64,7 @@ type CountLines = (counts: OutcomeCounts, sequence: number) => void
 /** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
 export async function importEntities(kind: EntityKind, call: StreamingCall<ImportQuery>): Promise<StreamResult> {
   const stack_id = await kind.stackOf(call)
-  const match = matchOf(call.body)
+  const match = readMatch(call.body.match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
   const mayRead = call.caller.scopes.has(kind.reads)
   const target = targetOf(call, { stack_id, mayRead, ...(match && { match }) })
   const { chunks, isCsv, body, context, limits } = call
@@ -89,8 +89,6 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
     throw error
   }
 }
-
-const matchOf = ({ match }: ImportQuery) => readMatch(match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
 
 type Locate = (line: ImportLine) => ImportLine
 

@@ -31,7 +31,7 @@ export const leftReasons = [
 export type LeftReason = (typeof leftReasons)[number]
 
 /** A field that stays as the import left it, as a JSON Pointer in a read. */
-export type LeftField = { path: string; reason: LeftReason }
+type LeftField = { path: string; reason: LeftReason }
 
 /** What takes back the changes of an import to one entity: its deletion or restoration, or a body and the aliases that end. */
 export type UndoPlan = { left: LeftField[] } & (

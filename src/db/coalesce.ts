@@ -7,7 +7,7 @@ export type Result<O> = { outcome: O } | { error: unknown; again: boolean }
 /** Runs a batch and resolves with one result per item, in order. `signal` aborts when the batch is cancelled. */
 export type Run<I, O> = (items: I[], signal: Signal) => Promise<Result<O>[]>
 
-export type Arrival<I> = {
+type Arrival<I> = {
   item: I
   /** How much of `itemsLimit` the item takes: 1 if absent. */
   count?: number

@@ -57,7 +57,7 @@ function throwInvalid(message: string): never {
 }
 
 /** Explains the error of a time zone that Node.js has and PostgreSQL lacks. */
-export const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
+const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
   if (!isUnknownParameter(error)) throw error
   const index = keys.findIndex(({ span }) => span !== undefined && span.timeZone !== 'UTC')
   return refuse('invalid_parameter', 'The database does not know the time zone.', {
@@ -67,10 +67,8 @@ export const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) =>
 }
 
 /** The members of a response with what was counted of all groups. */
-export const printFindings = (
-  parsed: ParsedAggregate,
-  { skipped, sequence }: Pick<AggregateRow, 'skipped' | 'sequence'>,
-) => `"skipped":${JSON.stringify(skippedOf(parsed, skipped))},"sequence":${sequence}`
+const printFindings = (parsed: ParsedAggregate, { skipped, sequence }: Pick<AggregateRow, 'skipped' | 'sequence'>) =>
+  `"skipped":${JSON.stringify(skippedOf(parsed, skipped))},"sequence":${sequence}`
 
 /** The paths of measures and fields with values of another type. */
 function skippedOf({ keys, measures }: ParsedAggregate, counts: readonly number[]) {

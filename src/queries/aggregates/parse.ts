@@ -31,10 +31,10 @@ export type GroupKey = Path & { span?: { unit: TimeUnit; timeZone: string } | un
 export type ParsedMeasure = Partial<Path> & { op: MeasureOperation; p?: number }
 
 /** An order of the groups, by the measure or the group at a position. */
-export type GroupOrder = { of: 'measure' | 'group'; index: number; isDescending: boolean }
+type GroupOrder = { of: 'measure' | 'group'; index: number; isDescending: boolean }
 
 /** Tests of the measure at a position. */
-export type MeasureTests = { index: number; tests: Test[] }
+type MeasureTests = { index: number; tests: Test[] }
 
 /** Which groups of an aggregate are kept, and in which order. */
 export type Selection = { having: MeasureTests[]; sort: GroupOrder[]; limit: number | undefined }

@@ -152,7 +152,7 @@ async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: numb
 }
 
 /** How to read what a request adds to its items: the entities to include, and labels. Undefined if it asks for neither. */
-export async function addedReader(
+async function addedReader(
   call: Call<Pick<PageBody, 'include' | 'labels' | 'links'>>,
   stack_id: number,
   { projection }: Pick<Position, 'projection'>,
