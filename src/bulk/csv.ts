@@ -1,3 +1,4 @@
+import type { Static } from 'typebox'
 import { columnsOf, findTarget, targetsOf } from '../../transfer/columns.ts'
 import { csvItems, settingsOf, textOf } from '../../transfer/csv.ts'
 import { recognizeColumns } from '../../transfer/header-names.ts'
@@ -5,24 +6,13 @@ import type { ImportItem } from '../../transfer/item.ts'
 import { EncodingError, toUtf8 } from '../../transfer/pieces.ts'
 import { type Definitions, ownerOf } from '../organizations/definitions.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
-import { createRefusal, Fault, refuse } from '../values/errors.ts'
+import { createRefusal, refuse } from '../values/errors.ts'
 import type { Line } from './lines.ts'
 import type { RefusedLine } from './refusals.ts'
-import { csvParameters } from './schema.ts'
+import { csvParameters, type recordsImportQuery } from './schema.ts'
 
 /** What a client says of the CSV in a body. What it leaves out is found from the bytes, or as the command line has it. */
-export type CsvQuery = {
-  encoding?: string
-  delimiter?: string
-  decimal?: '.' | ','
-  true_words?: string[]
-  false_words?: string[]
-  null_words?: string[]
-  date_order?: 'dmy' | 'mdy'
-  list_separator?: string
-  empty?: 'absent' | 'null'
-  attributes?: 'rest'
-}
+export type CsvQuery = Pick<Static<typeof recordsImportQuery>, keyof typeof csvParameters>
 
 /** A record or a step of this size takes a few milliseconds, even if each cell has one character. */
 const limits = { maxCharacters: 262_144, stepBytes: 4_096 }
@@ -64,7 +54,7 @@ export async function* csvLinesOf(
       yield batch.flatMap(lineOf)
     }
   } catch (error) {
-    throw faultOf(error)
+    throwExplained(error)
   } finally {
     await body.return?.()
   }
@@ -104,15 +94,9 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
 }
 
 /** The conversion throws an Error with a message about the body. The client gets it as a Fault. Any other error is a fault of kith and stays. */
-function faultOf(error: unknown): unknown {
-  if (error instanceof Fault || !(error instanceof Error)) return error
-  const { message } = error
-  if (error instanceof EncodingError)
-    return new Fault(
-      createRefusal(
-        'invalid_parameter',
-        message.replace(/(?:Use another|Name it with) --encoding/, 'Give the parameter encoding'),
-      ),
-    )
-  return error.constructor === Error ? new Fault(createRefusal('invalid_parameter', message)) : error
+function throwExplained(error: unknown): never {
+  const isOfBody = error instanceof EncodingError || (error instanceof Error && error.constructor === Error)
+  if (!isOfBody) throw error
+  const message = error.message.replace(/(?:Use another|Name it with) --encoding/, 'Give the parameter encoding')
+  return refuse('invalid_parameter', message)
 }

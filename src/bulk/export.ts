@@ -1,6 +1,6 @@
 import type { Context } from '../db/context.ts'
 import { awaitPipelined } from '../db/db.ts'
-import type { Snapshot } from '../db/snapshot.ts'
+import { closeAtAbort, type Snapshot } from '../db/snapshot.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { RowPrinter } from '../entities/read/composite-row-parser.ts'
 import { linePrinter } from '../entities/read/entity-json.ts'
@@ -33,8 +33,7 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   const { snapshot, close } = await openExportedSnapshot(context.db, context.organization_id)
   try {
     const definitions = await definitionsOf(context, snapshot, signal)
-    const isById = body.links === 'id'
-    const stream = linesFrom(call, { snapshot, close, definitions, stack_id, after_id, isById })
+    const stream = linesFrom(call, { snapshot, close, definitions, stack_id, after_id })
     const access = accessOf(call.caller, stack_id)
     return { status: 200, stream: access ? closeLines(stream, access) : stream }
   } catch (error) {
@@ -60,20 +59,19 @@ type Export = {
   definitions: Definitions
   stack_id: number
   after_id: string
-  isById: boolean
 }
 
 /** Prints rows as they arrive, no faster than they are sent. Each chunk reuses the buffer of the one before. */
 async function* linesFrom(
-  { shown, signal }: Call<ExportBody>,
-  { snapshot, close, definitions, stack_id, after_id, isById }: Export,
+  { shown, signal, body }: Call<ExportBody>,
+  { snapshot, close, definitions, stack_id, after_id }: Export,
 ): AsyncGenerator<Buffer> {
   const printer = new RowPrinter()
+  const isById = body.links === 'id'
   const projection = isById ? wholeById(stack_id) : undefined
   const print = linePrinter(printer, { definitions, stack_id, projection })
   let listed = 0
-  const cut = () => void snapshot.close()
-  signal.addEventListener('abort', cut, { once: true })
+  const end = closeAtAbort(snapshot, close, signal)
   try {
     // A signal that aborted earlier does not call the listener again.
     signal.throwIfAborted()
@@ -93,7 +91,6 @@ async function* linesFrom(
       yield printer.bytes
     }
   } finally {
-    signal.removeEventListener('abort', cut)
-    await close()
+    await end()
   }
 }

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox'
 import { perDatabase } from '../db/per-database.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
@@ -22,20 +23,18 @@ import { accessOf, requireWritable } from '../route/field-rights.ts'
 import type { StreamResult } from '../route/result.ts'
 import { createRefusal, Fault, type Refusal, refuseValues, throwBusy } from '../values/errors.ts'
 import { fieldsIn, isCountry } from '../values/phone-numbers.ts'
-import { type CsvQuery, csvLinesOf, throwIfCsvQuery } from './csv.ts'
+import { csvLinesOf, throwIfCsvQuery } from './csv.ts'
 import { beginImport, type EndImport, type LineCounts } from './imports.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, defaultMaxRefused, type RefusedLine } from './refusals.ts'
-import { batchStream, mapConcurrently, withHeartbeat } from './streams.ts'
+import type { peopleImportQuery } from './schema.ts'
+import { batchStream, withHeartbeat } from './streams.ts'
 
 /**
  * The lines that a dry run tries together, so that a line finds those before it. Their transaction holds the organization for as long as they
  * take.
  */
 const maxDryRun: SetSize = { items: 1_024, bytes: 262_144 }
-
-/** The maximum number of sets of an import in memory: one is stored, and the next one is read meanwhile. */
-const maxConcurrentSets = 2
 
 /** The maximum number of imports per organization and process. Each import holds some sets of lines in memory. */
 const maxImports = 2
@@ -44,16 +43,7 @@ const imports = perDatabase(() => new FairPool({ share: maxImports }))
 const progressMs = 1_000
 
 /** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
-export type ImportQuery = CsvQuery & {
-  dry_run?: boolean
-  create_only?: boolean
-  max_refused?: number
-  match?: readonly string[]
-  lists?: 'replace' | 'add'
-  consents?: 'now'
-  phone_country?: string
-  erased?: 'recreate'
-}
+export type ImportQuery = Static<typeof peopleImportQuery>
 
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
 
@@ -74,7 +64,7 @@ type CountLines = (counts: OutcomeCounts, sequence: number) => void
 /** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
 export async function importEntities(kind: EntityKind, call: StreamingCall<ImportQuery>): Promise<StreamResult> {
   const stack_id = await kind.stackOf(call)
-  const match = matchOf(call.body)
+  const match = readMatch(call.body.match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
   const mayRead = call.caller.scopes.has(kind.reads)
   const target = targetOf(call, { stack_id, mayRead, ...(match && { match }) })
   const { chunks, isCsv, body, context, limits } = call
@@ -99,8 +89,6 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
     throw error
   }
 }
-
-const matchOf = ({ match }: ImportQuery) => readMatch(match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
 
 type Locate = (line: ImportLine) => ImportLine
 
@@ -136,44 +124,37 @@ async function* answerLines(
     }
   }
   const heartbeat = { lastAtMs: performance.now(), intervalMs: progressMs }
-  const takeTurn = takeTurns()
-  const writing = new Set<Promise<SetResult>>()
   const textOfRefused = createRefusals()
   const findTooManyRefused = limitRefused(call.body.max_refused ?? defaultMaxRefused)
-  // Sets that began before the limit was found are stored, and their refused lines are reported.
-  let tooManyRefused: Fault | undefined
-  const failures: unknown[] = []
+  let writing: Promise<SetResult> | undefined
   let isOver = false
   const progress = () => {
-    if (call.draining() && writing.size === 0) throw shuttingDown
+    if (call.draining() && !writing) throw shuttingDown
     return textOf({ progress: counts })
   }
-  const write = async (set: Entry[]) => {
-    if (isOver || call.draining()) throw shuttingDown
-    const written = writeSet(call, set, takeTurn, count).finally(() => writing.delete(written))
-    writing.add(written)
-    const { failure } = await written
-    if (failure) {
-      failures.push(failure.error)
-      isOver = true
-    }
-    return written
-  }
   const sets = batchStream(entries, call.body.dry_run ? maxDryRun : maxStretch)
-  const written = mapConcurrently(sets, concurrentSets(call), write)
+  // No set is written after one that failed: a client sends again what follows the counted lines. The next lines are read meanwhile.
+  const writeNext = async () => {
+    const { value: set, done } = await sets.next()
+    if (done) return undefined
+    if (isOver || call.draining()) throw shuttingDown
+    writing = writeSet(call, set, count).finally(() => {
+      writing = undefined
+    })
+    return writing
+  }
   try {
     for (;;) {
-      const { value, done } = yield* withHeartbeat(written.next(), heartbeat, progress)
-      if (done) break
-      const { results, failure } = value
+      const written = yield* withHeartbeat(writeNext(), heartbeat, progress)
+      if (!written) break
+      const { results, failure } = written
       const refused = results.flatMap(({ refused }) => refused ?? [])
       if (refused.length > 0) yield textOfRefused(refused)
       warnings += results.filter(({ isWarned }) => isWarned).length
-      tooManyRefused ??= findTooManyRefused(results)
-      if (tooManyRefused) isOver = true
-      if (failure) throw failure.error
+      const tooManyRefused = findTooManyRefused(results)
+      if (failure) throw findOutcomeUnknown([failure.error]) ?? tooManyRefused ?? failure.error
+      if (tooManyRefused) throw tooManyRefused
     }
-    if (tooManyRefused) throw tooManyRefused
     // The import is stored, whether this succeeds or not.
     await end(counts, newest).catch(() => {})
     yield textOf({
@@ -182,38 +163,26 @@ async function* answerLines(
       ...(newest > 0 && !call.body.dry_run && { sequence: newest }),
     })
   } catch (error) {
-    isOver = true
-    // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
-    await Promise.allSettled(writing)
     // Not awaited: the database that did not confirm a set may not confirm this either.
     end(counts, newest).catch(() => {})
-    const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? tooManyRefused ?? error)
+    const { code, message, details, outcome } = call.explain(error)
     yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
     // Not awaited: it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})
     isOver = true
-    void Promise.allSettled(writing)
+    void Promise.allSettled([writing])
       .then(() => end(counts, newest))
       .catch(() => {})
       .finally(release)
   }
 }
 
-/**
- * The number of concurrent sets. A dry run has one at a time, because it stores nothing that the next set could find. So has an import
- * with strict references, because a link may refer to the previous set.
- */
-const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
-  body.dry_run || preferences.references === 'strict' ? 1 : maxConcurrentSets
-
 const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
-
-type ReadEntry = (line: Line) => Entry | Promise<Entry>
 
 async function* entriesOf(
   pieces: AsyncIterable<(Line | RefusedLine)[]>,
-  readEntry: ReadEntry,
+  readEntry: (line: Line) => Entry | Promise<Entry>,
 ): AsyncGenerator<Entry[]> {
   for await (const lines of pieces) {
     const entries: Entry[] = []
@@ -290,26 +259,19 @@ function limitRefused(max: number): (results: readonly LineResult[]) => Fault | 
   return results => {
     for (const { refused } of results) {
       inARow = refused ? inARow + 1 : 0
-      if (inARow === max)
-        return new Fault(createRefusal('invalid_parameter', tooManyRefusedMessage(max, refused!.number)))
+      if (inARow !== max) continue
+      const message = `${max} lines in a row were refused, up to line ${refused!.number}, so the import ended. Correct the file, or set max_refused to a higher number.`
+      return new Fault(createRefusal('invalid_parameter', message))
     }
     return undefined
   }
 }
 
-const tooManyRefusedMessage = (max: number, last: number) =>
-  `${max} lines in a row were refused, up to line ${last}, so the import ended. Correct the file, or set max_refused to a higher number.`
-
 /** Writes one set, counts its lines up to one with an unknown outcome, and returns the result of each of them. */
-async function writeSet(
-  call: StreamingCall<ImportQuery>,
-  set: Entry[],
-  takeTurn: TakeTurn,
-  count: CountLines,
-): Promise<SetResult> {
+async function writeSet(call: StreamingCall<ImportQuery>, set: Entry[], count: CountLines): Promise<SetResult> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes: Outcomes = new Map()
-  const failure = await writeWithin(call, writes, takeTurn, outcomes).then(
+  const failure = await writeWithin(call, writes, outcomes).then(
     () => undefined,
     error => ({ error: error as unknown }),
   )
@@ -350,28 +312,10 @@ function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
   if (unavailable || errors.length === outcomes.size) throw unavailable ?? errors[0]
 }
 
-/**
- * Writes sets one after the other, in their order, and none after one that failed: a client sends again what follows the counted lines.
- * Other writes that arrive during a set come before the next one.
- */
-function takeTurns(): TakeTurn {
-  let last = Promise.resolve()
-  return write => {
-    last = last.then(write)
-    return last
-  }
-}
-
-type TakeTurn = (write: () => Promise<void>) => Promise<void>
-
-/**
- * Writes lines in sets, each within its own deadline, which begins when the sets before it are written. Adds their outcomes, also before it
- * throws.
- */
+/** Writes lines in sets, each within its own deadline. Adds their outcomes, also before it throws. */
 async function writeWithin(
   { context, limits, body }: Call<ImportQuery>,
   writes: Write[],
-  takeTurn: TakeTurn,
   outcomes: Outcomes,
 ): Promise<void> {
   const controller = new AbortController()
@@ -385,15 +329,13 @@ async function writeWithin(
   }
   const options = { limits, signal, onStart }
   try {
-    await takeTurn(async () => {
-      if (!body.dry_run) await writeAll(context, writes, options, outcomes)
-      else if (writes.length > 0) {
-        onStart()
-        const dry = await dryRun(context, writes, options)
-        for (const [index, outcome] of dry.outcomes.entries()) outcomes.set(index, outcome)
-      }
-      throwIfFailed(outcomes, signal)
-    })
+    if (!body.dry_run) await writeAll(context, writes, options, outcomes)
+    else if (writes.length > 0) {
+      onStart()
+      const dry = await dryRun(context, writes, options)
+      for (const [index, outcome] of dry.outcomes.entries()) outcomes.set(index, outcome)
+    }
+    throwIfFailed(outcomes, signal)
   } finally {
     clearTimeout(timer)
   }

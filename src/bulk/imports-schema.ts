@@ -2,11 +2,9 @@ import type { Static } from 'typebox'
 import { closedObject, count, flag, nullable, pageLimit, pageOf, Type, text, time } from '../values/json-schema.ts'
 import { leftReasons } from './undo.ts'
 
-const importId = text('The `request_id` of its changes.')
-
-const listedImport = Type.Object(
+export const listedImport = Type.Object(
   {
-    id: importId,
+    id: text('The `request_id` of its changes.'),
     owner: text('`people`, or the key of a stack.'),
     actor: text('The subject of the token that imported.'),
     started_at: time(),

@@ -1,10 +1,11 @@
+import type { Static } from 'typebox'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
-import { cachedDefinitions, ownerOf } from '../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, ownerOf } from '../organizations/definitions.ts'
 import type { ImportOutcome } from '../process/observer.ts'
 import type { Call } from '../route/call.ts'
 import { type HandlerResult, listPage } from '../route/result.ts'
-import { createRefusal, Fault } from '../values/errors.ts'
-import type { ImportsQuery } from './imports-schema.ts'
+import { refuse } from '../values/errors.ts'
+import type { ImportsQuery, listedImport } from './imports-schema.ts'
 import { beginImportSql, endImportSql, listImportsSql } from './sql.ts'
 
 /** The counts of an import's lines. */
@@ -28,7 +29,7 @@ export async function beginImport(
     if (error instanceof OutcomeUnknown) return [{}]
     throw error
   })
-  if (begun.length === 0) throw new Fault(createRefusal('invalid_parameter', takenMessage, { status: 409 }))
+  if (begun.length === 0) refuse('invalid_parameter', takenMessage, { status: 409 })
   let ended: Promise<void> | undefined
   return ({ received, created, updated, unchanged, failed }, sequence) => {
     const counts = [received, created, updated, unchanged, failed]
@@ -41,14 +42,7 @@ export async function beginImport(
 
 const takenMessage = 'Another import has this request id. Send another X-Request-Id.'
 
-type ImportRow = LineCounts & {
-  id: string
-  stack_id: number
-  actor: string
-  started_at: string
-  ended_at: string | null
-  undone_at: string | null
-}
+type ImportRow = Omit<Static<typeof listedImport>, 'owner'> & { stack_id: number }
 
 const defaultLimit = 50
 
@@ -57,6 +51,13 @@ export async function listImports({ context, body, signal }: Call<ImportsQuery>)
   const { db, organization_id } = context
   const rows = await db.query<ImportRow>(listImportsSql, [organization_id, before, limit + 1], signal)
   const definitions = await cachedDefinitions(context, signal)
-  const toJson = ({ id, stack_id, ...row }: ImportRow) => ({ id, owner: ownerOf(definitions, stack_id), ...row })
-  return { status: 200, data: listPage(rows, limit, toJson) }
+  return { status: 200, data: listPage(rows, limit, row => withOwner(row, definitions)) }
+}
+
+/** A row as reads show it: with the key of its stack, or `people`. */
+export function withOwner<Row extends { id: string; stack_id: number }>(
+  { id, stack_id, ...row }: Row,
+  definitions: Definitions,
+) {
+  return { id, owner: ownerOf(definitions, stack_id), ...row }
 }

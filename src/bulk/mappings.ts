@@ -1,30 +1,19 @@
 import { createHash } from 'node:crypto'
-import { cachedDefinitions, type Definitions, ownerOf, stackIdOf } from '../organizations/definitions.ts'
+import type { Static } from 'typebox'
+import { cachedDefinitions, stackIdOf } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { refuse } from '../values/errors.ts'
-import type { MappingBody } from './imports-schema.ts'
+import { refuse, throwValueRefusal } from '../values/errors.ts'
+import { withOwner } from './imports.ts'
+import type { MappingBody, mapping } from './imports-schema.ts'
 import { forgetMappingSql, forgetOldMappingsSql, listMappingsSql, saveMappingSql } from './sql.ts'
 
-type MappingRow = {
-  id: string
-  stack_id: number
-  header: string[]
-  fields: (string | null)[]
-  actor: string
-  saved_at: string
-}
-
-const mappingOf = ({ id, stack_id, ...row }: MappingRow, definitions: Definitions) => ({
-  id,
-  owner: ownerOf(definitions, stack_id),
-  ...row,
-})
+type MappingRow = Omit<Static<typeof mapping>, 'owner'> & { stack_id: number }
 
 export async function listMappings({ context, signal }: Call): Promise<HandlerResult> {
   const rows = await context.db.query<MappingRow>(listMappingsSql, [context.organization_id], signal)
   const definitions = await cachedDefinitions(context, signal)
-  return { status: 200, data: { items: rows.map(row => mappingOf(row, definitions)) } }
+  return { status: 200, data: { items: rows.map(row => withOwner(row, definitions)) } }
 }
 
 /** Remembers what the columns of a file became. Only the newest mappings of an organization are kept. */
@@ -33,20 +22,17 @@ export async function saveMapping({ context, caller, body, signal }: Call<Mappin
   if (header.length !== fields.length)
     refuse('invalid_parameter', `The header has ${header.length} columns, and there are ${fields.length} fields.`)
   const definitions = await cachedDefinitions(context, signal)
-  const stack_id = stackIdOf(definitions, owner) ?? throwWithoutOwner()
+  const stack_id =
+    stackIdOf(definitions, owner) ??
+    throwValueRefusal('/owner', 'must be `people` or the key of a stack', 'The mapping has no owner.')
   const id = createHash('sha256')
     .update(JSON.stringify([stack_id, header]))
     .digest('hex')
   const row = { id, stack_id, header, fields, actor: caller.subject, saved_at: new Date().toISOString() }
   await context.db.query(saveMappingSql, [context.organization_id, ...Object.values(row)], signal)
   await context.db.query(forgetOldMappingsSql, [context.organization_id], signal)
-  return { status: 200, data: mappingOf(row, definitions) }
+  return { status: 200, data: withOwner(row, definitions) }
 }
-
-const throwWithoutOwner = () =>
-  refuse('invalid_parameter', 'The mapping has no owner.', {
-    details: [{ path: '/owner', message: 'must be `people` or the key of a stack' }],
-  })
 
 export async function forgetMapping({ context, params, signal }: Call): Promise<HandlerResult> {
   const gone = await context.db.query(forgetMappingSql, [context.organization_id, params.mapping_id!], signal)

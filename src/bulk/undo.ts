@@ -14,6 +14,7 @@ export type LoggedChange = {
   is_import: boolean
 }
 
+/** Fields of an entity, as in a body of a write. */
 type Values = Record<string, unknown> & { attribute_values?: Record<string, unknown> }
 
 /** Why an import's change of an entity, or of one of its fields, stays. */
@@ -30,16 +31,15 @@ export const leftReasons = [
 export type LeftReason = (typeof leftReasons)[number]
 
 /** A field that stays as the import left it, as a JSON Pointer in a read. */
-export type LeftField = { path: string; reason: LeftReason }
+type LeftField = { path: string; reason: LeftReason }
 
 /** What takes back the changes of an import to one entity: its deletion or restoration, or a body and the aliases that end. */
 export type UndoPlan = { left: LeftField[] } & (
   | { deletes: true }
   | { restores: true }
   | { reason: LeftReason }
-  | { body: UndoBody; released: readonly string[] }
+  | { body: Values; released: readonly string[] }
 )
-export type UndoBody = Record<string, unknown> & { attribute_values?: Record<string, unknown> }
 
 /** The relationship of an attribute id, and the current attribute of a key. Undefined if none is active. */
 export type UndoDefinitions = {
@@ -91,9 +91,9 @@ const isEmptied = ({ before, after, links }: LoggedChange) =>
 function planBody(
   replaced: ReadonlyMap<string, Replaced>,
   definitions: UndoDefinitions,
-): { body: UndoBody; left: LeftField[] } {
+): { body: Values; left: LeftField[] } {
   const left: LeftField[] = []
-  const body: UndoBody = {}
+  const body: Values = {}
   const values: [string, unknown][] = []
   for (const [path, { before, isLink, isForeign }] of replaced) {
     const name = path.slice(1)

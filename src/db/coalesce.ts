@@ -7,7 +7,7 @@ export type Result<O> = { outcome: O } | { error: unknown; again: boolean }
 /** Runs a batch and resolves with one result per item, in order. `signal` aborts when the batch is cancelled. */
 export type Run<I, O> = (items: I[], signal: Signal) => Promise<Result<O>[]>
 
-export type Arrival<I> = {
+type Arrival<I> = {
   item: I
   /** How much of `itemsLimit` the item takes: 1 if absent. */
   count?: number
@@ -78,9 +78,7 @@ export class Queue<I, O> {
   }
 
   get idle(): boolean {
-    return (
-      this.#running === 0 && this.#runningSeparately === 0 && this.#ready.length === 0 && this.#separate.length === 0
-    )
+    return this.#running + this.#runningSeparately + this.waiting === 0
   }
 
   /** The number of items that are in no batch yet. */

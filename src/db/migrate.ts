@@ -41,9 +41,7 @@ export function throwIfOfBeta(ran: string[]): void {
  * made it, or if migrations are pending and the server is read-only.
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
-  const names = await readMigrations(url)
-  await throwIfUnknown(names, runNewer)
-  if (names.length === (await listMigrations()).length) return []
+  if ((await findMissing(url, runNewer)).length === 0) return []
   try {
     return await runMigrations(url, count)
   } catch (cause) {
@@ -57,29 +55,27 @@ export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Pr
 
 /** The migrations that {@link migrate} would run, with their SQL. Changes nothing. Throws as {@link migrate} does. */
 export async function readPendingMigrations(url: string): Promise<{ name: string; sql: string }[]> {
-  const ran = await readMigrations(url)
-  await throwIfUnknown(ran, runNewer)
-  const pending = (await listMigrations()).filter(name => !ran.includes(name))
+  const pending = await findMissing(url, runNewer)
   return Promise.all(pending.map(async name => ({ name, sql: await readFile(`${directory}${name}.sql`, 'utf8') })))
 }
 
 const runNewer = 'Run the newer version, or restore a backup from before the upgrade.'
 
-/** `advice` is for a database that a newer version has migrated. */
-async function throwIfUnknown(names: string[], advice: string): Promise<void> {
-  throwIfOfBeta(names)
-  const unknown = await unknownMigrations(names)
+/** The migrations that a database lacks. Throws with `advice` for a database that a newer version has migrated. */
+async function findMissing(url: string, advice: string): Promise<string[]> {
+  const ran = await readMigrations(url)
+  throwIfOfBeta(ran)
+  const unknown = await unknownMigrations(ran)
   if (unknown.length > 0)
     throw new Error(
       `A newer version of kith has migrated the database: kith ${version} does not know ${unknown.join(', ')}. ${advice}`,
     )
+  return (await listMigrations()).filter(name => !ran.includes(name))
 }
 
 /** Throws unless the database is at the migrations of this version. Changes nothing, so the database may be a standby. */
 export async function requireMigrated(url: string): Promise<void> {
-  const names = await readMigrations(url)
-  await throwIfUnknown(names, 'Run the newer version.')
-  const missing = (await listMigrations()).filter(name => !names.includes(name))
+  const missing = await findMissing(url, 'Run the newer version.')
   if (missing.length > 0)
     throw new Error(
       `The standby lacks tables of kith ${version} (${missing[0]}${missing.length > 1 ? ` and ${missing.length - 1} more migrations` : ''}), and a reader migrates nothing. Migrate the primary first: start a process of this version with the role primary.`,

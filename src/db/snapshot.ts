@@ -1,3 +1,4 @@
+import type { Signal } from '../process/signal.ts'
 import { type CopyingOut, copyTo, type TakeRow } from './copy.ts'
 import type { Database, Row, Statement } from './db.ts'
 import { runPrepared } from './prepared.ts'
@@ -25,5 +26,15 @@ export async function openSnapshot(db: Database): Promise<Snapshot> {
     query: async (statement, values) => (await runPrepared(client, statement, values)).rows as never[],
     copy: ({ text }, take) => copyTo(client, text, take),
     close,
+  }
+}
+
+/** Closes the connection when the signal aborts. Returns what closes it at the end, with `close`. */
+export function closeAtAbort(snapshot: Snapshot, close: () => Promise<void>, signal: Signal): () => Promise<void> {
+  const cut = () => void snapshot.close()
+  signal.addEventListener('abort', cut, { once: true })
+  return () => {
+    signal.removeEventListener('abort', cut)
+    return close()
   }
 }

@@ -68,10 +68,7 @@ export function namedBody(format: CursorFormat) {
     { title: format === 'uuid' ? 'PeopleNamed' : 'RecordsNamed', description: 'One of `external_ids` and `ids`.' },
   )
 }
-export type NamedBody = Pick<PageBody, 'fields' | 'include' | 'labels' | 'links'> & {
-  external_ids?: string[]
-  ids?: string[]
-}
+export type NamedBody = Static<ReturnType<typeof namedBody>>
 
 /** `sort` in the body of list and filter. `parseSort` checks the field. */
 const sortBody = Type.Optional(
@@ -241,26 +238,10 @@ export function relatedBody(maxSize: number) {
   )
 }
 
-type Cursor = { size?: number; after_id?: string; cursor?: string }
-type Direction = 'asc' | 'desc'
-
+export type ListBody = Static<ReturnType<typeof listBody>>
+export type FilterBody = Static<ReturnType<typeof filterBody>>
+export type RelatedBody = Static<ReturnType<typeof relatedBody>>
 /** The members that list, filter and related share. */
-export type PageBody = {
-  fields?: string[]
-  include?: string[]
-  labels?: boolean
-  links?: 'id'
-  count?: boolean
-  cursor_configuration?: Cursor
-}
-type SortMeasure = { op: 'count' | 'sum' | 'avg' | 'min' | 'max'; field?: string }
-export type SortBody = { field: string; direction?: Direction; measure?: SortMeasure; where?: Record<string, unknown> }
-export type MeasuredSortBody = SortBody & { measure: SortMeasure }
-export type ListBody = PageBody & { sorting_type?: Direction; sort?: SortBody }
-export type FilterBody = PageBody & {
-  filter?: Record<string, unknown>
-  sort_direction?: Direction
-  sort?: SortBody
-}
-export type RelatedBody = PageBody &
-  Pick<Static<ReturnType<typeof relatedBody>>, 'target' | 'attribute_key' | 'direction' | 'sorting_type'>
+export type PageBody = Omit<ListBody, 'sorting_type' | 'sort'>
+export type SortBody = NonNullable<ListBody['sort']>
+export type MeasuredSortBody = SortBody & { measure: NonNullable<SortBody['measure']> }

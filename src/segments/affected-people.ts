@@ -2,6 +2,7 @@ import type { Context } from '../db/context.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { RelationshipLevel } from '../queries/plan/membership.ts'
 import { firstId } from '../values/formats.ts'
+import { partsOf } from './members.ts'
 import {
   readBatchSql,
   readChecksSql,
@@ -133,10 +134,7 @@ async function noteAddresses({ db, organization_id }: Context, { changed, people
   }
 }
 
-function* inPages(affected: readonly Affected[]): Generator<Affected[]> {
-  for (let first = 0; first < affected.length; first += peoplePerPage)
-    yield affected.slice(first, first + peoplePerPage)
-}
+const inPages = (affected: readonly Affected[]) => partsOf(affected, peoplePerPage)
 
 /** The entities that link to one of the targets, in pages. */
 async function* readSources(
@@ -148,10 +146,8 @@ async function* readSources(
   const { db, organization_id } = context
   if (attributes.size === 0) return
   const attributeIds = [...attributes]
-  const targets = [...causes.keys()]
   const affectedBy = ({ source_id, target_id }: Source) => ({ id: source_id, cause: causes.get(target_id)! })
-  for (let first = 0; first < targets.length; first += entitiesPerRead) {
-    const part = targets.slice(first, first + entitiesPerRead)
+  for (const part of partsOf([...causes.keys()], entitiesPerRead)) {
     const values = [organization_id, part, attributeIds, sourcesPerRead + 1]
     const sources = await db.query<Source>(readSourcesSql, values)
     if (sources.length <= sourcesPerRead) yield* inPages(sources.map(affectedBy))
@@ -182,9 +178,8 @@ async function* readTargets(
   attributes: ReadonlySet<number>,
 ): AsyncGenerator<Affected[]> {
   if (attributes.size === 0) return
-  const sources = [...causes.keys()]
-  for (let first = 0; first < sources.length; first += entitiesPerRead) {
-    const values = [organization_id, sources.slice(first, first + entitiesPerRead), [...attributes]]
+  for (const sources of partsOf([...causes.keys()], entitiesPerRead)) {
+    const values = [organization_id, sources, [...attributes]]
     const links = await db.query<Source>(readTargetsOfSql, values)
     yield* inPages(links.map(({ source_id, target_id }) => ({ id: target_id, cause: causes.get(source_id)! })))
   }

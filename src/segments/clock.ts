@@ -3,7 +3,7 @@ import { changeOrganization, ownAuthor } from '../organizations/change-organizat
 import type { Definitions } from '../organizations/definitions.ts'
 import { readMatchesOf } from '../queries/plan/membership.ts'
 import { firstId, lastId } from '../values/formats.ts'
-import { compareNext, type Membership, peoplePerSet } from './members.ts'
+import { compareNext, type Membership, partsOf, peoplePerSet } from './members.ts'
 import { setEvaluatedSql } from './sql.ts'
 import { conditionsAt, type TestedSegment } from './tested-segments.ts'
 
@@ -81,8 +81,8 @@ async function locate(
   const middle = Math.floor((times.length - 1) / 2)
   const { conditions } = conditionsAt([segment], definitions, times[middle]!)
   const matching = new Set<string>()
-  for (let first = 0; first < people.length; first += peoplePerSet) {
-    const ids = people.slice(first, first + peoplePerSet).map(({ person_id }) => person_id)
+  for (const part of partsOf(people, peoplePerSet)) {
+    const ids = part.map(({ person_id }) => person_id)
     const matches = await task.db.transaction(tx => readMatchesOf(tx, definitions, conditions, ids))
     for (const each of matches) if (each.matches[0]) matching.add(each.id)
   }

@@ -29,6 +29,11 @@ export function compare(
   return { entered, left: members.filter(membership => !now.has(keyOf(membership))) }
 }
 
+/** The items in parts of at most `size`. */
+export function* partsOf<T>(items: readonly T[], size: number): Generator<T[]> {
+  for (let first = 0; first < items.length; first += size) yield items.slice(first, first + size)
+}
+
 /** Everybody is compared in sets of so many people. */
 export const peoplePerSet = 1_000
 

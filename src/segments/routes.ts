@@ -137,15 +137,12 @@ async function listPeople(call: Call<SegmentPeopleQuery>) {
   const definitions = await currentDefinitions(context, signal)
   const segment = findSegment(definitions, params.segment_key!)
   throwIfBroken(definitions, segment)
-  const { size, after_id, cursor, sort, ...rest } = body
-  const cursor_configuration = withoutUndefined({ size, after_id, cursor })
+  const { sort, ...rest } = body
   const order = sort === undefined ? {} : { sort: sortOf(sort) }
-  const filterBody = { ...rest, filter: { $segment: segment.key }, cursor_configuration, ...order }
+  // The members of the cursor are parameters of the query.
+  const filterBody = { ...rest, filter: { $segment: segment.key }, cursor_configuration: rest, ...order }
   return filterEntities({ ...call, body: filterBody, boundFrom: 'body' }, peopleStackId).catch(throwWithQueryPaths)
 }
-
-const withoutUndefined = <T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 
 /** A field with its direction after a colon. The key of an attribute may have colons. */
 function sortOf(text: string): { field: string; direction?: 'asc' | 'desc' } {

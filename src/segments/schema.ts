@@ -14,25 +14,18 @@ const filter = Type.Record(text(), Type.Unknown(), {
     'A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused.',
 })
 
+const described = optionals({ name: definitionName, description: definitionDescription })
+
 /** Body of POST /v1/segments. */
 export const newSegment = closedObject(
-  {
-    key: definitionKey,
-    name: Type.Optional(definitionName),
-    description: Type.Optional(definitionDescription),
-    filter,
-  },
+  { key: definitionKey, ...described, filter },
   { title: 'SegmentBody', examples: [{ key: 'your_key', filter: {} }] },
 )
 export type SegmentBody = Static<typeof newSegment>
 
 /** Body of PATCH /v1/segments/{segment_key}. The key never changes. */
 export const segmentPatch = closedObject(
-  {
-    name: Type.Optional(definitionName),
-    description: Type.Optional(definitionDescription),
-    filter: Type.Optional(filter),
-  },
+  { ...described, filter: Type.Optional(filter) },
   { title: 'SegmentPatch', examples: [{}] },
 )
 export type SegmentPatch = Static<typeof segmentPatch>
@@ -91,9 +84,5 @@ export const segmentPeopleQuery = (maxSize: number) => {
     ...optionals({ fields, include, labels, links, count }),
   })
 }
-export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> & {
-  size?: number
-  after_id?: string
-  cursor?: string
-  sort?: string
-}
+export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> &
+  NonNullable<FilterBody['cursor_configuration']> & { sort?: string }

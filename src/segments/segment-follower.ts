@@ -14,7 +14,16 @@ import {
   readBatch,
 } from './affected-people.ts'
 import { type ClockedSegment, type ClockMoves, logClockMoves, nextTickMs } from './clock.ts'
-import { compare, compareNext, type Differences, type Membership, peoplePerSet, storeMembers, tell } from './members.ts'
+import {
+  compare,
+  compareNext,
+  type Differences,
+  type Membership,
+  partsOf,
+  peoplePerSet,
+  storeMembers,
+  tell,
+} from './members.ts'
 import {
   beginSegmentsSql,
   deleteChecksSql,
@@ -259,9 +268,8 @@ async function followClock(
   const { organization_id } = definitions
   const tellAll = (tx: Transaction, differences: Differences) =>
     tell({ tx, organization_id }, differences, () => sequence)
-  for (let first = 0; first < (moved?.length ?? 0); first += peoplePerSet) {
+  for (const people of partsOf(moved ?? [], peoplePerSet)) {
     if (task.signal.aborted) return false
-    const people = moved!.slice(first, first + peoplePerSet)
     await update(task, async tx => {
       const members = await tx.query<Membership>(readMembershipsSql, [organization_id, people])
       const before = members.filter(each => each.segment_id === segment_id)

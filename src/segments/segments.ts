@@ -18,7 +18,7 @@ import { defaultSearchMs, findUnusedKeys } from '../queries/grammar/undeclared-k
 import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
 import type { Call } from '../route/call.ts'
 import type { Rights } from '../route/field-rights.ts'
-import { type Detail, Fault, pointer, refuse } from '../values/errors.ts'
+import { type Detail, Fault, pointer, refuse, throwValueRefusal } from '../values/errors.ts'
 import type { SegmentBody, SegmentPatch } from './schema.ts'
 import {
   deleteSegmentSql,
@@ -169,9 +169,11 @@ export const findSegments: FindSegments = async ({ context, caller, signal }, ke
   const found = keys.map(key => definitions.segments.find(segment => segment.key === key))
   const unknown = found.indexOf(undefined)
   if (unknown !== -1)
-    refuse('invalid_parameter', 'The query has invalid values. See details.', {
-      details: [{ path: pointer('segment', unknown), message: 'is not the key of a segment' }],
-    })
+    throwValueRefusal(
+      pointer('segment', unknown),
+      'is not the key of a segment',
+      'The query has invalid values. See details.',
+    )
   const segments = found as Segment[]
   const ids = [...new Set(segments.map(({ id }) => id))].sort((a, b) => a - b)
   const scopes = new Set(

@@ -55,9 +55,6 @@ const readers: Record<Exclude<AttributeType, 'person' | 'stack'>, (value: string
 /** A JSON value as a value of the type of its attribute. */
 const typedValue = (value: string, type: AttributeType): string => readers[type as keyof typeof readers](value)
 
-/** A text as a moment. */
-const momentOfText = (text: string): string => fromText(text, momentOf)
-
 /** A JSON array as an array of the type. A single value, which was stored before the attribute took lists, is a list of one. */
 const typedList = (value: string, type: AttributeType): string =>
   `(select array(
@@ -196,7 +193,7 @@ function consentsView(organization_id: number, seesAddresses: boolean): string {
   return `select e.id as person_id, e.external_id, t.id as consent_type_id, t.key as consent_type, c.channel,
   ${state} as state,
   case when t.mandatory then 'mandatory' when a.answer is null then 'default' else 'answer' end as source,
-  ${momentOfText(`a.answer ->> 'answered_at'`)} as answered_at,
+  ${fromText(`a.answer ->> 'answered_at'`, momentOf)} as answered_at,
   coalesce(a.answer -> 'undated' = 'true'::jsonb, false) as undated,
   coalesce(a.answer -> 'pending' = 'true'::jsonb, false) as pending,
   a.answer ->> 'method' as method${

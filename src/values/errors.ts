@@ -116,9 +116,14 @@ export function createValueRefusal(path: string, message: string, code: ErrorCod
   return createRefusal(code, message, { details: [{ path, message }] })
 }
 
-/** Builds that refusal and throws it. */
-export function throwValueRefusal(path: string, message: string): never {
-  throw new Fault(createValueRefusal(path, message))
+/** Throws a Fault of 400 with one faulty value. `summary` is its message if that of the value does not suffice. */
+export function throwValueRefusal(path: string, message: string, summary = message): never {
+  return refuse('invalid_parameter', summary, { details: [{ path, message }] })
+}
+
+/** Throws a Fault of 400 for a value that its schema accepts. */
+export function throwBrokenRule(path: string, message: string): never {
+  return throwValueRefusal(path, message, 'The request breaks a rule.')
 }
 
 /** Builds a JSON Pointer from segments, escaped as in RFC 6901. */

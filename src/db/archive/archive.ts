@@ -138,7 +138,7 @@ export async function listBases(store: Store): Promise<Base[]> {
   return bases.toSorted((a, b) => Date.parse(a.stopped_at) - Date.parse(b.stopped_at))
 }
 
-export async function removeBase(store: Store, id: string): Promise<void> {
+async function removeBase(store: Store, id: string): Promise<void> {
   // Without its description, the rest of a copy is not used.
   await store.remove(`bases/${id}/base.json`)
   for (const name of await store.list(`bases/${id}/`)) await store.remove(name)

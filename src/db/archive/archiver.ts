@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { repeat } from '../../process/background.ts'
 import { archivedFolder, query, readFolderId, stoppingFile } from '../embedded/archiving.ts'
+import { orMissing } from '../embedded/processes.ts'
 import {
   claimArchive,
   listBases,
@@ -213,9 +214,7 @@ async function archiveThrough(progress: Progress, last: number, { path, store, l
   const { timeline } = progress
   while (progress.next! <= last) {
     const name = segmentName(timeline, progress.next!)
-    const bytes = await readFile(join(path, 'data', 'pg_wal', name)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error
-    })
+    const bytes = await orMissing(readFile(join(path, 'data', 'pg_wal', name)))
     if (bytes) await writeSegment(store, timeline, progress.next!, bytes)
     else if (!(await readSegment(store, timeline, progress.next!))) {
       log(`the segment ${name} of the log is gone, so restores begin with a new copy of the data`)

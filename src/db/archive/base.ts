@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import * as tar from 'tar-stream'
-import type { ServerUser } from '../embedded/processes.ts'
+import { orMissing, type ServerUser } from '../embedded/processes.ts'
 import { withConnection } from '../servers/servers.ts'
 import { type Base, parseSegmentName, partName, readPosition, writeBase } from './archive.ts'
 import type { Store } from './store.ts'
@@ -126,6 +126,7 @@ async function packFiles(pack: tar.Pack, data: string): Promise<void> {
   pack.finalize()
 }
 
+/** PostgreSQL may remove a file or folder meanwhile. */
 async function* walk(data: string, below: string): AsyncGenerator<{ name: string; isFolder: boolean }> {
   for (const entry of (await orMissing(readdir(join(data, below), { withFileTypes: true }))) ?? []) {
     const name = join(below, entry.name)
@@ -136,13 +137,6 @@ async function* walk(data: string, below: string): AsyncGenerator<{ name: string
     if (!emptyFolders.has(name)) yield* walk(data, name)
   }
 }
-
-/** Undefined for a file or folder that PostgreSQL has removed meanwhile. */
-const orMissing = <T>(work: Promise<T>): Promise<T | undefined> =>
-  work.catch(error => {
-    if (error.code !== 'ENOENT') throw error
-    return undefined
-  })
 
 /** A file that shrinks meanwhile is filled up with zeros: the header has its size, and the log repairs the file. */
 async function packFile(pack: tar.Pack, data: string, name: string): Promise<void> {

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import type { ArchiveAddress } from '../../process/archive-address.ts'
 import { syncFolder } from '../../process/sync-folder.ts'
+import { orMissing } from '../embedded/processes.ts'
 
 /** Named objects of bytes. An object is written whole or not at all, and is durable when `write` resolves. */
 export type Store = {
@@ -27,16 +28,13 @@ export const openStore = (address: ArchiveAddress): Store =>
   'folder' in address ? openFolder(address.folder) : openBucket(address)
 
 function openFolder(folder: string): Store {
-  const orUndefined = (error: NodeJS.ErrnoException): undefined => {
-    if (error.code !== 'ENOENT') throw error
-  }
   return {
     label: folder,
-    read: name => readFile(join(folder, name)).catch(orUndefined),
+    read: name => orMissing(readFile(join(folder, name))),
     async write(name, bytes) {
       const path = join(folder, name)
       // The folder itself is not made: on an unmounted disk, the archive would be on the disk of the data.
-      if (!(await stat(folder).catch(orUndefined))?.isDirectory())
+      if (!(await orMissing(stat(folder)))?.isDirectory())
         throw new ArchiveRefusal(`the folder ${folder} does not exist: make it, or mount its disk`)
       await makeFolders(folder, dirname(name))
       const partial = join(dirname(path), `.${randomBytes(6).toString('hex')}.partial`)
@@ -53,9 +51,8 @@ function openFolder(folder: string): Store {
       }
     },
     async list(below) {
-      const entries =
-        (await readdir(join(folder, below), { recursive: true, withFileTypes: true }).catch(orUndefined)) ?? []
-      return entries
+      const reading = readdir(join(folder, below), { recursive: true, withFileTypes: true })
+      return ((await orMissing(reading)) ?? [])
         .filter(entry => entry.isFile())
         .map(entry => join(entry.parentPath, entry.name).slice(join(folder, '/').length))
         .filter(name => namePattern.test(name))

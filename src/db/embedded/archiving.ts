@@ -19,11 +19,8 @@ export const stoppingFile = (path: string): string => join(path, folderName, 'st
 export const query = <Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> =>
   withConnection(url, async client => (await client.query<Row>(text)).rows)
 
-const hasFolder = (path: string): Promise<boolean> =>
-  stat(archivedFolder(path)).then(
-    () => true,
-    () => false,
-  )
+const hasFolder = async (path: string): Promise<boolean> =>
+  (await stat(archivedFolder(path)).catch(() => undefined)) !== undefined
 
 /** Whether the running server archives, and so will the next one. A start without an archive makes no connection for this. */
 export async function isArchiving(url: string, path: string): Promise<boolean> {

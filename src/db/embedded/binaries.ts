@@ -15,16 +15,13 @@ export const sharedFolder = '/var/lib/kith'
  */
 export async function findBinaries(user: ServerUser): Promise<Binaries> {
   const installed = locatePackage()
-  const installedBinaries = await tryBinaries(join(installed, 'native'), user)
-  if (typeof installedBinaries !== 'string') return installedBinaries
-  if (user === undefined) throw new EmbeddedError(cannotRun(installedBinaries))
-  const copiedBinaries = await tryBinaries(await copyBinaries(installed), user)
-  if (typeof copiedBinaries !== 'string') return copiedBinaries
-  throw new EmbeddedError(cannotRun(copiedBinaries))
+  let found = await tryBinaries(join(installed, 'native'), user)
+  if (typeof found === 'string' && user) found = await tryBinaries(await copyBinaries(installed), user)
+  if (typeof found !== 'string') return found
+  throw new EmbeddedError(
+    `The embedded PostgreSQL cannot run on this machine (${found}). Set DATABASE_URL to a PostgreSQL server instead.`,
+  )
 }
-
-const cannotRun = (reason: string) =>
-  `The embedded PostgreSQL cannot run on this machine (${reason}). Set DATABASE_URL to a PostgreSQL server instead.`
 
 function locatePackage(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform

@@ -65,17 +65,15 @@ async function makeDataFolder(dataDir: string) {
  * cannot be made in an existing one, as in /proc.
  */
 async function makeFolder(path: string, mode: number): Promise<boolean> {
-  const make = () =>
-    mkdir(path, { mode }).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        if (error.code === 'EEXIST') return false
-        throw error
-      },
-    )
   const parent = dirname(path)
   if (parent !== path && !(await stat(parent).catch(() => undefined))) await makeFolder(parent, mode)
-  return make()
+  return mkdir(path, { mode }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false
+      throw error
+    },
+  )
 }
 
 /** For root: the owner of the existing data. The server keeps running as that user. */

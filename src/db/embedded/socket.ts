@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Cluster } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
-import { canEnter } from './processes.ts'
+import { canEnter, orMissing } from './processes.ts'
 
 // The server listens only on a Unix socket, in a folder that only its user can enter: `run` beside the data. The path of a socket may
 // have 107 bytes. Where it would be longer, the folder is below the system's temporary folder, with another name at each start. A file
@@ -45,14 +45,7 @@ export async function forgetSocketFolder(cluster: Cluster): Promise<string | und
   return recorded
 }
 
-async function readRecord(cluster: Cluster): Promise<string | undefined> {
-  try {
-    return await readFile(recordOf(cluster), 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
+const readRecord = (cluster: Cluster): Promise<string | undefined> => orMissing(readFile(recordOf(cluster), 'utf8'))
 
 const isShort = (folder: string) => Buffer.byteLength(join(folder, lockName)) <= maxPathBytes
 

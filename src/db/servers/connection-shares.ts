@@ -1,6 +1,7 @@
 import { FairPool, type Release } from '../../process/fair-pool.ts'
-import { Cancellation, type Signal } from '../../process/signal.ts'
+import type { Signal } from '../../process/signal.ts'
 import { createRefusal, Fault } from '../../values/errors.ts'
+import { withTimeLimit } from '../time-limit.ts'
 
 /**
  * The purpose of a connection. `reads` are reads by identifier, or of definitions, and fast. `pages` are lists, filters and
@@ -86,22 +87,13 @@ export class ConnectionShares {
     }
   }
 
-  async #waitForPage(organizationId: number, signal: Signal | undefined): Promise<Release> {
-    signal?.throwIfAborted()
+  #waitForPage(organizationId: number, signal: Signal | undefined): Promise<Release> {
     const { pagePatienceMs, onRefused } = this.#options
-    const waiting = new Cancellation()
-    const abort = () => waiting.abort(signal!.reason)
-    const timer = setTimeout(() => {
+    const take = (limited: Signal) => this.#lanes.pages.take(organizationId, limited)
+    return withTimeLimit(pagePatienceMs, signal, take, () => {
       onRefused()
-      waiting.abort(new Fault(buildShareRefusal(pagePatienceMs)))
-    }, pagePatienceMs)
-    signal?.addEventListener('abort', abort, { once: true })
-    try {
-      return await this.#lanes.pages.take(organizationId, waiting)
-    } finally {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', abort)
-    }
+      return new Fault(buildShareRefusal(pagePatienceMs))
+    })
   }
 }
 

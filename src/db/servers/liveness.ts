@@ -14,7 +14,7 @@ export class ServerSilent extends Error {}
  * Work in flight. `giveUp` is called when the server falls silent, or if the work has not ended 2 s after its beginning and
  * `isOutdated`: other connections have moved to another server.
  */
-export type InFlight = { giveUp(): void; isOutdated?(): boolean }
+type InFlight = { giveUp(): void; isOutdated?(): boolean }
 
 export type Liveness = {
   /** Throws {@link ServerSilent} while the server is silent, because new work would wait in vain. */

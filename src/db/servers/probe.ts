@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { isUnavailable } from '../pg-errors.ts'
-import { NoServer, ServerClient, Servers } from './servers.ts'
+import { NoServer, ServerClient, Servers, withoutPassword } from './servers.ts'
 
 const minMajorVersion = 15
 const connectTimeoutMs = 10_000
@@ -93,8 +93,4 @@ function describeError(error: ConnectionError, { host, port, user, database }: p
     return `The PostgreSQL at ${server} has no database "${database}". Create it, or check DATABASE_URL.`
   if (message.startsWith('The server of DATABASE_URL')) return message
   return `The PostgreSQL at ${server} cannot be used (${message}). Check DATABASE_URL.`
-}
-
-function withoutPassword(text: string, { password }: pg.Client): string {
-  return password ? text.replaceAll(password, '…') : text
 }

@@ -31,9 +31,6 @@ export function refusalOf(state: ServerState, wants: SessionAttributes, seen?: S
   return `is on timeline ${timeline}, which ended when a standby was promoted to timeline ${seen.timeline}`
 }
 
-const isPreferred = ({ isStandby }: ServerState, wants: SessionAttributes): boolean =>
-  wants !== 'prefer-standby' || isStandby
-
 export type Candidate = { index: number; state: ServerState }
 
 /**
@@ -50,7 +47,7 @@ export function chooseServer(
   const system = inOrder.find(({ state }) => state.system !== undefined)?.state.system
   const comparable = inOrder.filter(({ state }) => state.system === undefined || state.system === system)
   const rankOf = ({ index, state }: Candidate) => [
-    Number(isPreferred(state, wants)),
+    Number(wants !== 'prefer-standby' || state.isStandby),
     isForWrites(wants) ? (state.timeline ?? 0) : 0,
     Number(index === last),
   ]

@@ -306,12 +306,16 @@ export class ServerClient extends pg.Client {
 const unansweredCodes = /^(E[A-Z_]+)$/
 
 /** Why a server cannot be used, without the password. */
-function reasonOf(error: Error & { code?: string }, { user, password, database }: pg.Client): string {
+function reasonOf(error: Error & { code?: string }, client: pg.Client): string {
+  const { user, database } = client
   const { code = '', message } = error
   if (unansweredCodes.test(code)) return `does not respond (${code})`
   if (/timeout/.test(message)) return `does not respond (${message})`
-  const told = password ? message.replaceAll(password, '…') : message
+  const told = withoutPassword(message, client)
   if (code.startsWith('28') || message.startsWith('SASL')) return `rejects the login of "${user}" (${told})`
   if (code === '3D000') return `has no database "${database}"`
   return `cannot be used (${told})`
 }
+
+export const withoutPassword = (text: string, { password }: pg.Client): string =>
+  password ? text.replaceAll(password, '…') : text

@@ -20,7 +20,7 @@ export type Read = {
 }
 
 /** Runs a read on a database. `isReader` says that it is one whose data may be older than those of the primary. */
-export type ReadWork<T> = (db: DatabasePool, isReader: boolean) => Promise<T>
+type ReadWork<T> = (db: DatabasePool, isReader: boolean) => Promise<T>
 
 /** Where the reads of this process go. */
 export type Reads = {

@@ -5,7 +5,7 @@ import { readStandbySql } from './sql.ts'
  * Whether reads may use a server: it is `ready`; it does not respond (`away`); it is too far behind its primary; or it does
  * not have the tables of this version of kith yet.
  */
-export type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables'
+type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables'
 
 /** The lag is undefined while it is unknown, and 0 for a server that is a primary. */
 export type StandbyState = {

@@ -1,14 +1,13 @@
 import { type Row, statement } from '../../db/db.ts'
 import { isUnknownParameter } from '../../db/pg-errors.ts'
-import type { Snapshot } from '../../db/snapshot.ts'
+import { closeAtAbort, type Snapshot } from '../../db/snapshot.ts'
 import { openExportedSnapshot } from '../../entities/read/exported-snapshot.ts'
 import { waitForClientSql } from '../../entities/read/read-sql.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../../organizations/definitions-sql.ts'
-import type { Signal } from '../../process/signal.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
-import { pointer, refuse } from '../../values/errors.ts'
+import { pointer, refuse, throwValueRefusal } from '../../values/errors.ts'
 import { unknownTimeZone } from '../../values/formats.ts'
 import { filterOptionsOf, printNotes } from '../pages/handlers.ts'
 import type { Rendered } from '../plan/fragment.ts'
@@ -34,8 +33,8 @@ export async function aggregateEntities(call: Call<AggregateBody>, stack_id: num
 }
 
 async function readGroups(reading: Reading, parsed: ParsedAggregate, stack_id: number): Promise<AggregateRow> {
-  const run = async <R extends object>(query: Rendered): Promise<R> =>
-    (await reading.runPlanned({ ...query, settings: groupByHashSql }).catch(throwExplained(parsed.keys)))[0]![0] as R
+  const run = <R extends object>(query: Rendered): Promise<R> =>
+    reading.runOnePlanned<R>({ ...query, settings: groupByHashSql }).catch(throwExplained(parsed.keys))
   const { countCandidates, probe, aggregate } = aggregateStatements(parsed, reading.definitions, stack_id)
   const useCandidates = countCandidates !== undefined && areFew(await run<{ count: number }>(countCandidates))
   if (!useCandidates && probe) throwIfTooMany((await run<{ groups: number }>(probe)).groups)
@@ -54,11 +53,11 @@ function throwIfTooMany(groups: number) {
 }
 
 function throwInvalid(message: string): never {
-  refuse('invalid_parameter', 'The result would be too large.', { details: [{ path: '/group_by', message }] })
+  return throwValueRefusal('/group_by', message, 'The result would be too large.')
 }
 
 /** Explains the error of a time zone that Node.js has and PostgreSQL lacks. */
-export const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
+const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
   if (!isUnknownParameter(error)) throw error
   const index = keys.findIndex(({ span }) => span !== undefined && span.timeZone !== 'UTC')
   return refuse('invalid_parameter', 'The database does not know the time zone.', {
@@ -68,10 +67,8 @@ export const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) =>
 }
 
 /** The members of a response with what was counted of all groups. */
-export const printFindings = (
-  parsed: ParsedAggregate,
-  { skipped, sequence }: Pick<AggregateRow, 'skipped' | 'sequence'>,
-) => `"skipped":${JSON.stringify(skippedOf(parsed, skipped))},"sequence":${sequence}`
+const printFindings = (parsed: ParsedAggregate, { skipped, sequence }: Pick<AggregateRow, 'skipped' | 'sequence'>) =>
+  `"skipped":${JSON.stringify(skippedOf(parsed, skipped))},"sequence":${sequence}`
 
 /** The paths of measures and fields with values of another type. */
 function skippedOf({ keys, measures }: ParsedAggregate, counts: readonly number[]) {
@@ -93,7 +90,8 @@ export async function streamAggregate(call: Call<AggregateBody>, stack_id: numbe
     const { definitions } = reading
     const { parsed, notes } = await reading.parse(() => parseAggregate(body, definitions, stack_id, request))
     const { snapshot, close } = await openExportedSnapshot(context.db, caller.organization.id)
-    const end = closeAtAbort(call.signal, snapshot, close)
+    // PostgreSQL enforces the deadline too.
+    const end = closeAtAbort(snapshot, close, call.signal)
     try {
       await declareGroups(snapshot, parsed, definitions, stack_id)
       const first = await readPart(snapshot)
@@ -110,16 +108,6 @@ export async function streamAggregate(call: Call<AggregateBody>, stack_id: numbe
     }
   })
   return { status: 200, stream }
-}
-
-/** Closes the connection at the deadline, which PostgreSQL enforces too. Returns what closes it at the end. */
-function closeAtAbort(signal: Signal, snapshot: Snapshot, close: () => Promise<void>): () => Promise<void> {
-  const cut = () => void snapshot.close()
-  signal.addEventListener('abort', cut, { once: true })
-  return () => {
-    signal.removeEventListener('abort', cut)
-    return close()
-  }
 }
 
 /** Declares the cursor of the groups. Throws {@link DefinitionsChanged} if the definitions are not those of the snapshot. */

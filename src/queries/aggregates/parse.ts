@@ -1,5 +1,5 @@
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
-import { pointer, refuse } from '../../values/errors.ts'
+import { pointer, throwBrokenRule } from '../../values/errors.ts'
 import { isTimeZone, unknownTimeZone } from '../../values/formats.ts'
 import { attributePrefix } from '../../values/profile-fields.ts'
 import { fieldNamesOf, fieldOf } from '../grammar/fields.ts'
@@ -31,10 +31,10 @@ export type GroupKey = Path & { span?: { unit: TimeUnit; timeZone: string } | un
 export type ParsedMeasure = Partial<Path> & { op: MeasureOperation; p?: number }
 
 /** An order of the groups, by the measure or the group at a position. */
-export type GroupOrder = { of: 'measure' | 'group'; index: number; isDescending: boolean }
+type GroupOrder = { of: 'measure' | 'group'; index: number; isDescending: boolean }
 
 /** Tests of the measure at a position. */
-export type MeasureTests = { index: number; tests: Test[] }
+type MeasureTests = { index: number; tests: Test[] }
 
 /** Which groups of an aggregate are kept, and in which order. */
 export type Selection = { having: MeasureTests[]; sort: GroupOrder[]; limit: number | undefined }
@@ -79,7 +79,7 @@ export function parseAggregate(
 }
 
 function throwInvalid(path: Pointer, message: string): never {
-  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path: pointer(...path), message }] })
+  return throwBrokenRule(pointer(...path), message)
 }
 
 function parseKey(entry: GroupBy, path: Pointer, context: Context): GroupKey {

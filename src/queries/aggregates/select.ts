@@ -33,7 +33,7 @@ const probedEntities = 20_000
 /** The groups as JSON, without their brackets. Null if they are too many or too large. */
 export type AggregateRow = { sequence: number; groups: number; bytes: number; json: string | null; skipped: number[] }
 
-export type AggregateStatements = {
+type AggregateStatements = {
   /** Counts the candidates of an index, up to one more than {@link maxCandidates}. Absent if no index gives candidates. */
   countCandidates?: Rendered
   /** Counts the groups of the first entities of the stack, up to one more than {@link maxGroups}. Absent if any number may be cut. */

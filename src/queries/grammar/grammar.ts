@@ -19,14 +19,16 @@ export type Quantifier = (typeof quantifiers)[number]
 export type LinkMeasure = (typeof linkMeasures)[number]
 export type Comparison = (typeof comparisons)[number]
 
-export const isRange = (operator: string): operator is RangeOperator => (ranges as readonly string[]).includes(operator)
-export const isSearch = (operator: string): operator is Search => (searches as readonly string[]).includes(operator)
-export const isQuantifier = (operator: string): operator is Quantifier =>
-  (quantifiers as readonly string[]).includes(operator)
-export const isLinkMeasure = (operator: string): operator is LinkMeasure =>
-  (linkMeasures as readonly string[]).includes(operator)
-export const isComparison = (operator: string): operator is Comparison =>
-  (comparisons as readonly string[]).includes(operator)
+const isOneOf =
+  <Name extends string>(names: readonly Name[]) =>
+  (name: string): name is Name =>
+    names.some(each => each === name)
+
+export const isRange = isOneOf(ranges)
+export const isSearch = isOneOf(searches)
+export const isQuantifier = isOneOf(quantifiers)
+export const isLinkMeasure = isOneOf(linkMeasures)
+export const isComparison = isOneOf(comparisons)
 
 /** The field that a condition tests. */
 export type Field = SortField | { kind: 'id' } | { kind: 'record_id' } | { kind: 'state' }
@@ -47,6 +49,7 @@ export type Test =
 /** The fields of a consent that operators test. A consent without an answer has none of them. */
 export const consentFields = ['text_version', 'method', 'answered_at'] as const
 export type ConsentField = (typeof consentFields)[number]
+export const isConsentField = isOneOf(consentFields)
 
 /** What a filter can ask of the address of a person on a channel. */
 export const addressStates = ['deliverable', 'suppressed'] as const
@@ -83,11 +86,15 @@ export type Measured = { op: '$count' } | { op: Exclude<LinkMeasure, '$count'>; 
 export const otherEndOf = ({ attribute, isIncoming }: Pick<Linked, 'attribute' | 'isIncoming'>): number =>
   isIncoming ? attribute.owner_stack_id : attribute.target_stack_id
 
-/** A part of a filter, the stack whose entities it tests, and the number of relationships that lead there. */
-export type Visited = { condition: Condition; stack_id: number; relationDepth: number }
-
-/** Visits a condition and all that it is made of, each before its parts. */
-export function* visit(condition: Condition, stack_id: number, relationDepth = 0): Generator<Visited> {
+/**
+ * Visits a condition and all that it is made of, each before its parts, with the stack whose entities it tests and the number of
+ * relationships that lead there.
+ */
+export function* visit(
+  condition: Condition,
+  stack_id: number,
+  relationDepth = 0,
+): Generator<{ condition: Condition; stack_id: number; relationDepth: number }> {
   yield { condition, stack_id, relationDepth }
   switch (condition.kind) {
     case 'all':

@@ -1,7 +1,7 @@
 import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
 import type { Rights } from '../../route/field-rights.ts'
 import { didYouMean } from '../../values/did-you-mean.ts'
-import { Fault, pointer, refuse } from '../../values/errors.ts'
+import { Fault, pointer, throwValueRefusal } from '../../values/errors.ts'
 import { addressFields, attributePrefix } from '../../values/profile-fields.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
 import type { MeasuredSortBody } from '../schema.ts'
@@ -9,8 +9,8 @@ import { fieldNamesOf, fieldOf, incomingAttribute, incomingPrefix } from './fiel
 import {
   type Condition,
   type ConsentField,
-  consentFields,
   filterLimits,
+  isConsentField,
   isLinkMeasure,
   isQuantifier,
   type Linked,
@@ -172,9 +172,8 @@ function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'
   const where =
     segments &&
     `leads to the segment ${segments.chain.at(-1)}, whose filter is invalid at ${pointer(...segments.path)}: `
-  return refuse('invalid_parameter', path[0] === 'sort' ? 'The sort is invalid.' : 'The filter is invalid.', {
-    details: [{ path: pointer(...path), message: `${where ?? ''}${message}` }],
-  })
+  const summary = path[0] === 'sort' ? 'The sort is invalid.' : 'The filter is invalid.'
+  return throwValueRefusal(pointer(...path), `${where ?? ''}${message}`, summary)
 }
 
 const within = (context: ParseContext, ...names: (string | number)[]): ParseContext => {
@@ -415,8 +414,6 @@ function parseDeliverability(operand: unknown, context: ParseContext): Condition
   context.counted.relativeTimes += 1
   return { kind: 'deliverability', ...$some, at: new Date(context.clock.nowMs).toISOString() }
 }
-
-const isConsentField = (name: string) => consentFields.some(field => field === name)
 
 /** Splits the members of an object into those with a matching name and the others. */
 function partition(values: Record<string, unknown>, matches: (name: string) => boolean) {

@@ -3,7 +3,7 @@ import { type SortField, sortFieldNames, sortFieldOf } from '../../entities/inde
 import { type Definitions, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
 import type { Rights } from '../../route/field-rights.ts'
 import type { AttributeType } from '../../values/attribute-rules.ts'
-import { pointer, refuse } from '../../values/errors.ts'
+import { pointer, throwValueRefusal } from '../../values/errors.ts'
 import { attributePrefix } from '../../values/profile-fields.ts'
 import type { MeasuredSortBody, SortBody } from '../schema.ts'
 import { incomingPrefix } from './fields.ts'
@@ -59,7 +59,5 @@ export function parseSort(
 }
 
 function throwUnsortable(message: string, member = 'field'): never {
-  return refuse('invalid_parameter', 'The page cannot be sorted by this field.', {
-    details: [{ path: pointer('sort', member), message }],
-  })
+  return throwValueRefusal(pointer('sort', member), message, 'The page cannot be sorted by this field.')
 }

@@ -10,7 +10,7 @@ export type TypedField = { field: Field; type: ValueType; attribute?: Attribute 
 export type TypedPath = TypedField & { across?: RelationshipAttribute | undefined }
 
 /** Why a field cannot be used. */
-export type FieldFault = { fault: string }
+type FieldFault = { fault: string }
 
 export const manyValues = 'holds many values: only an attribute of cardinality one can be used here'
 

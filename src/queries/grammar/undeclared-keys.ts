@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type Database, dataKeyOf } from '../../db/db.ts'
+import { withTimeLimit } from '../../db/time-limit.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
-import { Cancellation, type Signal } from '../../process/signal.ts'
+import type { Signal } from '../../process/signal.ts'
 import { searchKeySinceSql, searchKeySql } from '../sql.ts'
 import type { UndeclaredKey } from './parse.ts'
 
@@ -18,6 +19,9 @@ const retryAfterMs = 600_000
 /** The maximum number of later changes to search. 10,000 changes take 36 ms. */
 const maxChanges = 10_000
 const maxKnownKeys = 10_000
+
+/** Ends a search that takes too long. */
+const tooLate = Symbol('late')
 
 /** The results of each database, least recently used first. */
 const knownResults = new WeakMap<object, Map<string, KnownResult>>()
@@ -74,8 +78,16 @@ async function resultOf(
   if (limitMs === undefined) return knownFrom(await search(db, definitions, key, before, signal))
   if (before?.carried === 'unknown' && performance.now() < before.retryAtMs) return before
   if (limitMs <= 0) return undefined
-  const found = await withTimeLimit(limitMs, signal, limited => search(db, definitions, key, before, limited))
-  return found ? knownFrom(found) : { carried: 'unknown', retryAtMs: performance.now() + retryAfterMs }
+  const searching = withTimeLimit(
+    limitMs,
+    signal,
+    limited => search(db, definitions, key, before, limited),
+    () => tooLate,
+  )
+  return searching.then(knownFrom, error => {
+    if (error !== tooLate) throw error
+    return { carried: 'unknown', retryAtMs: performance.now() + retryAfterMs }
+  })
 }
 
 const knownFrom = ({ carried, sequence }: SearchResult): KnownResult =>
@@ -101,27 +113,4 @@ async function search(
   const [found] = await db.query<SearchResult>(searchKeySql, [organization_id, stack_id, key, archived], signal)
   if (!found) throw new Error(`organization ${organization_id} has no head`)
   return found
-}
-
-/** Returns the result of `work`. After `limitMs` it cancels the work and returns undefined. Throws the reason of `signal`. */
-async function withTimeLimit<T>(
-  limitMs: number,
-  signal: Signal | undefined,
-  work: (limited: Signal) => Promise<T>,
-): Promise<T | undefined> {
-  signal?.throwIfAborted()
-  const cancellation = new Cancellation()
-  const cancel = () => cancellation.abort()
-  signal?.addEventListener('abort', cancel, { once: true })
-  const timer = setTimeout(cancel, limitMs)
-  try {
-    return await work(cancellation)
-  } catch (error) {
-    signal?.throwIfAborted()
-    if (cancellation.aborted) return undefined
-    throw error
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', cancel)
-  }
 }

@@ -5,7 +5,7 @@ import { parsePlace, printPlace } from '../../values/parse-json.ts'
 export type PageOrder = { field?: string | undefined; direction: 'asc' | 'desc' }
 
 /** A place in the order of a page: the last entity before it and, in the order of a field, its sort term. */
-export type CursorPlace = { after_id: string; after_term?: string | undefined }
+type CursorPlace = { after_id: string; after_term?: string | undefined }
 
 /** The longest cursor that kith gives: a key of 255 characters and a term of 130, each of which JSON and UTF-8 may lengthen. */
 export const maxCursorCharacters = 4_096

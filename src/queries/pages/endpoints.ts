@@ -25,18 +25,14 @@ export type EntitySchemas = Record<'person' | 'record', EntityKind['answer']>
 
 const scopesDescription = 'The token needs the read scope of every kind of entity that the request reads.'
 
+const readingOf = ({ reads, plural }: EntityKind) =>
+  ({ method: 'POST', scope: reads, fields: 'shown', prefersReader: true, hasDefaults: true, tag: plural }) as const
+
 /** The read endpoints of a kind of entity: list, filter, and related by external and by internal identifier. */
 export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limits: Pick<Limits, 'page'>): Route[] {
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
-  const reading = {
-    method: 'POST',
-    scope: kind.reads,
-    fields: 'shown',
-    prefersReader: true,
-    hasDefaults: true,
-    tag: plural,
-  } as const
+  const reading = readingOf(kind)
   const page = answerSchema(kind.answer, schemas, 'List')
   const related = (by: string, address: string, parameters: Route['params'] & {}, suffix: string): Route => ({
     ...reading,
@@ -102,20 +98,15 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
 function aggregateEndpoint(kind: EntityKind): Route {
   const { path, params, plural } = kind
   return {
-    method: 'POST',
-    scope: kind.reads,
-    fields: 'shown',
-    hasDefaults: true,
-    tag: plural,
+    ...readingOf(kind),
     path: `${path}/aggregate`,
     params,
-    prefersReader: true,
     operationId: `aggregate${plural}`,
     summary: `Count, sum and group ${plural.toLowerCase()}`,
     description:
       'Groups the entities that pass a filter, and measures each group, all at one moment. More than 10,000 groups are refused, and ' +
       'streamed with `Accept: application/x-ndjson`: one per line, and at the end a line with the members of the answer besides `groups`. ' +
-      'The token needs the read scope of every kind of entity that the request reads.',
+      scopesDescription,
     body: aggregateBody,
     answer: aggregateAnswer,
     mediaTypes: { 'application/x-ndjson': aggregateLine },

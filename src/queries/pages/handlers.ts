@@ -28,7 +28,7 @@ import type { Call } from '../../route/call.ts'
 import { accessOf, mayRead, requireOpen, requireReadable } from '../../route/field-rights.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import { requireScope } from '../../route/scopes.ts'
-import { type Detail, pointer, refuse } from '../../values/errors.ts'
+import { type Detail, pointer, refuse, throwBrokenRule, throwValueRefusal } from '../../values/errors.ts'
 import { isObjectId, isUuid } from '../../values/formats.ts'
 import type { UndeclaredKey } from '../grammar/parse.ts'
 import { requireNamed, scopesOf } from '../grammar/scopes.ts'
@@ -100,9 +100,9 @@ function sortedPositionFrom(
   const { body, caller } = call
   if (!isMeasured(sort)) requireReadable(accessOf(caller, stack_id), sort.field, pointer('sort', 'field'))
   if (direction !== undefined)
-    throwInvalidBody(directionPath, 'cannot be given with `sort`, which has its own direction')
+    throwBrokenRule(directionPath, 'cannot be given with `sort`, which has its own direction')
   if (body.cursor_configuration?.after_id !== undefined)
-    throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
+    throwBrokenRule(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
   const order = { field: orderName(sort), direction: sort.direction ?? 'asc' }
   return {
     ...shownOf(call, stack_id),
@@ -153,7 +153,7 @@ async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: numb
 }
 
 /** How to read what a request adds to its items: the entities to include, and labels. Undefined if it asks for neither. */
-export async function addedReader(
+async function addedReader(
   call: Call<Pick<PageBody, 'include' | 'labels' | 'links'>>,
   stack_id: number,
   { projection }: Pick<Position, 'projection'>,
@@ -192,7 +192,7 @@ export async function relatedEntities(
   const { context, caller, signal, body } = call
   const definitions = await currentDefinitions(context, signal)
   const stack_id =
-    stackIdOf(definitions, body.target) ?? throwInvalidBody('/target', 'must be `people` or the key of a stack')
+    stackIdOf(definitions, body.target) ?? throwBrokenRule('/target', 'must be `people` or the key of a stack')
   const position = positionFrom(call, body.sorting_type, stack_id)
   requireScope(caller, readScopeOf(stack_id))
   requireOpen(caller, stack_id, pointer('target'))
@@ -202,10 +202,6 @@ export async function relatedEntities(
   const source = { id, stack_id, ...relationships }
   const page = await pageOf(call, stack_id, position)
   return answerPage(call, page, part => readRelatedPage(context, definitions, source, part, signal))
-}
-
-function throwInvalidBody(path: string, message: string): never {
-  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
 }
 
 /** The size of a page, and the members of its items. Throws 400 for unknown fields, and 403 for those that the role closes. */
@@ -229,8 +225,8 @@ function placeOf(
   if (cursor === undefined) return {}
   const place = decodeCursor(cursor, order)
   const path = pointer('cursor_configuration', 'cursor')
-  if (place === 'invalid') return throwInvalidBody(path, 'must be the `next_cursor` of a page')
-  if (place === 'other order') return throwInvalidBody(path, 'is the `next_cursor` of a page in another order')
+  if (place === 'invalid') return throwBrokenRule(path, 'must be the `next_cursor` of a page')
+  if (place === 'other order') return throwBrokenRule(path, 'is the `next_cursor` of a page in another order')
   return place
 }
 
@@ -243,11 +239,11 @@ function positionFrom(call: Call<PageBody>, direction: 'asc' | 'desc' = 'desc', 
   const { after_id, cursor } = body.cursor_configuration ?? {}
   const shown = { ...shownOf(call, stack_id), direction }
   if (after_id !== undefined && cursor !== undefined)
-    throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'cannot be given with `cursor`')
+    throwBrokenRule(pointer('cursor_configuration', 'after_id'), 'cannot be given with `cursor`')
   if (after_id === undefined) return { ...shown, ...placeOf(body.cursor_configuration, { direction }) }
   const isPeople = stack_id === peopleStackId
   if (!(isPeople ? isUuid : isObjectId)(after_id))
-    throwInvalidBody(
+    throwBrokenRule(
       pointer('cursor_configuration', 'after_id'),
       isPeople ? 'must be the id of a person, a UUID' : 'must be a record_id, 24 hexadecimal digits',
     )
@@ -270,7 +266,7 @@ function relationshipsBetween(
   const outgoing = direction === 'incoming' ? [] : between(stack_id, target_stack_id)
   const incoming = direction === 'outgoing' ? [] : between(target_stack_id, stack_id)
   if (attribute_key !== undefined && outgoing.length + incoming.length === 0)
-    throwInvalidBody('/attribute_key', 'is not a relationship between the two in that direction')
+    throwBrokenRule('/attribute_key', 'is not a relationship between the two in that direction')
   return { outgoing, incoming }
 }
 
@@ -290,9 +286,7 @@ export async function getEntities(kind: EntityKind, call: Call<NamedBody>, stack
 
 function identifiersOf({ identifier }: EntityKind, { external_ids, ids }: NamedBody): Identifiers {
   if ((external_ids === undefined) === (ids === undefined))
-    return refuse('invalid_parameter', 'Name the entities by `external_ids` or by `ids`.', {
-      details: [{ path: '', message: 'must have one of external_ids and ids' }],
-    })
+    throwValueRefusal('', 'must have one of external_ids and ids', 'Name the entities by `external_ids` or by `ids`.')
   return external_ids
     ? { by: 'external_id', identifiers: external_ids }
     : { by: 'id', identifiers: ids!.map(id => identifier.toUuid(id)) }

@@ -70,14 +70,7 @@ export async function readIdPage(reading: Reading, selection: Selection): Promis
   return { rows: rows.join('\n'), counted }
 }
 
-type Statements = {
-  page(place: Place): Promise<Row>
-  /** Only of conditions on linked entities: reads the page by the links of the whole stack. */
-  pageOfStack?: (place: Place) => Promise<Row>
-  count?: (() => Promise<Count>) | undefined
-}
-
-function buildStatements(reading: Reading, { condition, stack_id, position, isCounted }: Selection): Statements {
+function buildStatements(reading: Reading, { condition, stack_id, position, isCounted }: Selection) {
   const { definitions } = reading
   const shown = shownRows(definitions, stack_id, position)
   const { organization, own, order, row, schemaVersion } = shown
@@ -99,23 +92,21 @@ function buildStatements(reading: Reading, { condition, stack_id, position, isCo
       order by e.id ${order} limit ${place.limit}::integer)`
     const query = build(atEnd, counting, rows)
     if (ofOne.check === always) return (await reading.run<Row>(query))[0]
-    return ((await reading.runPlanned({ ...query, settings: walkSettings })) as [[Row]])[0][0]
+    return reading.runOnePlanned<Row>({ ...query, settings: walkSettings })
   }
-  if (!isLinked) return { page }
+  if (!isLinked) return { page, pageOfStack: undefined, count: undefined }
   const ofAll = compileCondition(condition, definitions, stack_id, organization, true).check
   return {
     page,
-    pageOfStack: async (place: Place) => {
+    // Reads the page by the links of the whole stack.
+    pageOfStack: (place: Place) => {
       const tables = sql`with matching as materialized (
         select m.id from (select e.id from entities e where ${own} and ${isAfter(sql`e.id`, place)} and ${ofAll} offset 0) m
         order by m.id ${order} limit ${place.limit}::integer
       )`
-      const query = { ...build({ ...atEnd, tables }, sql``), settings: hashSettings }
-      return ((await reading.runPlanned(query)) as [[Row]])[0][0]
+      return reading.runOnePlanned<Row>({ ...build({ ...atEnd, tables }, sql``), settings: hashSettings })
     },
-    ...(isCounted && {
-      count: async () => ((await reading.runPlanned(countLinked(ofOne, ofAll, shown))) as [[Count]])[0][0],
-    }),
+    count: isCounted ? () => reading.runOnePlanned<Count>(countLinked(ofOne, ofAll, shown)) : undefined,
   }
 }
 

@@ -1,13 +1,12 @@
 import { statement } from '../../db/db.ts'
 import { type Count, type Position, sizeToRead } from '../../entities/read/pagination.ts'
-import type { Definitions } from '../../organizations/definitions.ts'
-import { pointer, refuse } from '../../values/errors.ts'
+import { pointer, throwBrokenRule } from '../../values/errors.ts'
 import { isDate } from '../../values/formats.ts'
 import { compileCondition, compileMeasure } from '../plan/compile.ts'
 import { type CompiledCondition, countUpTo, distinctCandidates } from '../plan/condition.ts'
 import { always, type Fragment, sql } from '../plan/fragment.ts'
 import type { LinkMeasured } from '../plan/linked.ts'
-import type { PlannedQuery, Reading } from '../plan/reading.ts'
+import type { Reading } from '../plan/reading.ts'
 import { countLinked, hashSettings, maxFewCandidates } from './count.ts'
 import type { Selection } from './id-page.ts'
 import { type ShownRows, shownRows } from './shown-rows.ts'
@@ -27,11 +26,38 @@ export async function readMeasuredPage(
   const ofOne = compileCondition(condition, definitions, stack_id, shown.organization)
   const after = placeAfter(position, measured)
   const isFew = await giveFew(reading, ofOne, shown)
-  const page = measuredPage({ ofOne, measured, definitions, stack_id, position, after, shown, isFew })
+  const [best] = ofOne.candidates
+  const { organization, own, row } = shown
+  // The measure is that of few candidates, or of the whole stack.
+  const measures = compileMeasure(measured, definitions, stack_id, organization)
+  const valueOfAll = measured.measured.op === '$count' ? sql`coalesce(m.v, 0)` : sql`m.v`
+  const values =
+    isFew && best
+      ? sql`select e.id, m.v from (${distinctCandidates(best)}) c
+          cross join lateral (select e.id from entities e where ${own} and e.id = c.id and ${best.rest} offset 0) e
+          cross join lateral (select ${measures.ofOne} as v) m`
+      : sql`select e.id, ${valueOfAll} as v from entities e left join (${measures.ofAll}) m on m.id = e.id
+          where ${own} and ${ofOne.check}`
+  const [order, isAfter] = orderOf(measured, position.direction, after)
+  const statement = sql`select string_agg(${shown.shown}, E'\\n' order by x.n) as rows,
+      (array_agg(x.term order by x.n))[least(${position.size}::integer, count(*)::integer)] as last_term
+    from (
+      select k.n, e.id, e.row, coalesce('=' || k.v::text, '') as term
+      from (
+        select v.id, v.v, row_number() over (order by ${order}) as n from (${values}) v
+        where ${isAfter} order by ${order} limit ${sizeToRead(position)}::integer
+      ) k cross join lateral (
+        select e.id, ${row} from entities e where ${own} and e.id = k.id offset 0
+      ) e
+    ) x`
+  const page = { ...shown.render(statement), settings: isFew ? loopSettings : hashSettings }
   const count = () =>
-    countLinked(ofOne, compileCondition(condition, definitions, stack_id, shown.organization, true).check, shown)
-  const [[row], [counted] = []] = (await reading.runPlanned(page, ...(isCounted ? [count()] : []))) as [[Row], Count[]?]
-  return { rows: row.rows ?? '', last_term: row.last_term ?? undefined, counted }
+    countLinked(ofOne, compileCondition(condition, definitions, stack_id, organization, true).check, shown)
+  const [[found], [counted] = []] = (await reading.runPlanned(page, ...(isCounted ? [count()] : []))) as [
+    [Row],
+    Count[]?,
+  ]
+  return { rows: found.rows ?? '', last_term: found.last_term ?? undefined, counted }
 }
 
 /** Whether the best index gives few candidates. */
@@ -58,53 +84,11 @@ function placeAfter({ after_id, after_term }: Position, { measured }: LinkMeasur
   const value = after_term.slice(1)
   const isValue = isOfDates(measured) ? isDate(value) : /^-?\d{1,1000}(\.\d{1,1000})?$/.test(value)
   if (after_term.startsWith('=') && isValue) return { value, id: after_id }
-  return refuse('invalid_parameter', 'The request breaks a rule.', {
-    details: [{ path: pointer('cursor_configuration', 'cursor'), message: 'must be the `next_cursor` of a page' }],
-  })
+  return throwBrokenRule(pointer('cursor_configuration', 'cursor'), 'must be the `next_cursor` of a page')
 }
 
 /** Whether the values are texts of dates. All others are numbers: a time is the seconds since 1970. */
 const isOfDates = (measured: LinkMeasured['measured']) => measured.op !== '$count' && measured.type === 'date'
-
-type MeasuredSelection = {
-  ofOne: CompiledCondition
-  measured: LinkMeasured
-  definitions: Definitions
-  stack_id: number
-  position: Position
-  after: Place | undefined
-  shown: ShownRows
-  isFew: boolean
-}
-
-/** The statement of the first entities after the place. The measure is that of few candidates, or of the whole stack. */
-function measuredPage(selection: MeasuredSelection): PlannedQuery {
-  const { ofOne, measured, definitions, stack_id, position, after, shown, isFew } = selection
-  const { organization, own, row } = shown
-  const measures = compileMeasure(measured, definitions, stack_id, organization)
-  const [best] = ofOne.candidates
-  const valueOfAll = measured.measured.op === '$count' ? sql`coalesce(m.v, 0)` : sql`m.v`
-  const values =
-    isFew && best
-      ? sql`select e.id, m.v from (${distinctCandidates(best)}) c
-          cross join lateral (select e.id from entities e where ${own} and e.id = c.id and ${best.rest} offset 0) e
-          cross join lateral (select ${measures.ofOne} as v) m`
-      : sql`select e.id, ${valueOfAll} as v from entities e left join (${measures.ofAll}) m on m.id = e.id
-          where ${own} and ${ofOne.check}`
-  const [order, isAfter] = orderOf(measured, position.direction, after)
-  const statement = sql`select string_agg(${shown.shown}, E'\\n' order by x.n) as rows,
-      (array_agg(x.term order by x.n))[least(${position.size}::integer, count(*)::integer)] as last_term
-    from (
-      select k.n, e.id, e.row, coalesce('=' || k.v::text, '') as term
-      from (
-        select v.id, v.v, row_number() over (order by ${order}) as n from (${values}) v
-        where ${isAfter} order by ${order} limit ${sizeToRead(position)}::integer
-      ) k cross join lateral (
-        select e.id, ${row} from entities e where ${own} and e.id = k.id offset 0
-      ) e
-    ) x`
-  return { ...shown.render(statement), settings: isFew ? loopSettings : hashSettings }
-}
 
 /** The order of rows v, entities without a value last, and whether a row is after a place. */
 function orderOf(

@@ -12,7 +12,7 @@ import { shownRows } from './shown-rows.ts'
  * A query for the entities of one stack that are linked with the entity `id`. `outgoing` and `incoming` are the ids of
  * the relationship attributes in each direction.
  */
-export type RelatedQuery = { id: string; stack_id: number; outgoing: number[]; incoming: number[] }
+type RelatedQuery = { id: string; stack_id: number; outgoing: number[]; incoming: number[] }
 
 /** Reads a page of the entities linked with one entity, each once, in order of id. */
 export async function readRelatedPage(

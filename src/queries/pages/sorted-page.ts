@@ -115,10 +115,7 @@ function buildPages(reading: Reading, sort: Sort, index: SortIndex | undefined, 
     sort,
     position,
     counted: () => counted,
-    countLinked:
-      isCounted && ofAll
-        ? async () => ((await reading.runPlanned(countLinked(ofOne, ofAll, shown))) as [[Count]])[0][0]
-        : undefined,
+    countLinked: isCounted && ofAll ? () => reading.runOnePlanned<Count>(countLinked(ofOne, ofAll, shown)) : undefined,
     hasIndexes: indexes.length > 0,
     /** The matches among the candidates of the index with the fewest, if they are few. Returns at least one row. */
     readFew: () => {
@@ -160,7 +157,8 @@ function buildPages(reading: Reading, sort: Sort, index: SortIndex | undefined, 
     /** Shows the first matches after a key among the next keys of the index. */
     walk: async (after: SortKey | undefined, limit: number, round: number) => {
       const count = check === always ? limit : keysOfRound(round)
-      const keys = keysOf(position.direction)(organization, index!, after, count)
+      const keysOf = position.direction === 'asc' ? keysAscending : keysDescending
+      const keys = keysOf(organization, index!, after, count)
       const matching =
         check === always
           ? sql`select k.n, k.value as term, k.entity_id as id from keys k`
@@ -178,7 +176,7 @@ function buildPages(reading: Reading, sort: Sort, index: SortIndex | undefined, 
     /** Shows the first matches after a key by the links of the whole stack. */
     walkLinked:
       ofAll &&
-      (async (after: SortKey | undefined, limit: number) => {
+      ((after: SortKey | undefined, limit: number) => {
         const [order, isAfter] = orderOfTerms(position.direction, after)
         const tables = sql`matching as materialized (
           select t.entity_id as id, t.value as term, row_number() over (order by ${order}) as n
@@ -187,8 +185,10 @@ function buildPages(reading: Reading, sort: Sort, index: SortIndex | undefined, 
           order by ${order} limit ${limit}::integer
         )`
         const members = sql`${lastOf(sql`x.term`, limit)} as last_term, null::text as boundary_term, null::uuid as boundary_id`
-        const query = { ...shown.render(show(tables, members)(sql``)), settings: hashSettings }
-        return ((await reading.runPlanned(query)) as [[WalkedRow]])[0][0]
+        return reading.runOnePlanned<WalkedRow>({
+          ...shown.render(show(tables, members)(sql``)),
+          settings: hashSettings,
+        })
       }),
   }
 }
@@ -224,14 +224,14 @@ async function readFewKeys(pages: Pages): Promise<SortKey[] | undefined> {
   if (!pages.hasIndexes) return undefined
   const rows = await pages.readFew()
   if (!rows[0].is_few) return undefined
-  const first = new FirstKeys(pages, maxFewCandidates)
+  const first = firstKeys(pages, maxFewCandidates)
   first.add(rows)
   return first.keys()
 }
 
 /** The first keys of all matches of the stack. */
 async function readAllKeys(pages: Pages): Promise<SortKey[]> {
-  const first = new FirstKeys(pages, 2 * sizeToRead(pages.position))
+  const first = firstKeys(pages, 2 * sizeToRead(pages.position))
   for (let after: string | null = firstId; after !== null; ) {
     const rows: [ValueRow & { last_id: string | null }, ...ValueRow[]] = await pages.scan(after)
     first.add(rows)
@@ -241,34 +241,22 @@ async function readAllKeys(pages: Pages): Promise<SortKey[]> {
   return first.keys()
 }
 
-/** The first keys after the place of a page. */
-class FirstKeys {
-  readonly #sort: Sort
-  readonly #after: SortKey | undefined
-  readonly #compare: (one: SortKey, other: SortKey) => number
-  readonly #max: number
-  #keys: SortKey[] = []
-
-  constructor({ sort, position }: Pick<Pages, 'sort' | 'position'>, max: number) {
-    this.#sort = sort
-    this.#after = keyAfter(position)
-    this.#compare = position.direction === 'asc' ? compareAscending : compareDescending
-    this.#max = max
-  }
-
-  add(rows: readonly ValueRow[]) {
+/** Collects the first keys after the place of a page. */
+function firstKeys({ sort, position }: Pages, max: number) {
+  const after = keyAfter(position)
+  const compare = position.direction === 'asc' ? compareAscending : compareDescending
+  let found: SortKey[] = []
+  const keys = () => found.sort(compare)
+  const add = (rows: readonly ValueRow[]) => {
     for (const { id, value } of rows) {
       if (id === null) continue
-      const { field, type } = this.#sort
+      const { field, type } = sort
       const key = { id, term: field.kind === 'time' ? String(value) : sortTermOf(type, value) }
-      if (!this.#after || this.#compare(key, this.#after) > 0) this.#keys.push(key)
+      if (!after || compare(key, after) > 0) found.push(key)
     }
-    if (this.#keys.length > this.#max) this.#keys = this.keys().slice(0, this.#max)
+    if (found.length > max) found = keys().slice(0, max)
   }
-
-  keys(): SortKey[] {
-    return this.#keys.sort(this.#compare)
-  }
+  return { add, keys }
 }
 
 /** Shows the entities of these keys. One that a concurrent write removes from the matches is left out, and the next ones are read for it. */
@@ -316,8 +304,6 @@ const partsOfColumns: Readonly<Record<string, Fragment>> = Object.fromEntries([
 const greatest = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** The next `count` keys of an index, with their numbers `n` in its order. */
-const keysOf = (direction: 'asc' | 'desc') => (direction === 'asc' ? keysAscending : keysDescending)
-
 function keysAscending(
   organization: Parameter,
   { id: index_id }: SortIndex,

@@ -3,7 +3,7 @@ import { isRange, type RelationshipAttribute, type Test } from '../grammar/gramm
 import { linksToAlias, mayHaveAliases, selectByAlias } from './aliases.ts'
 import { type Comparable, testsOf, textColumn } from './comparable.ts'
 import { type Candidates, type CompiledCondition, candidateRanks, compiled, type Subject } from './condition.ts'
-import { anyOf, type Fragment, never, type Parameter, sql } from './fragment.ts'
+import { anyOf, type Fragment, type Parameter, sql } from './fragment.ts'
 import { selectTerms } from './index-candidates.ts'
 import { jsonValue } from './json-value.ts'
 
@@ -79,18 +79,12 @@ function comparable({ key, declared, relationships }: Key, subject: Subject): Co
   if (relationships.length === 0) return valueOrElement(sql`(${plain})`, declared, isMany)
   const shownValue = sql`select coalesce((${linkedReferences(relationships, subject)}), ${plain}) as v offset 0`
   const inner = valueOrElement(sql`s.v`, declared, isMany)
-  const onShownValue = (test: Fragment) => sql`exists (select from (${shownValue}) s where ${test})`
+  const shown = comparableBy(test => sql`exists (select from (${shownValue}) s where ${test(inner)})`)
   const toPeople = relationships.filter(({ target_stack_id }) => mayHaveAliases(subject, target_stack_id!))
+  if (toPeople.length === 0) return shown
   return {
-    isMissing: onShownValue(inner.isMissing),
-    equalsAny: values =>
-      anyOf([
-        onShownValue(inner.equalsAny(values)),
-        toPeople.length === 0 ? never : linksToAlias(values, relationships, subject),
-      ]),
-    isInRange: (operator, operand) => onShownValue(inner.isInRange(operator, operand)),
-    matchesText: (operator, operand) => onShownValue(inner.matchesText(operator, operand)),
-    isOnDay: days => onShownValue(inner.isOnDay!(days)),
+    ...shown,
+    equalsAny: values => anyOf([shown.equalsAny(values), linksToAlias(values, relationships, subject)]),
   }
 }
 
@@ -102,14 +96,17 @@ function valueOrElement(value: Fragment, declared: Attribute | undefined, isMany
   const elements = sql`jsonb_array_elements(case when jsonb_typeof(${value}) = 'array' then ${value} end) c(v)`
   const either = (test: (comparable: Comparable) => Fragment) =>
     anyOf([test(whole), sql`exists (select from ${elements} where ${test(element)})`])
-  return {
-    isMissing: whole.isMissing,
-    equalsAny: values => either(comparable => comparable.equalsAny(values)),
-    isInRange: (operator, operand) => either(comparable => comparable.isInRange(operator, operand)),
-    matchesText: (operator, operand) => either(comparable => comparable.matchesText(operator, operand)),
-    isOnDay: days => either(comparable => comparable.isOnDay!(days)),
-  }
+  return { ...comparableBy(either), isMissing: whole.isMissing }
 }
+
+/** Compares by tests of JSON values, which `apply` applies. */
+const comparableBy = (apply: (test: (comparable: Comparable) => Fragment) => Fragment): Comparable => ({
+  isMissing: apply(({ isMissing }) => isMissing),
+  equalsAny: values => apply(comparable => comparable.equalsAny(values)),
+  isInRange: (operator, operand) => apply(comparable => comparable.isInRange(operator, operand)),
+  matchesText: (operator, operand) => apply(comparable => comparable.matchesText(operator, operand)),
+  isOnDay: days => apply(comparable => comparable.isOnDay!(days)),
+})
 
 /**
  * Selects what a read shows under a key: the targets of the newest relationship with links to existing entities.

@@ -1,13 +1,14 @@
 import { isInOrder, isOneValue, kindBounds, prefixBounds, termOf } from '../../entities/indexes/index-keys.ts'
 import type { Attribute } from '../../organizations/definitions.ts'
-import { isRange, type Test } from '../grammar/grammar.ts'
+import { isRange, type RangeOperator, type Test } from '../grammar/grammar.ts'
+import { rangeSigns } from './comparable.ts'
 import { candidateRanks } from './condition.ts'
 import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'
 
-type RangeTest = Test & { operand: string | number }
+type RangeTest = Extract<Test, { operator: RangeOperator }>
 
 /** What an attribute's index gives: a select of ids, and the tests that each of them passes. */
-export type SelectedTerms = {
+type SelectedTerms = {
   rank: number
   select: Fragment
   covered: readonly Test[]
@@ -76,15 +77,6 @@ function bounds({ type }: Attribute, { operator, operand }: RangeTest): Fragment
       ? sql`x.value >= ${from}::text and x.value < ${end}::text`
       : sql`x.value >= ${first}::text and x.value <= ${to}::text`
   }
-  const term = termOf(type, operand)
-  switch (operator) {
-    case '$lt':
-      return sql`x.value >= ${first}::text and x.value < ${term}::text`
-    case '$lte':
-      return sql`x.value >= ${first}::text and x.value <= ${term}::text`
-    case '$gt':
-      return sql`x.value > ${term}::text and x.value < ${end}::text`
-    default:
-      return sql`x.value >= ${term}::text and x.value < ${end}::text`
-  }
+  const isWithin = sql`x.value ${rangeSigns[operator]} ${termOf(type, operand)}::text`
+  return isAbove ? sql`${isWithin} and x.value < ${end}::text` : sql`x.value >= ${first}::text and ${isWithin}`
 }

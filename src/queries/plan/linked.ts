@@ -47,30 +47,19 @@ export function relatedCondition(
 }
 
 /** A number or a measure of the entities at the other end that satisfy a condition passes tests. */
-export function measuredCondition(
-  condition: Extract<Condition, { kind: 'measured' }>,
-  subject: Subject,
-  compile: Compile,
-): CompiledCondition {
-  const { measured, tests } = condition
-  const { other, inner } = otherEnd(condition, subject, compile)
-  const { value, measure, comparable } = measureOf(measured, other)
-  if (subject.isWholeStack) return compiled(measuredOfStack(condition, subject, compile))
-  const from = linkedRows(condition, subject, { other, inner, value })
-  const result = comparable(sql`m.v`)
-  const check = sql`exists (select from (select ${measure} as v ${from}) m where ${testsOf(result, tests)})`
-  if (tests.every(test => holdsForNothing(measured, test))) return compiled(check)
-  return compiled(check, candidatesOf(condition, inner, subject, check))
-}
-
-/** As {@link measuredCondition}, by the measures of all entities that have links. Those without links have no row. */
-function measuredOfStack(condition: LinkMeasured, subject: Subject, compile: Compile): Fragment {
-  const { measured, tests } = condition
-  const { comparable } = measureOf(measured, otherEnd(condition, subject, compile).other)
-  const passes = testsOf(comparable(sql`m.v`), tests)
-  const exists = (test: Fragment) =>
-    sql`exists (select from (${measureOfAll(condition, subject, compile)}) m where m.id = ${subject.row}.id and ${test})`
-  return tests.every(test => holdsForNothing(measured, test)) ? negated(exists(negated(passes))) : exists(passes)
+export function measuredCondition(condition: LinkMeasured, subject: Subject, compile: Compile): CompiledCondition {
+  const end = measuredEnd(condition, subject, compile)
+  const passes = testsOf(end.comparable(sql`m.v`), condition.tests)
+  const isForNothing = condition.tests.every(test => holdsForNothing(condition.measured, test))
+  if (subject.isWholeStack) {
+    // Entities without links have no row among the measures of all.
+    const exists = (test: Fragment) =>
+      sql`exists (select from (${measureOfAll(condition, subject, compile)}) m where m.id = ${subject.row}.id and ${test})`
+    return compiled(isForNothing ? negated(exists(negated(passes))) : exists(passes))
+  }
+  const from = linkedRows(condition, subject, end)
+  const check = sql`exists (select from (select ${end.measure} as v ${from}) m where ${passes})`
+  return compiled(check, isForNothing ? undefined : candidatesOf(condition, end.inner, subject, check))
 }
 
 /** A measure of linked entities. */
@@ -78,9 +67,8 @@ export type LinkMeasured = Extract<Condition, { kind: 'measured' }>
 
 /** The measure of the entities that link to the row. */
 export function measureOfOne(linked: LinkMeasured, subject: Subject, compile: Compile): Fragment {
-  const { other, inner } = otherEnd(linked, subject, compile)
-  const { value, measure } = measureOf(linked.measured, other)
-  return sql`(select ${measure} ${linkedRows(linked, subject, { other, inner, value })})`
+  const end = measuredEnd(linked, subject, compile)
+  return sql`(select ${end.measure} ${linkedRows(linked, subject, end)})`
 }
 
 /**
@@ -88,10 +76,15 @@ export function measureOfOne(linked: LinkMeasured, subject: Subject, compile: Co
  * nothing links to have no row.
  */
 export function measureOfAll(linked: LinkMeasured, subject: Subject, compile: Compile): Fragment {
-  const { other, inner } = otherEnd(linked, subject, compile)
-  const { value, measure } = measureOf(linked.measured, other)
-  const { here } = endsOf(linked, linkTo(other))
-  return sql`select ${here} as id, ${measure} as v ${allLinkedRows(linked, subject, { other, inner, value })} group by 1`
+  const end = measuredEnd(linked, subject, compile)
+  const { here } = endsOf(linked, linkTo(end.other))
+  return sql`select ${here} as id, ${end.measure} as v ${allLinkedRows(linked, subject, end)} group by 1`
+}
+
+/** The rows at the other end, and how a measure of them is computed. */
+function measuredEnd(linked: LinkMeasured, subject: Subject, compile: Compile): LinkedRows & Computed {
+  const end = otherEnd(linked, subject, compile)
+  return { ...end, ...measureOf(linked.measured, end.other) }
 }
 
 /** The row at the other end, and the condition on it. */
@@ -216,13 +209,11 @@ function holdsForNothing({ op }: Measured, { operator, operand }: Test): boolean
   const nothing = op === '$count' ? 0 : null
   switch (operator) {
     case '$eq':
-      return operand === nothing
-    case '$neq':
-      return operand !== nothing
     case '$in':
-      return operand.includes(nothing)
+      return [operand].flat().includes(nothing)
+    case '$neq':
     case '$nin':
-      return !operand.includes(nothing)
+      return ![operand].flat().includes(nothing)
     case '$exists':
       return operand === (nothing !== null)
     case '$lt':

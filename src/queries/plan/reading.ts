@@ -12,20 +12,20 @@ import type { Signal } from '../../process/signal.ts'
 import type { Rights } from '../../route/field-rights.ts'
 import { maxHints } from '../../values/did-you-mean.ts'
 import { type Detail, Fault } from '../../values/errors.ts'
-import { type ParsedFilter, parseFilter, type TestedAttribute, type UndeclaredKey } from '../grammar/parse.ts'
+import {
+  type ParsedFilter,
+  type ParseOptions,
+  parseFilter,
+  type TestedAttribute,
+  type UndeclaredKey,
+} from '../grammar/parse.ts'
 import { suggestField } from '../grammar/scopes.ts'
 import { defaultSearchMs, findUnusedKeys } from '../grammar/undeclared-keys.ts'
 import { Parameter, type Rendered } from './fragment.ts'
 import { selectTerms } from './index-candidates.ts'
 
-export type FilterOptions = {
+export type FilterOptions = Omit<ParseOptions, 'ofSegment'> & {
   signal?: Signal | undefined
-  /** The source of the filter. All operands of a query string are texts. */
-  boundFrom?: 'body' | 'query' | undefined
-  /** The time that relative times count from. */
-  nowMs?: number | undefined
-  /** The caller of the request. Refusals and warnings may name the fields that its role opens. */
-  caller?: Rights | undefined
   /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
   authorize?: (parsed: ParsedFilter) => void
   /** Called before the page is read, with the undeclared keys that no entity carries, if there are any. It may throw. */
@@ -34,12 +34,6 @@ export type FilterOptions = {
 
 /** The filter's undeclared keys that no entity carries, and the time of which it asked, if it has relative times. */
 export type FilterNotes = { unusedKeys: UndeclaredKey[]; evaluated_at: string | undefined }
-
-/**
- * A statement whose text depends on the shape of the request alone, never on its values, so that each connection plans it once. Its first
- * row has the `schema_version` as of the statement.
- */
-export type ShapeQuery = Rendered
 
 /** A statement that is planned for its values, under settings of the planner. */
 export type PlannedQuery = Rendered & { settings: Statement }
@@ -141,13 +135,19 @@ export class Reading {
   }
 
   /**
-   * Runs a statement of a shape, which commits by itself. The indexes that the definitions name exist as long as the version is the same.
+   * Runs a statement whose text depends on the shape of the request alone, never on its values, so that each connection plans it once. Its
+   * first row has the `schema_version` as of the statement. The indexes that the definitions name exist as long as the version is the same.
    * Throws {@link DefinitionsChanged} if it is not.
    */
-  async run<R extends WithVersion>({ text, values }: ShapeQuery): Promise<[R, ...R[]]> {
+  async run<R extends WithVersion>({ text, values }: Rendered): Promise<[R, ...R[]]> {
     const rows = await this.context.db.query<R>(shape(text), values, this.#request.signal)
     this.#compare(rows[0])
     return rows as [R, ...R[]]
+  }
+
+  /** Runs one statement as {@link runPlanned} does, and returns its first row. */
+  async runOnePlanned<R extends object>(query: PlannedQuery): Promise<R> {
+    return (await this.runPlanned(query))[0]![0] as R
   }
 
   /**
