@@ -1,5 +1,4 @@
 import { statement } from '../db/db.ts'
-import { firstId } from '../values/formats.ts'
 
 export const findOrganizationSql = statement(
   'find_organization',
@@ -53,6 +52,8 @@ export const insertFirstConsentTypeSql = statement(
      (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at, version)
    values ($1, $2, $3, $4, 'active', false, false, $5::jsonb, now(), now(), 1)`,
 )
+
+const firstId = '00000000-0000-0000-0000-000000000000'
 
 export const readSettingsSql = statement(
   'read_settings',
