@@ -29,13 +29,15 @@ export function definitionsAfter(
 ): Definitions {
   const undone = later.filter(change => change.sequence > sequence)
   if (undone.length === 0) return definitions
-  const { organization_id, version, stacks, attributes, consent_types } = definitions
+  const { organization_id, version, stacks, attributes, consent_types, time_zone, default_country } = definitions
   const ofSubject = (subject: LoggedDefinitionChange['subject']) => undone.filter(change => change.subject === subject)
   return buildDefinitions(organization_id, {
     version,
     stacks: undo(stacks, ofSubject('stack')),
     attributes: undo(attributes, ofSubject('attribute')),
     consent_types: undo(consent_types, ofSubject('consent_type')),
+    time_zone,
+    default_country,
   })
 }
 

@@ -57,6 +57,15 @@ describe('a read with at or version', () => {
     expect(without.version).toBe(1)
   })
 
+  it('reads a phone without a prefix by the country of today, also before a later definition', async () => {
+    await ok('PATCH', '/v1/schema/settings', { default_country: 'IT' })
+    const created = await create({ external_id: 'ada', mobile_number: '320 123 4567' })
+    expect(created.mobile_e164).toBe('+393201234567')
+    await ok('POST', '/v1/schema/attributes', { key: 'later', owner: 'people', type: 'text' })
+    expect(await ok('GET', '/v1/people/ada?version=1')).toEqual({ ...created, as_of: expect.anything() })
+    await ok('PATCH', '/v1/schema/settings', { default_country: null })
+  })
+
   it('shows the effective consents by the consent types of then', async () => {
     await create({
       external_id: 'ada',
