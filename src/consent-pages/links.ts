@@ -9,6 +9,8 @@ import { personOf } from '../route/person-addresses.ts'
 import { readPerson } from './open-link.ts'
 import type { ConsentLinks, ConsentLinksBody } from './schema.ts'
 
+const mandatory = 'is a mandatory consent type, which cannot be answered: name another one'
+
 /** Makes the links of a person. Throws a Fault of 404 or 400, or of 500 if kith does not know its own address. */
 export async function createConsentLinks(call: Call<ConsentLinksBody>, config: LinkSettings): Promise<ConsentLinks> {
   const { context, body, signal } = call
@@ -21,7 +23,7 @@ export async function createConsentLinks(call: Call<ConsentLinksBody>, config: L
   call.shown.add(peopleStackId, person.id)
   const { consent_type_id, channel, expires_in } = body
   if (consent_type_id !== undefined) {
-    const fault = questionFault({ consent_type_id, channel }, consent_types, 'name another one')
+    const fault = questionFault({ consent_type_id, channel }, consent_types, mandatory)
     if (fault) throwInvalidField(`/${fault.field}`, fault.message)
   }
   const type = consent_types.find(({ id }) => id === consent_type_id)

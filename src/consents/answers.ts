@@ -216,21 +216,21 @@ type EntryFault = { field: string; message: string } | undefined
 function entryFault(entry: ConsentAssignment, types: readonly ConsentType[]): EntryFault {
   if (entry.undated && entry.collected_at !== undefined)
     return { field: 'undated', message: 'cannot be combined with collected_at' }
-  const fault = questionFault(entry, types, 'leave it out')
+  const fault = questionFault(entry, types, 'is a mandatory consent type, which cannot be answered: leave it out')
   return fault ?? evidenceFault(entry, types.find(({ id }) => id === entry.consent_type_id)!.text_versions)
 }
 
-/** Why nobody can answer for a consent type, on the channel if there is one. `advice` is for a mandatory type. */
+/** Why nobody can answer for a consent type, on the channel if there is one. `ifMandatory` completes "consent_type_id …". */
 export function questionFault(
   { consent_type_id, channel }: Pick<Question, 'consent_type_id'> & { channel?: Channel | undefined },
   types: readonly ConsentType[],
-  advice: string,
+  ifMandatory: string,
 ): EntryFault {
   const field = 'consent_type_id'
   const type = types.find(({ id }) => id === consent_type_id)
   if (!type) return { field, message: 'is not a consent type of the organization' }
   if (type.state === 'archived') return { field, message: 'is an archived consent type' }
-  if (type.mandatory) return { field, message: `is a mandatory consent type, which cannot be answered: ${advice}` }
+  if (type.mandatory) return { field, message: ifMandatory }
   if (channel === undefined || configuredFor(type, channel)) return undefined
   return { field: 'channel', message: 'is a channel that the consent type is not configured for' }
 }

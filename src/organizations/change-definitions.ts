@@ -109,12 +109,10 @@ export function throwIfLimitReached(
   })
 }
 
-/** Throws 400 for one more of what an organization may have so many of. */
-export function throwTooMany(noun: string, max: number, advice = 'Delete one first.'): never {
+/** Throws 400 for one more of what an organization may have so many of. `summary` is a whole sentence, which the console translates. */
+export function throwTooMany(summary: string, noun: string, max: number): never {
   const message = `exceeds the limit of ${max} ${noun} per organization`
-  return refuse('invalid_parameter', `The organization has reached its limit of ${noun}. ${advice}`, {
-    details: [{ path: '', message }],
-  })
+  return refuse('invalid_parameter', summary, { details: [{ path: '', message }] })
 }
 
 /** Throws 400 for the value at `path`. */

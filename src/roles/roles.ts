@@ -35,7 +35,8 @@ export async function createRole(call: DefinitionCall, body: RoleBody): Promise<
   const after: Rules = { name, scope: scopeOf(body.scopes), fields: fieldsOf(body.fields), state: 'active' }
   const definitions = await changeDefinitions(call, (current, at, tx) => {
     if (current.roles.some(role => role.key === key)) throwKeyTaken('is the key of another role')
-    if (current.roles.length >= maxRoles) throwTooMany('roles', maxRoles, 'Change an existing one.')
+    if (current.roles.length >= maxRoles)
+      throwTooMany('The organization has reached its limit of roles. Change an existing one.', 'roles', maxRoles)
     throwIfInvalid(after.fields, current)
     const id = nextId(current.roles)
     const values = [call.organization_id, id, key, name, after.scope, jsonOf(after.fields), after.state, at]

@@ -47,7 +47,8 @@ export async function createSegment(call: DefinitionCall, body: SegmentBody): Pr
   const { key, name = key, description = null, filter } = body
   const definitions = await changeDefinitions(call, async (current, at, tx) => {
     if (current.segments.some(segment => segment.key === key)) throwKeyTaken('is the key of another segment')
-    if (current.segments.length >= maxSegments) throwTooMany('segments', maxSegments)
+    if (current.segments.length >= maxSegments)
+      throwTooMany('The organization has reached its limit of segments. Delete one first.', 'segments', maxSegments)
     const id = current.last_segment_id + 1
     const after = { key, name, description, filter }
     throwIfInvalid(withSegment(current, { id, ...after, filter_changed_at: at, created_at: at, updated_at: at }), key)

@@ -218,7 +218,8 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   const webhook = await changeOrganization<WebhookShape>(call, call, async ({ tx, definitions, at }) => {
     throwIfUnknown(settings, definitions)
     const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
-    if (stored!.count >= maxWebhooks) throwTooMany('webhooks', maxWebhooks)
+    if (stored!.count >= maxWebhooks)
+      throwTooMany('The organization has reached its limit of webhooks. Delete one first.', 'webhooks', maxWebhooks)
     const id = stored!.last_id + 1
     const key = { organization_id, id }
     const wrapped = [wrapSecrets(masterKeys, key, [secret]), at, wrapHeaders(masterKeys, key, headers)]
