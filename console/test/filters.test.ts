@@ -54,6 +54,18 @@ describe('the filter builder', () => {
 
   const since = { 'attribute_values.placed_at': { $gte: '2026-06-01T00:00:00Z' } }
   const total = 'attribute_values.total'
+  test('writes two tests of a count once if they are the same in the builder', () => {
+    const orders = fieldTypesOf('orders', definitions)
+    const $where = { 'attribute_values.referrer': { $exists: false } }
+    const filter = { 'incoming.orders.buyer': { $count: { $exists: false, $eq: null }, $where } }
+    expect(writeFilter(readFilter(filter, people), people)).toEqual({
+      'incoming.orders.buyer': { $count: { $exists: false }, $where },
+    })
+    expect(writeFilter(readFilter({ [total]: { $exists: false, $eq: null } }, orders), orders)).toEqual({
+      [total]: { $exists: false },
+    })
+  })
+
   test.each([
     [{ $none: {} }, ['related']],
     [{ $every: { [total]: { $gte: 10 } } }, ['related', 'field']],

@@ -51,8 +51,11 @@ const isQuantifier = (operator: string) => quantifiers.some(each => `$${each}` =
 
 type JoinMembers = (name: string, one: unknown, other: unknown) => unknown
 
+/** Two operands of the same operator are one if they are equal. */
+const joinEqual: JoinMembers = (_, one, other) => (JSON.stringify(one) === JSON.stringify(other) ? one : undefined)
+
 /** The members of two objects in one. `joinMembers` joins two of the same name, and returns undefined if that cannot be. */
-function join(one: Filter, other: Filter, joinMembers: JoinMembers = () => undefined): Filter | undefined {
+function join(one: Filter, other: Filter, joinMembers = joinEqual): Filter | undefined {
   const joined = { ...one }
   for (const [name, operand] of Object.entries(other)) {
     const both = Object.hasOwn(joined, name) ? joinMembers(name, joined[name], operand) : operand
