@@ -7,7 +7,6 @@ import {
   differences,
   nextId,
   throwIfLimitReached,
-  throwInvalidField,
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import {
@@ -19,7 +18,7 @@ import {
   peopleStackId,
 } from '../organizations/definitions.ts'
 import { noRules } from '../values/attribute-rules.ts'
-import { Fault, pointer, type Refusal, refuse } from '../values/errors.ts'
+import { Fault, pointer, type Refusal, refuse, throwBrokenRule } from '../values/errors.ts'
 import { indexIdOf, indexState } from './indexing.ts'
 import { coerceRules, findRuleFaults, rulesOf } from './rules.ts'
 import type { AttributeBody, AttributePatch } from './schema.ts'
@@ -120,8 +119,8 @@ async function checkForms(declarations: readonly Declaration[]): Promise<void> {
 
 function throwIfFormFaults(body: AttributeBody) {
   const { type, target_stack, cardinality = 'one', indexed = false, searchable = false } = body
-  if (type !== 'stack' && target_stack) throwInvalidField('/target_stack', 'applies only to type `stack`')
-  if (type === 'stack' && !target_stack) throwInvalidField('/target_stack', 'is required for type `stack`')
+  if (type !== 'stack' && target_stack) throwBrokenRule('/target_stack', 'applies only to type `stack`')
+  if (type === 'stack' && !target_stack) throwBrokenRule('/target_stack', 'is required for type `stack`')
   throwIfUnindexable(type, indexed)
   throwIfUnsearchable(type, searchable)
   throwIfRulesFault({ type, cardinality, indexed, ...rulesOf(body) })
@@ -136,7 +135,7 @@ function creationOf(
 ) {
   const { owner, target_stack = null, key, type, name = key, description = null } = body
   const { cardinality = 'one', indexed = false, searchable = false } = body
-  const owner_stack_id = stackIds.get(owner) ?? throwInvalidField('/owner', 'must be `people` or the key of a stack')
+  const owner_stack_id = stackIds.get(owner) ?? throwBrokenRule('/owner', 'must be `people` or the key of a stack')
   const target_stack_id = type === 'person' ? peopleStackId : targetOf(stackIds, target_stack)
   if (current.declared.get(owner_stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')
   const rules = rulesOf(body)
@@ -155,9 +154,7 @@ function creationOf(
 function targetOf(stackIds: ReadonlyMap<string, number>, target_stack: string | null): number | null {
   if (target_stack === null) return null
   const id = stackIds.get(target_stack)
-  return id === undefined || id === peopleStackId
-    ? throwInvalidField('/target_stack', 'must be the key of a stack')
-    : id
+  return id === undefined || id === peopleStackId ? throwBrokenRule('/target_stack', 'must be the key of a stack') : id
 }
 
 /** Where the body comes from, and whether the author may read the values of the owner: a refusal then names those that repeat. */
@@ -177,7 +174,7 @@ export async function patchAttribute(
     if (!changed) return []
     const next: Attribute = { ...attribute, ...changed.after }
     if (attribute.cardinality === 'many' && next.cardinality === 'one')
-      throwInvalidField(
+      throwBrokenRule(
         '/cardinality',
         'cannot change from `many` to `one`: archive the attribute and declare the key again',
       )
@@ -217,11 +214,11 @@ function throwIfRulesFault(attribute: Parameters<typeof findRuleFaults>[0]) {
 
 function throwIfUnindexable(type: string, indexed: boolean) {
   if (type === 'json' && indexed)
-    throwInvalidField('/indexed', 'cannot be true for type `json`, which has no order: index a value of its own key')
+    throwBrokenRule('/indexed', 'cannot be true for type `json`, which has no order: index a value of its own key')
 }
 
 function throwIfUnsearchable(type: string, searchable = false) {
-  if (searchable && type !== 'text') throwInvalidField('/searchable', 'can be true only for type `text`')
+  if (searchable && type !== 'text') throwBrokenRule('/searchable', 'can be true only for type `text`')
 }
 
 type ShownAttribute = ReturnType<typeof attributeToJson>

@@ -4,7 +4,7 @@ import type { Operation } from '../organizations/logged-changes.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
 import { FairPool } from '../process/fair-pool.ts'
 import type { Signal } from '../process/signal.ts'
-import { createRefusal, Fault, type Refusal, refuse } from '../values/errors.ts'
+import { createRefusal, Fault, type Refusal, refuse, retryInASecond } from '../values/errors.ts'
 import { type ChangePage, type LoggedChange, parseChanges, type ReadChanges, readNamed } from './change-json.ts'
 import { filterValuesOf, type Selection } from './selection.ts'
 import {
@@ -131,10 +131,11 @@ export async function readSequenceAt({ db: reader, organization_id }: Reading, a
 
 /** The refusal of what needs the members of a segment while they are computed. */
 export const computingRefusal = (): Refusal =>
-  createRefusal('operation_failed', 'The people of the segment are being computed. Retry after 1 second.', {
-    status: 503,
-    headers: { 'Retry-After': '1' },
-  })
+  createRefusal(
+    'operation_failed',
+    'The people of the segment are being computed. Retry after 1 second.',
+    retryInASecond,
+  )
 
 const throwMissing = () => refuse('unauthorized', 'The organization of the token was deleted.')
 

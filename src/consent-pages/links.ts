@@ -2,10 +2,10 @@ import { baseUrlOf, expiryOf, type LinkSettings, prepareLinks } from '../consent
 import type { LinkKind } from '../consent-links/token.ts'
 import { answerKey, configuredFor, questionFault } from '../consents/answers.ts'
 import { throwNoPerson } from '../consents/history.ts'
-import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
+import { throwBrokenRule } from '../values/errors.ts'
 import { readPerson } from './open-link.ts'
 import type { ConsentLinks, ConsentLinksBody } from './schema.ts'
 
@@ -24,7 +24,7 @@ export async function createConsentLinks(call: Call<ConsentLinksBody>, config: L
   const { consent_type_id, channel, expires_in } = body
   if (consent_type_id !== undefined) {
     const fault = questionFault({ consent_type_id, channel }, consent_types, mandatory)
-    if (fault) throwInvalidField(`/${fault.field}`, fault.message)
+    if (fault) throwBrokenRule(`/${fault.field}`, fault.message)
   }
   const type = consent_types.find(({ id }) => id === consent_type_id)
   const configured = type && channel && configuredFor(type, channel)

@@ -8,13 +8,12 @@ import {
   differences,
   nextId,
   throwIfLimitReached,
-  throwInvalidField,
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { type ConsentType, currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import type { Signal } from '../process/signal.ts'
 import { listPage } from '../route/result.ts'
-import { pointer, refuse } from '../values/errors.ts'
+import { pointer, refuse, throwBrokenRule } from '../values/errors.ts'
 import type { ConsentText, ConsentTextBody, ConsentTypeBody, ConsentTypePatch, TextsQuery } from './schema.ts'
 import {
   insertConsentTextSql,
@@ -83,7 +82,7 @@ export async function patchConsentType(
 /** The channels of a body, with its defaults filled in. Throws a Fault of 400 if a channel is given twice. */
 function channelsOf(given: ConsentTypeBody['channels']): Channels {
   const duplicate = given.findIndex(({ channel }, index) => given.findIndex(other => other.channel === channel) < index)
-  if (duplicate !== -1) throwInvalidField(pointer('channels', duplicate, 'channel'), 'is given twice')
+  if (duplicate !== -1) throwBrokenRule(pointer('channels', duplicate, 'channel'), 'is given twice')
   return given.map(({ channel, is_default = false, double_opt_in = false }) => ({ channel, is_default, double_opt_in }))
 }
 
@@ -95,7 +94,7 @@ function throwIfMandatoryDefault({ mandatory, channels }: ConsentType) {
 function throwIfMarked(channels: ConsentTypeBody['channels'], kind: string) {
   const index = channels.findIndex(channel => channel.is_default)
   const path = pointer('channels', index, 'is_default')
-  if (index !== -1) throwInvalidField(path, `${kind} consent type cannot be the default of a channel`)
+  if (index !== -1) throwBrokenRule(path, `${kind} consent type cannot be the default of a channel`)
 }
 
 /**
@@ -141,9 +140,8 @@ const defaultLimit = 20
 /** Adds a version to the texts of a consent type. Throws a Fault of 404 or 400. */
 export async function addConsentText(call: DefinitionCall, id: number, body: ConsentTextBody): Promise<ConsentText> {
   const { language, text, url = null } = body
-  if (Buffer.byteLength(text) > maxTextBytes)
-    throwInvalidField('/text', `must be at most ${maxTextBytes} bytes in UTF-8`)
-  if (url !== null && !isWebAddress(url)) throwInvalidField('/url', 'must be an http or https URL')
+  if (Buffer.byteLength(text) > maxTextBytes) throwBrokenRule('/text', `must be at most ${maxTextBytes} bytes in UTF-8`)
+  if (url !== null && !isWebAddress(url)) throwBrokenRule('/url', 'must be an http or https URL')
   const sha256 = createHash('sha256').update(text).digest('hex')
   const added = { version: 0, language, text, url, sha256, created_at: '' }
   await changeDefinitions(call, async (current, at, tx) => {

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { createRefusal, type Refusal } from '../values/errors.ts'
+import { createRefusal, type Refusal, retryInASecond } from '../values/errors.ts'
 import { ServerSilent } from './servers/liveness.ts'
 import { NoServer } from './servers/servers.ts'
 
@@ -75,7 +75,7 @@ function refusedWriteMessage(error: unknown): string | undefined {
 export function unavailability(error: unknown): Refusal | undefined {
   const message = unavailableMessage(error)
   if (message === undefined) return undefined
-  const refusal = createRefusal('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+  const refusal = createRefusal('operation_failed', message, retryInASecond)
   return error instanceof OutcomeUnknown ? { ...refusal, outcome: 'unknown' } : refusal
 }
 

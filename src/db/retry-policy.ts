@@ -1,5 +1,5 @@
 import type { Signal } from '../process/signal.ts'
-import { createRefusal, Fault } from '../values/errors.ts'
+import { createRefusal, Fault, retryInASecond } from '../values/errors.ts'
 
 // Work runs again after three kinds of errors, until the request's deadline:
 // - A conflict with another client of the database, or a row that has moved: the whole transaction, ten times at most, with a growing pause (retryConflicts).
@@ -52,9 +52,10 @@ async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
 
 /** The 503 for a request whose attempts all conflicted. The condition passes, so it is not logged as a fault. */
 function conflictFault(cause: unknown): Fault {
-  const refusal = createRefusal('operation_failed', 'The request kept conflicting with concurrent writes. Retry.', {
-    status: 503,
-    headers: { 'Retry-After': '1' },
-  })
+  const refusal = createRefusal(
+    'operation_failed',
+    'The request kept conflicting with concurrent writes. Retry.',
+    retryInASecond,
+  )
   return new Fault(refusal, { cause })
 }

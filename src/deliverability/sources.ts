@@ -2,11 +2,11 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Context, contextOf } from '../db/context.ts'
 import { masterKeysOf } from '../db/db.ts'
 import { rowOf } from '../db/master-keys.ts'
-import { throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
+import { throwKeyTaken } from '../organizations/change-definitions.ts'
 import { type ChangeCall, changeOrganization } from '../organizations/change-organization.ts'
 import type { Signal } from '../process/signal.ts'
 import type { HookCall } from '../route/page.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, throwBrokenRule } from '../values/errors.ts'
 import { mailgun } from './providers/mailgun.ts'
 import { postmark } from './providers/postmark.ts'
 import { type Adapter, keptTokensMs, receive, throwUnsigned } from './providers/provider.ts'
@@ -53,7 +53,7 @@ export function createSource(context: Context, call: ChangeCall, body: SourceBod
   const { organization_id } = context
   return changeOrganization<SourceShape>(context, call, async ({ tx, at }) => {
     const sources = await tx.query(listSourcesSql, [organization_id])
-    if (sources.length >= maxSources) throwInvalidField('', `exceeds the limit of ${maxSources} sources`)
+    if (sources.length >= maxSources) throwBrokenRule('', `exceeds the limit of ${maxSources} sources`)
     const keys = masterKeysOf(context.db)
     const path = keys.wrap(randomBytes(16).toString('hex'), sourceRow(organization_id, key, 'secret_path'))
     const values = [key, provider, path, secret && keys.wrap(secret, sourceRow(organization_id, key, 'secret')), at]
@@ -66,11 +66,10 @@ export function createSource(context: Context, call: ChangeCall, body: SourceBod
 function readSecret(provider: Provider, secrets: Partial<Record<SecretName, string>>): string | null {
   const { secretName, isOptional, faultOf } = adapters[provider]
   const { [secretName]: secret, ...others } = secrets
-  for (const name of Object.keys(others)) throwInvalidField(`/${name}`, `is not for the provider ${provider}`)
-  if (secret === undefined)
-    return isOptional ? null : throwInvalidField(`/${secretName}`, `is required for ${provider}`)
+  for (const name of Object.keys(others)) throwBrokenRule(`/${name}`, `is not for the provider ${provider}`)
+  if (secret === undefined) return isOptional ? null : throwBrokenRule(`/${secretName}`, `is required for ${provider}`)
   const fault = faultOf?.(secret)
-  return fault === undefined ? secret : throwInvalidField(`/${secretName}`, fault)
+  return fault === undefined ? secret : throwBrokenRule(`/${secretName}`, fault)
 }
 
 /** Deletes a source. Throws a Fault of 404. */

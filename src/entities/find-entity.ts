@@ -23,5 +23,5 @@ export async function findEntity(
 }
 
 /** The internal identifier of an address, whose entity need not exist any more, or what its external identifier leads to today. */
-export const idOf = async (reading: Reading, stack_id: number, address: Address, signal?: Signal) =>
+export const idOfAddress = async (reading: Reading, stack_id: number, address: Address, signal?: Signal) =>
   'id' in address ? address.id : findEntity(reading, stack_id, address, signal)

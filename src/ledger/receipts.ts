@@ -12,7 +12,7 @@ import type { Call } from '../route/call.ts'
 import { personAddresses, personOf } from '../route/person-addresses.ts'
 import { dataOf, type Route, route } from '../route/route.ts'
 import { type Channel, channels, channelTable, isChannel } from '../values/channels.ts'
-import { refuse, refuseValues } from '../values/errors.ts'
+import { refuse, refuseValues, retryInASecond } from '../values/errors.ts'
 import { leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
 import {
@@ -102,10 +102,11 @@ async function waitForEntry(context: Context, answer: AnswerPlace, signal: Signa
     const entry = await findEntry(context, answer, signal)
     if (entry) return entry
     if (waitedMs >= maxWaitMs)
-      refuse('operation_failed', 'The answer is stored, but not yet sealed in the ledger. Retry after 1 second.', {
-        status: 503,
-        headers: { 'Retry-After': '1' },
-      })
+      refuse(
+        'operation_failed',
+        'The answer is stored, but not yet sealed in the ledger. Retry after 1 second.',
+        retryInASecond,
+      )
     await setTimeout(pollMs)
   }
 }

@@ -1,5 +1,5 @@
 import { createAttribute } from '../attributes/attributes.ts'
-import { type DefinitionCall, throwInvalidField, throwKeyTaken } from '../organizations/change-definitions.ts'
+import { type DefinitionCall, throwKeyTaken } from '../organizations/change-definitions.ts'
 import {
   currentDefinitions,
   type Definitions,
@@ -10,6 +10,7 @@ import {
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import type { Scope } from '../route/scopes.ts'
+import { throwBrokenRule } from '../values/errors.ts'
 import { lastId } from '../values/formats.ts'
 import { type DeclareBody, type ObservedKey, type ObservedQuery, type ObservedType, observedTypes } from './schema.ts'
 import { countFittingSql, countObservedSql } from './sql.ts'
@@ -40,7 +41,7 @@ function undeclarable(key: string): string | undefined {
 
 /** The stack that an owner names. Throws a Fault of 400 for the value at `/owner`. */
 const ownerIdOf = (definitions: Definitions, owner: string): number =>
-  stackIdOf(definitions, owner) ?? throwInvalidField('/owner', 'must be `people` or the key of a stack')
+  stackIdOf(definitions, owner) ?? throwBrokenRule('/owner', 'must be `people` or the key of a stack')
 
 /**
  * Counts the stored values of an owner's entities under keys that no attribute declares, the newest entities first: of a sample at once,
@@ -141,7 +142,7 @@ export async function declareObserved(
   const { db, organization_id, signal } = call
   const { owner, key, type, cardinality = 'one' } = declaration
   const reason = undeclarable(key)
-  if (reason) throwInvalidField('/key', reason)
+  if (reason) throwBrokenRule('/key', reason)
   const definitions = await currentDefinitions(call, signal)
   const stack_id = ownerIdOf(definitions, owner)
   if (definitions.declared.get(stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')

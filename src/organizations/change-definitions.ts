@@ -4,7 +4,7 @@ import type { Limits } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import type { Route, route } from '../route/route.ts'
-import { refuse } from '../values/errors.ts'
+import { refuse, throwValueRefusal } from '../values/errors.ts'
 import { type ChangeCall, changeOrganization, type DefinitionDiff } from './change-organization.ts'
 import { definitionDryRun } from './definition-schema.ts'
 import { type Definitions, definitionsKeeper, readDefinitions } from './definitions.ts'
@@ -104,20 +104,13 @@ export function throwIfLimitReached(
   if (current[kind].length + added <= max) return
   const [noun, setting] = [kind.replace('_', ' '), `KITH_LIMIT_${kind.toUpperCase()}`]
   const message = `exceeds the limit of ${max} ${noun} per organization, archived ones included`
-  refuse('invalid_parameter', `The organization has reached its limit of ${noun} (${setting}: ${max}).`, {
-    details: [{ path: '', message }],
-  })
+  throwValueRefusal('', message, `The organization has reached its limit of ${noun} (${setting}: ${max}).`)
 }
 
 /** Throws 400 for one more of what an organization may have so many of. `summary` is a whole sentence, which the console translates. */
 export function throwTooMany(summary: string, noun: string, max: number): never {
   const message = `exceeds the limit of ${max} ${noun} per organization`
-  return refuse('invalid_parameter', summary, { details: [{ path: '', message }] })
-}
-
-/** Throws 400 for the value at `path`. */
-export function throwInvalidField(path: string, message: string): never {
-  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
+  return throwValueRefusal('', message, summary)
 }
 
 /** Throws 409 for a key that is taken. */

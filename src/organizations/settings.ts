@@ -1,8 +1,8 @@
 import type { Reading } from '../db/context.ts'
 import type { Signal } from '../process/signal.ts'
-import { pointer } from '../values/errors.ts'
+import { pointer, throwBrokenRule } from '../values/errors.ts'
 import { isCountry } from '../values/phone-numbers.ts'
-import { type DefinitionCall, differences, throwInvalidField } from './change-definitions.ts'
+import { type DefinitionCall, differences } from './change-definitions.ts'
 import { changeOrganization } from './change-organization.ts'
 import {
   type PageText,
@@ -75,13 +75,13 @@ const orderedText = ({ title, introduction }: PageText): PageText => ({
 
 function checkPatch({ privacy_url, page_texts, default_country }: SettingsPatch) {
   if (default_country != null && !isCountry(default_country))
-    throwInvalidField('/default_country', 'must be the ISO 3166 code of a country with phone numbers, such as IT')
+    throwBrokenRule('/default_country', 'must be the ISO 3166 code of a country with phone numbers, such as IT')
   if (privacy_url != null && !isPublicLink(privacy_url))
-    throwInvalidField('/privacy_url', 'must be an https URL without a user')
+    throwBrokenRule('/privacy_url', 'must be an https URL without a user')
   for (const language of pageLanguages)
     for (const name of ['title', 'introduction'] as const)
       if (Buffer.byteLength(page_texts?.[language]?.[name] ?? '') > maxPageTextBytes)
-        throwInvalidField(pointer('page_texts', language, name), `must have at most ${maxPageTextBytes} bytes`)
+        throwBrokenRule(pointer('page_texts', language, name), `must have at most ${maxPageTextBytes} bytes`)
 }
 
 function isPublicLink(text: string): boolean {

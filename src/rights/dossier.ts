@@ -1,4 +1,5 @@
 import { definitionsOf } from '../bulk/export.ts'
+import { closeAtAbort } from '../db/snapshot.ts'
 import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { waitForClientSql } from '../entities/read/read-sql.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
@@ -107,8 +108,7 @@ async function* partsFrom(
   close: () => Promise<void>,
   signal: Signal,
 ): AsyncGenerator<Buffer> {
-  const cut = () => void source.db.close()
-  signal.addEventListener('abort', cut, { once: true })
+  const end = closeAtAbort(source.db, close, signal)
   try {
     // A signal that aborted earlier does not call the listener again.
     signal.throwIfAborted()
@@ -128,7 +128,6 @@ async function* partsFrom(
     }
     yield Buffer.from(part + printer.end(lines))
   } finally {
-    signal.removeEventListener('abort', cut)
-    await close()
+    await end()
   }
 }

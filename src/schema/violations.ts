@@ -5,7 +5,6 @@ import { valueFault } from '../attributes/values.ts'
 import type { Database } from '../db/db.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { claimOf, findHolders } from '../entities/write/unique.ts'
-import { throwInvalidField } from '../organizations/change-definitions.ts'
 import {
   type Attribute,
   currentDefinitions,
@@ -20,7 +19,7 @@ import { accessOf, requireOpen, requireReadable } from '../route/field-rights.ts
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { noRules } from '../values/attribute-rules.ts'
-import { pointer, refuse } from '../values/errors.ts'
+import { pointer, refuse, throwBrokenRule } from '../values/errors.ts'
 import { firstId, isObjectId, isUuid } from '../values/formats.ts'
 import {
   defaultViolations,
@@ -96,12 +95,12 @@ function withProposedRules(attribute: Attribute, query: ViolationsQuery): Attrib
 /** The rules to check. A relationship's links always fit its type. */
 function rulesToCheck(attribute: Attribute, rule: ViolationName | undefined): ViolationName[] {
   if (attribute.state === 'archived')
-    throwInvalidField('', 'The attribute is archived, so nothing stands against its rules.')
+    throwBrokenRule('', 'The attribute is archived, so nothing stands against its rules.')
   const own: ViolationName[] = [...(isRelationship(attribute) ? [] : ['type' as const]), ...namesOfRules(attribute)]
   if (rule === undefined) return own
   if (rule === 'unique' && attribute.cardinality === 'one' && attribute.indexed && attribute.index)
     return attribute.index.ready ? [rule] : throwFilling()
-  return own.includes(rule) ? [rule] : throwInvalidField('/rule', 'is not a rule of the attribute')
+  return own.includes(rule) ? [rule] : throwBrokenRule('/rule', 'is not a rule of the attribute')
 }
 
 const throwFilling = (): never =>
@@ -112,7 +111,7 @@ const throwFilling = (): never =>
 function startOf(after_id: string | undefined, isPeople: boolean): string {
   if (after_id === undefined) return firstId
   if (isPeople ? isUuid(after_id) : isObjectId(after_id)) return isPeople ? after_id : uuidOfRecord(after_id)
-  return throwInvalidField('/after_id', `must be the next_after_id of a page of this attribute`)
+  return throwBrokenRule('/after_id', `must be the next_after_id of a page of this attribute`)
 }
 
 const identifierOf = (id: string, isPeople: boolean) => (isPeople ? { id } : { record_id: recordIdOf(id) })

@@ -1,4 +1,4 @@
-import { definitionCallOf, definitionWrite, throwInvalidField } from '../organizations/change-definitions.ts'
+import { definitionCallOf, definitionWrite } from '../organizations/change-definitions.ts'
 import { currentDefinitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import type { Limits } from '../process/config.ts'
 import type { EntitySchemas } from '../queries/pages/endpoints.ts'
@@ -6,7 +6,7 @@ import { filterEntities } from '../queries/pages/handlers.ts'
 import { answerSchema } from '../queries/schema.ts'
 import type { Call } from '../route/call.ts'
 import { dataOf, type Route, route } from '../route/route.ts'
-import { type Detail, Fault } from '../values/errors.ts'
+import { type Detail, Fault, throwBrokenRule } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import {
   newSegment,
@@ -170,6 +170,6 @@ async function readWarnings(call: Call<{ filter?: unknown }>, key: string): Prom
   const { body, boundFrom } = call
   if (body.filter === undefined) return []
   if (boundFrom === 'query')
-    throwInvalidField('/filter', 'must be sent in a JSON body: the values of a query have no types')
+    throwBrokenRule('/filter', 'must be sent in a JSON body: the values of a query have no types')
   return findWarnings(call, key, body.filter)
 }

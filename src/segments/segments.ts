@@ -6,7 +6,6 @@ import {
   changeDefinitions,
   type DefinitionCall,
   differences,
-  throwInvalidField,
   throwKeyTaken,
   throwTooMany,
 } from '../organizations/change-definitions.ts'
@@ -18,7 +17,7 @@ import { defaultSearchMs, findUnusedKeys } from '../queries/grammar/undeclared-k
 import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
 import type { Call } from '../route/call.ts'
 import type { Rights } from '../route/field-rights.ts'
-import { type Detail, Fault, pointer, refuse, throwValueRefusal } from '../values/errors.ts'
+import { type Detail, Fault, pointer, refuse, throwBrokenRule, throwValueRefusal } from '../values/errors.ts'
 import type { SegmentBody, SegmentPatch } from './schema.ts'
 import {
   deleteSegmentSql,
@@ -130,13 +129,13 @@ function withSegment(definitions: Definitions, segment: Segment): Definitions {
 function throwIfInvalid(next: Definitions, key: string, before?: Definitions): void {
   const { filter } = findSegment(next, key)
   if (Buffer.byteLength(JSON.stringify(filter)) > maxFilterBytes)
-    throwInvalidField('/filter', `must be at most ${maxFilterBytes} bytes of JSON`)
+    throwBrokenRule('/filter', `must be at most ${maxFilterBytes} bytes of JSON`)
   parseFilter(filter, next, peopleStackId, { ofSegment: key })
   if (!before) return
   for (const segment of next.segments) {
     if (segment.key === key || faultOf(before, segment)) continue
     const fault = faultOf(next, segment)
-    if (fault) throwInvalidField('/filter', `makes the segment ${segment.key} invalid: ${fault}`)
+    if (fault) throwBrokenRule('/filter', `makes the segment ${segment.key} invalid: ${fault}`)
   }
 }
 

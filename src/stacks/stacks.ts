@@ -5,7 +5,6 @@ import {
   differences,
   nextId,
   throwIfLimitReached,
-  throwInvalidField,
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import {
@@ -16,7 +15,7 @@ import {
   type Stack,
   type StackSummary,
 } from '../organizations/definitions.ts'
-import { pointer, refuse } from '../values/errors.ts'
+import { pointer, refuse, throwBrokenRule } from '../values/errors.ts'
 import { findLabelFault, parseLabel } from './label.ts'
 import type { StackBody, StackPatch } from './schema.ts'
 import { insertStackSql, updateStackSql } from './sql.ts'
@@ -34,7 +33,7 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 export async function createStack(call: DefinitionCall, body: StackBody): Promise<Stack> {
   throwUnlessEvents(body.kind, body.retention_days)
   throwIfMalformed(body.label ?? null)
-  if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack. Choose another key')
+  if (body.key === peopleKey) throwBrokenRule('/key', 'is reserved: people are not a stack. Choose another key')
   const after = await changeDefinitions(call, (current, at) => {
     if (current.stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
     throwIfLimitReached('stacks', current, call.limits)
@@ -82,17 +81,17 @@ export async function patchStack(call: DefinitionCall, key: string, patch: Stack
 /** Records of an item stack change as long as they are used, so their age does not tell when they may go. */
 function throwUnlessEvents(kind: Stack['kind'], retention_days: number | null | undefined) {
   if (kind === 'item' && typeof retention_days === 'number')
-    throwInvalidField('/retention_days', 'applies to event stacks only; this is an item stack')
+    throwBrokenRule('/retention_days', 'applies to event stacks only; this is an item stack')
 }
 
 /** A new stack has no attributes yet, so the form of its label is all there is to check. */
 function throwIfMalformed(label: string | null) {
   const parsed = label === null ? undefined : parseLabel(label)
-  if (parsed && 'fault' in parsed) throwInvalidField('/label', parsed.fault)
+  if (parsed && 'fault' in parsed) throwBrokenRule('/label', parsed.fault)
 }
 
 function throwIfFault(path: string, fault: string | undefined) {
-  if (fault) throwInvalidField(path, fault)
+  if (fault) throwBrokenRule(path, fault)
 }
 
 /** A stack as a read shows it. */

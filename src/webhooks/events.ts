@@ -1,8 +1,7 @@
 import { readScopes as subjectScopes } from '../changes/selection.ts'
-import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { type ChangeEvent, type Operation, operationFacts, operations } from '../organizations/logged-changes.ts'
-import { pointer } from '../values/errors.ts'
+import { pointer, throwBrokenRule } from '../values/errors.ts'
 import { attributePrefix, profileFlags, profileTexts } from '../values/profile-fields.ts'
 
 const readScopes = { ...subjectScopes, consent: subjectScopes.person }
@@ -53,7 +52,7 @@ export function throwIfUnknown({ stacks, keys }: Wanted, definitions: Definition
   const wanted = definitions.stacks.filter(({ key }) => stacks === null || stacks.includes(key))
   const stackKeys = new Set(wanted.map(({ key }) => key))
   const unknownStack = stacks?.findIndex(key => !stackKeys.has(key)) ?? -1
-  if (unknownStack !== -1) throwInvalidField(pointer('stacks', unknownStack), 'is not the key of a stack')
+  if (unknownStack !== -1) throwBrokenRule(pointer('stacks', unknownStack), 'is not the key of a stack')
   const owners = [peopleStackId, ...wanted.map(({ id }) => id)]
   const isField = (key: string) =>
     key.startsWith(attributePrefix)
@@ -61,7 +60,7 @@ export function throwIfUnknown({ stacks, keys }: Wanted, definitions: Definition
       : profileFields.includes(key) || sharedFields.includes(key)
   const unknownKey = keys?.findIndex(key => !isField(key)) ?? -1
   if (unknownKey !== -1)
-    throwInvalidField(
+    throwBrokenRule(
       pointer('keys', unknownKey),
       'is not a field of people or records, nor attribute_values. with the key of an attribute',
     )

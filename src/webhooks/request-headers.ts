@@ -1,5 +1,4 @@
-import { throwInvalidField } from '../organizations/change-definitions.ts'
-import { pointer } from '../values/errors.ts'
+import { pointer, throwBrokenRule } from '../values/errors.ts'
 
 /** Headers of the requests of a webhook: their values by their names in lower case. In a patch, null removes one. */
 export type RequestHeaders = Record<string, string>
@@ -31,7 +30,7 @@ export function readHeaders<Value extends string | null>(given: Record<string, V
   for (const [written, value] of Object.entries(given)) {
     const name = written.toLowerCase()
     const fault = nameFault(name, headers) ?? valueFault(value)
-    if (fault !== undefined) throwInvalidField(pointer('headers', written), fault)
+    if (fault !== undefined) throwBrokenRule(pointer('headers', written), fault)
     headers.set(name, value)
   }
   return Object.fromEntries(headers)
@@ -55,7 +54,7 @@ export function namesAfter(names: readonly string[], patch: HeadersPatch): strin
     if (value === null) next.delete(name)
     else next.add(name)
   }
-  if (next.size > maxHeaders) throwInvalidField('/headers', `must have at most ${maxHeaders} headers`)
+  if (next.size > maxHeaders) throwBrokenRule('/headers', `must have at most ${maxHeaders} headers`)
   return [...next].sort()
 }
 
@@ -71,7 +70,7 @@ export function requireSameOrigin(
   const kept = headers.filter(name => !Object.hasOwn(patch, name))
   if (kept.length === 0 || new URL(url).origin === new URL(nextUrl).origin) return
   const names = kept.join(', ')
-  throwInvalidField('/headers', `must have ${names} again, or null for it, because the url has another origin`)
+  throwBrokenRule('/headers', `must have ${names} again, or null for it, because the url has another origin`)
 }
 
 /** A text in which the values of headers are replaced, because a receiver may repeat them in its response. */

@@ -3,12 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Context, Reading } from '../db/context.ts'
 import { type Database, masterKeysOf } from '../db/db.ts'
 import { deleteInSteps } from '../db/delete-in-steps.ts'
-import {
-  type DefinitionCall,
-  differences,
-  throwInvalidField,
-  throwTooMany,
-} from '../organizations/change-definitions.ts'
+import { type DefinitionCall, differences, throwTooMany } from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
   type DefinitionDiff,
@@ -20,7 +15,7 @@ import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
 import { listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
-import { pointer, refuse } from '../values/errors.ts'
+import { pointer, refuse, throwBrokenRule } from '../values/errors.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { scopesOf, throwIfUnknown } from './events.ts'
 import { namesAfter, readHeaders, requireSameOrigin } from './request-headers.ts'
@@ -168,20 +163,20 @@ export function requireScopes(
 
 /** Throws 400 for links without values: a link has the address of the person. */
 function checkLinks({ links, payload }: Settings): void {
-  if (links && payload === 'ids') throwInvalidField('/links', 'cannot be combined with the payload ids')
+  if (links && payload === 'ids') throwBrokenRule('/links', 'cannot be combined with the payload ids')
 }
 
 /** Throws 400 if kith would never send to the URL. A name that does not resolve now is accepted. */
 async function checkUrl(url: string, { allowed, resolve }: WebhookCall): Promise<void> {
   const problem = urlProblem(url, allowed)
-  if (problem !== undefined) throwInvalidField('/url', problem)
+  if (problem !== undefined) throwBrokenRule('/url', problem)
   const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
   const checking = resolveReachable(host, allowed, resolve).then(
     () => false,
     error => error instanceof AddressRefused,
   )
   if (await Promise.race([checking, pause(resolveMs, false, { ref: false })]))
-    throwInvalidField('/url', 'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)')
+    throwBrokenRule('/url', 'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)')
 }
 
 const settingsOf = (webhook: Settings) =>
@@ -325,7 +320,7 @@ export async function rotateSecret(call: WebhookCall, id: number) {
       .filter(each => activeSecrets([each], nowMs).length > 0)
       .map(each => ({ ...each, expires_at: each.expires_at ?? expires_at }))
     if (older.length >= maxSecrets)
-      throwInvalidField('', `The webhook has ${maxSecrets} secrets that still sign. Rotate when the first has expired.`)
+      throwBrokenRule('', `The webhook has ${maxSecrets} secrets that still sign. Rotate when the first has expired.`)
     const counts = { before: { secrets: older.length }, after: { secrets: older.length + 1 } }
     return {
       statements: [
@@ -343,8 +338,8 @@ export async function replay(call: WebhookCall, id: number, { after, until }: Re
   let range = { after, until: until ?? 0 }
   await changeWebhook(call, id, ({ tx, at }, { active, position }) => {
     range = { after, until: Math.min(until ?? position, position) }
-    if (until !== undefined && until < after) throwInvalidField(pointer('until'), 'must not be less than after')
-    if (!active) throwInvalidField('', 'is an inactive webhook. Activate it first.')
+    if (until !== undefined && until < after) throwBrokenRule(pointer('until'), 'must not be less than after')
+    if (!active) throwBrokenRule('', 'is an inactive webhook. Activate it first.')
     if (range.until <= after) return { statements: [], changes: [] }
     const statements = [
       tx.query(requestReplaySql, [organization_id, id, after, range.until]),

@@ -66,7 +66,7 @@ function Whom({ entry: { owner, ids, count } }: { entry: AccessEntry }) {
 
 const shownEntries = 5
 
-/** Who has seen or changed a person lately, for a session that may read the access log. */
+/** The table lists who has seen or changed a person lately. Only a session that may read the access log has it. */
 export function SeenBy({ id }: { id: string }) {
   const texts = useMessages(messages)
   const mayRead = useScope('access:read')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { repeat } from '../../process/background.ts'
 import { archivedFolder, query, readFolderId, stoppingFile } from '../embedded/archiving.ts'
-import { orMissing } from '../embedded/processes.ts'
+import { orMissing } from '../missing-files.ts'
 import {
   claimArchive,
   listBases,

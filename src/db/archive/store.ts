@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import type { ArchiveAddress } from '../../process/archive-address.ts'
 import { syncFolder } from '../../process/sync-folder.ts'
-import { orMissing } from '../embedded/processes.ts'
+import { orMissing } from '../missing-files.ts'
 
 /** Named objects of bytes. An object is written whole or not at all, and is durable when `write` resolves. */
 export type Store = {

@@ -16,13 +16,6 @@ export function run(file: string, args: string[], user: ServerUser): Promise<{ o
   })
 }
 
-/** Undefined if the file or folder does not exist. */
-export const orMissing = <T>(work: Promise<T>): Promise<T | undefined> =>
-  work.catch(error => {
-    if (error.code !== 'ENOENT') throw error
-    return undefined
-  })
-
 /** Whether `user` can enter the folder and all folders above it. */
 export async function canEnter(user: ServerUser, folder: string): Promise<boolean> {
   return user === undefined || (await run('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user)).ok

@@ -1,9 +1,10 @@
 import { chmod, chown, lstat, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { orMissing } from '../missing-files.ts'
 import type { Cluster } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
-import { canEnter, orMissing } from './processes.ts'
+import { canEnter } from './processes.ts'
 
 // The server listens only on a Unix socket, in a folder that only its user can enter: `run` beside the data. The path of a socket may
 // have 107 bytes. Where it would be longer, the folder is below the system's temporary folder, with another name at each start. A file

@@ -16,7 +16,7 @@ import { mobileKey } from '../../values/phone-numbers.ts'
 import { phoneMember, profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { readBearersSql } from '../bearers-sql.ts'
 import { relationshipValue } from '../entity-row.ts'
-import { idOf } from '../find-entity.ts'
+import { idOfAddress } from '../find-entity.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { labels, linksById } from '../schema.ts'
 import type { Address } from '../write-request.ts'
@@ -106,7 +106,7 @@ async function findMoment(
   time: Time,
 ): Promise<Moment | undefined> {
   if ('version' in time) {
-    const id = await idOf(reading, stack_id, address)
+    const id = await idOfAddress(reading, stack_id, address)
     if (id === undefined) return undefined
     const entity = { stack_id, id }
     const change = await readPastChange(reading, entity, time)
@@ -125,7 +125,7 @@ async function findMoment(
   return undefined
 }
 
-/** As {@link idOf}, but for an alias, the person that it came from. */
+/** As {@link idOfAddress}, but for an alias, the person that it came from. */
 async function firstIdOf(reading: Reading, stack_id: number, address: Address): Promise<string | undefined> {
   const { db: reader, organization_id } = reading
   if ('id' in address) return address.id

@@ -8,7 +8,7 @@ import type { Route } from '../../route/route.ts'
 import { requireScope } from '../../route/scopes.ts'
 import { refuse } from '../../values/errors.ts'
 import type { EntityKind } from '../entity-kind.ts'
-import { idOf } from '../find-entity.ts'
+import { idOfAddress } from '../find-entity.ts'
 import { addressOf } from '../handlers.ts'
 
 /** The histories of a kind of entity, by external and by internal identifier. */
@@ -54,7 +54,7 @@ async function answerHistory(kind: EntityKind, call: Call<HistoryQuery>): Promis
   const { db, organization_id } = context
   requireScope(caller, 'changes:read')
   const stack_id = await kind.stackOf(call as Call)
-  const id = (await idOf(context, stack_id, addressOf(call, kind), signal)) ?? throwNotFound(kind)
+  const id = (await idOfAddress(context, stack_id, addressOf(call, kind), signal)) ?? throwNotFound(kind)
   const { before_version = noVersion, limit = defaultLimit } = body
   const values = [organization_id, id, stack_id, before_version, limit + 1, maxPageBytes]
   const [row] = await db.query<ChangePage & { found: boolean }>(readHistorySql, values, signal)

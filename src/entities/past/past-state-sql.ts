@@ -23,7 +23,7 @@ export const readPastChangeSql = statement(
 
 /**
  * $2: stack, $3: entity, $4: highest number. As {@link readPastChangeSql} by number: a binary search over the versions, which rise with the
- * numbers but not always by one. It takes 40 µs more than a search among the last versions.
+ * numbers but not always by one.
  */
 export const readPastChangeAtSql = statement(
   'read_past_change_at',

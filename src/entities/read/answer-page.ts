@@ -2,7 +2,7 @@ import { yieldIfDue } from '../../process/event-loop.ts'
 import type { Release } from '../../process/fair-pool.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
-import { refuse } from '../../values/errors.ts'
+import { refuse, retryInASecond } from '../../values/errors.ts'
 import { idsOfPage, printPage, printPart } from './entity-json.ts'
 import { type RowsOfPage, readPortion } from './entity-reader.ts'
 import type { Included } from './included.ts'
@@ -76,10 +76,11 @@ function takeIncluded({ memory }: Call<unknown>, included: Included | undefined)
   if (!included || included.bytes <= uncountedCharacters) return undefined
   const release = memory.tryTake(included.bytes + maxWholeBytes)
   if (release) return release
-  return refuse('operation_failed', 'There is no memory for the included entities. Retry, or ask for a smaller page.', {
-    status: 503,
-    headers: { 'Retry-After': '1' },
-  })
+  return refuse(
+    'operation_failed',
+    'There is no memory for the included entities. Retry, or ask for a smaller page.',
+    retryInASecond,
+  )
 }
 
 /** The page as one response, or undefined if it is too large for that. */

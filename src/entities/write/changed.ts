@@ -58,7 +58,7 @@ export class Changed {
     if (write.keyed && has(write.keyed.id)) return true
     if (match && [...match.tried, ...match.others].some(({ kind, key }) => has(`${kind}\n${key}`))) return true
     // A refusal names who has the value.
-    if (plan.claims?.some(({ key }) => has(key) || loaded.holders?.get(key)?.some(isMoved))) return true
+    if (plan.claims?.some(({ key }) => has(key) || loaded.holders.get(key)?.some(isMoved))) return true
     if (addressKey !== undefined) {
       if (has(addressKey)) return true
       const id = loaded.ids.get(addressKey)

@@ -1,11 +1,11 @@
 import { throwNoPerson } from '../../consents/history.ts'
 import type { Within } from '../../db/context.ts'
-import { definitionCallOf, differences, throwInvalidField } from '../../organizations/change-definitions.ts'
+import { definitionCallOf, differences } from '../../organizations/change-definitions.ts'
 import { changeOrganization, type DefinitionDiff } from '../../organizations/change-organization.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Call } from '../../route/call.ts'
 import { type HandlerResult, listPage } from '../../route/result.ts'
-import { refuse } from '../../values/errors.ts'
+import { refuse, throwBrokenRule } from '../../values/errors.ts'
 import { readSubject } from '../subject.ts'
 import { isErasedSql, listHoldsSql, nextHoldIdSql, readHeldSql, readHoldsOfSql, storeHoldSql } from './holds-sql.ts'
 import type { HoldBody, HoldShape, HoldsQuery } from './schema.ts'
@@ -59,7 +59,7 @@ export async function holdPerson(call: Call<HoldBody>): Promise<HandlerResult> {
   const change = definitionCallOf(call)
   const { reason } = call.body
   const until = call.body.until ? new Date(call.body.until).toISOString() : null
-  if (until !== null && Date.parse(until) <= Date.now()) throwInvalidField('/until', 'must be in the future')
+  if (until !== null && Date.parse(until) <= Date.now()) throwBrokenRule('/until', 'must be in the future')
   const held = await changeOrganization(change, change, async locked => {
     const { tx, organization_id, at } = locked
     const people = await findPeople(locked, call)

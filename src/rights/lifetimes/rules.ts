@@ -1,18 +1,13 @@
 import type { Context, Reading } from '../../db/context.ts'
 import { wakeFollowerSql } from '../../followers/sql.ts'
-import {
-  definitionCallOf,
-  differences,
-  throwInvalidField,
-  throwKeyTaken,
-} from '../../organizations/change-definitions.ts'
+import { definitionCallOf, differences, throwKeyTaken } from '../../organizations/change-definitions.ts'
 import { type ChangeCall, changeOrganization, type Locked } from '../../organizations/change-organization.ts'
 import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../../organizations/definitions.ts'
 import { namesSegment } from '../../queries/grammar/grammar.ts'
 import type { Call } from '../../route/call.ts'
 import type { HandlerResult } from '../../route/result.ts'
 import { requireScope } from '../../route/scopes.ts'
-import { refuse } from '../../values/errors.ts'
+import { refuse, throwBrokenRule } from '../../values/errors.ts'
 import {
   countStaysSql,
   deleteNoticesSql,
@@ -145,7 +140,7 @@ export function changeRules(
 }
 
 const findSegment = ({ segments }: Definitions, key: string): Segment =>
-  segments.find(segment => segment.key === key) ?? throwInvalidField('/segment', 'is not the key of a segment')
+  segments.find(segment => segment.key === key) ?? throwBrokenRule('/segment', 'is not the key of a segment')
 
 /** Creates a rule. Throws a Fault of 400 or 409. */
 export function createRule(call: Call<RuleBody>): Promise<RuleShape> {
@@ -153,7 +148,7 @@ export function createRule(call: Call<RuleBody>): Promise<RuleShape> {
   const change = definitionCallOf(call)
   return changeRules(change, change, async ({ tx, organization_id, definitions, at }, rules) => {
     const { id: segment_id } = findSegment(definitions, segment)
-    if (rules.length >= maxRules) throwInvalidField('', `exceeds the limit of ${maxRules} rules per organization`)
+    if (rules.length >= maxRules) throwBrokenRule('', `exceeds the limit of ${maxRules} rules per organization`)
     const [{ id }] = (await tx.query<{ id: number }>(nextRuleIdSql, [organization_id])) as [{ id: number }]
     const settings = { id, key, segment_id, after_days, action, daily_limit, active }
     return { after: { ...settings, paused_at: null, created_at: at, updated_at: at, told: 0, done: 0 } }
@@ -169,7 +164,7 @@ export function patchRule(call: Call<RulePatch>): Promise<RuleShape> {
     const segment_id = segment === undefined ? before.segment_id : findSegment(definitions, segment).id
     const after = { ...before, ...patch, segment_id, updated_at: at }
     if (after.active && !segmentOf(definitions, after))
-      throwInvalidField('/segment', 'must be another one: it was deleted')
+      throwBrokenRule('/segment', 'must be another one: it was deleted')
     return { before, after: after.active ? { ...after, paused_at: null } : after }
   })
 }

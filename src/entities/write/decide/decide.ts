@@ -426,14 +426,13 @@ const nothing = { ...emptyChange(), answers: [] } satisfies Partial<Change>
 export function buildPlaceholder(id: string, external_id: string, version: number): Change {
   const columns = { external_id, active: false, version }
   const after = { external_id, state: 'placeholder' }
-  return { ...nothing, operation: 'create', id, external_id, version, columns, before: null, after }
+  return { ...nothing, operation: 'create', id, external_id, version, columns, after }
 }
 
 /** Builds the change that erases an entity, whose row may be gone. Its log entry has no values. */
 export function buildErasure(id: string, version: number, row: EntityRow | undefined): Change {
   const removed = Object.keys(row?.attributes ?? {})
-  const empty = { external_id: null, columns: {}, before: null, after: {} }
-  return { ...nothing, ...empty, operation: 'erase', id, version, changed: true, removed }
+  return { ...nothing, operation: 'erase', id, external_id: null, version, columns: {}, changed: true, removed }
 }
 
 /** Builds a change that tells something of an entity. Its version rises, and nothing else of it changes. */
@@ -468,7 +467,7 @@ export function buildRestore({
     ...(consents.length > 0 && { consents }),
   }
   return {
-    // Nobody answered, so the consent history has no new answers.
+    // A restore is no answer, so the consent history gets none.
     ...nothing,
     operation: 'restore',
     id,

@@ -40,10 +40,8 @@ import { matchItems } from './match.ts'
  */
 export async function load(tx: Transaction, definitions: Definitions, unmatched: Item[]): Promise<Loaded> {
   const { organization_id, unique } = definitions
-  const [within, reading] = [
-    { tx, organization_id },
-    { db: tx, organization_id },
-  ]
+  const within = { tx, organization_id }
+  const reading = { db: tx, organization_id }
   const matched = unmatched.some(({ match }) => match) ? await matchItems(within, unmatched) : undefined
   const items = matched?.items ?? unmatched
   const readingRows = readRows(tx, definitions, items)
@@ -80,7 +78,7 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
     knownAnswers: await readingAnswers,
     deleted,
     keys: await readingKeys,
-    holders: new Map([...holders, ...(await findHolders(reading, claims))]),
+    holders: claims.length === 0 ? holders : new Map([...holders, ...(await findHolders(reading, claims))]),
   }
   return { ...loaded, erased: await readGivenTombstones(tx, definitions, loaded) }
 }
