@@ -312,7 +312,8 @@ async function transact<T>(
     append: async (into, rows) => {
       await begin()
       signal?.throwIfAborted()
-      return observed(observer, into.name, tx, () => copyFrom(client, into, rows))
+      const copying = copyFrom(client, into, rows)
+      return observed(observer, into.name, tx, () => copying)
     },
     commit: async () => {
       await begin()

@@ -19,8 +19,8 @@ const phoneWords = /(?<=^|\s)[+\d().\-/][\d\s().\-/]*(?=\s|$)/g
 /** While somebody types, a number has fewer digits than any phone: `333 1` is the beginning of one. */
 const minPhoneDigits = 4
 
-/** The last digits of a phone. Four of them are a word of its person anyway. */
-const lastDigits = new RegExp(`^\\d{${minPhoneDigits + 1},${maxLastDigits}}$`)
+/** The last digits of a phone. People know a number by them. */
+const lastDigits = new RegExp(`^\\d{${minPhoneDigits},${maxLastDigits}}$`)
 
 /**
  * What a text may mean. `readings` are the distinct words that an entity must have: the words as they are written; if the text has a number in

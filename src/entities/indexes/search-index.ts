@@ -285,22 +285,13 @@ const listWords = (document: string): string[] => document.split(' ').filter(wor
 /** The text that is stored: each word between two spaces. */
 const documentOf = (words: readonly string[]) => ` ${words.join(' ')} `
 
-/** The last four digits of a phone are a word of their own. People know a number by them. */
-const lastPhoneDigits = 4
-
-/** The words of the phones of a person: the digits as they are written, whole, as their country dials them, the last four, and backwards. */
+/** The words of the phones of a person: the digits as they are written, whole, as their country dials them, and the last ones backwards. */
 function phoneWords({ mobile_key, mobile_number, mobiles }: Source): string[] {
   const [written] = wordsOf((mobile_number ?? '').replace(/\P{Nd}/gu, ''))
   const numbers = [mobile_key, ...(mobiles ?? [])].filter(number => number !== null)
   const whole = numbers.map(number => number.slice(1))
   if (written !== undefined && mobile_key === null) whole.push(written)
-  const long = whole.filter(({ length }) => length > lastPhoneDigits)
-  return [
-    ...whole,
-    ...(written === undefined ? [] : [written]),
-    ...numbers.map(dialledDigits),
-    ...long.flatMap(digits => [digits.slice(-lastPhoneDigits), backwards(digits)]),
-  ]
+  return [...whole, ...(written === undefined ? [] : [written]), ...numbers.map(dialledDigits), ...whole.map(backwards)]
 }
 
 /** The distinct words that an entity is found by. */

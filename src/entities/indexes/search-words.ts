@@ -50,7 +50,7 @@ export const isOfPairs = (word: string): boolean => beginsUnspaced.test(word)
  * The form of the words. Increase it if the words of a text become others: the follower of the search then fills again the indexes that have
  * words of another form.
  */
-export const wordsForm = 3
+export const wordsForm = 4
 
 /** A phone is found by at most this many of its last digits. */
 export const maxLastDigits = 9
