@@ -52,6 +52,7 @@ it('a marketer builds a filter with a consent and saves it as a segment', async 
     await page.getByRole('button', { name: 'Add a condition' }).click()
     await page.getByRole('combobox', { name: 'Field' }).last().fill('consent')
     await page.getByRole('option', { name: 'Consent', exact: true }).click()
+    await page.getByRole('group', { name: 'Condition Consent', exact: true }).waitFor()
     await page.getByRole('button', { name: /Purpose/ }).click()
     await page.getByRole('option', { name: 'marketing' }).click()
     await page.getByRole('button', { name: /Channel/ }).click()

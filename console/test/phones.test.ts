@@ -37,6 +37,21 @@ it('an agent gives a phone with its country, and sees the number that kith reads
   })
 })
 
+it('a number that was written with the zero of its country is shown as one dials it', async () => {
+  const shop = await service.organization()
+  await shop.client.people.batch([
+    { op: 'create', body: { external_id: 'trunk', mobile_prefix: '+49', mobile_number: '0171/1000004' } },
+    { op: 'create', body: { external_id: 'whole', mobile_prefix: '+39', mobile_number: '06 1234 5678' } },
+    { op: 'create', body: { external_id: 'none', mobile_prefix: '+49', mobile_number: 'ask her' } },
+  ])
+  await open(shop, '/people', async page => {
+    for (const phone of ['+491711000004', '+39 06 1234 5678', '+49 ask her'])
+      await page.getByRole('cell', { name: phone, exact: true }).waitFor()
+    await page.getByRole('link', { name: 'trunk', exact: true }).click()
+    await page.getByRole('link', { name: '+491711000004', exact: true }).waitFor()
+  })
+})
+
 it('an administrator sets the country of phone numbers by its name', async () => {
   const shop = await service.organization()
   await open(shop, '/schema?tab=settings', async page => {

@@ -26,7 +26,7 @@ export const messages = defineMessages({
   keyChoose: ['Choose the row of the list', 'Zeile der Liste wählen', "Scegli la riga dell'elenco"],
   action: {
     set: ['Set or empty a field', 'Feld setzen oder leeren', 'Imposta o svuota un campo'],
-    consent: ['Record a consent', 'Einwilligung festhalten', 'Registra un consenso'],
+    consent: ['Record a consent', 'Einwilligung erfassen', 'Registra un consenso'],
     delete: ['Delete', 'Löschen', 'Elimina'],
     erase: ['Erase', 'Endgültig löschen', 'Cancella definitivamente'],
   },
@@ -38,7 +38,7 @@ export const messages = defineMessages({
     ),
     consent: counter(
       ['Record it for # person', 'Record it for # people'],
-      ['Für # Person festhalten', 'Für # Personen festhalten'],
+      ['Für # Person erfassen', 'Für # Personen erfassen'],
       ['Registra per # persona', 'Registra per # persone'],
     ),
     delete: counter(

@@ -130,7 +130,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
     {
       key: 'subject',
       header: texts.subject,
-      minWidth: 105,
+      minWidth: 165,
       grow: 0.4,
       render: ({ subject, stack_key }) => stack_key ?? texts.subjects[subject],
     },

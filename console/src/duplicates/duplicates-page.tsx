@@ -6,6 +6,7 @@ import { isWhole } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
+import { phoneOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
@@ -125,9 +126,7 @@ export function Group({ group: { people, size, why }, onNotice, onSetAside }: Gr
             </th>
             <td data-label={fields.external_id}>{person.external_id ?? '—'}</td>
             <td data-label={fields.email}>{person.email ?? '—'}</td>
-            <td data-label={fields.mobile_number}>
-              {[person.mobile_prefix, person.mobile_number].filter(Boolean).join(' ') || '—'}
-            </td>
+            <td data-label={fields.mobile_number}>{phoneOf(person) || '—'}</td>
             <td data-label={fields.date_of_birth}>
               {person.date_of_birth === null ? '—' : formats.date(person.date_of_birth)}
             </td>

@@ -22,6 +22,16 @@ export type Entity = Values & {
 /** The internal identifier. */
 export const idOf = ({ id, record_id }: { id?: string; record_id?: string }): string => id ?? record_id ?? ''
 
+/**
+ * The phone of a person as somebody dials it: as it was written, but in E.164 if it was written with a 0 that its prefix replaces. Empty if
+ * there is none.
+ */
+export function phoneOf({ mobile_prefix, mobile_number, mobile_e164 }: Values): string {
+  const written = [mobile_prefix, mobile_number].filter(Boolean).join(' ')
+  const isWhole = !mobile_prefix || !mobile_e164 || written.replaceAll(/[^\d+]/g, '') === mobile_e164
+  return isWhole ? written : String(mobile_e164)
+}
+
 /** The endpoints of `people`, or of the records of a stack. */
 export const entitiesOf = (owner: string) => client.entities(owner)
 

@@ -29,6 +29,16 @@ export const nameOf = (node: FilterNode): string => {
   return node.kind === 'segment' ? '$segment' : ''
 }
 
+type FilterTexts = (typeof messages)['en']
+
+/** What a condition on people tests besides their fields. */
+export const peopleSubjects = (texts: FilterTexts) => [
+  { name: 'contactable', label: texts.contactable },
+  { name: 'consents', label: texts.consent },
+  { name: 'deliverability', label: texts.deliverability },
+  { name: '$segment', label: texts.segment },
+]
+
 export type ControlProps<Node> = { owner: Owner; node: Node; onChange(node: FilterNode): void }
 /** A condition that the builder has controls for. */
 export type Editable = Exclude<FilterNode, { kind: 'group' | 'raw' }>
@@ -38,7 +48,7 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
   const texts = useMessages(messages)
   const { fields } = useFields(owner)
   const { definitions, segments } = useFilterChoices()
-  const hasConsents = owner === 'people' && definitions !== undefined && definitions.consent_types.length > 0
+  const hasConsents = definitions !== undefined && definitions.consent_types.length > 0
   const { scopes } = useSession()
   const mayFollow = useMayFollow()
   const isOffered = ({ name, type, target }: FilterField) =>
@@ -52,17 +62,10 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
       .filter(each => isFollowedBack(each, definitions))
       .map(({ key }) => attributePrefix + key),
   )
-  const choices = [
-    ...fields.filter(isOffered),
-    ...(hasConsents
-      ? [
-          { name: 'contactable', label: texts.contactable },
-          { name: 'consents', label: texts.consent },
-        ]
-      : []),
-    ...(owner === 'people' ? [{ name: 'deliverability', label: texts.deliverability }] : []),
-    ...(owner === 'people' && segments.length > 0 ? [{ name: '$segment', label: texts.segment }] : []),
-  ]
+  const ofPeople = peopleSubjects(texts).filter(({ name }) =>
+    name === '$segment' ? segments.length > 0 : name === 'deliverability' || hasConsents,
+  )
+  const choices = [...fields.filter(isOffered), ...(owner === 'people' ? ofPeople : [])]
   const choose = (name: string) => {
     const field = fields.find(each => each.name === name)
     if (name !== nameOf(node)) onChange(nodeFor(node.id, name, field, mayFollow))

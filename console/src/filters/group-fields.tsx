@@ -4,7 +4,7 @@ import { ownerName } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Select } from '../ui/select.tsx'
-import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
+import { ConditionControls, type ControlProps, nameOf, peopleSubjects, SubjectPicker } from './condition-controls.tsx'
 import type { Owner } from './field-types.ts'
 import styles from './filter.module.css'
 import { HopsContext, useFields, useFilterChoices } from './filter-context.ts'
@@ -76,7 +76,7 @@ function ConditionRow({ owner, node, onChange, onRemove }: ControlProps<FilterNo
   const texts = useMessages(messages)
   const { fields } = useFields(owner)
   const name = nameOf(node)
-  const label = fields.find(field => field.name === name)?.label ?? name
+  const label = [...fields, ...peopleSubjects(texts)].find(field => field.name === name)?.label ?? name
   if (node.kind === 'group') return <GroupFields owner={owner} group={node} onChange={onChange} onRemove={onRemove} />
   return (
     <fieldset className={styles.condition} aria-label={`${texts.condition} ${label}`}>

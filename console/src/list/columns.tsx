@@ -1,6 +1,7 @@
 import type { Definitions } from '@kith/client'
 import { type ReactNode, useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { phoneOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Targets } from '../entity/value.tsx'
@@ -50,7 +51,7 @@ export function useColumns(owner: string, names: readonly string[]): Column<Row>
         ...(field?.type === 'number' && { align: 'end' }),
         ...(field && isSortable(field) && { sortField: name }),
         render: row =>
-          name === 'mobile_number' ? phoneOf(row) : format(field, fieldValue(row, name), labelsOf(row, name)),
+          name === 'mobile_number' ? cut(phoneOf(row)) : format(field, fieldValue(row, name), labelsOf(row, name)),
       }
     }
     const first: Column<Row> =
@@ -89,8 +90,6 @@ function fieldValue(row: Row, name: string): unknown {
 
 /** The names of the targets of a relationship. */
 const labelsOf = (row: Row, name: string) => row.relationship_labels?.[name.slice(attributePrefix.length)]
-
-const phoneOf = ({ mobile_prefix, mobile_number }: Row) => cut([mobile_prefix, mobile_number].filter(Boolean).join(' '))
 
 /** A name for an entity that may have none. */
 export const nameOf = ({ label, first_name, last_name, email, external_id }: Row): string | null =>

@@ -38,7 +38,7 @@ export function listOf(owner: string, search: ListSearch, columns: readonly stri
   const filter = effectiveFilter(search)
   // A search has an order of its own and returns whole entities.
   if (text !== '') return { owner, text, filter, sort: undefined, fields: [] }
-  const fields = columns.includes('mobile_number') ? ['mobile_prefix', ...columns] : [...columns]
+  const fields = columns.includes('mobile_number') ? ['mobile_prefix', 'mobile_e164', ...columns] : [...columns]
   return { owner, text, filter, sort: sortOf(search), fields }
 }
 

@@ -13,7 +13,7 @@ import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
-import { entitiesOf } from '../entity/entities.ts'
+import { entitiesOf, phoneOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
@@ -53,9 +53,10 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
 }
 
 /** The number and the address, which a click calls and writes to. */
-function Contact({ person: { email, mobile_prefix, mobile_number, mobile_e164 } }: { person: Person }) {
+function Contact({ person }: { person: Person }) {
   const texts = useMessages(glanceMessages)
-  const phone = mobile_number && [mobile_prefix, mobile_number].filter(Boolean).join(' ')
+  const { email, mobile_number, mobile_e164 } = person
+  const phone = mobile_number && phoneOf(person)
   const link = (href: string, text: string) => (
     <a href={href} className={styles.address}>
       <bdi>{text}</bdi>
