@@ -1,9 +1,9 @@
-import { recordIdOf } from '../changes/link-names.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import { yieldIfDue } from '../process/event-loop.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
+import { recordIdOf } from '../values/formats.ts'
 import { type AccessFilter, type FoundEntry, type Place, readEntries } from './read.ts'
 import type { AccessEntry, AccessesQuery } from './schema.ts'
 

@@ -2,6 +2,7 @@ import type { Reading } from '../db/context.ts'
 import { type Operation, operationFacts, type Subject } from '../organizations/logged-changes.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Shown } from '../route/shown.ts'
+import { recordIdOf } from '../values/formats.ts'
 import { parseExactly } from '../values/parse-json.ts'
 import {
   type LinkNames,
@@ -11,7 +12,6 @@ import {
   printMembers,
   printTargets,
   readLinkNames,
-  recordIdOf,
 } from './link-names.ts'
 
 /** A change as it is matched and sent. `stack_id` is 0 for people and null for definitions. */

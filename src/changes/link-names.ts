@@ -1,6 +1,7 @@
 import type { Reading } from '../db/context.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Signal } from '../process/signal.ts'
+import { recordIdOf } from '../values/formats.ts'
 import type { ChangesQuery } from './schema.ts'
 import { readLinkNamesSql } from './sql.ts'
 
@@ -60,13 +61,6 @@ export async function readLinkNames(
 }
 
 type NamedRow = Omit<Relationship, 'targets'> & { id: number; targets: string | null }
-
-/** The stored uuid of a record begins with the 24 digits of its `record_id`. */
-export const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
-
-/** The stored uuid of a record with this `record_id`. */
-export const uuidOfRecord = (record_id: string) =>
-  `${record_id}00000000`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
 const identifierOf = (id: string, { target_stack_id }: Relationship) =>
   target_stack_id === peopleStackId ? id : recordIdOf(id)

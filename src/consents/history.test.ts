@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { readFeed } from '../../test/support/changes.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
-import { uuidOfRecord } from '../entities/identifiers.ts'
+import { uuidOfRecord } from '../values/formats.ts'
 import type { RecordedAnswer } from './schema.ts'
 
 const service = useService()

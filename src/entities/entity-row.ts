@@ -1,7 +1,7 @@
 import type { Answers } from '../consents/answers.ts'
 import { type Attribute, peopleStackId } from '../organizations/definitions.ts'
+import { recordIdOf } from '../values/formats.ts'
 import type { ProfileFlag, ProfileText } from '../values/profile-fields.ts'
-import { recordIdOf } from './identifiers.ts'
 
 /** The profile columns of a row. They are null for a record. */
 export type Profile = Record<ProfileText, string | null> & Record<ProfileFlag, boolean | null>

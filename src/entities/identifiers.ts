@@ -2,9 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import { ObjectId } from 'bson'
 import { v7 } from 'uuid'
 import { peopleStackId } from '../organizations/definitions.ts'
-
-// The uuid column of a record holds its ObjectId in the first 12 bytes. The other 4 bytes are zero.
-const objectIdPadding = '00000000'
+import { uuidOfRecord } from '../values/formats.ts'
 
 /** Generates an internal identifier: a UUIDv7 for a person, a padded ObjectId for a record. Identifiers sort by age. */
 export function newEntityId(stack_id: number): string {
@@ -50,15 +48,4 @@ function textOf(bytes: Buffer): string {
     text[offset++] = digits[byte & 15]!
   }
   return text.toString('latin1')
-}
-
-/** Converts a `record_id` of 24 hexadecimal digits to the stored uuid. */
-export function uuidOfRecord(record_id: string): string {
-  const digits = record_id.toLowerCase() + objectIdPadding
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-}
-
-/** Converts the stored uuid of a record to its `record_id`. */
-export function recordIdOf(uuid: string): string {
-  return uuid.replaceAll('-', '').slice(0, -objectIdPadding.length)
 }

@@ -1,7 +1,6 @@
 import { transferEndpoints } from '../bulk/endpoints.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { historyEndpoints } from '../entities/past/history.ts'
 import { bulkEndpoints } from '../jobs/endpoints.ts'
 import { cachedDefinitions, currentDefinitions } from '../organizations/definitions.ts'
@@ -11,6 +10,7 @@ import type { Call } from '../route/call.ts'
 import type { Route } from '../route/route.ts'
 import { searchEndpoints } from '../search/endpoints.ts'
 import { findStack } from '../stacks/stacks.ts'
+import { recordIdOf, uuidOfRecord } from '../values/formats.ts'
 import { record, recordBody } from './schema.ts'
 
 /** The route table of records. `schemas` are the response schemas of both kinds of entity. */

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../db/db.ts'
-import { uuidOfRecord } from '../entities/identifiers.ts'
 import {
   type Follower,
   inSets,
@@ -12,6 +11,7 @@ import {
 } from '../followers/follower.ts'
 import { type Author, changeOrganization } from '../organizations/change-organization.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
+import { uuidOfRecord } from '../values/formats.ts'
 import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
 import {
   emptyChangesSql,

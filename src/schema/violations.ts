@@ -3,7 +3,6 @@ import type { PatternTime } from '../attributes/pattern.ts'
 import { brokenRules, coerceRules, findRuleFaults, isPresent, namesOfRules } from '../attributes/rules.ts'
 import { valueFault } from '../attributes/values.ts'
 import type { Database } from '../db/db.ts'
-import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { claimOf, findHolders } from '../entities/write/unique.ts'
 import {
   type Attribute,
@@ -20,7 +19,7 @@ import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { noRules } from '../values/attribute-rules.ts'
 import { pointer, refuse, throwBrokenRule } from '../values/errors.ts'
-import { firstId, isObjectId, isUuid } from '../values/formats.ts'
+import { firstId, isObjectId, isUuid, recordIdOf, uuidOfRecord } from '../values/formats.ts'
 import {
   defaultViolations,
   proposableRules,

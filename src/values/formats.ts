@@ -84,6 +84,16 @@ export const [firstId, lastId] = ['00000000-0000-0000-0000-000000000000', 'fffff
 /** An ObjectId: 24 hexadecimal digits, in either case. */
 export const isObjectId = (text: string): boolean => /^[\da-f]{24}$/i.test(text)
 
+// The uuid column of a record holds its ObjectId in the first 12 bytes. The other 4 bytes are zero.
+const objectIdPadding = '00000000'
+
+/** The stored uuid of a record with this `record_id`. */
+export const uuidOfRecord = (record_id: string): string =>
+  `${record_id.toLowerCase()}${objectIdPadding}`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+
+/** The `record_id` of a record with this stored uuid. */
+export const recordIdOf = (uuid: string): string => uuid.replaceAll('-', '').slice(0, -objectIdPadding.length)
+
 // A fast path for most addresses. A match of at most 64 characters has no part that is too long.
 const plainEmail = /^[\w+-]+(?:\.[\w+-]+)*@(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+[a-z]{2,}$/i
 // Beyond ASCII (RFC 6531), everything is allowed except white space and invisible characters.

@@ -1,9 +1,9 @@
 import { type Answers, consentDefaults, type StandingAnswer } from '../../consents/answers.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { recordIdOf } from '../../values/formats.ts'
 import { parseExactly } from '../../values/parse-json.ts'
 import { profileFlags, readTexts } from '../../values/profile-fields.ts'
 import { relationshipValue } from '../entity-row.ts'
-import { recordIdOf } from '../identifiers.ts'
 import { RowPrinter } from './composite-row-parser.ts'
 import { type Projection, shows, showsAllValues, showsLinksById, wholeOf } from './projection.ts'
 

@@ -22,8 +22,8 @@ import {
   parseLabel,
   personName,
 } from '../../stacks/label.ts'
+import { recordIdOf } from '../../values/formats.ts'
 import { attributePrefix } from '../../values/profile-fields.ts'
-import { recordIdOf } from '../identifiers.ts'
 import type { Included } from './included.ts'
 import { type Projection, pickedKeys, shows } from './projection.ts'
 import { readLabelsSql } from './read-sql.ts'

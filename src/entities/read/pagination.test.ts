@@ -8,7 +8,7 @@ import { contextOf } from '../../db/context.ts'
 import { reloadDefinitions } from '../../organizations/definitions.ts'
 import { readFilteredPage } from '../../queries/pages/page.ts'
 import { readRelatedPage } from '../../queries/pages/related-page.ts'
-import { uuidOfRecord } from '../identifiers.ts'
+import { uuidOfRecord } from '../../values/formats.ts'
 import { idsOfPage, printPage } from './entity-json.ts'
 import type { Position } from './pagination.ts'
 

@@ -1,4 +1,4 @@
-import { uuidOfRecord } from '../../entities/identifiers.ts'
+import { uuidOfRecord } from '../../values/formats.ts'
 import { instantOf, numericOf } from '../../values/instant.ts'
 import type { RangeOperator, Search, Test } from '../grammar/grammar.ts'
 import { allOf, anyOf, type Fragment, negated, never, sql } from './fragment.ts'

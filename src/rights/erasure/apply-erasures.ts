@@ -1,7 +1,6 @@
-import { uuidOfRecord } from '../../entities/identifiers.ts'
 import type { CertificateContent } from '../../ledger/certificate.ts'
 import { cachedDefinitions, peopleStackId, stackIdOf } from '../../organizations/definitions.ts'
-import { firstId } from '../../values/formats.ts'
+import { firstId, uuidOfRecord } from '../../values/formats.ts'
 import type { ErasureTarget } from './erase-entities.ts'
 import { type ErasureContext, type ErasureResult, erasePerson } from './erase-person.ts'
 import { findToEraseSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'

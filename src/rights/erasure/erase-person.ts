@@ -1,6 +1,5 @@
 import { type Context, contextOf, type Within } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
-import { recordIdOf } from '../../entities/identifiers.ts'
 import { insertTombstonesSql } from '../../entities/write/store/store-sql.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
 import { readLedgerSigner } from '../../ledger/keys.ts'
@@ -11,6 +10,7 @@ import type { Signal } from '../../process/signal.ts'
 import type { Written } from '../../route/call.ts'
 import { buildOtherVersionRefusal, type IfMatch, meetsIfMatch } from '../../route/entity-tag.ts'
 import { Fault } from '../../values/errors.ts'
+import { recordIdOf } from '../../values/formats.ts'
 import { throwIfHeld } from '../holds/holds.ts'
 import {
   addCount,
