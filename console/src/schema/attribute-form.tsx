@@ -22,11 +22,27 @@ export function AttributeFields({ draft, onChange, declared, stacks }: Attribute
   return (
     <>
       <FieldGroup look="frame" legend={texts.whatItIs}>
-        {!declared && <NewAttributeFields draft={draft} set={set} stacks={stacks} />}
+        {!declared && (
+          <>
+            <TextField label={texts.key} help={texts.keyHelp} isRequired {...field('key')} />
+            <Select
+              label={texts.type}
+              options={attributeTypes.map(type => ({ value: type, label: texts.types[type] }))}
+              {...field('type')}
+            />
+          </>
+        )}
+        {!declared && draft.type === 'stack' && (
+          <Select
+            label={texts.target}
+            options={stacks.map(({ key, name }) => ({ value: key, label: name === key ? key : `${name} (${key})` }))}
+            {...field('target_stack')}
+          />
+        )}
         <TextField label={texts.name} {...field('name')} />
         <TextField label={texts.description} rows={2} {...field('description')} />
         <Select
-          label={texts.cardinality}
+          label={texts.values}
           options={[
             { value: 'one', label: texts.one, isDisabled: declared?.cardinality === 'many' },
             { value: 'many', label: texts.many },
@@ -49,28 +65,6 @@ export function AttributeFields({ draft, onChange, declared, stacks }: Attribute
 }
 
 type PartProps = Pick<AttributeFieldsProps, 'draft'> & { set: (change: Partial<AttributeDraft>) => void }
-
-function NewAttributeFields({ draft, set, stacks }: PartProps & { stacks: readonly Stack[] }) {
-  const texts = useMessages(messages)
-  const field = fieldsOf(draft, set)
-  return (
-    <>
-      <TextField label={texts.key} help={texts.keyHelp} isRequired {...field('key')} />
-      <Select
-        label={texts.type}
-        options={attributeTypes.map(type => ({ value: type, label: texts.types[type] }))}
-        {...field('type')}
-      />
-      {draft.type === 'stack' && (
-        <Select
-          label={texts.target}
-          options={stacks.map(({ key, name }) => ({ value: key, label: name === key ? key : `${name} (${key})` }))}
-          {...field('target_stack')}
-        />
-      )}
-    </>
-  )
-}
 
 /** The rules that the type can have. Those with a short operand are beside each other. */
 function RuleFields({ draft, set }: PartProps) {

@@ -43,9 +43,10 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
     onSaved,
   )
   const mandatory = unanswered === 'mandatory'
+  const key = draft.key.trim()
   const body = {
-    key: draft.key.trim(),
-    name: draft.name.trim() || (type?.key ?? draft.key.trim()),
+    key,
+    name: draft.name.trim() || (type?.key ?? key),
     description: draft.description.trim() || null,
     channels: draft.channels,
     mandatory,
@@ -60,8 +61,8 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
       <Select<WithoutAnswer>
         label={texts.withoutAnswer}
         options={[
-          { value: 'refused', label: texts.refused, help: texts.refusedHelp },
-          { value: 'granted', label: texts.granted, help: texts.grantedHelp },
+          { value: 'refused', label: texts.refused, help: texts.untilAnswerHelp },
+          { value: 'granted', label: texts.granted, help: texts.untilAnswerHelp },
           { value: 'mandatory', label: texts.mandatory, help: texts.mandatoryHelp },
         ]}
         value={unanswered}
@@ -82,18 +83,10 @@ function ChannelFields({ name, value: channels, onChange }: FieldProps<Channel[]
         const entry = channels[index]
         const change = (next: Partial<Channel>) => onChange(channels.with(index, { ...entry!, ...next }))
         const field = fieldsOf(entry ?? newChannel, change, `${name}/${index}`)
+        const toggle = () => onChange(entry ? channels.toSpliced(index, 1) : [...channels, { ...newChannel, channel }])
         return (
           <div key={channel}>
-            <Checkbox
-              isSelected={entry !== undefined}
-              onChange={isSelected =>
-                onChange(
-                  isSelected
-                    ? [...channels, { ...newChannel, channel }]
-                    : channels.filter(other => other.channel !== channel),
-                )
-              }
-            >
+            <Checkbox isSelected={entry !== undefined} onChange={toggle}>
               {names[channel]}
             </Checkbox>
             {entry && (
