@@ -84,12 +84,7 @@ function Progress({ job: { state, total, done, unchanged, refused, remaining, fa
   return (
     <>
       {state === 'running' && (
-        <progress
-          className={styles.progress}
-          aria-label={texts.progress}
-          max={Math.max(1, total)}
-          value={total - remaining}
-        />
+        <progress aria-label={texts.progress} max={Math.max(1, total)} value={total - remaining} />
       )}
       <Notice kind={stateKind[state].notice} title={texts.states[state]}>
         {failure && <p>{failure}</p>}

@@ -1,6 +1,6 @@
 import { useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { FieldGroup, TextField } from '../ui/field.tsx'
+import { FieldGroup, fieldsOf, TextField } from '../ui/field.tsx'
 import { Section } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import type { AskedEvidence, ConsentOrigin } from './consent-origin.ts'
@@ -18,34 +18,17 @@ type ConsentOriginSectionProps = {
 export function ConsentOriginSection({ origin, asked, onChange }: ConsentOriginSectionProps) {
   const texts = useMessages(messages)
   const { methods: methodNames } = useMessages(entityMessages)
+  const field = fieldsOf(origin, changed => onChange({ ...origin, ...changed }))
+  const { method, source, collected_at } = texts.evidence
+  const options = methods.map(value => ({ value, label: methodNames[value] }))
   return (
     <Section title={texts.origin}>
       <p className="muted">{texts.originAdvice}</p>
       <FieldGroup look="grid">
-        {asked.has('method') && (
-          <Select<string>
-            label={texts.evidence.method}
-            options={methods.map(value => ({ value, label: methodNames[value] }))}
-            value={origin.method}
-            onChange={method => onChange({ ...origin, method })}
-          />
-        )}
-        {asked.has('source') && (
-          <TextField
-            label={texts.evidence.source}
-            help={texts.originSourceHelp}
-            value={origin.source}
-            onChange={source => onChange({ ...origin, source })}
-          />
-        )}
+        {asked.has('method') && <Select<string> label={method} options={options} {...field('method')} />}
+        {asked.has('source') && <TextField label={source} help={texts.originSourceHelp} {...field('source')} />}
         {asked.has('collected_at') && (
-          <TextField
-            type="date"
-            label={texts.evidence.collected_at}
-            help={texts.originDayHelp}
-            value={origin.day}
-            onChange={day => onChange({ ...origin, day })}
-          />
+          <TextField type="date" label={collected_at} help={texts.originDayHelp} {...field('day')} />
         )}
       </FieldGroup>
     </Section>

@@ -7,7 +7,7 @@ import { schemaQuery, segmentsQuery } from '../entity/schema.ts'
 import { EmptyState, Page, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { ExportPanel, SpreadsheetChoice, useExport } from './export-panel.tsx'
-import { createExport, type ExportSetup } from './export-setup.ts'
+import { ExportRun, type ExportSetup } from './export-run.ts'
 import { messages } from './messages.ts'
 import { useSpreadsheetLook } from './spreadsheet.ts'
 import styles from './transfer.module.css'
@@ -33,7 +33,7 @@ export function ExportPage() {
   ]
   const setup = { ...chosen, owner: chosen.owner || (owners[0]?.value ?? '') }
   const look = useSpreadsheetLook(setup.owner)
-  const exporting = useExport(() => createExport(setup, definitions.data, look))
+  const exporting = useExport(() => new ExportRun(setup, definitions.data, look))
   if (!mayReadPeople && !mayReadRecords)
     return (
       <Page title={texts.exportTitle}>

@@ -1,7 +1,7 @@
 import { type CsvHead, cellOf } from '../../../transfer/csv.ts'
 import type { Refusal, RefusedItem } from '../../../transfer/item.ts'
 import { refusedText } from '../../../transfer/refused.ts'
-import { shownCell } from './file-reader.ts'
+import { type CsvStart, shownCell } from './file-reader.ts'
 
 /** A line that was refused, with its content as a person can change it. */
 export type RefusedLine = {
@@ -15,9 +15,6 @@ export type RefusedLine = {
 /** The page shows and mends this many lines. The others can only be downloaded. */
 const maxShownLines = 20_000
 const maxShownCharacters = 8_388_608
-
-/** The header of a CSV file, for the download of its refused records. */
-export type FileHead = { names: string[]; delimiter: string }
 
 const contentOf = ({ original }: RefusedItem): RefusedLine['content'] =>
   Array.isArray(original) ? original.map(shownCell) : new TextDecoder().decode(original)
@@ -38,9 +35,9 @@ export class RefusedLines {
   #further: Blob[] = []
   #furtherCount = 0
 
-  /** `head` is null for a file of JSON lines. */
-  constructor(head: FileHead | null) {
-    this.#head = head && { cells: head.names.map(cellOf), delimiter: head.delimiter }
+  /** `start` is null for a file of JSON lines. */
+  constructor(start: CsvStart | null) {
+    this.#head = start && { cells: start.names.map(cellOf), delimiter: start.delimiter }
   }
 
   get shown(): readonly RefusedLine[] {
