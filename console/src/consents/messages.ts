@@ -11,7 +11,6 @@ export const messages = defineMessages({
     'Senden Sie ihn der Person, die damit ihre Antwort bestätigt. Geben Sie ihn niemandem sonst.',
     'Invialo alla persona, che con esso conferma la risposta. Non darlo a nessun altro.',
   ],
-  title: ['Consents', 'Einwilligungen', 'Consensi'],
   subtitle: [
     'Who may be written to, by purpose and channel.',
     'Wer angeschrieben werden darf, nach Zweck und Kanal.',
