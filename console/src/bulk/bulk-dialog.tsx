@@ -38,15 +38,14 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
   const texts = useMessages(messages)
   const { owner, ...selected } = target
   const entities = entitiesOf(owner) as unknown as Pick<Client['people'], 'bulk' | 'previewBulk'>
-  // A deletion needs no more than its preview.
-  const [change, setChange] = useState<BulkChange | undefined>(action === 'delete' ? { op: 'delete' } : undefined)
-  const preview = useWrite((change: BulkChange) => entities.previewBulk({ ...selected, change }), {
-    onSuccess: (_, change) => setChange(change),
-  })
+  const preview = useWrite((change: BulkChange) => entities.previewBulk({ ...selected, change }))
+  const change = preview.variables
   const begin = useWrite((change: BulkChange, idempotencyKey) =>
     entities.bulk({ ...selected, change }, { idempotencyKey }),
   )
   const job = begin.data
+  // A deletion needs no more than its preview.
+  const ChangeForm = action === 'delete' ? undefined : changeForms[action]
   return (
     <Dialog
       title={texts.action[action]}
@@ -64,10 +63,10 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
           write={{ ...begin, mutate: () => begin.mutate(change) }}
           onBack={() => (action === 'delete' ? onClose(false) : preview.reset())}
         />
-      ) : action === 'delete' ? (
+      ) : !ChangeForm ? (
         <PreviewAtOnce error={preview.error} onStart={() => preview.mutate({ op: 'delete' })} />
       ) : (
-        <ChangeForm action={action} owner={owner} write={preview} onCancel={() => onClose(false)} />
+        <ChangeForm owner={owner} write={preview} onCancel={() => onClose(false)} />
       )}
     </Dialog>
   )
@@ -82,12 +81,7 @@ function PreviewAtOnce({ error, onStart }: { error: unknown; onStart: () => void
   return error ? <Problem error={error} onRetry={onStart} /> : <Loading />
 }
 
-type ConfirmProps = {
-  action: BulkAction
-  preview: JobPreview
-  write: { mutate: () => void; isPending: boolean; error: unknown }
-  onBack: () => void
-}
+type ConfirmProps = { action: BulkAction; preview: JobPreview; write: Write; onBack: () => void }
 
 /** Shows the counts of the dry run. An erasure cannot be undone, so the number of people is typed. */
 function Confirm({ action, preview, write, onBack }: ConfirmProps) {
@@ -127,12 +121,6 @@ function Confirm({ action, preview, write, onBack }: ConfirmProps) {
 }
 
 type FormProps = { owner: string; write: Write<BulkChange>; onCancel(): void }
-
-/** Asks for what an action gives to each. Sending the form shows what it would do. */
-export function ChangeForm({ action, ...props }: FormProps & { action: BulkAction }) {
-  if (action === 'set') return <SetForm {...props} />
-  return action === 'consent' ? <ConsentForm {...props} /> : <EraseForm {...props} />
-}
 
 const profile = [
   ...(['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'language'] as const),
@@ -234,3 +222,6 @@ function EraseForm({ write, onCancel }: FormProps) {
   const erase = { ...write, mutate: (given: Reason) => write.mutate({ op: 'erase', ...given }) }
   return <ReasonForm reason={reason} onChange={setReason} write={erase} submit={texts.preview} onClose={onCancel} />
 }
+
+/** The forms that ask for what an action gives to each. Sending one shows what it would do. */
+const changeForms = { set: SetForm, consent: ConsentForm, erase: EraseForm }
