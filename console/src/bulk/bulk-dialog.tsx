@@ -1,4 +1,4 @@
-import type { Client, JobPreview } from '@kith/client'
+import type { BulkRequest, Client, JobPreview } from '@kith/client'
 import { useState } from 'react'
 import { useWrite, type Write } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
@@ -27,9 +27,16 @@ import { Checkbox, TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
 import { Loading, Notice, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
-import type { BulkAction, BulkChange, BulkTarget } from './change.ts'
 import { JobView, RefusalList } from './job-view.tsx'
 import { messages } from './messages.ts'
+
+/** What can be done with the chosen rows. */
+export type BulkAction = 'set' | 'consent' | 'delete' | 'erase'
+
+/** The people or records that an action changes. */
+export type BulkTarget = { owner: string; filter: Record<string, unknown> } | { owner: string; ids: string[] }
+
+type BulkChange = BulkRequest['change']
 
 type BulkDialogProps = { action: BulkAction; target: BulkTarget; onClose(hasBegun: boolean): void }
 

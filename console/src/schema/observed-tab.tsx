@@ -1,17 +1,21 @@
-import type { Definitions, ObservedKey } from '@kith/client'
+import { type DeclareBody, type Definitions, declarableTypes, type ObservedKey } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Checkbox, TextField, useDraft } from '../ui/field.tsx'
 import { Loaded } from '../ui/loaded.tsx'
 import { EmptyState, Notice } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { Table } from '../ui/table.tsx'
-import { DeclareDialog } from './declare-dialog.tsx'
-import { TypeCounts } from './fit-result.tsx'
+import { FitResult, TypeCounts } from './fit-result.tsx'
 import { messages } from './messages.ts'
 import { OwnerColumns } from './owner-columns.tsx'
+import { PreviewedForm } from './previewed-form.tsx'
 import { observedQuery } from './queries.ts'
 import styles from './schema.module.css'
 
@@ -87,5 +91,46 @@ function ObservedTable({ items, onDeclare }: { items: readonly ObservedKey[]; on
         </tr>
       ))}
     </Table>
+  )
+}
+
+/** The declaration that most of the observed values fit. */
+function likelyDeclaration({ key, types }: ObservedKey) {
+  const [type] = Object.entries(types).toSorted(([, one], [, other]) => other - one)[0]!
+  const isMany = type === 'array'
+  const plain = declarableTypes.find(known => known === type) ?? (isMany ? 'text' : 'json')
+  return { type: plain, cardinality: isMany ? ('many' as const) : ('one' as const), indexed: false, name: key }
+}
+
+type DeclareDialogProps = { owner: string; observed: ObservedKey; onClose: () => void }
+
+/** Declares an observed key, after it has shown which of the stored values would not fit. */
+function DeclareDialog({ owner, observed, onClose }: DeclareDialogProps) {
+  const texts = useMessages(messages)
+  const { draft, field } = useDraft(() => likelyDeclaration(observed))
+  const { key } = observed
+  return (
+    <Dialog title={texts.declareKey(key)} onClose={onClose}>
+      <PreviewedForm
+        body={{ owner, key, ...draft, name: draft.name.trim() || key }}
+        preview={(body: DeclareBody) => client.schema.declare(body, { dryRun: true })}
+        result={declared => <FitResult owner={owner} declared={declared} />}
+        save={body => client.schema.declare(body)}
+        onSaved={onClose}
+        action={texts.declare}
+        onCancel={onClose}
+      >
+        <Select
+          label={texts.type}
+          options={declarableTypes.map(type => ({ value: type, label: texts.types[type] }))}
+          {...field('type')}
+        />
+        <Select label={texts.values} options={{ one: texts.one, many: texts.many }} {...field('cardinality')} />
+        <TextField label={texts.name} {...field('name')} />
+        <Checkbox help={texts.indexedHelp} {...field('indexed')}>
+          {texts.indexed}
+        </Checkbox>
+      </PreviewedForm>
+    </Dialog>
   )
 }

@@ -1,13 +1,13 @@
 import type { Definitions, MatchKind } from '@kith/client'
 import { targetsOf } from '../../../transfer/columns.ts'
-import { cellOf } from '../../../transfer/csv.ts'
+import { type CsvHead, cellOf } from '../../../transfer/csv.ts'
 import { doneBytesOf, type ImportState, importAll, startState } from '../../../transfer/import.ts'
-import type { ImportItem } from '../../../transfer/item.ts'
-import { refusedOf } from '../../../transfer/refused.ts'
+import type { ImportItem, RefusedItem } from '../../../transfer/item.ts'
+import { refusedOf, refusedText } from '../../../transfer/refused.ts'
 import type { Stop } from '../../../transfer/retry.ts'
 import { EarlierLines, SharedAddresses } from '../../../transfer/shared-addresses.ts'
 import { client, newKey } from '../app/client.ts'
-import { type ConsentOrigin, missingEvidence, originCells } from './consent-origin.ts'
+import { type ConsentOrigin, missingEvidence, originCells } from './consent-origin.tsx'
 import { showRun } from './current-run.ts'
 import {
   type CsvStart,
@@ -19,7 +19,7 @@ import {
   readingOf,
   reread,
 } from './file-reader.ts'
-import { type RefusedLine, RefusedLines } from './refused-lines.ts'
+import { type RefusedLine, refusedFileText, splitRefused } from './refused-lines.ts'
 import { Run, type RunState, startedRun } from './run.ts'
 
 /** What a person chooses before an import. */
@@ -63,6 +63,7 @@ export type ImportRunState = RunState &
     /** Lines with an address that too many lines share. */
     sharing: number
     refusedLines: readonly RefusedLine[]
+    /** How many refused lines can only be downloaded. */
     furtherRefused: number
   }
 
@@ -85,7 +86,9 @@ export class ImportRun extends Run<ImportRunState> {
   readonly #replacements: NonNullable<ImportPlan['replacements']>
   readonly #reading: Reading | null
   readonly #shared: SharedAddresses
-  readonly #refused: RefusedLines
+  readonly #head: CsvHead | null
+  /** The refused lines that can only be downloaded, as a file has them. */
+  readonly #further: Blob[] = []
   readonly #earlier: EarlierLines
   readonly #counts = startState()
   /** One for all requests, so that the import is one. */
@@ -102,7 +105,7 @@ export class ImportRun extends Run<ImportRunState> {
     this.#replacements = replacements
     this.#reading = start && readingOf(start, options, mapping, targets, { constants, replacements })
     this.#shared = new SharedAddresses(match)
-    this.#refused = new RefusedLines(start)
+    this.#head = start && { cells: start.names.map(cellOf), delimiter: start.delimiter }
     this.#earlier = new EarlierLines(match)
   }
 
@@ -137,8 +140,8 @@ export class ImportRun extends Run<ImportRunState> {
 
   /** Sends the refused lines that the page shows again, with the changes that somebody made. */
   async resend(): Promise<void> {
-    const lines = this.#refused.takeShown()
-    this.#countRefused(-lines.length)
+    const lines = this.getState().refusedLines
+    this.#countRefused(-lines.length, [])
     let done = 0
     await this.work(async stop => {
       const read = async ({ line, content }: RefusedLine) =>
@@ -151,25 +154,39 @@ export class ImportRun extends Run<ImportRunState> {
       })
     })
     // Lines that were not sent, because somebody cancelled or the service refused, stay refused.
-    this.#refused.putBack(lines.slice(done))
-    this.#countRefused(lines.length - done)
+    const left = [...this.getState().refusedLines, ...lines.slice(done)]
+    this.#countRefused(
+      lines.length - done,
+      left.sort((a, b) => a.line - b.line),
+    )
   }
 
   mend(line: number, content: RefusedLine['content']): void {
-    this.#refused.mend(line, content)
-    this.#show()
+    this.#mendEach(each => each.line === line && content)
   }
 
   /** Replaces a cell in all refused lines that have it in the column, and sends them again. An import after a check replaces it too. */
   async replace(column: number, cell: string, other: string): Promise<void> {
     const others = this.#replacements.get(column) ?? new Map<string, string>()
     this.#replacements.set(column, others.set(cellOf(cell), cellOf(other)))
-    this.#refused.replace(column, cell, other)
+    this.#mendEach(
+      ({ content }) => typeof content !== 'string' && content[column] === cell && content.with(column, other),
+    )
     await this.resend()
   }
 
+  /** Gives lines the content that a person wants for them, if any. */
+  #mendEach(contentFor: (line: RefusedLine) => RefusedLine['content'] | false): void {
+    const refusedLines = this.getState().refusedLines.map(line => {
+      const content = contentFor(line)
+      return content === false ? line : { ...line, content, isMended: true }
+    })
+    this.update({ refusedLines })
+  }
+
+  /** All refused lines. */
   refusedFile(): Blob {
-    return this.#refused.file()
+    return new Blob([...refusedFileText(this.getState().refusedLines, this.#head), ...this.#further])
   }
 
   #import(items: AsyncIterator<ImportItem[]>, stop: Stop, onDone: (count: number) => void): Promise<void> {
@@ -192,11 +209,12 @@ export class ImportRun extends Run<ImportRunState> {
       stop,
       state: this.#counts,
       done: items => {
-        this.#refused.add(refusedOf(items))
+        this.#addRefused(refusedOf(items))
         const { workMs } = this.getState()
         this.#earlier.add(items)
         const nowMs = performance.now()
-        this.#show({
+        this.update({
+          ...this.#counts,
           workMs: workMs + nowMs - startedMs,
           overwriting: this.#earlier.count,
           sharing: this.#shared.lines,
@@ -212,14 +230,16 @@ export class ImportRun extends Run<ImportRunState> {
     })
   }
 
-  #countRefused(count: number): void {
-    this.#counts.failed += count
-    this.#counts.received += count
-    this.#show()
+  #addRefused(items: RefusedItem[]): void {
+    const { refusedLines, furtherRefused } = this.getState()
+    const { fitting, further } = splitRefused(items, refusedLines)
+    if (further.length > 0) this.#further.push(new Blob(refusedText(further, this.#head, false)))
+    this.update({ refusedLines: [...refusedLines, ...fitting], furtherRefused: furtherRefused + further.length })
   }
 
-  #show(change: Partial<ImportRunState> = {}): void {
-    const { shown: refusedLines, furtherCount: furtherRefused } = this.#refused
-    this.update({ ...this.#counts, ...change, refusedLines, furtherRefused })
+  #countRefused(count: number, refusedLines: readonly RefusedLine[]): void {
+    this.#counts.failed += count
+    this.#counts.received += count
+    this.update({ ...this.#counts, refusedLines })
   }
 }

@@ -7,8 +7,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { EmptyState, Loading, Notice } from '../ui/page.tsx'
-import { missingEvidence } from './consent-origin.ts'
-import { ConsentOriginSection } from './consent-origin-section.tsx'
+import { ConsentOriginSection, missingEvidence } from './consent-origin.tsx'
 import { useFieldNames } from './field-names.ts'
 import {
   attributeFieldOf,
