@@ -1,5 +1,5 @@
 import type { BulkRequest, Client, JobPreview } from '@kith/client'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useWrite, type Write } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -15,6 +15,7 @@ import {
   nameOfField,
   parseDraft,
   personField,
+  plainFields,
 } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
@@ -53,6 +54,11 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
   const job = begin.data
   // A deletion needs no more than its preview.
   const ChangeForm = action === 'delete' ? undefined : changeForms[action]
+  const previewDeletion = () => preview.mutate({ op: 'delete' })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the preview begins once
+  useEffect(() => {
+    if (!ChangeForm) previewDeletion()
+  }, [])
   return (
     <Dialog
       title={texts.action[action]}
@@ -70,22 +76,15 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
           write={{ ...begin, mutate: () => begin.mutate(change) }}
           onBack={() => (action === 'delete' ? onClose(false) : preview.reset())}
         />
-      ) : !ChangeForm ? (
-        <PreviewAtOnce error={preview.error} onStart={() => preview.mutate({ op: 'delete' })} />
-      ) : (
+      ) : ChangeForm ? (
         <ChangeForm owner={owner} write={preview} onCancel={() => onClose(false)} />
+      ) : preview.error ? (
+        <Problem error={preview.error} onRetry={previewDeletion} />
+      ) : (
+        <Loading />
       )}
     </Dialog>
   )
-}
-
-function PreviewAtOnce({ error, onStart }: { error: unknown; onStart: () => void }) {
-  const [hasStarted, setStarted] = useState(false)
-  if (!hasStarted) {
-    setStarted(true)
-    queueMicrotask(onStart)
-  }
-  return error ? <Problem error={error} onRetry={onStart} /> : <Loading />
 }
 
 type ConfirmProps = { action: BulkAction; preview: JobPreview; write: Write; onBack: () => void }
@@ -129,16 +128,11 @@ function Confirm({ action, preview, write, onBack }: ConfirmProps) {
 
 type FormProps = { owner: string; write: Write<BulkChange>; onCancel(): void }
 
-const profile = [
-  ...(['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'language'] as const),
-  ...(['date_of_birth', 'push_notification_consent'] as const),
-]
-
 /** The fields that several people or records may get one value of. */
 function useFields(owner: string): Field[] {
   const { definitions } = useDefinitions()
   const { fields } = useMessages(entityMessages)
-  const ofPeople = profile.map(name => personField(name, fields))
+  const ofPeople = plainFields.map(name => personField(name, fields))
   const attributes = definitions.attributes
     .filter(attribute => attribute.owner === owner && attribute.state === 'active')
     .map(attribute => attributeField(attribute, null))

@@ -64,15 +64,29 @@ export function AttributeFields({ draft, onChange, declared, stacks }: Attribute
   )
 }
 
-type PartProps = Pick<AttributeFieldsProps, 'draft'> & { set: (change: Partial<AttributeDraft>) => void }
+type RuleFieldsProps = { draft: AttributeDraft; set: (change: Partial<AttributeDraft>) => void }
 
 /** The rules that the type can have. Those with a short operand are beside each other. */
-function RuleFields({ draft, set }: PartProps) {
+function RuleFields({ draft, set }: RuleFieldsProps) {
   const texts = useMessages(messages)
+  const labels = useMessages(ruleLabels)
   const rules = ruleNames.filter(rule => takesRule(draft.type, rule))
   const isShort = (rule: RuleName) => ['value', 'number'].includes(attributeRules[rule].operand)
   const short = rules.filter(isShort)
-  const fieldOf = (rule: RuleName) => <RuleField key={rule} rule={rule} draft={draft} set={set} />
+  const fieldOf = (rule: RuleName) => {
+    const { name: label, help } = labels[rule]
+    const value = draft.rules[rule]
+    const onChange = (operand: boolean | string) => set({ rules: { ...draft.rules, [rule]: operand } })
+    const field = { onChange, help, name: `/${rule}` }
+    const rows = attributeRules[rule].operand === 'list' && { rows: 3 }
+    return typeof value === 'boolean' ? (
+      <Checkbox key={rule} isSelected={value} {...field}>
+        {label}
+      </Checkbox>
+    ) : (
+      <TextField key={rule} label={label} value={value} {...rows} {...field} />
+    )
+  }
   return (
     <FieldGroup look="frame" legend={texts.rules}>
       <p className="small">{texts.rulesHelp}</p>
@@ -80,18 +94,4 @@ function RuleFields({ draft, set }: PartProps) {
       {short.length > 0 && <FieldGroup look="grid">{short.map(fieldOf)}</FieldGroup>}
     </FieldGroup>
   )
-}
-
-function RuleField({ rule, draft, set }: PartProps & { rule: RuleName }) {
-  const { name, help } = useMessages(ruleLabels)[rule]
-  const value = draft.rules[rule]
-  const onChange = (operand: boolean | string) => set({ rules: { ...draft.rules, [rule]: operand } })
-  if (typeof value === 'boolean')
-    return (
-      <Checkbox isSelected={value} onChange={onChange} help={help} name={`/${rule}`}>
-        {name}
-      </Checkbox>
-    )
-  const rows = attributeRules[rule].operand === 'list' ? { rows: 3 } : {}
-  return <TextField {...rows} label={name} help={help} value={value} onChange={onChange} name={`/${rule}`} />
 }

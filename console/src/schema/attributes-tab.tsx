@@ -65,9 +65,7 @@ function OwnerAttributes({ definitions, owner, onEdit }: OwnerAttributesProps) {
     <Section title={stack?.name ?? texts.people} actions={actions}>
       {stack && <StackFacts stack={stack} />}
       {attributes.length === 0 ? (
-        <EmptyState title={texts.noAttributes}>
-          <p>{texts.noAttributesAdvice}</p>
-        </EmptyState>
+        <EmptyState title={texts.noAttributes}>{texts.noAttributesAdvice}</EmptyState>
       ) : (
         <AttributeTable attributes={attributes} />
       )}

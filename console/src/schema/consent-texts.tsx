@@ -1,7 +1,7 @@
 import type { ConsentText, ConsentTextBody, ConsentType } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client, useWrite } from '../app/client.ts'
+import { client, pagedQuery, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { schemaQuery } from '../entity/schema.ts'
@@ -12,8 +12,11 @@ import { Form } from '../ui/form.tsx'
 import { EmptyState } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { messages } from './messages.ts'
-import { consentTextsQuery } from './queries.ts'
 import styles from './schema.module.css'
+
+/** The texts of a purpose, oldest first. */
+const consentTextsQuery = (id: number) =>
+  pagedQuery(['consent-texts', id], at => client.schema.consentTypes.texts(id, { size: 100, ...at }).page())
 
 /** The texts of a purpose, newest first. A text never changes: a correction is a new version. */
 export function ConsentTexts({ type }: { type: ConsentType }) {
@@ -22,11 +25,7 @@ export function ConsentTexts({ type }: { type: ConsentType }) {
   const [isAdding, setAdding] = useState(false)
   const query = useInfiniteQuery(consentTextsQuery(type.id))
   const latest = query.data?.pages.at(-1)?.items.at(-1)
-  const none = (
-    <EmptyState title={texts.noTexts}>
-      <p>{texts.noTextsAdvice}</p>
-    </EmptyState>
-  )
+  const none = <EmptyState title={texts.noTexts}>{texts.noTextsAdvice}</EmptyState>
   return (
     <>
       {isAdding && <NewText type={type} latest={latest} onClose={() => setAdding(false)} />}

@@ -6,7 +6,7 @@ import { useDefinitions } from '../entity/schema.ts'
 import { EmptyState, Page, Section } from '../ui/page.tsx'
 import { ConsentTexts } from './consent-texts.tsx'
 import { ConsentTypeForm } from './consent-type-form.tsx'
-import { Channels, withoutAnswer } from './consent-types-tab.tsx'
+import { Channels, unansweredOf } from './consent-types-tab.tsx'
 import { DefinitionPage } from './definition-page.tsx'
 import { messages } from './messages.ts'
 
@@ -58,7 +58,7 @@ function ConsentTypeView({ type }: { type: ConsentType }) {
       facts={[
         [texts.description, type.description && <bdi key="description">{type.description}</bdi>],
         [texts.channels, <Channels key="channels" type={type} />],
-        [texts.withoutAnswer, withoutAnswer(type, texts)],
+        [texts.withoutAnswer, texts[unansweredOf(type)]],
       ]}
       edit={texts.editConsentType}
       form={close => <ConsentTypeForm type={type} onClose={close} onSaved={close} />}

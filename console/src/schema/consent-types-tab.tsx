@@ -45,7 +45,7 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
               <td>
                 <Channels type={type} />
               </td>
-              <td>{withoutAnswer(type, texts)}</td>
+              <td>{texts[unansweredOf(type)]}</td>
               <td>{type.text_versions}</td>
             </tr>
           ))}
@@ -55,11 +55,9 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
   )
 }
 
-/** The state of somebody who has not answered, in words. */
-export const withoutAnswer = (
-  { mandatory, default_state }: Pick<ConsentType, 'mandatory' | 'default_state'>,
-  texts: { mandatory: string; granted: string; refused: string },
-) => (mandatory ? texts.mandatory : default_state ? texts.granted : texts.refused)
+/** The state of somebody who has not answered. */
+export const unansweredOf = (type: Pick<ConsentType, 'mandatory' | 'default_state'>) =>
+  type.mandatory ? 'mandatory' : type.default_state ? 'granted' : 'refused'
 
 /** The channels of a purpose, with what is special on each. */
 export function Channels({ type }: { type: Pick<ConsentType, 'channels'> }) {

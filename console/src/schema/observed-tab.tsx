@@ -1,7 +1,7 @@
 import { type DeclareBody, type Definitions, declarableTypes, type ObservedKey } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, readQuery } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { LongText } from '../entity/value.tsx'
@@ -16,8 +16,11 @@ import { FitResult, TypeCounts } from './fit-result.tsx'
 import { messages } from './messages.ts'
 import { OwnerColumns } from './owner-columns.tsx'
 import { PreviewedForm } from './previewed-form.tsx'
-import { observedQuery } from './queries.ts'
 import styles from './schema.module.css'
+
+/** The keys that values of an owner have without a declaration. */
+const observedQuery = (owner: string) =>
+  readQuery(['schema', 'observed', owner], options => client.schema.observed(owner, options))
 
 /** The keys that values were written under without a declaration. */
 export function ObservedTab({ definitions }: { definitions: Definitions }) {
@@ -45,9 +48,7 @@ function ObservedKeys({ owner }: { owner: string }) {
             </div>
             {truncated && <Notice kind="caution" title={texts.observedTruncated} />}
             {items.length === 0 ? (
-              <EmptyState title={texts.noObserved}>
-                <p>{texts.noObservedAdvice}</p>
-              </EmptyState>
+              <EmptyState title={texts.noObserved}>{texts.noObservedAdvice}</EmptyState>
             ) : (
               <ObservedTable items={items} onDeclare={setDeclared} />
             )}

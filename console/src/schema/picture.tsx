@@ -147,7 +147,7 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
       </Link>
       {/* The rows let the pointer through to the link. */}
       <g className={styles.rows}>
-        <text x="12" y="37" className={styles.kind}>
+        <text x="12" y="37" className={styles.type}>
           {box.subtitle}
         </text>
         {box.shown.map((row, index) => (

@@ -49,10 +49,10 @@ export function RunPanel({ run, onBack, onAnotherFile }: RunPanelProps) {
 function Outcome({ run, state }: { run: ImportRun; state: ImportRunState }) {
   const texts = useMessages(messages)
   const { isDryRun, setup } = run.plan
-  if (state.phase === 'done')
-    return <Notice kind="success" title={isDryRun ? texts.checked : `${texts.imported}: ${setup.file.name}`} />
-  if (state.phase === 'cancelled')
-    return <Notice kind="caution" title={isDryRun ? texts.cancelledCheck : texts.cancelled} />
+  const done = isDryRun ? texts.checked : `${texts.imported}: ${setup.file.name}`
+  if (state.phase === 'done') return <Notice kind="success" title={done} />
+  const cancelled = isDryRun ? texts.cancelledCheck : texts.cancelled
+  if (state.phase === 'cancelled') return <Notice kind="caution" title={cancelled} />
   if (state.phase === 'failed')
     return (
       <>
@@ -92,18 +92,15 @@ function Progress({ run, state }: { run: ImportRun; state: ImportRunState }) {
 
 function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<ImportRunState['pause']> }) {
   const texts = useMessages(messages)
-  const advice = isSignedOut(pause.error)
-    ? texts.pausedSignedOut
-    : pause.isDoubling
-      ? texts.pausedDoubling
-      : texts.pausedAdvice
+  const { error, isDoubling } = pause
+  const advice = isSignedOut(error) ? texts.pausedSignedOut : isDoubling ? texts.pausedDoubling : texts.pausedAdvice
   return (
     <Notice kind="caution" title={texts.paused}>
-      <p>{(pause.error as Error).message}</p>
+      <p>{(error as Error).message}</p>
       <p>{advice}</p>
       <div className="row">
-        <Button onPress={() => run.goOn()}>{pause.isDoubling ? texts.sendAgainAnyway : texts.goOn}</Button>
-        {pause.isDoubling && <Button onPress={() => run.goOn('leave out')}>{texts.leaveOut}</Button>}
+        <Button onPress={() => run.goOn()}>{isDoubling ? texts.sendAgainAnyway : texts.goOn}</Button>
+        {isDoubling && <Button onPress={() => run.goOn('leave out')}>{texts.leaveOut}</Button>}
       </div>
     </Notice>
   )
