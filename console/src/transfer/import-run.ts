@@ -8,7 +8,6 @@ import type { Stop } from '../../../transfer/retry.ts'
 import { EarlierLines, SharedAddresses } from '../../../transfer/shared-addresses.ts'
 import { client, newKey } from '../app/client.ts'
 import { type ConsentOrigin, missingEvidence, originCells } from './consent-origin.tsx'
-import { showRun } from './current-run.ts'
 import {
   type CsvStart,
   itemsOf,
@@ -43,7 +42,7 @@ export type ImportSetup = {
 }
 
 /** An import to start. `start` is null for a file of JSON lines. */
-type ImportPlan = {
+export type ImportPlan = {
   setup: ImportSetup
   definitions: Definitions
   start: CsvStart | null
@@ -66,19 +65,6 @@ export type ImportRunState = RunState &
     /** How many refused lines can only be downloaded. */
     furtherRefused: number
   }
-
-/** Starts an import, and shows it on the page. */
-export function startImport(plan: ImportPlan): void {
-  const { owner, mapping } = plan.setup
-  // The next file with this header is read in the same way. An import does not depend on it.
-  if (plan.start && !plan.isDryRun)
-    client.imports
-      .saveMapping({ owner, header: plan.start.names, fields: mapping.map(field => field || null) })
-      .catch(() => {})
-  const run = new ImportRun(plan)
-  showRun(run)
-  void run.start()
-}
 
 /** An import of a file. A request that fails is sent again until it succeeds or somebody cancels. */
 export class ImportRun extends Run<ImportRunState> {
@@ -127,9 +113,9 @@ export class ImportRun extends Run<ImportRunState> {
     })
   }
 
-  /** Imports the file whose check this was, with the cells that were replaced. */
-  importAfterCheck(): void {
-    startImport({ ...this.plan, isDryRun: false, replacements: this.#replacements })
+  /** The import of the file whose check this was, with the cells that were replaced. */
+  planAfterCheck(): ImportPlan {
+    return { ...this.plan, isDryRun: false, replacements: this.#replacements }
   }
 
   #open() {

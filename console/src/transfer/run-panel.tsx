@@ -7,6 +7,7 @@ import type { ImportRun, ImportRunState } from './import-run.ts'
 import { messages } from './messages.ts'
 import { RefusedSection } from './refused-section.tsx'
 import { isSignedOut } from './run.ts'
+import { startImport } from './start-import.ts'
 import styles from './transfer.module.css'
 
 type RunPanelProps = {
@@ -34,7 +35,7 @@ export function RunPanel({ run, onBack, onAnotherFile }: RunPanelProps) {
             <Button onPress={onAnotherFile}>{texts.anotherFile}</Button>
             {onBack && <Button onPress={onBack}>{texts.changeMapping}</Button>}
             {isDryRun && (
-              <Button look="primary" onPress={() => run.importAfterCheck()}>
+              <Button look="primary" onPress={() => startImport(run.planAfterCheck())}>
                 {texts.importNow}
               </Button>
             )}

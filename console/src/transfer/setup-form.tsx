@@ -24,11 +24,12 @@ import {
   settingsFault,
   type Targets,
 } from './file-reader.ts'
-import { type ImportSetup, startImport } from './import-run.ts'
+import type { ImportSetup } from './import-run.ts'
 import { MappingTable } from './mapping-table.tsx'
 import { messages } from './messages.ts'
 import { NdjsonPreview, PreviewTable } from './preview-table.tsx'
 import { ReadOptionFields } from './read-option-fields.tsx'
+import { startImport } from './start-import.ts'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
 
