@@ -1,5 +1,5 @@
-import type { Client, JobPreview } from '@kith/client'
-import { useState } from 'react'
+import type { BulkRequest, Client, JobPreview } from '@kith/client'
+import { useEffect, useState } from 'react'
 import { useWrite, type Write } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -15,6 +15,7 @@ import {
   nameOfField,
   parseDraft,
   personField,
+  plainFields,
 } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
@@ -27,9 +28,16 @@ import { Checkbox, TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
 import { Loading, Notice, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
-import type { BulkAction, BulkChange, BulkTarget } from './change.ts'
 import { JobView, RefusalList } from './job-view.tsx'
 import { messages } from './messages.ts'
+
+/** What can be done with the chosen rows. */
+export type BulkAction = 'set' | 'consent' | 'delete' | 'erase'
+
+/** The people or records that an action changes. */
+export type BulkTarget = { owner: string; filter: Record<string, unknown> } | { owner: string; ids: string[] }
+
+type BulkChange = BulkRequest['change']
 
 type BulkDialogProps = { action: BulkAction; target: BulkTarget; onClose(hasBegun: boolean): void }
 
@@ -38,15 +46,19 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
   const texts = useMessages(messages)
   const { owner, ...selected } = target
   const entities = entitiesOf(owner) as unknown as Pick<Client['people'], 'bulk' | 'previewBulk'>
-  // A deletion needs no more than its preview.
-  const [change, setChange] = useState<BulkChange | undefined>(action === 'delete' ? { op: 'delete' } : undefined)
-  const preview = useWrite((change: BulkChange) => entities.previewBulk({ ...selected, change }), {
-    onSuccess: (_, change) => setChange(change),
-  })
+  const preview = useWrite((change: BulkChange) => entities.previewBulk({ ...selected, change }))
+  const change = preview.variables
   const begin = useWrite((change: BulkChange, idempotencyKey) =>
     entities.bulk({ ...selected, change }, { idempotencyKey }),
   )
   const job = begin.data
+  // A deletion needs no more than its preview.
+  const ChangeForm = action === 'delete' ? undefined : changeForms[action]
+  const previewDeletion = () => preview.mutate({ op: 'delete' })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the preview begins once
+  useEffect(() => {
+    if (!ChangeForm) previewDeletion()
+  }, [])
   return (
     <Dialog
       title={texts.action[action]}
@@ -64,30 +76,18 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
           write={{ ...begin, mutate: () => begin.mutate(change) }}
           onBack={() => (action === 'delete' ? onClose(false) : preview.reset())}
         />
-      ) : action === 'delete' ? (
-        <PreviewAtOnce error={preview.error} onStart={() => preview.mutate({ op: 'delete' })} />
+      ) : ChangeForm ? (
+        <ChangeForm owner={owner} write={preview} onCancel={() => onClose(false)} />
+      ) : preview.error ? (
+        <Problem error={preview.error} onRetry={previewDeletion} />
       ) : (
-        <ChangeForm action={action} owner={owner} write={preview} onCancel={() => onClose(false)} />
+        <Loading />
       )}
     </Dialog>
   )
 }
 
-function PreviewAtOnce({ error, onStart }: { error: unknown; onStart: () => void }) {
-  const [hasStarted, setStarted] = useState(false)
-  if (!hasStarted) {
-    setStarted(true)
-    queueMicrotask(onStart)
-  }
-  return error ? <Problem error={error} onRetry={onStart} /> : <Loading />
-}
-
-type ConfirmProps = {
-  action: BulkAction
-  preview: JobPreview
-  write: { mutate: () => void; isPending: boolean; error: unknown }
-  onBack: () => void
-}
+type ConfirmProps = { action: BulkAction; preview: JobPreview; write: Write; onBack: () => void }
 
 /** Shows the counts of the dry run. An erasure cannot be undone, so the number of people is typed. */
 function Confirm({ action, preview, write, onBack }: ConfirmProps) {
@@ -128,22 +128,11 @@ function Confirm({ action, preview, write, onBack }: ConfirmProps) {
 
 type FormProps = { owner: string; write: Write<BulkChange>; onCancel(): void }
 
-/** Asks for what an action gives to each. Sending the form shows what it would do. */
-export function ChangeForm({ action, ...props }: FormProps & { action: BulkAction }) {
-  if (action === 'set') return <SetForm {...props} />
-  return action === 'consent' ? <ConsentForm {...props} /> : <EraseForm {...props} />
-}
-
-const profile = [
-  ...(['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'language'] as const),
-  ...(['date_of_birth', 'push_notification_consent'] as const),
-]
-
 /** The fields that several people or records may get one value of. */
 function useFields(owner: string): Field[] {
   const { definitions } = useDefinitions()
   const { fields } = useMessages(entityMessages)
-  const ofPeople = profile.map(name => personField(name, fields))
+  const ofPeople = plainFields.map(name => personField(name, fields))
   const attributes = definitions.attributes
     .filter(attribute => attribute.owner === owner && attribute.state === 'active')
     .map(attribute => attributeField(attribute, null))
@@ -234,3 +223,6 @@ function EraseForm({ write, onCancel }: FormProps) {
   const erase = { ...write, mutate: (given: Reason) => write.mutate({ op: 'erase', ...given }) }
   return <ReasonForm reason={reason} onChange={setReason} write={erase} submit={texts.preview} onClose={onCancel} />
 }
+
+/** The forms that ask for what an action gives to each. Sending one shows what it would do. */
+const changeForms = { set: SetForm, consent: ConsentForm, erase: EraseForm }

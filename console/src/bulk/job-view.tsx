@@ -1,13 +1,13 @@
 import type { Job, JobRefusal, Undone } from '@kith/client'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { type ComponentProps, useEffect } from 'react'
+import { useEffect } from 'react'
 import { client, pagedQuery, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { queryClient } from '../app/query-client.ts'
 import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from '../ui/button.tsx'
 import { CloseAction } from '../ui/dialog.tsx'
-import { type Badge, Loading, Notice, Problem } from '../ui/page.tsx'
+import { Loading, Notice, Problem } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './bulk.module.css'
@@ -15,18 +15,13 @@ import { messages } from './messages.ts'
 
 const pollMs = 500
 
-type Kinds = {
-  notice: NonNullable<ComponentProps<typeof Notice>['kind']>
-  badge: NonNullable<ComponentProps<typeof Badge>['kind']>
-}
-
 /** How the state of a job looks. */
-export const stateKind: Record<Job['state'], Kinds> = {
+export const stateKind = {
   running: { notice: 'info', badge: 'accent' },
   done: { notice: 'success', badge: 'positive' },
   cancelled: { notice: 'caution', badge: 'caution' },
   failed: { notice: 'error', badge: 'negative' },
-}
+} as const satisfies Record<Job['state'], object>
 
 type JobViewProps = { owner: string; id: string; onClose: () => void }
 
@@ -84,12 +79,7 @@ function Progress({ job: { state, total, done, unchanged, refused, remaining, fa
   return (
     <>
       {state === 'running' && (
-        <progress
-          className={styles.progress}
-          aria-label={texts.progress}
-          max={Math.max(1, total)}
-          value={total - remaining}
-        />
+        <progress aria-label={texts.progress} max={Math.max(1, total)} value={total - remaining} />
       )}
       <Notice kind={stateKind[state].notice} title={texts.states[state]}>
         {failure && <p>{failure}</p>}

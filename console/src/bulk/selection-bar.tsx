@@ -8,7 +8,7 @@ import { useDefinitions } from '../entity/schema.ts'
 import { countQuery, type ListQuery } from '../list/queries.ts'
 import { Button } from '../ui/button.tsx'
 import styles from './bulk.module.css'
-import type { BulkAction, BulkTarget } from './change.ts'
+import type { BulkAction, BulkTarget } from './bulk-dialog.tsx'
 import { messages } from './messages.ts'
 import type { useSelection } from './selection.ts'
 

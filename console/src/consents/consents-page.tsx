@@ -5,7 +5,8 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName, useDefinitions } from '../entity/schema.ts'
-import { EmptyState, Loading, Page, Problem, Section } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { EmptyState, Page, Section } from '../ui/page.tsx'
 import { Plot } from '../ui/plot.tsx'
 import { Select } from '../ui/select.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
@@ -20,10 +21,11 @@ export function ConsentsPage() {
   const { interval = 'day' } = useSearch({ strict: false }) as ConsentsSearch
   const navigate = useNavigate()
   const { consent_types: types } = useDefinitions().definitions
-  const statistics = useQuery(statisticsQuery(interval))
+  const query = useQuery(statisticsQuery(interval))
   const nameOf = (id: number) => consentTypeName(types, id)
+  const none = <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>
   return (
-    <Page title={texts.title} subtitle={texts.subtitle}>
+    <Page title={texts.consents} subtitle={texts.subtitle}>
       <div className={styles.controls}>
         <Select<Interval>
           label={texts.interval}
@@ -32,15 +34,18 @@ export function ConsentsPage() {
           onChange={chosen => navigate({ to: '/consents', search: { interval: chosen } })}
         />
       </div>
-      {statistics.isPending && <Loading />}
-      {statistics.error && <Problem error={statistics.error} onRetry={() => statistics.refetch()} />}
-      {statistics.data?.items.length === 0 && <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
-      {statistics.data && statistics.data.items.length > 0 && (
-        <>
-          <ContactTable statistics={statistics.data} nameOf={nameOf} />
-          <AnswerPlots statistics={statistics.data} nameOf={nameOf} />
-        </>
-      )}
+      <Loaded query={query}>
+        {statistics =>
+          statistics.items.length === 0 ? (
+            none
+          ) : (
+            <>
+              <ContactTable statistics={statistics} nameOf={nameOf} />
+              <AnswerPlots statistics={statistics} nameOf={nameOf} />
+            </>
+          )
+        }
+      </Loaded>
     </Page>
   )
 }
@@ -51,37 +56,38 @@ function ContactTable({ statistics, nameOf }: PartProps) {
   const texts = useMessages(messages)
   const { channels } = useMessages(entityMessages)
   const { consent_types: types } = useDefinitions().definitions
-  const counts = [texts.mayContact, texts.granted, texts.refused, texts.pending]
-  const headers = [texts.purpose, texts.channel, ...counts.map(numberHeader)]
+  const counted: Record<keyof PeopleFilters, string> = {
+    contactable: texts.mayContact,
+    granted: texts.granted,
+    refused: texts.refused,
+    pending: texts.pending,
+  }
+  const names = Object.keys(counted) as (keyof PeopleFilters)[]
+  const headers = [texts.purpose, texts.channel, ...Object.values(counted).map(numberHeader)]
   return (
     <Section title={texts.now}>
       <p className="muted">{texts.nowHelp}</p>
       <Table label={texts.now} headers={headers}>
         {statistics.items.map(item => {
-          const { consent_type_id, channel, contactable, granted, refused, pending } = item
-          const filters = peopleFiltersOf(
-            types.find(({ id }) => id === consent_type_id),
-            item,
+          const { consent_type_id: id, channel } = item
+          const type = types.find(type => type.id === id)
+          const filters = peopleFiltersOf(type, item)
+          const people = (name: keyof PeopleFilters) => (
+            <People
+              count={[item[name]].flat().at(-1) ?? 0}
+              filter={filters[name]}
+              label={`${counted[name]}: ${nameOf(id)}, ${channels[channel]}`}
+            />
           )
-          const place = `${nameOf(consent_type_id)}, ${channels[channel]}`
           return (
-            <tr key={`${consent_type_id} ${channel}`}>
-              <th scope="row">{nameOf(consent_type_id)}</th>
+            <tr key={`${id} ${channel}`}>
+              <th scope="row">{nameOf(id)}</th>
               <td>{channels[channel]}</td>
-              <td className={numberCell}>
-                <strong>
-                  <People count={contactable} filter={filters.contactable} label={`${texts.mayContact}: ${place}`} />
-                </strong>
-              </td>
-              <td className={numberCell}>
-                <People count={granted.at(-1) ?? 0} filter={filters.granted} label={`${texts.granted}: ${place}`} />
-              </td>
-              <td className={numberCell}>
-                <People count={refused.at(-1) ?? 0} filter={filters.refused} label={`${texts.refused}: ${place}`} />
-              </td>
-              <td className={numberCell}>
-                <People count={pending.at(-1) ?? 0} filter={filters.pending} label={`${texts.pending}: ${place}`} />
-              </td>
+              {names.map(name => (
+                <td key={name} className={numberCell}>
+                  {name === 'contactable' ? <strong>{people(name)}</strong> : people(name)}
+                </td>
+              ))}
             </tr>
           )
         })}
@@ -137,10 +143,10 @@ function AnswerPlots({ statistics, nameOf }: PartProps) {
 type Counts = ConsentStatistics['items'][number]
 
 /** The filters that find exactly the people of the counts. A count that no filter expresses has none. */
-export type PeopleFilters = Partial<Record<'contactable' | 'granted' | 'refused' | 'pending', Filter>>
+type PeopleFilters = Partial<Record<'contactable' | 'granted' | 'refused' | 'pending', Filter>>
 
 /** The filters on people for the counts of a consent type on a channel. */
-export function peopleFiltersOf(type: ConsentType | undefined, { channel, pending }: Counts): PeopleFilters {
+function peopleFiltersOf(type: ConsentType | undefined, { channel, pending }: Counts): PeopleFilters {
   // Filters accept active consent types only, and the channels that they have.
   if (type?.state !== 'active' || !type.channels.some(each => each.channel === channel)) return {}
   const contactable = { contactable: { consent_type_id: type.id, channel } }

@@ -1,15 +1,16 @@
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { type DragEvent, useEffect, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Badge, Facts, Loading, Notice, Page, Problem, Section } from '../ui/page.tsx'
+import { FileDrop } from '../ui/file-drop.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { Badge, Facts, Notice, Page, Problem, Section } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { Table } from '../ui/table.tsx'
 import styles from './consents.module.css'
-import { entryLabels } from './entry-labels.ts'
-import { messages } from './messages.ts'
+import { entryLabels, messages } from './messages.ts'
 import { checkpointQuery, ledgerKeysQuery } from './queries.ts'
 import { translatedReceipt } from './receipt-sentences.ts'
 
@@ -29,77 +30,65 @@ function NewestCheckpoint() {
   const texts = useMessages(messages)
   const formats = useFormats()
   const checkpoint = useQuery({ ...checkpointQuery, refetchInterval: 10_000 })
-  if (checkpoint.isPending) return <Loading />
-  if (!checkpoint.data) return <Problem error={checkpoint.error} onRetry={() => checkpoint.refetch()} />
-  const { origin, size, root_hash, note } = checkpoint.data
   return (
-    <Section
-      title={texts.checkpoint}
-      actions={<Button onPress={() => saveBlob(new Blob([note]), `checkpoint-${size}.txt`)}>{texts.save}</Button>}
-    >
-      <Facts
-        facts={[
-          [texts.entries, formats.number(size)],
-          [texts.root, <code key="root">{root_hash}</code>],
-          [texts.origin, origin],
-        ]}
-      />
-      <p className="muted">{texts.noteAdvice}</p>
-    </Section>
+    <Loaded query={checkpoint}>
+      {({ origin, size, root_hash, note }) => (
+        <Section
+          title={texts.checkpoint}
+          actions={<Button onPress={() => saveBlob(new Blob([note]), `checkpoint-${size}.txt`)}>{texts.save}</Button>}
+        >
+          <Facts
+            facts={[
+              [texts.entries, formats.number(size)],
+              [texts.root, <code key="root">{root_hash}</code>],
+              [texts.origin, origin],
+            ]}
+          />
+          <p className="muted">{texts.noteAdvice}</p>
+        </Section>
+      )}
+    </Loaded>
   )
 }
 
 function LedgerKeys() {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const keys = useQuery(ledgerKeysQuery)
-  if (keys.isPending) return <Loading />
-  if (!keys.data) return <Problem error={keys.error} onRetry={() => keys.refetch()} />
+  const query = useQuery(ledgerKeysQuery)
   return (
-    <Section title={texts.keys}>
-      <Table label={texts.keys} headers={[texts.key, texts.created, texts.retired]}>
-        {keys.data.map(({ key, created_at, retired_at }) => (
-          <tr key={key}>
-            <td>
-              <code>{key}</code>
-            </td>
-            <td>{formats.date(created_at)}</td>
-            <td>{retired_at === null ? <Badge kind="positive">{texts.inUse}</Badge> : formats.date(retired_at)}</td>
-          </tr>
-        ))}
-      </Table>
-    </Section>
+    <Loaded query={query}>
+      {keys => (
+        <Section title={texts.keys}>
+          <Table label={texts.keys} headers={[texts.key, texts.created, texts.retired]}>
+            {keys.map(({ key, created_at, retired_at }) => (
+              <tr key={key}>
+                <td>
+                  <code>{key}</code>
+                </td>
+                <td>{formats.date(created_at)}</td>
+                <td>{retired_at === null ? <Badge kind="positive">{texts.inUse}</Badge> : formats.date(retired_at)}</td>
+              </tr>
+            ))}
+          </Table>
+        </Section>
+      )}
+    </Loaded>
   )
 }
 
 /** Verifies a receipt in the browser. No request is sent. */
-export function VerifyReceipt() {
+function VerifyReceipt() {
   const texts = useMessages(messages)
   const [receipt, setReceipt] = useState<File | null>(null)
   const [text, setText] = useState<File | null>(null)
   const [key, setKey] = useState('')
-  const [isOver, setOver] = useState(false)
-  const drop = (event: DragEvent) => {
-    event.preventDefault()
-    setOver(false)
-    setReceipt(event.dataTransfer.files[0] ?? receipt)
-  }
   return (
     <Section title={texts.verify}>
       <div className={styles.verify}>
         <p className="muted">{texts.verifyAdvice}</p>
-        <label
-          className={isOver ? `${styles.drop} ${styles.over}` : styles.drop}
-          onDragOver={event => {
-            event.preventDefault()
-            setOver(true)
-          }}
-          onDragLeave={() => setOver(false)}
-          onDrop={drop}
-        >
+        <FileDrop onChoose={setReceipt}>
           <strong>{texts.dropReceipt}</strong>
-          <input type="file" onChange={event => setReceipt(event.target.files?.[0] ?? null)} />
-        </label>
+        </FileDrop>
         <TextField label={texts.trustedKey} help={texts.trustedKeyHelp} value={key} onChange={setKey} />
         <label className={styles.file}>
           {texts.textFile}
@@ -119,7 +108,10 @@ function Verdict({ receipt, text, trustedKey }: { receipt: File; text: File | nu
   const [outcome, setOutcome] = useState<Outcome | null>(null)
   useEffect(() => {
     let isCurrent = true
-    verify(receipt, text, trustedKey).then(result => isCurrent && setOutcome(result))
+    verify(receipt, text, trustedKey)
+      .then(verified => ({ verified }))
+      .catch(error => ({ error }))
+      .then(result => isCurrent && setOutcome(result))
     return () => {
       isCurrent = false
     }
@@ -135,17 +127,10 @@ function Verdict({ receipt, text, trustedKey }: { receipt: File; text: File | nu
   )
 }
 
-async function verify(receipt: File, text: File | null, trustedKey: string): Promise<Outcome> {
-  try {
-    const options = {
-      ...(trustedKey !== '' && { key: trustedKey }),
-      ...(text && { text: new Uint8Array(await text.arrayBuffer()) }),
-    }
-    return { verified: await verifyReceipt(new Uint8Array(await receipt.arrayBuffer()), options) }
-  } catch (error) {
-    return { error }
-  }
-}
+const bytesOf = async (file: File) => new Uint8Array(await file.arrayBuffer())
+
+const verify = async (receipt: File, text: File | null, key: string): Promise<VerifiedReceipt> =>
+  verifyReceipt(await bytesOf(receipt), { ...(key !== '' && { key }), ...(text && { text: await bytesOf(text) }) })
 
 function Verified({ receipt, isKeyGiven }: { receipt: VerifiedReceipt; isKeyGiven: boolean }) {
   const texts = useMessages(messages)

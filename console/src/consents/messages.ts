@@ -1,4 +1,6 @@
+import type { LedgerEntry } from '@kith/client'
 import { defineMessages } from '../app/language.tsx'
+import { type Entries, inEachLanguage } from '../app/words.ts'
 
 export const messages = defineMessages({
   confirmationLink: [
@@ -11,7 +13,6 @@ export const messages = defineMessages({
     'Senden Sie ihn der Person, die damit ihre Antwort bestätigt. Geben Sie ihn niemandem sonst.',
     'Invialo alla persona, che con esso conferma la risposta. Non darlo a nessun altro.',
   ],
-  title: ['Consents', 'Einwilligungen', 'Consensi'],
   subtitle: [
     'Who may be written to, by purpose and channel.',
     'Wer angeschrieben werden darf, nach Zweck und Kanal.',
@@ -57,7 +58,6 @@ export const messages = defineMessages({
   entries: ['Sealed answers', 'Versiegelte Antworten', 'Risposte sigillate'],
   root: ['Root hash', 'Wurzel-Hash', 'Hash radice'],
   origin: ['Log', 'Protokoll', 'Registro'],
-  note: ['Signed checkpoint', 'Signierter Prüfpunkt', 'Checkpoint firmato'],
   noteAdvice: [
     'Save it and keep it somewhere else. It proves later that the ledger was not rewritten since.',
     'Bewahren Sie ihn anderswo auf. Er beweist später, dass seither nichts umgeschrieben wurde.',
@@ -144,3 +144,29 @@ export const messages = defineMessages({
     'Che la persona non abbia poi risposto di nuovo.',
   ],
 })
+
+/** The labels of the members of an answer as a receipt has it. */
+export const entryLabels = inEachLanguage({
+  organization: ['Organization', 'Organisation', 'Organizzazione'],
+  sequence: ['Number of the change', 'Nummer der Änderung', 'Numero della modifica'],
+  person_id: ['Person', 'Person', 'Persona'],
+  consent_type_id: ['Consent type', 'Einwilligungsart', 'Tipo di consenso'],
+  channel: ['Channel', 'Kanal', 'Canale'],
+  state: ['Granted', 'Eingewilligt', 'Concesso'],
+  previous_state: ['Granted before', 'Vorher eingewilligt', 'Concesso prima'],
+  superseded: ['Arrived late', 'Verspätet eingetroffen', 'Arrivato in ritardo'],
+  pending: ['Waits for its confirmation', 'Wartet auf Bestätigung', 'Attende la conferma'],
+  undated: ['Without a time of its own', 'Ohne eigenen Zeitpunkt', 'Senza un momento proprio'],
+  at: ['Recorded', 'Gespeichert', 'Registrato'],
+  collected_at: ['Answered', 'Geantwortet', 'Risposto'],
+  method: ['How', 'Wie', 'Come'],
+  source: ['Where', 'Wo', 'Dove'],
+  text_version: ['Version of the text', 'Version des Texts', 'Versione del testo'],
+  text_sha256: ['SHA-256 of the text', 'SHA-256 des Texts', 'SHA-256 del testo'],
+  ip: ['IP address', 'IP-Adresse', 'Indirizzo IP'],
+  user_agent: ['Browser', 'Browser', 'Browser'],
+  reference: ['Reference', 'Verweis', 'Riferimento'],
+  consent_string: ['Consent string', 'Consent-String', 'Stringa di consenso'],
+  actor: ['Recorded by', 'Gespeichert von', 'Registrato da'],
+  request_id: ['Request', 'Anfrage', 'Richiesta'],
+} satisfies Record<keyof LedgerEntry, Entries[string]>)

@@ -10,8 +10,8 @@ import { phoneOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
-import { EmptyState, Loading, Notice, Page, Problem, Section } from '../ui/page.tsx'
-import { MoreButton, PagedList } from '../ui/paged-list.tsx'
+import { EmptyState, Notice, Page, Problem, Section } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './duplicates.module.css'
 import { duplicateMessages } from './messages.ts'
@@ -22,29 +22,29 @@ export function DuplicatesPage() {
   const texts = useMessages(duplicateMessages)
   const list = useInfiniteQuery(groupsQuery)
   const [notice, setNotice] = useState<ReactNode>()
-  const groups = list.data?.pages.flatMap(({ items }) => items) ?? []
+  const hasGroups = list.data?.pages.some(({ items }) => items.length > 0)
   return (
     <Page title={texts.duplicates}>
       <p>{texts.advice}</p>
       {notice}
-      {list.isPending && <Loading />}
-      {list.error && <Problem error={list.error} onRetry={() => list.refetch()} />}
-      {list.data && groups.length === 0 && !list.hasNextPage && (
-        <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>
-      )}
-      {groups.length > 0 && (
-        <ul className={styles.groups}>
-          {groups.map(group => (
-            <Group
-              key={group.people.map(({ id }) => id).join(' ') + group.why[0]!.by}
-              group={group}
-              onNotice={setNotice}
-              onSetAside={id => setNotice(<SetAsideNotice key={id} id={id} onEnd={() => setNotice(undefined)} />)}
-            />
-          ))}
-        </ul>
-      )}
-      <MoreButton query={list}>{groups.length === 0 ? texts.searchOn : texts.more}</MoreButton>
+      <PagedList
+        query={list}
+        none={<EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
+        more={hasGroups ? texts.more : texts.searchOn}
+      >
+        {groups => (
+          <ul className={styles.groups}>
+            {groups.map(group => (
+              <Group
+                key={group.people.map(({ id }) => id).join(' ') + group.why[0]!.by}
+                group={group}
+                onNotice={setNotice}
+                onSetAside={id => setNotice(<SetAsideNotice key={id} id={id} onEnd={() => setNotice(undefined)} />)}
+              />
+            ))}
+          </ul>
+        )}
+      </PagedList>
       <SetAsideList onTakeBack={() => setNotice(undefined)} />
     </Page>
   )
@@ -71,27 +71,23 @@ const MergeDialog = lazy(async () => ({ default: (await import('../person/merge-
 type GroupProps = { group: DuplicateGroup; onNotice(notice: ReactNode): void; onSetAside(id: string): void }
 
 /** People who may be one, with the reasons: two are compared and merged, or all are said not to be the same. */
-export function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProps) {
+function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProps) {
   const texts = useMessages(duplicateMessages)
   const { fields } = useMessages(entityMessages)
   const formats = useFormats()
   const mayWrite = useScope('people:write') && isWhole('people')
-  const [first, setFirst] = useState(people[0]!.id)
-  const [second, setSecond] = useState(people[1]!.id)
+  const [chosen, setChosen] = useState({ first: people[0]!.id, second: people[1]!.id })
   const [isComparing, setComparing] = useState(false)
   const setAside = useWrite(() => client.people.setAside({ ids: people.map(({ id }) => id) }), {
     refresh: [duplicatesKey],
     onSuccess: ({ id }) => onSetAside(id),
   })
   const reason = why.map(({ by, value }) => texts.reasons[by](value)).join(' · ')
-  const [stays, merged] = [people.find(({ id }) => id === first), people.find(({ id }) => id === second)]
+  const [stays, merged] = [chosen.first, chosen.second].map(id => people.find(person => person.id === id))
   const choose = (side: 'first' | 'second', id: string) => {
+    const isOther = Object.values(chosen).includes(id)
     // The two are different people: choosing the other one swaps them.
-    if (side === 'first' ? id === second : id === first) {
-      setFirst(second)
-      setSecond(first)
-    } else if (side === 'first') setFirst(id)
-    else setSecond(id)
+    setChosen(isOther ? { first: chosen.second, second: chosen.first } : { ...chosen, [side]: id })
   }
   const headers = [fields.first_name, fields.external_id, fields.email, fields.mobile_number, fields.date_of_birth]
   return (
@@ -114,7 +110,7 @@ export function Group({ group: { people, size, why }, onNotice, onSetAside }: Gr
                     type="radio"
                     name={`${people[0]!.id} ${reason} ${side}`}
                     aria-label={`${texts[side]}: ${nameOf(person)}`}
-                    checked={(side === 'first' ? first : second) === person.id}
+                    checked={chosen[side] === person.id}
                     onChange={() => choose(side, person.id)}
                   />
                 </td>
@@ -166,7 +162,7 @@ export function Group({ group: { people, size, why }, onNotice, onSetAside }: Gr
 }
 
 /** The people who were set aside. A button of each entry takes it back. */
-export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
+function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
   const texts = useMessages(duplicateMessages)
   const formats = useFormats()
   const mayWrite = useScope('people:write') && isWhole('people')
@@ -183,7 +179,7 @@ export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
           <Table
             hasCards
             label={texts.setAside}
-            headers={[texts.people, texts.by, texts.at, ...(mayWrite ? [texts.action] : [])]}
+            headers={[texts.people, texts.by, texts.when, ...(mayWrite ? [texts.action] : [])]}
           >
             {rows.map(({ id, people, actor, at }) => (
               <tr key={id}>
@@ -198,7 +194,7 @@ export function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
                   ))}
                 </th>
                 <td data-label={texts.by}>{actor}</td>
-                <td data-label={texts.at}>{formats.dateTime(at)}</td>
+                <td data-label={texts.when}>{formats.dateTime(at)}</td>
                 {mayWrite && (
                   <td>
                     <Button

@@ -24,7 +24,6 @@ export const duplicateMessages = defineMessages({
   },
   more: ['More groups', 'Weitere Gruppen', 'Altri gruppi'],
   searchOn: ['Search on', 'Weitersuchen', 'Continua la ricerca'],
-  stays: ['Compare with', 'Vergleichen mit', 'Confronta con'],
   shown: (shown: string, size: string) => [
     `The first ${shown} of ${size} people are shown.`,
     `Die ersten ${shown} von ${size} Personen werden gezeigt.`,
@@ -49,7 +48,6 @@ export const duplicateMessages = defineMessages({
   noSetAside: ['Nobody is set aside.', 'Niemand ist als verschieden erklärt.', 'Nessuno è indicato come diverso.'],
   moreSetAside: ['Older ones', 'Ältere', 'Precedenti'],
   by: ['By', 'Von', 'Da'],
-  at: ['When', 'Wann', 'Quando'],
   candidates: ['They may be the same person:', 'Es könnte dieselbe Person sein:', 'Potrebbe essere la stessa persona:'],
   known: [
     'This email or phone is already known:',

@@ -1,64 +1,48 @@
-import type { RetentionRule, RetentionRuleBody } from '@kith/client'
+import type { RetentionRule } from '@kith/client'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
-import { Badge, EmptyState, Loading, Page, Problem, Section } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { Badge, EmptyState, Page, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
-import { holdsQuery, lifetimesKey, rulesQuery } from './queries.ts'
+import { holdsQuery, rulesQuery } from './queries.ts'
 import { RuleForm } from './rule-form.tsx'
 import { UnusedForm } from './unused-form.tsx'
 
 /** The page of the retention rules and the legal holds. */
 export function LifetimesPage() {
   const texts = useMessages(messages)
-  const [isCreating, setCreating] = useState(false)
-  const [isUnused, setUnused] = useState(false)
+  const [overlay, setOverlay] = useState<'create' | 'unused'>()
+  const close = () => setOverlay(undefined)
   const mayDeclare = useScope('schema:write')
   const rules = useQuery(rulesQuery)
-  const create = useWrite((body: RetentionRuleBody) => client.retentionRules.create(body), {
-    refresh: [lifetimesKey],
-    onSuccess: () => setCreating(false),
-  })
   return (
     <Page
-      title={texts.title}
+      title={texts.lifetimes}
       subtitle={texts.subtitle}
       actions={
         <>
-          {mayDeclare && <Button onPress={() => setUnused(true)}>{texts.unused}</Button>}
-          <Button look="primary" onPress={() => setCreating(true)}>
+          {mayDeclare && <Button onPress={() => setOverlay('unused')}>{texts.unused}</Button>}
+          <Button look="primary" onPress={() => setOverlay('create')}>
             {texts.create}
           </Button>
         </>
       }
     >
       <Section title={texts.rules}>
-        {rules.isPending && <Loading />}
-        {rules.error && <Problem error={rules.error} onRetry={() => rules.refetch()} />}
-        {rules.data?.length === 0 && <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
-        {rules.data && rules.data.length > 0 && <RuleTable rules={rules.data} />}
+        <Loaded query={rules} none={<EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}>
+          {rules => <RuleTable rules={rules} />}
+        </Loaded>
       </Section>
       <Holds />
-      {isUnused && <UnusedForm onClose={() => setUnused(false)} />}
-      {isCreating && (
-        <RuleForm
-          title={texts.create}
-          rule={null}
-          action={texts.createAction}
-          write={create}
-          onClose={() => {
-            create.reset()
-            setCreating(false)
-          }}
-        />
-      )}
+      {overlay === 'unused' && <UnusedForm onClose={close} />}
+      {overlay === 'create' && <RuleForm rule={null} onClose={close} />}
     </Page>
   )
 }

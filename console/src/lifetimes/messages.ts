@@ -21,7 +21,6 @@ export const messages = defineMessages({
   unusedDays: ['Days out of use', 'Tage ohne Nutzung', 'Giorni senza uso'],
   unusedKey: ['Key of the segment to make', 'Schlüssel des neuen Segments', 'Chiave del nuovo segmento'],
   unusedAction: ['Make it and preview', 'Anlegen und Vorschau', 'Crea e mostra l’anteprima'],
-  title: ['Lifetimes', 'Aufbewahrung', 'Conservazione'],
   subtitle: [
     'Rules that erase or delete people who have been in a segment for long, and legal holds.',
     'Regeln, die Personen nach langer Zeit in einem Segment löschen, und Löschsperren.',

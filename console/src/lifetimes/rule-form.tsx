@@ -1,46 +1,42 @@
 import type { RetentionRule, RetentionRuleBody } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import type { Write } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { segmentsQuery } from '../entity/schema.ts'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
+import { lifetimesKey } from './queries.ts'
 
-type RuleFormProps = {
-  title: string
-  rule: RetentionRule | null
-  action: string
-  write: Write<RetentionRuleBody>
-  onClose: () => void
-}
-
-/** A dialog that makes a rule, or changes one. */
-export function RuleForm({ title, rule, action, write, onClose }: RuleFormProps) {
+/** A dialog that makes a rule, which is turned off, or changes one. */
+export function RuleForm({ rule, onClose }: { rule: RetentionRule | null; onClose: () => void }) {
   const texts = useMessages(messages)
   const { data: segments = [] } = useQuery(segmentsQuery)
+  const write = useWrite(
+    (body: RetentionRuleBody) =>
+      rule ? client.retentionRules.patch(rule.id, body) : client.retentionRules.create(body),
+    { refresh: [lifetimesKey], onSuccess: onClose },
+  )
   const { draft, field } = useDraft({
     segment: rule?.segment ?? null,
     after_days: String(rule?.after_days ?? 1_095),
     action: rule?.action ?? 'erase',
     daily_limit: String(rule?.daily_limit ?? 1_000),
   })
-  const { segment, after_days, daily_limit } = draft
-  const submit = () =>
-    write.mutate({
-      ...draft,
-      segment: segment ?? '',
-      after_days: Number(after_days),
-      daily_limit: Number(daily_limit),
-    })
+  const body = {
+    ...draft,
+    segment: draft.segment ?? '',
+    after_days: Number(draft.after_days),
+    daily_limit: Number(draft.daily_limit),
+  }
   return (
     <FormDialog
-      title={title}
-      onSubmit={submit}
+      title={rule?.key ?? texts.create}
+      onSubmit={() => write.mutate(body)}
       write={write}
-      submit={action}
-      isDisabled={segment === null}
+      submit={rule ? texts.save : texts.createAction}
+      isDisabled={draft.segment === null}
       onClose={onClose}
     >
       <Select

@@ -1,4 +1,4 @@
-import type { RetentionRule, RetentionRuleBody } from '@kith/client'
+import type { RetentionRule } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -7,6 +7,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, ConfirmDialog } from '../ui/dialog.tsx'
+import { Loaded } from '../ui/loaded.tsx'
 import { EmptyState, Facts, Loading, Notice, Page, Problem, Section } from '../ui/page.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { RuleState } from './lifetimes-page.tsx'
@@ -23,7 +24,7 @@ export function RulePage() {
   if (query.isPending) return <Loading />
   if (!query.data)
     return (
-      <Page title={texts.title}>
+      <Page title={texts.lifetimes}>
         <Problem error={query.error} onRetry={() => query.refetch()} />
       </Page>
     )
@@ -52,19 +53,18 @@ export function RulePage() {
   )
 }
 
-function RuleActions({ rule: { id, active, ...rule } }: { rule: RetentionRule }) {
+function RuleActions({ rule }: { rule: RetentionRule }) {
+  const { id, active } = rule
   const texts = useMessages(messages)
   const formats = useFormats()
   const navigate = useNavigate()
   const [overlay, setOverlay] = useState<'on' | 'edit' | 'remove'>()
   const preview = useQuery(previewQuery(id))
   const close = () => setOverlay(undefined)
-  const refresh = [lifetimesKey]
-  const update = useWrite((body: Partial<RetentionRuleBody>) => client.retentionRules.patch(id, body), {
-    refresh,
+  const turn = useWrite(() => client.retentionRules.patch(id, { active: !active }), {
+    refresh: [lifetimesKey],
     onSuccess: close,
   })
-  const turn = (active: boolean) => update.mutate({ active })
   const remove = useWrite(() => client.retentionRules.delete(id), {
     onSuccess: () => navigate({ to: '/lifetimes' }),
     refresh: [rulesQuery.queryKey],
@@ -74,7 +74,7 @@ function RuleActions({ rule: { id, active, ...rule } }: { rule: RetentionRule })
     <>
       <Actions>
         {active ? (
-          <Button onPress={() => turn(false)}>{texts.turnOff}</Button>
+          <Button onPress={() => turn.mutate()}>{texts.turnOff}</Button>
         ) : (
           <Button look="primary" onPress={() => setOverlay('on')} isDisabled={rule.segment === null}>
             {texts.turnOn}
@@ -85,26 +85,13 @@ function RuleActions({ rule: { id, active, ...rule } }: { rule: RetentionRule })
         </Button>
         <Button onPress={() => setOverlay('edit')}>{texts.edit}</Button>
       </Actions>
-      {!overlay && update.error && <Problem error={update.error} />}
+      {!overlay && turn.error && <Problem error={turn.error} />}
       {overlay === 'on' && (
-        <ConfirmDialog
-          title={texts.turnOnTitle}
-          action={texts.turnOn}
-          write={{ ...update, mutate: () => turn(true) }}
-          onClose={close}
-        >
+        <ConfirmDialog title={texts.turnOnTitle} action={texts.turnOn} write={turn} onClose={close}>
           <p>{texts.turnOnAdvice(count, formats.number(count))}</p>
         </ConfirmDialog>
       )}
-      {overlay === 'edit' && (
-        <RuleForm
-          title={rule.key}
-          rule={{ id, active, ...rule }}
-          action={texts.save}
-          write={{ ...update, mutate: update.mutate }}
-          onClose={close}
-        />
-      )}
+      {overlay === 'edit' && <RuleForm rule={rule} onClose={close} />}
       {overlay === 'remove' && (
         <ConfirmDialog title={texts.removeTitle} action={texts.removeAction} write={remove} onClose={close}>
           <p>{texts.removeAdvice}</p>
@@ -118,29 +105,31 @@ function Preview({ id }: { id: number }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const preview = useQuery(previewQuery(id))
-  const found = preview.data
-  const people = found?.items ?? []
   return (
     <Section title={texts.preview}>
-      {preview.isPending && <Loading />}
-      {preview.error && <Problem error={preview.error} onRetry={() => preview.refetch()} />}
-      {found?.would_pause && <Notice kind="caution" title={texts.wouldPause} />}
-      {found && found.count > 0 && <p>{texts.previewCount(found.count, formats.number(found.count))}</p>}
-      {found?.count === 0 && <EmptyState title={texts.previewNone} />}
-      {found && found.held > 0 && <p>{texts.previewHeld(found.held, formats.number(found.held))}</p>}
-      {people.length > 0 && (
-        <Table label={texts.preview} headers={[texts.person, texts.since, texts.takenFrom]}>
-          {people.map(person => (
-            <tr key={person.id}>
-              <th scope="row">
-                <EntityLink owner="people" id={person.id} externalId={person.external_id} />
-              </th>
-              <td>{formats.exactTime(person.entered_at)}</td>
-              <td>{person.announced_for === null ? texts.notTold : formats.exactTime(person.announced_for)}</td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Loaded query={preview}>
+        {({ items, count, held, would_pause }) => (
+          <>
+            {would_pause && <Notice kind="caution" title={texts.wouldPause} />}
+            {count > 0 && <p>{texts.previewCount(count, formats.number(count))}</p>}
+            {count === 0 && <EmptyState title={texts.previewNone} />}
+            {held > 0 && <p>{texts.previewHeld(held, formats.number(held))}</p>}
+            {items.length > 0 && (
+              <Table label={texts.preview} headers={[texts.person, texts.since, texts.takenFrom]}>
+                {items.map(({ id, external_id, entered_at, announced_for }) => (
+                  <tr key={id}>
+                    <th scope="row">
+                      <EntityLink owner="people" id={id} externalId={external_id} />
+                    </th>
+                    <td>{formats.exactTime(entered_at)}</td>
+                    <td>{announced_for === null ? texts.notTold : formats.exactTime(announced_for)}</td>
+                  </tr>
+                ))}
+              </Table>
+            )}
+          </>
+        )}
+      </Loaded>
     </Section>
   )
 }
@@ -149,23 +138,21 @@ function Runs({ id }: { id: number }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const runs = useQuery(runsQuery(id))
-  const rows = runs.data ?? []
   return (
     <Section title={texts.history}>
-      {runs.isPending && <Loading />}
-      {runs.error && <Problem error={runs.error} onRetry={() => runs.refetch()} />}
-      {runs.data && rows.length === 0 && <EmptyState title={texts.historyNone} />}
-      {rows.length > 0 && (
-        <Table label={texts.history} headers={[texts.day, numberHeader(texts.told), numberHeader(texts.done)]}>
-          {rows.map(({ day, told, done }) => (
-            <tr key={day}>
-              <th scope="row">{day}</th>
-              <td className={numberCell}>{formats.number(told)}</td>
-              <td className={numberCell}>{formats.number(done)}</td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Loaded query={runs} none={<EmptyState title={texts.historyNone} />}>
+        {runs => (
+          <Table label={texts.history} headers={[texts.day, numberHeader(texts.told), numberHeader(texts.done)]}>
+            {runs.map(({ day, told, done }) => (
+              <tr key={day}>
+                <th scope="row">{day}</th>
+                <td className={numberCell}>{formats.number(told)}</td>
+                <td className={numberCell}>{formats.number(done)}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </Loaded>
     </Section>
   )
 }

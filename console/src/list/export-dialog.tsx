@@ -3,7 +3,7 @@ import { useMessages } from '../app/language.tsx'
 import { queryClient } from '../app/query-client.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { ExportPanel, SpreadsheetChoice, useExport } from '../transfer/export-panel.tsx'
-import { createExport, type ExportedList } from '../transfer/export-setup.ts'
+import { type ExportedList, ExportRun } from '../transfer/export-run.ts'
 import { useSpreadsheetLook } from '../transfer/spreadsheet.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -32,23 +32,15 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
   const [choice, setChoice] = useState<'shown' | 'all'>('shown')
   const [isForSpreadsheets, setSafe] = useState(true)
   const look = useSpreadsheetLook(query.owner)
-  const exporting = useExport(() =>
-    createExport(
-      {
-        owner: query.owner,
-        format: 'csv',
-        segment: null,
-        isForSpreadsheets,
-        ...(choice === 'shown' && { columns: exportedColumns(query.owner, columns) }),
-        list: {
-          count: async () => (query.text === '' ? queryClient.fetchQuery(countQuery(query.owner, query.filter)) : null),
-          readNext: pagesOf(query),
-        },
-      },
-      definitions,
-      look,
-    ),
-  )
+  const exporting = useExport(() => {
+    const list = {
+      count: async () => (query.text === '' ? queryClient.fetchQuery(countQuery(query.owner, query.filter)) : null),
+      readNext: pagesOf(query),
+    }
+    const chosen = choice === 'shown' && { columns: exportedColumns(query.owner, columns) }
+    const setup = { owner: query.owner, format: 'csv' as const, segment: null, isForSpreadsheets, ...chosen, list }
+    return new ExportRun(setup, definitions, look)
+  })
   return (
     <Dialog title={texts.exportTitle} onClose={() => !exporting.isActive && onClose()} hasDraft={false}>
       <p className="muted">{texts.exportScope}</p>

@@ -8,28 +8,19 @@ import {
 } from '@kith/client'
 import { isEqual } from '../entity/equal.ts'
 
-export type AttributeType = Attribute['type']
+type AttributeType = Attribute['type']
 
 /** The content of the form of an attribute: texts as they were typed. */
-export type AttributeDraft = {
-  key: string
-  name: string
-  description: string
-  type: AttributeType
-  target_stack: string | null
-  cardinality: 'one' | 'many'
-  indexed: boolean
-  searchable: boolean
-  rules: RuleDrafts
-}
+export type AttributeDraft = Pick<
+  Attribute,
+  'key' | 'name' | 'type' | 'target_stack' | 'cardinality' | 'indexed' | 'searchable'
+> & { description: string; rules: RuleDrafts }
 
 /** The rules: flags, and texts as they were typed, with an element of a list on each line. */
-export type RuleDrafts = Record<RuleName, boolean | string>
+type RuleDrafts = Record<RuleName, boolean | string>
 
 const ruleDrafts = (draftRule: (name: RuleName) => boolean | string) =>
   Object.fromEntries(ruleNames.map(name => [name, draftRule(name)])) as RuleDrafts
-
-const isFlag = (name: RuleName) => attributeRules[name].operand === 'flag'
 
 export const emptyDraft: AttributeDraft = {
   key: '',
@@ -40,21 +31,18 @@ export const emptyDraft: AttributeDraft = {
   cardinality: 'one',
   indexed: false,
   searchable: false,
-  rules: ruleDrafts(name => (isFlag(name) ? false : '')),
+  rules: ruleDrafts(name => (attributeRules[name].operand === 'flag' ? false : '')),
 }
 
 export function draftOf(attribute: Attribute): AttributeDraft {
-  const { key, name, type, target_stack, cardinality, indexed, searchable } = attribute
-  return {
-    ...{ key, name, type, target_stack, cardinality, indexed, searchable },
-    description: attribute.description ?? '',
-    rules: ruleDrafts(rule => operandText(attribute[rule])),
+  const draftRule = (rule: RuleName) => {
+    const operand = attribute[rule]
+    if (typeof operand === 'boolean') return operand
+    return Array.isArray(operand) ? operand.join('\n') : String(operand ?? '')
   }
-}
-
-function operandText(operand: Attribute[RuleName]): boolean | string {
-  if (typeof operand === 'boolean') return operand
-  return Array.isArray(operand) ? operand.join('\n') : String(operand ?? '')
+  const { key, name, type, target_stack, cardinality, indexed, searchable } = attribute
+  const members = { key, name, type, target_stack, cardinality, indexed, searchable }
+  return { ...members, description: attribute.description ?? '', rules: ruleDrafts(draftRule) }
 }
 
 /** Whether an attribute of a type can have a rule. */
@@ -68,28 +56,16 @@ function parsedValue(type: AttributeType, text: string): string | number | boole
   return text
 }
 
-const linesOf = (text: string) =>
-  text
-    .split('\n')
-    .map(line => line.trim())
-    .filter(line => line !== '')
-
 /** The operand of a rule as the service has it: false or null if the attribute does not have the rule. */
 function operandOf(type: AttributeType, rule: RuleName, draft: boolean | string) {
   const takes = takesRule(type, rule)
   if (typeof draft === 'boolean') return takes && draft
   if (!takes || draft.trim() === '') return null
   const kind: string = attributeRules[rule].operand
-  switch (kind) {
-    case 'list':
-      return linesOf(draft).map(line => parsedValue(type, line))
-    case 'value':
-      return parsedValue(type, draft.trim())
-    case 'number':
-      return parsedValue('number', draft.trim())
-    default:
-      return draft
-  }
+  const lines = draft.split('\n').map(line => line.trim())
+  if (kind === 'list') return lines.filter(line => line !== '').map(line => parsedValue(type, line))
+  if (kind === 'number') return parsedValue('number', draft.trim())
+  return kind === 'value' ? parsedValue(type, draft.trim()) : draft
 }
 
 /** The members of an attribute that the form can change. */

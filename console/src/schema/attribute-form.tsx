@@ -22,11 +22,27 @@ export function AttributeFields({ draft, onChange, declared, stacks }: Attribute
   return (
     <>
       <FieldGroup look="frame" legend={texts.whatItIs}>
-        {!declared && <NewAttributeFields draft={draft} set={set} stacks={stacks} />}
+        {!declared && (
+          <>
+            <TextField label={texts.key} help={texts.keyHelp} isRequired {...field('key')} />
+            <Select
+              label={texts.type}
+              options={attributeTypes.map(type => ({ value: type, label: texts.types[type] }))}
+              {...field('type')}
+            />
+          </>
+        )}
+        {!declared && draft.type === 'stack' && (
+          <Select
+            label={texts.target}
+            options={stacks.map(({ key, name }) => ({ value: key, label: name === key ? key : `${name} (${key})` }))}
+            {...field('target_stack')}
+          />
+        )}
         <TextField label={texts.name} {...field('name')} />
         <TextField label={texts.description} rows={2} {...field('description')} />
         <Select
-          label={texts.cardinality}
+          label={texts.values}
           options={[
             { value: 'one', label: texts.one, isDisabled: declared?.cardinality === 'many' },
             { value: 'many', label: texts.many },
@@ -48,37 +64,29 @@ export function AttributeFields({ draft, onChange, declared, stacks }: Attribute
   )
 }
 
-type PartProps = Pick<AttributeFieldsProps, 'draft'> & { set: (change: Partial<AttributeDraft>) => void }
-
-function NewAttributeFields({ draft, set, stacks }: PartProps & { stacks: readonly Stack[] }) {
-  const texts = useMessages(messages)
-  const field = fieldsOf(draft, set)
-  return (
-    <>
-      <TextField label={texts.key} help={texts.keyHelp} isRequired {...field('key')} />
-      <Select
-        label={texts.type}
-        options={attributeTypes.map(type => ({ value: type, label: texts.types[type] }))}
-        {...field('type')}
-      />
-      {draft.type === 'stack' && (
-        <Select
-          label={texts.target}
-          options={stacks.map(({ key, name }) => ({ value: key, label: name === key ? key : `${name} (${key})` }))}
-          {...field('target_stack')}
-        />
-      )}
-    </>
-  )
-}
+type RuleFieldsProps = { draft: AttributeDraft; set: (change: Partial<AttributeDraft>) => void }
 
 /** The rules that the type can have. Those with a short operand are beside each other. */
-function RuleFields({ draft, set }: PartProps) {
+function RuleFields({ draft, set }: RuleFieldsProps) {
   const texts = useMessages(messages)
+  const labels = useMessages(ruleLabels)
   const rules = ruleNames.filter(rule => takesRule(draft.type, rule))
   const isShort = (rule: RuleName) => ['value', 'number'].includes(attributeRules[rule].operand)
   const short = rules.filter(isShort)
-  const fieldOf = (rule: RuleName) => <RuleField key={rule} rule={rule} draft={draft} set={set} />
+  const fieldOf = (rule: RuleName) => {
+    const { name: label, help } = labels[rule]
+    const value = draft.rules[rule]
+    const onChange = (operand: boolean | string) => set({ rules: { ...draft.rules, [rule]: operand } })
+    const field = { onChange, help, name: `/${rule}` }
+    const rows = attributeRules[rule].operand === 'list' && { rows: 3 }
+    return typeof value === 'boolean' ? (
+      <Checkbox key={rule} isSelected={value} {...field}>
+        {label}
+      </Checkbox>
+    ) : (
+      <TextField key={rule} label={label} value={value} {...rows} {...field} />
+    )
+  }
   return (
     <FieldGroup look="frame" legend={texts.rules}>
       <p className="small">{texts.rulesHelp}</p>
@@ -86,18 +94,4 @@ function RuleFields({ draft, set }: PartProps) {
       {short.length > 0 && <FieldGroup look="grid">{short.map(fieldOf)}</FieldGroup>}
     </FieldGroup>
   )
-}
-
-function RuleField({ rule, draft, set }: PartProps & { rule: RuleName }) {
-  const { name, help } = useMessages(ruleLabels)[rule]
-  const value = draft.rules[rule]
-  const onChange = (operand: boolean | string) => set({ rules: { ...draft.rules, [rule]: operand } })
-  if (typeof value === 'boolean')
-    return (
-      <Checkbox isSelected={value} onChange={onChange} help={help} name={`/${rule}`}>
-        {name}
-      </Checkbox>
-    )
-  const rows = attributeRules[rule].operand === 'list' ? { rows: 3 } : {}
-  return <TextField {...rows} label={name} help={help} value={value} onChange={onChange} name={`/${rule}`} />
 }

@@ -1,15 +1,15 @@
 import { type Attribute, type Definitions, ruleNames } from '@kith/client'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { OwnerName } from '../entity/entity-link.tsx'
 import { useDefinitions } from '../entity/schema.ts'
-import { EmptyState, Facts, Page, Section } from '../ui/page.tsx'
-import { AttributeEditor } from './attribute-editor.tsx'
-import { Archived } from './consent-types-tab.tsx'
-import { messages, type SchemaTexts } from './messages.ts'
+import { EmptyState, Page, Section } from '../ui/page.tsx'
+import { AttributeChange } from './attribute-change.tsx'
+import { DefinitionPage } from './definition-page.tsx'
+import { messages } from './messages.ts'
 import { ruleLabels } from './rule-labels.ts'
 import styles from './schema.module.css'
 import { Violations } from './violations.tsx'
@@ -33,60 +33,41 @@ export function AttributePage() {
   return <AttributeView key={attribute.id} attribute={attribute} definitions={definitions} />
 }
 
-function AttributeView({ attribute, definitions }: { attribute: Attribute; definitions: Definitions }) {
+function AttributeView({ attribute, definitions: { stacks } }: { attribute: Attribute; definitions: Definitions }) {
   const texts = useMessages(messages)
-  const mayWrite = useScope('schema:write')
-  const mayReadValues = useScope(scopesOf(attribute.owner).read)
-  const [isEditing, setEditing] = useState(false)
-  const { owner } = attribute
+  const { owner, type, target_stack, searchable, state } = attribute
+  const mayReadValues = useScope(scopesOf(owner).read)
+  const target = target_stack && stacks.find(({ key }) => key === target_stack)
+  const isActive = state === 'active'
   return (
-    <Page
-      title={attribute.name}
-      subtitle={
-        <>
-          <Link to="/schema" search={{ tab: 'attributes', owner }}>
-            <OwnerName owner={owner} />
-          </Link>{' '}
-          · <code>{attribute.key}</code>
-        </>
+    <DefinitionPage
+      definition={attribute}
+      list={
+        <Link to="/schema" search={{ tab: 'attributes', owner }}>
+          <OwnerName owner={owner} />
+        </Link>
       }
+      facts={[
+        [texts.description, attribute.description],
+        [texts.type, target ? `${texts.types.stack}: ${target.name}` : texts.types[type]],
+        [texts.values, texts[attribute.cardinality]],
+        [texts.indexed, attribute.indexed ? texts.yes : texts.no],
+        [texts.searchable, type === 'text' && (searchable ? texts.yes : texts.no)],
+        [texts.rules, <Rules key="rules" attribute={attribute} />],
+      ]}
+      details={<IndexProgress attribute={attribute} />}
+      edit={texts.editAttribute}
+      form={close => <AttributeChange attribute={attribute} stacks={stacks} onClose={close} />}
+      setState={state => client.schema.attributes.patch(attribute.id, { state })}
+      stateHelp={isActive ? texts.archiveHelp : texts.archivedHelp}
     >
-      {!isEditing && (
-        <Section title={texts.whatItIs}>
-          <Facts facts={factsOf(attribute, definitions, texts)} />
-          <IndexProgress attribute={attribute} />
-        </Section>
-      )}
-      {mayWrite && (
-        <AttributeEditor
-          attribute={attribute}
-          stacks={definitions.stacks}
-          isOpen={isEditing}
-          onOpen={() => setEditing(true)}
-          onClose={() => setEditing(false)}
-        />
-      )}
-      {mayReadValues && attribute.state === 'active' && (
+      {mayReadValues && isActive && (
         <Section title={texts.violations}>
           <Violations attribute={attribute} />
         </Section>
       )}
-    </Page>
+    </DefinitionPage>
   )
-}
-
-function factsOf(attribute: Attribute, { stacks }: Definitions, texts: SchemaTexts) {
-  const { description, type, target_stack, cardinality, indexed, searchable, state } = attribute
-  const target = target_stack && stacks.find(({ key }) => key === target_stack)
-  return [
-    [texts.description, description] as const,
-    [texts.type, target ? `${texts.types.stack}: ${target.name}` : texts.types[type]] as const,
-    [texts.cardinality, cardinality === 'many' ? texts.many : texts.one] as const,
-    [texts.indexed, indexed ? texts.yes : texts.no] as const,
-    [texts.searchable, type === 'text' && (searchable ? texts.yes : texts.no)] as const,
-    [texts.rules, <Rules key="rules" attribute={attribute} />] as const,
-    [texts.state, state === 'archived' && <Archived key="state" />] as const,
-  ]
 }
 
 /** The most values of a list that are shown. */

@@ -8,10 +8,9 @@ import { Button, LinkButton } from '../ui/button.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { Rules } from './attribute-page.tsx'
-import { Archived } from './consent-types-tab.tsx'
+import { Archived } from './definition-page.tsx'
 import { messages } from './messages.ts'
-import { OwnerList } from './owner-list.tsx'
-import styles from './schema.module.css'
+import { OwnerColumns } from './owner-columns.tsx'
 import { StackDialog } from './stack-dialog.tsx'
 
 const route = getRouteApi('/shell/schema')
@@ -21,50 +20,56 @@ export function AttributesTab({ definitions }: { definitions: Definitions }) {
   const texts = useMessages(messages)
   const mayWrite = useScope('schema:write')
   const navigate = route.useNavigate()
-  const { owner: asked = 'people' } = route.useSearch()
-  const [dialog, setDialog] = useState<'new' | 'edit'>()
-  const stack = definitions.stacks.find(({ key }) => key === asked)
-  const owner = stack ? asked : 'people'
-  const attributes = definitions.attributes.filter(attribute => attribute.owner === owner)
+  const [dialog, setDialog] = useState<'new' | Stack>()
   return (
-    <div className={styles.columns}>
-      <div className={styles.side}>
-        <OwnerList definitions={definitions} tab="attributes" selected={owner} />
-        {mayWrite && <Button onPress={() => setDialog('new')}>{texts.newStack}</Button>}
-      </div>
-      <Section
-        title={stack?.name ?? texts.people}
-        actions={
-          <>
-            {stack && mayWrite && <Button onPress={() => setDialog('edit')}>{texts.editStack}</Button>}
-            {mayWrite && (
-              <LinkButton to="/schema/new-attribute" search={{ owner }} look="primary">
-                {texts.newAttribute}
-              </LinkButton>
-            )}
-          </>
-        }
-      >
-        {stack && <StackFacts stack={stack} />}
-        {attributes.length === 0 ? (
-          <EmptyState title={texts.noAttributes}>
-            <p>{texts.noAttributesAdvice}</p>
-          </EmptyState>
-        ) : (
-          <AttributeTable attributes={attributes} />
-        )}
-      </Section>
-      {dialog && (
-        <StackDialog
-          stack={dialog === 'edit' ? stack : undefined}
-          onClose={() => setDialog(undefined)}
-          onSaved={({ key }) => {
-            setDialog(undefined)
-            navigate({ search: { tab: 'attributes', owner: key } })
-          }}
-        />
+    <OwnerColumns
+      definitions={definitions}
+      tab="attributes"
+      action={mayWrite && <Button onPress={() => setDialog('new')}>{texts.newStack}</Button>}
+    >
+      {owner => (
+        <>
+          <OwnerAttributes definitions={definitions} owner={owner} onEdit={setDialog} />
+          {dialog && (
+            <StackDialog
+              stack={dialog === 'new' ? undefined : dialog}
+              onClose={() => setDialog(undefined)}
+              onSaved={({ key }) => {
+                setDialog(undefined)
+                navigate({ search: { tab: 'attributes', owner: key } })
+              }}
+            />
+          )}
+        </>
       )}
-    </div>
+    </OwnerColumns>
+  )
+}
+
+type OwnerAttributesProps = { definitions: Definitions; owner: string; onEdit: (stack: Stack) => void }
+
+function OwnerAttributes({ definitions, owner, onEdit }: OwnerAttributesProps) {
+  const texts = useMessages(messages)
+  const mayWrite = useScope('schema:write')
+  const stack = definitions.stacks.find(({ key }) => key === owner)
+  const attributes = definitions.attributes.filter(attribute => attribute.owner === owner)
+  const actions = mayWrite && (
+    <>
+      {stack && <Button onPress={() => onEdit(stack)}>{texts.editStack}</Button>}
+      <LinkButton to="/schema/new-attribute" search={{ owner }} look="primary">
+        {texts.newAttribute}
+      </LinkButton>
+    </>
+  )
+  return (
+    <Section title={stack?.name ?? texts.people} actions={actions}>
+      {stack && <StackFacts stack={stack} />}
+      {attributes.length === 0 ? (
+        <EmptyState title={texts.noAttributes}>{texts.noAttributesAdvice}</EmptyState>
+      ) : (
+        <AttributeTable attributes={attributes} />
+      )}
+    </Section>
   )
 }
 
@@ -72,7 +77,7 @@ function StackFacts({ stack }: { stack: Stack }) {
   const texts = useMessages(messages)
   const mayReadRecords = useScope('records:read')
   return (
-    <div className={styles.actions}>
+    <div className="row centered">
       <code>{stack.key}</code>
       <Badge>{texts.kinds[stack.kind]}</Badge>
       {stack.retention_days !== null && <Badge kind="caution">{texts.erasedAfter(stack.retention_days)}</Badge>}
@@ -87,7 +92,7 @@ function StackFacts({ stack }: { stack: Stack }) {
 
 function AttributeTable({ attributes }: { attributes: readonly Attribute[] }) {
   const texts = useMessages(messages)
-  const headers = [texts.name, texts.key, texts.type, texts.cardinality, texts.indexed, texts.rules]
+  const headers = [texts.name, texts.key, texts.type, texts.values, texts.indexed, texts.rules]
   return (
     <Table label={texts.attributes} headers={headers}>
       {attributes.map(attribute => (
@@ -104,7 +109,7 @@ function AttributeTable({ attributes }: { attributes: readonly Attribute[] }) {
           <td>
             <TypeOf attribute={attribute} />
           </td>
-          <td>{attribute.cardinality === 'many' ? texts.many : texts.one}</td>
+          <td>{texts[attribute.cardinality]}</td>
           <td>{attribute.indexed ? texts.yes : texts.no}</td>
           <td>
             <Rules attribute={attribute} />

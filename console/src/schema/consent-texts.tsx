@@ -1,7 +1,7 @@
 import type { ConsentText, ConsentTextBody, ConsentType } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client, useWrite } from '../app/client.ts'
+import { client, pagedQuery, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { schemaQuery } from '../entity/schema.ts'
@@ -9,11 +9,14 @@ import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { EmptyState, Loading, Problem } from '../ui/page.tsx'
-import { MoreButton } from '../ui/paged-list.tsx'
+import { EmptyState } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { messages } from './messages.ts'
-import { consentTextsQuery } from './queries.ts'
 import styles from './schema.module.css'
+
+/** The texts of a purpose, oldest first. */
+const consentTextsQuery = (id: number) =>
+  pagedQuery(['consent-texts', id], at => client.schema.consentTypes.texts(id, { size: 100, ...at }).page())
 
 /** The texts of a purpose, newest first. A text never changes: a correction is a new version. */
 export function ConsentTexts({ type }: { type: ConsentType }) {
@@ -21,28 +24,25 @@ export function ConsentTexts({ type }: { type: ConsentType }) {
   const mayWrite = useScope('schema:write')
   const [isAdding, setAdding] = useState(false)
   const query = useInfiniteQuery(consentTextsQuery(type.id))
-  const { data, error, refetch } = query
-  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
-  const versions = data.pages.flatMap(({ items }) => items).toReversed()
+  const latest = query.data?.pages.at(-1)?.items.at(-1)
+  const none = <EmptyState title={texts.noTexts}>{texts.noTextsAdvice}</EmptyState>
   return (
     <>
-      {isAdding && <NewText type={type} latest={versions[0]} onClose={() => setAdding(false)} />}
-      {!isAdding && mayWrite && type.state === 'active' && (
+      {isAdding && <NewText type={type} latest={latest} onClose={() => setAdding(false)} />}
+      {query.data && !isAdding && mayWrite && type.state === 'active' && (
         <div>
           <Button onPress={() => setAdding(true)}>{texts.addText}</Button>
         </div>
       )}
-      {versions.length === 0 && !isAdding && (
-        <EmptyState title={texts.noTexts}>
-          <p>{texts.noTextsAdvice}</p>
-        </EmptyState>
-      )}
-      <ol className={styles.versions} aria-label={texts.texts}>
-        {versions.map(version => (
-          <TextVersion key={version.version} text={version} />
-        ))}
-      </ol>
-      <MoreButton query={query}>{texts.showMore}</MoreButton>
+      <PagedList query={query} none={!isAdding && none} more={texts.showMore}>
+        {versions => (
+          <ol className={styles.versions} aria-label={texts.texts}>
+            {versions.toReversed().map(version => (
+              <TextVersion key={version.version} text={version} />
+            ))}
+          </ol>
+        )}
+      </PagedList>
     </>
   )
 }
@@ -51,11 +51,11 @@ function TextVersion({ text: { version, language, text, url, sha256, created_at 
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <li className={styles.version}>
+    <li>
       <p>
         <strong>{texts.version(version)}</strong> · <bdi>{language}</bdi> · {formats.dateTime(created_at)}
       </p>
-      <blockquote className={styles.quote} lang={language}>
+      <blockquote lang={language}>
         <LongText text={text} />
       </blockquote>
       {url && (
@@ -84,7 +84,7 @@ function NewText({ type, latest, onClose }: NewTextProps) {
   return (
     <Form onSubmit={() => add.mutate(body)} label={texts.addText} write={add} submit={texts.addText} onCancel={onClose}>
       <p className="small">{texts.addTextHelp}</p>
-      <TextField label={texts.textLanguage} help={texts.textLanguageHelp} isRequired {...field('language')} />
+      <TextField label={texts.language} help={texts.textLanguageHelp} isRequired {...field('language')} />
       <TextField label={texts.text} rows={5} isRequired {...field('text')} />
       <TextField label={texts.textUrl} type="url" {...field('url')} />
     </Form>

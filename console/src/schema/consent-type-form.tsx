@@ -1,5 +1,4 @@
 import type { ConsentType, ConsentTypeBody } from '@kith/client'
-import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
@@ -7,6 +6,7 @@ import { useDefinitionWrite } from '../entity/schema.ts'
 import { Checkbox, FieldGroup, type FieldProps, fieldsOf, TextField, useDraft } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
+import { unansweredOf } from './consent-types-tab.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
@@ -20,9 +20,6 @@ type ConsentTypeFormProps = {
 
 const channelNames = ['email', 'sms'] as const
 const newChannel: Channel = { channel: 'email', is_default: false, double_opt_in: false }
-/** The state of somebody who has not answered. */
-type WithoutAnswer = 'granted' | 'refused' | 'mandatory'
-
 /** Creates or changes a purpose that people are asked for. */
 export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps) {
   const texts = useMessages(messages)
@@ -31,10 +28,8 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
     name: type?.name ?? '',
     description: type?.description ?? '',
     channels: type?.channels ?? [newChannel],
+    unanswered: type ? unansweredOf(type) : 'refused',
   })
-  const [unanswered, setUnanswered] = useState<WithoutAnswer>(
-    type?.mandatory ? 'mandatory' : type?.default_state ? 'granted' : 'refused',
-  )
   const save = useDefinitionWrite(
     ({ key, ...body }: ConsentTypeBody, idempotencyKey) =>
       type
@@ -42,14 +37,15 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
         : client.schema.consentTypes.create({ key, ...body }, { idempotencyKey }),
     onSaved,
   )
-  const mandatory = unanswered === 'mandatory'
+  const mandatory = draft.unanswered === 'mandatory'
+  const key = draft.key.trim()
   const body = {
-    key: draft.key.trim(),
-    name: draft.name.trim() || (type?.key ?? draft.key.trim()),
+    key,
+    name: draft.name.trim() || (type?.key ?? key),
     description: draft.description.trim() || null,
     channels: draft.channels,
     mandatory,
-    ...(!mandatory && { default_state: unanswered === 'granted' }),
+    ...(!mandatory && { default_state: draft.unanswered === 'granted' }),
   }
   return (
     <Form onSubmit={() => save.mutate(body)} write={save} submit={type ? texts.save : texts.create} onCancel={onClose}>
@@ -57,15 +53,14 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
       <TextField label={texts.name} {...field('name')} />
       <TextField label={texts.description} rows={2} {...field('description')} />
       <ChannelFields {...field('channels')} />
-      <Select<WithoutAnswer>
+      <Select
         label={texts.withoutAnswer}
         options={[
-          { value: 'refused', label: texts.refused, help: texts.refusedHelp },
-          { value: 'granted', label: texts.granted, help: texts.grantedHelp },
+          { value: 'refused', label: texts.refused, help: texts.untilAnswerHelp },
+          { value: 'granted', label: texts.granted, help: texts.untilAnswerHelp },
           { value: 'mandatory', label: texts.mandatory, help: texts.mandatoryHelp },
         ]}
-        value={unanswered}
-        onChange={setUnanswered}
+        {...field('unanswered')}
         name={mandatory ? '/mandatory' : '/default_state'}
       />
     </Form>
@@ -82,18 +77,10 @@ function ChannelFields({ name, value: channels, onChange }: FieldProps<Channel[]
         const entry = channels[index]
         const change = (next: Partial<Channel>) => onChange(channels.with(index, { ...entry!, ...next }))
         const field = fieldsOf(entry ?? newChannel, change, `${name}/${index}`)
+        const toggle = () => onChange(entry ? channels.toSpliced(index, 1) : [...channels, { ...newChannel, channel }])
         return (
           <div key={channel}>
-            <Checkbox
-              isSelected={entry !== undefined}
-              onChange={isSelected =>
-                onChange(
-                  isSelected
-                    ? [...channels, { ...newChannel, channel }]
-                    : channels.filter(other => other.channel !== channel),
-                )
-              }
-            >
+            <Checkbox isSelected={entry !== undefined} onChange={toggle}>
               {names[channel]}
             </Checkbox>
             {entry && (

@@ -1,17 +1,14 @@
 import type { ConsentType } from '@kith/client'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useScope } from '../app/session.tsx'
-import { useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
-import { Button } from '../ui/button.tsx'
-import { EmptyState, Facts, Page, Problem, Section } from '../ui/page.tsx'
+import { useDefinitions } from '../entity/schema.ts'
+import { EmptyState, Page, Section } from '../ui/page.tsx'
 import { ConsentTexts } from './consent-texts.tsx'
 import { ConsentTypeForm } from './consent-type-form.tsx'
-import { Archived, Channels, withoutAnswer } from './consent-types-tab.tsx'
+import { Channels, unansweredOf } from './consent-types-tab.tsx'
+import { DefinitionPage } from './definition-page.tsx'
 import { messages } from './messages.ts'
-import styles from './schema.module.css'
 
 const route = getRouteApi('/shell/schema/consent-types/$consentTypeId')
 
@@ -21,20 +18,13 @@ export function ConsentTypePage() {
   const navigate = route.useNavigate()
   const { consentTypeId } = route.useParams()
   const { definitions } = useDefinitions()
-  const back = () => navigate({ to: '/schema', search: { tab: 'consents' } })
   if (consentTypeId === 'new')
     return (
       <Page title={texts.newConsentType}>
         <ConsentTypeForm
           type={undefined}
-          onClose={back}
-          onSaved={({ id }) =>
-            navigate({
-              to: '/schema/consent-types/$consentTypeId',
-              params: { consentTypeId: String(id) },
-              replace: true,
-            })
-          }
+          onClose={() => navigate({ to: '/schema', search: { tab: 'consents' } })}
+          onSaved={({ id }) => navigate({ params: { consentTypeId: String(id) }, replace: true })}
         />
       </Page>
     )
@@ -43,71 +33,40 @@ export function ConsentTypePage() {
     return (
       <Page title={texts.consentType}>
         <EmptyState title={texts.noSuchConsentType}>
-          <Link to="/schema" search={{ tab: 'consents' }}>
-            {texts.tabs.consents}
-          </Link>
+          <ListLink />
         </EmptyState>
       </Page>
     )
   return <ConsentTypeView key={type.id} type={type} />
 }
 
-function ConsentTypeView({ type }: { type: ConsentType }) {
+function ListLink() {
   const texts = useMessages(messages)
-  const [isEditing, setEditing] = useState(false)
-  const close = () => setEditing(false)
   return (
-    <Page
-      title={type.name}
-      subtitle={
-        <>
-          <Link to="/schema" search={{ tab: 'consents' }}>
-            {texts.tabs.consents}
-          </Link>{' '}
-          · <code>{type.key}</code>
-        </>
-      }
-    >
-      {isEditing ? (
-        <Section title={texts.editConsentType}>
-          <ConsentTypeForm type={type} onClose={close} onSaved={close} />
-        </Section>
-      ) : (
-        <ConsentTypeFacts type={type} onEdit={() => setEditing(true)} />
-      )}
-      <Section title={texts.texts}>
-        <ConsentTexts type={type} />
-      </Section>
-    </Page>
+    <Link to="/schema" search={{ tab: 'consents' }}>
+      {texts.tabs.consents}
+    </Link>
   )
 }
 
-function ConsentTypeFacts({ type, onEdit }: { type: ConsentType; onEdit: () => void }) {
+function ConsentTypeView({ type }: { type: ConsentType }) {
   const texts = useMessages(messages)
-  const mayWrite = useScope('schema:write')
-  const isActive = type.state === 'active'
-  const archive = useDefinitionWrite(() =>
-    client.schema.consentTypes.patch(type.id, { state: isActive ? 'archived' : 'active' }),
-  )
   return (
-    <Section title={texts.whatItIs}>
-      <Facts
-        facts={[
-          [texts.description, type.description && <bdi key="description">{type.description}</bdi>],
-          [texts.channels, <Channels key="channels" type={type} />],
-          [texts.withoutAnswer, withoutAnswer(type, texts)],
-          [texts.state, !isActive && <Archived key="state" />],
-        ]}
-      />
-      {mayWrite && (
-        <div className={styles.actions}>
-          {isActive && <Button onPress={onEdit}>{texts.editConsentType}</Button>}
-          <Button onPress={() => archive.mutate()} isPending={archive.isPending}>
-            {isActive ? texts.archive : texts.activate}
-          </Button>
-        </div>
-      )}
-      {archive.error && <Problem error={archive.error} />}
-    </Section>
+    <DefinitionPage
+      definition={type}
+      list={<ListLink />}
+      facts={[
+        [texts.description, type.description && <bdi key="description">{type.description}</bdi>],
+        [texts.channels, <Channels key="channels" type={type} />],
+        [texts.withoutAnswer, texts[unansweredOf(type)]],
+      ]}
+      edit={texts.editConsentType}
+      form={close => <ConsentTypeForm type={type} onClose={close} onSaved={close} />}
+      setState={state => client.schema.consentTypes.patch(type.id, { state })}
+    >
+      <Section title={texts.texts}>
+        <ConsentTexts type={type} />
+      </Section>
+    </DefinitionPage>
   )
 }

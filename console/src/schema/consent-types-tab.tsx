@@ -4,8 +4,9 @@ import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { LinkButton } from '../ui/button.tsx'
-import { Badge, EmptyState } from '../ui/page.tsx'
+import { EmptyState } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
+import { Archived } from './definition-page.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
@@ -15,7 +16,7 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
   const mayWrite = useScope('schema:write')
   return (
     <div className={styles.stack}>
-      <div className={styles.actions}>
+      <div className="row centered">
         <p className="small">{texts.consentTypesHelp}</p>
         {mayWrite && (
           <LinkButton to="/schema/consent-types/$consentTypeId" params={{ consentTypeId: 'new' }} look="primary">
@@ -44,7 +45,7 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
               <td>
                 <Channels type={type} />
               </td>
-              <td>{withoutAnswer(type, texts)}</td>
+              <td>{texts[unansweredOf(type)]}</td>
               <td>{type.text_versions}</td>
             </tr>
           ))}
@@ -54,17 +55,9 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
   )
 }
 
-/** The state of somebody who has not answered, in words. */
-export const withoutAnswer = (
-  { mandatory, default_state }: Pick<ConsentType, 'mandatory' | 'default_state'>,
-  texts: { mandatory: string; granted: string; refused: string },
-) => (mandatory ? texts.mandatory : default_state ? texts.granted : texts.refused)
-
-/** Says that a definition is archived. */
-export function Archived() {
-  const texts = useMessages(messages)
-  return <Badge kind="caution">{texts.archived}</Badge>
-}
+/** The state of somebody who has not answered. */
+export const unansweredOf = (type: Pick<ConsentType, 'mandatory' | 'default_state'>) =>
+  type.mandatory ? 'mandatory' : type.default_state ? 'granted' : 'refused'
 
 /** The channels of a purpose, with what is special on each. */
 export function Channels({ type }: { type: Pick<ConsentType, 'channels'> }) {

@@ -5,20 +5,12 @@ import { Notice } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
-const typesWithValues = (types: ObservedTypes) =>
-  (Object.entries(types) as [keyof ObservedTypes, number][]).filter(([, count]) => count > 0)
-
 /** Types of values with their numbers, such as "text 3, number 1". */
 export function TypeCounts({ types }: { types: ObservedTypes }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  return (
-    <>
-      {typesWithValues(types)
-        .map(([type, count]) => `${texts.observedTypes[type]} ${formats.number(count)}`)
-        .join(', ')}
-    </>
-  )
+  const found = (Object.entries(types) as [keyof ObservedTypes, number][]).filter(([, count]) => count > 0)
+  return found.map(([type, count]) => `${texts.observedTypes[type]} ${formats.number(count)}`).join(', ')
 }
 
 /** How many stored values a declaration would accept, and which it would not. Null if it takes none, as a relationship does. */

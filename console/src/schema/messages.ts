@@ -39,7 +39,6 @@ export const messages = defineMessages({
   },
   target: ['Links to', 'Verknüpft mit', 'Collega a'],
   linkTo: ['Link to', 'Verknüpft mit', 'Collegamento a'],
-  cardinality: ['Values', 'Werte', 'Valori'],
   one: ['One', 'Einer', 'Uno'],
   many: ['Several', 'Mehrere', 'Più di uno'],
   cardinalityHelp: [
@@ -199,7 +198,6 @@ export const messages = defineMessages({
     date: ['date', 'Datum', 'data'],
     datetime: ['date and time', 'Datum und Uhrzeit', 'data e ora'],
   },
-  observedKeys: ['Observed keys', 'Beobachtete Schlüssel', 'Chiavi osservate'],
   observedHelp: [
     'Keys of stored values that no attribute declares.',
     'Schlüssel gespeicherter Werte, die kein Attribut deklariert.',
@@ -245,12 +243,7 @@ export const messages = defineMessages({
   granted: ['Granted', 'Erteilt', 'Concesso'],
   refused: ['Refused', 'Abgelehnt', 'Rifiutato'],
   mandatory: ['Always granted', 'Immer erteilt', 'Sempre concesso'],
-  grantedHelp: [
-    'Holds until the person answers.',
-    'Gilt, bis die Person antwortet.',
-    'Vale finché la persona non risponde.',
-  ],
-  refusedHelp: [
+  untilAnswerHelp: [
     'Holds until the person answers.',
     'Gilt, bis die Person antwortet.',
     'Vale finché la persona non risponde.',
@@ -290,7 +283,6 @@ export const messages = defineMessages({
     'Ein Text ändert sich nie, weil Antworten auf ihn verweisen. Eine Korrektur ist eine neue Version.',
     'Un testo non cambia mai, perché le risposte vi si riferiscono. Una correzione è una nuova versione.',
   ],
-  textLanguage: ['Language', 'Sprache', 'Lingua'],
   textLanguageHelp: ['Such as en, de or pt-BR.', 'Etwa en, de oder pt-BR.', 'Per esempio en, de o pt-BR.'],
   textUrl: ['Where it is shown (address)', 'Wo er gezeigt wird (Adresse)', 'Dove è mostrato (indirizzo)'],
   noTexts: ['No texts yet', 'Noch keine Texte', 'Ancora nessun testo'],
@@ -314,6 +306,11 @@ export const messages = defineMessages({
     contact_email: ['Contact (email)', 'Kontakt (E-Mail)', 'Contatto (email)'],
     time_zone: ['Time zone', 'Zeitzone', 'Fuso orario'],
     default_country: ['Country of phone numbers', 'Land der Telefonnummern', 'Paese dei numeri di telefono'],
+    language: [
+      'Language if nothing else is known',
+      'Sprache, wenn sonst nichts bekannt ist',
+      'Lingua se non si sa altro',
+    ],
   },
   settingHelps: {
     display_name: [
@@ -338,17 +335,12 @@ export const messages = defineMessages({
       'Nummern ohne Vorwahl gehören dazu, auch die gespeicherten. Nicht gesetzt: Eine solche Nummer ist keine Adresse.',
       'Vale per i numeri senza prefisso, anche per quelli salvati. Non impostato: un tale numero non è un indirizzo.',
     ],
+    language: [
+      'The language of the person and of the browser come first.',
+      'Die Sprache der Person und die des Browsers gehen vor.',
+      'Prima vengono la lingua della persona e quella del browser.',
+    ],
   },
-  pageLanguage: [
-    'Language if nothing else is known',
-    'Sprache, wenn sonst nichts bekannt ist',
-    'Lingua se non si sa altro',
-  ],
-  pageLanguageHelp: [
-    'The language of the person and of the browser come first.',
-    'Die Sprache der Person und die des Browsers gehen vor.',
-    'Prima vengono la lingua della persona e quella del browser.',
-  ],
   noLanguage: ['Not set', 'Nicht gesetzt', 'Non impostata'],
   savedAt: (time: string) => [`Saved ${time}`, `Gespeichert: ${time}`, `Salvato: ${time}`],
   pageTexts: ['Texts of the preference page', 'Texte der Einstellungsseite', 'Testi della pagina delle preferenze'],

@@ -1,10 +1,10 @@
 import type { AttributeBody, Declared } from '@kith/client'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import { client, useWrite } from '../app/client.ts'
+import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { ownerName } from '../entity/address.ts'
-import { ownersOf, useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
+import { ownersOf, useDefinitions } from '../entity/schema.ts'
 import { LinkButton } from '../ui/button.tsx'
 import { Page } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
@@ -15,16 +15,6 @@ import { messages } from './messages.ts'
 import { PreviewedForm } from './previewed-form.tsx'
 
 const route = getRouteApi('/shell/schema/new-attribute')
-
-/** Declares an attribute of people or of a stack. */
-export function NewAttributePage() {
-  const texts = useMessages(messages)
-  return (
-    <Page title={texts.newAttribute}>
-      <NewAttribute />
-    </Page>
-  )
-}
 
 /** Checks the declaration without storing it, and counts the stored values that fit it. A relationship takes no stored values. */
 async function previewDeclaration(body: AttributeBody): Promise<Declared | null> {
@@ -37,56 +27,35 @@ async function previewDeclaration(body: AttributeBody): Promise<Declared | null>
   )
 }
 
-function NewAttribute() {
+/** Declares an attribute of people or of a stack. */
+export function NewAttributePage() {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
   const navigate = route.useNavigate()
   const { owner: asked = 'people' } = route.useSearch()
   const [owner, setOwner] = useState(asked)
   const [draft, setDraft] = useState(emptyDraft)
-  const preview = useWrite(previewDeclaration)
-  const create = useDefinitionWrite(
-    (body: AttributeBody, idempotencyKey) => client.schema.attributes.create(body, { idempotencyKey }),
-    () => navigate({ to: '/schema', search: { tab: 'attributes', owner } }),
-  )
-  const reset = () => {
-    preview.reset()
-    create.reset()
-  }
+  const list = { to: '/schema', search: { tab: 'attributes', owner } } as const
   return (
-    <PreviewedForm
-      preview={preview}
-      save={create}
-      body={newAttributeOf(owner, draft)}
-      action={texts.create}
-      back={
-        <LinkButton to="/schema" search={{ tab: 'attributes', owner }}>
-          {texts.cancel}
-        </LinkButton>
-      }
-    >
-      <Select
-        label={texts.owner}
-        name="/owner"
-        options={ownersOf(definitions).map(key => ({
-          value: key,
-          label: ownerName(key, definitions, texts.people),
-        }))}
-        value={owner}
-        onChange={key => {
-          setOwner(key)
-          reset()
-        }}
-      />
-      <AttributeFields
-        draft={draft}
-        onChange={next => {
-          setDraft(next)
-          reset()
-        }}
-        stacks={definitions.stacks}
-      />
-      {preview.isSuccess && <FitResult owner={owner} declared={preview.data} />}
-    </PreviewedForm>
+    <Page title={texts.newAttribute}>
+      <PreviewedForm
+        body={newAttributeOf(owner, draft)}
+        preview={previewDeclaration}
+        result={declared => <FitResult owner={owner} declared={declared} />}
+        save={(body, idempotencyKey) => client.schema.attributes.create(body, { idempotencyKey })}
+        onSaved={() => navigate(list)}
+        action={texts.create}
+        back={<LinkButton {...list}>{texts.cancel}</LinkButton>}
+      >
+        <Select
+          label={texts.owner}
+          name="/owner"
+          options={ownersOf(definitions).map(key => ({ value: key, label: ownerName(key, definitions, texts.people) }))}
+          value={owner}
+          onChange={setOwner}
+        />
+        <AttributeFields draft={draft} onChange={setDraft} stacks={definitions.stacks} />
+      </PreviewedForm>
+    </Page>
   )
 }

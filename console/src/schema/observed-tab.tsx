@@ -1,57 +1,60 @@
-import type { Definitions, ObservedKey } from '@kith/client'
+import { type DeclareBody, type Definitions, declarableTypes, type ObservedKey } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
+import { client, readQuery } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
-import { EmptyState, Loading, Notice, Problem } from '../ui/page.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Checkbox, TextField, useDraft } from '../ui/field.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { EmptyState, Notice } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { Table } from '../ui/table.tsx'
-import { DeclareDialog } from './declare-dialog.tsx'
-import { TypeCounts } from './fit-result.tsx'
+import { FitResult, TypeCounts } from './fit-result.tsx'
 import { messages } from './messages.ts'
-import { OwnerList } from './owner-list.tsx'
-import { observedQuery } from './queries.ts'
+import { OwnerColumns } from './owner-columns.tsx'
+import { PreviewedForm } from './previewed-form.tsx'
 import styles from './schema.module.css'
 
-const route = getRouteApi('/shell/schema')
+/** The keys that values of an owner have without a declaration. */
+const observedQuery = (owner: string) =>
+  readQuery(['schema', 'observed', owner], options => client.schema.observed(owner, options))
 
 /** The keys that values were written under without a declaration. */
 export function ObservedTab({ definitions }: { definitions: Definitions }) {
-  const { owner: asked = 'people' } = route.useSearch()
-  const owner = definitions.stacks.some(({ key }) => key === asked) ? asked : 'people'
   return (
-    <div className={styles.columns}>
-      <div className={styles.side}>
-        <OwnerList definitions={definitions} tab="observed" selected={owner} />
-      </div>
-      <ObservedKeys key={owner} owner={owner} />
-    </div>
+    <OwnerColumns definitions={definitions} tab="observed">
+      {owner => <ObservedKeys key={owner} owner={owner} />}
+    </OwnerColumns>
   )
 }
 
 function ObservedKeys({ owner }: { owner: string }) {
   const texts = useMessages(messages)
   const [declared, setDeclared] = useState<ObservedKey>()
-  const { data, error, refetch, isFetching } = useQuery(observedQuery(owner))
-  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
+  const query = useQuery(observedQuery(owner))
   return (
     <div className={styles.stack}>
-      <div className={styles.actions}>
-        <p className="small">{texts.observedHelp}</p>
-        <Button onPress={() => refetch()} isPending={isFetching}>
-          {texts.readAgain}
-        </Button>
-      </div>
-      {data.truncated && <Notice kind="caution" title={texts.observedTruncated} />}
-      {data.items.length === 0 ? (
-        <EmptyState title={texts.noObserved}>
-          <p>{texts.noObservedAdvice}</p>
-        </EmptyState>
-      ) : (
-        <ObservedTable items={data.items} onDeclare={setDeclared} />
-      )}
+      <Loaded query={query}>
+        {({ items, truncated }) => (
+          <>
+            <div className="row centered">
+              <p className="small">{texts.observedHelp}</p>
+              <Button onPress={() => query.refetch()} isPending={query.isFetching}>
+                {texts.readAgain}
+              </Button>
+            </div>
+            {truncated && <Notice kind="caution" title={texts.observedTruncated} />}
+            {items.length === 0 ? (
+              <EmptyState title={texts.noObserved}>{texts.noObservedAdvice}</EmptyState>
+            ) : (
+              <ObservedTable items={items} onDeclare={setDeclared} />
+            )}
+          </>
+        )}
+      </Loaded>
       {declared && <DeclareDialog owner={owner} observed={declared} onClose={() => setDeclared(undefined)} />}
     </div>
   )
@@ -61,16 +64,9 @@ function ObservedTable({ items, onDeclare }: { items: readonly ObservedKey[]; on
   const texts = useMessages(messages)
   const formats = useFormats()
   const mayWrite = useScope('schema:write')
-  const headers = [
-    texts.key,
-    texts.values,
-    texts.type,
-    texts.firstSeen,
-    texts.lastSeen,
-    ...(mayWrite ? [texts.action] : []),
-  ]
+  const headers = [texts.key, texts.values, texts.type, texts.firstSeen, texts.lastSeen]
   return (
-    <Table label={texts.observedKeys} headers={headers}>
+    <Table label={texts.tabs.observed} headers={mayWrite ? [...headers, texts.action] : headers}>
       {items.map(item => (
         <tr key={item.key}>
           <th scope="row">
@@ -96,5 +92,46 @@ function ObservedTable({ items, onDeclare }: { items: readonly ObservedKey[]; on
         </tr>
       ))}
     </Table>
+  )
+}
+
+/** The declaration that most of the observed values fit. */
+function likelyDeclaration({ key, types }: ObservedKey) {
+  const [type] = Object.entries(types).toSorted(([, one], [, other]) => other - one)[0]!
+  const isMany = type === 'array'
+  const plain = declarableTypes.find(known => known === type) ?? (isMany ? 'text' : 'json')
+  return { type: plain, cardinality: isMany ? ('many' as const) : ('one' as const), indexed: false, name: key }
+}
+
+type DeclareDialogProps = { owner: string; observed: ObservedKey; onClose: () => void }
+
+/** Declares an observed key, after it has shown which of the stored values would not fit. */
+function DeclareDialog({ owner, observed, onClose }: DeclareDialogProps) {
+  const texts = useMessages(messages)
+  const { draft, field } = useDraft(() => likelyDeclaration(observed))
+  const { key } = observed
+  return (
+    <Dialog title={texts.declareKey(key)} onClose={onClose}>
+      <PreviewedForm
+        body={{ owner, key, ...draft, name: draft.name.trim() || key }}
+        preview={(body: DeclareBody) => client.schema.declare(body, { dryRun: true })}
+        result={declared => <FitResult owner={owner} declared={declared} />}
+        save={body => client.schema.declare(body)}
+        onSaved={onClose}
+        action={texts.declare}
+        onCancel={onClose}
+      >
+        <Select
+          label={texts.type}
+          options={declarableTypes.map(type => ({ value: type, label: texts.types[type] }))}
+          {...field('type')}
+        />
+        <Select label={texts.values} options={{ one: texts.one, many: texts.many }} {...field('cardinality')} />
+        <TextField label={texts.name} {...field('name')} />
+        <Checkbox help={texts.indexedHelp} {...field('indexed')}>
+          {texts.indexed}
+        </Checkbox>
+      </PreviewedForm>
+    </Dialog>
   )
 }

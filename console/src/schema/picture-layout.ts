@@ -88,13 +88,15 @@ function columnsOf(boxes: readonly Box[], middle: string): string[][] {
   const area = [...heights.values()].reduce((sum, height) => sum + height * (boxWidth + 4 * gutterPadding), 0)
   const maxHeight = Math.max(...heights.values(), Math.sqrt(area / aspect))
   const columnsOn = (side: Side) => {
-    const depths = [...new Set(seats.filter(seat => seat.side === side).map(({ depth }) => depth))]
-    return depths
-      .toSorted((one, other) => one - other)
-      .flatMap(depth => {
-        const keys = seats.filter(seat => seat.side === side && seat.depth === depth).map(({ key }) => key)
-        return chunk(keys, key => heights.get(key)!, maxHeight)
-      })
+    const byDepth = Map.groupBy(
+      seats.filter(seat => seat.side === side),
+      ({ depth }) => depth,
+    )
+    const ordered = [...byDepth].toSorted(([one], [other]) => one - other)
+    return ordered.flatMap(([, seated]) => {
+      const keys = seated.map(({ key }) => key)
+      return chunk(keys, key => heights.get(key)!, maxHeight)
+    })
   }
   return [...columnsOn('left').toReversed(), ...columnsOn('right')]
 }

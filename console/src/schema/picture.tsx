@@ -46,7 +46,7 @@ export function Picture({ definitions }: { definitions: Definitions }) {
     <div className={styles.page}>
       <div className={styles.tools}>
         <p className="small">{texts.pictureHelp}</p>
-        <div className={styles.zoom}>
+        <div className="row centered">
           <Button onPress={() => setZoom(smaller!)} isDisabled={smaller === undefined} aria-label={texts.zoomOut}>
             −
           </Button>
@@ -68,12 +68,11 @@ export function Picture({ definitions }: { definitions: Definitions }) {
   )
 }
 
-type DrawingProps = { layout: Layout; boxes: readonly OwnerBox[]; zoom: number }
-
-function Drawing({ layout, boxes, zoom }: DrawingProps) {
+function Drawing({ layout, boxes, zoom }: { layout: Layout; boxes: readonly OwnerBox[]; zoom: number }) {
   const [chosen, setChosen] = useState<string>()
   const { width, height } = layout
   const boxByKey = new Map(boxes.map(box => [box.key, box]))
+  const linkOf = ({ source, row }: Arrow) => `${source}.${boxByKey.get(source)!.shown[row]!.key}`
   const isChosen = ({ source, target }: Arrow) => source === chosen || target === chosen
   return (
     // biome-ignore lint/a11y/noSvgWithoutTitle: the region around it has the name, and a title would become a tooltip
@@ -100,13 +99,13 @@ function Drawing({ layout, boxes, zoom }: DrawingProps) {
           .toSorted((one, other) => Number(isChosen(one)) - Number(isChosen(other)))
           .map(arrow => (
             <path
-              key={`${arrow.source} ${arrow.row}`}
+              key={linkOf(arrow)}
               d={pathOf(arrow.points)}
               className={isChosen(arrow) ? `${styles.arrow} ${styles.chosen}` : styles.arrow}
               markerEnd={isChosen(arrow) ? 'url(#chosenHead)' : 'url(#head)'}
-              data-link={`${arrow.source}.${boxByKey.get(arrow.source)!.shown[arrow.row]!.key}`}
+              data-link={linkOf(arrow)}
             >
-              <title>{`${arrow.source}.${boxByKey.get(arrow.source)!.shown[arrow.row]!.key} → ${arrow.target}`}</title>
+              <title>{`${linkOf(arrow)} → ${arrow.target}`}</title>
             </path>
           ))}
       </g>
@@ -148,7 +147,7 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
       </Link>
       {/* The rows let the pointer through to the link. */}
       <g className={styles.rows}>
-        <text x="12" y="37" className={styles.kind}>
+        <text x="12" y="37" className={styles.type}>
           {box.subtitle}
         </text>
         {box.shown.map((row, index) => (
@@ -206,11 +205,13 @@ function LinkList({ definitions }: { definitions: Definitions }) {
   )
 }
 
-/** A row of a box: an attribute. */
-type Row = { key: string; label: string; type: string; isLink: boolean }
-
-/** People or a stack as a box of the picture. */
-export type OwnerBox = Box & { name: string; subtitle: string; shown: Row[]; hidden: number }
+/** People or a stack as a box of the picture, with the attributes that are its rows. */
+type OwnerBox = Box & {
+  name: string
+  subtitle: string
+  shown: { key: string; label: string; type: string; isLink: boolean }[]
+  hidden: number
+}
 
 /** A box of a large schema shows fewer attributes, so that the picture stays readable. Relationships are always shown. */
 const manyBoxes = 10
@@ -221,39 +222,35 @@ const maxCharacters = { name: 26, label: 18, type: 14 }
 const clip = (text: string, max: number) => (text.length > max ? `${text.slice(0, max - 1)}…` : text)
 
 /** The boxes of all owners with their active attributes. */
-export function boxesOf(definitions: Definitions, texts: SchemaTexts): OwnerBox[] {
+function boxesOf(definitions: Definitions, texts: SchemaTexts): OwnerBox[] {
   const { stacks, attributes } = definitions
   const max = stacks.length >= manyBoxes ? maxPlainRows.many : maxPlainRows.few
-  const active = attributes.filter(({ state }) => state === 'active')
-  const nameOf = (owner: string) => ownerName(owner, definitions, texts.people)
-  const rowOf = (attribute: Attribute): Row => {
+  const targetName = (attribute: Attribute) => ownerName(targetOwner(attribute), definitions, texts.people)
+  const rowOf = (attribute: Attribute) => {
+    const { key, type, cardinality } = attribute
     const isLink = isRelationship(attribute)
-    const type = isLink ? nameOf(targetOwner(attribute)) : texts.types[attribute.type]
-    const suffix = attribute.cardinality === 'many' ? ' […]' : ''
+    const suffix = cardinality === 'many' ? ' […]' : ''
     return {
-      key: attribute.key,
-      label: clip(attribute.key, maxCharacters.label) + suffix,
-      type: clip(type, maxCharacters.type),
-      isLink,
+      ...{ key, isLink, label: clip(key, maxCharacters.label) + suffix },
+      type: clip(isLink ? targetName(attribute) : texts.types[type], maxCharacters.type),
     }
   }
   const boxOf = (key: string, name: string, subtitle: string): OwnerBox => {
-    const own = active.filter(({ owner }) => owner === key)
-    const plain = own.filter(attribute => !isRelationship(attribute))
-    const shownPlain = new Set(plain.slice(0, max))
-    const shown = own.filter(attribute => isRelationship(attribute) || shownPlain.has(attribute))
+    const own = attributes.filter(({ owner, state }) => owner === key && state === 'active')
+    const plain = new Set(own.filter(attribute => !isRelationship(attribute)).slice(0, max))
+    const shown = own.filter(attribute => isRelationship(attribute) || plain.has(attribute))
     const links = shown.flatMap((attribute, row) =>
       isRelationship(attribute) ? [{ row, target: targetOwner(attribute) }] : [],
     )
     const hidden = own.length - shown.length
     return {
-      ...{ key, name: clip(name, maxCharacters.name), subtitle, hidden, links },
+      ...{ key, name: clip(name, maxCharacters.name), subtitle: clip(subtitle, maxCharacters.name), hidden, links },
       shown: shown.map(rowOf),
       rows: shown.length + Number(hidden > 0),
     }
   }
   return [
     boxOf('people', texts.people, ''),
-    ...stacks.map(({ key, name, kind }) => boxOf(key, name, clip(`${key} · ${texts.kinds[kind]}`, maxCharacters.name))),
+    ...stacks.map(({ key, name, kind }) => boxOf(key, name, `${key} · ${texts.kinds[kind]}`)),
   ]
 }

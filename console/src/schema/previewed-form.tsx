@@ -1,15 +1,20 @@
 import type { ReactNode } from 'react'
-import type { Write } from '../app/client.ts'
+import { useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { isEqual } from '../entity/equal.ts'
+import { useDefinitionWrite } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Form } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
-type PreviewedFormProps<Body> = {
+type PreviewedFormProps<Body, Preview> = {
   /** What both requests send. */
   body: Body
-  preview: Write<Body> & { isSuccess: boolean }
-  save: Write<Body>
+  preview: (body: Body) => Promise<Preview>
+  /** Shows what a preview found. */
+  result: (preview: Preview) => ReactNode
+  save: (body: Body, idempotencyKey: string) => Promise<unknown>
+  onSaved: () => void
   /** The text of the button that saves. */
   action: string
   isDisabled?: boolean
@@ -18,18 +23,32 @@ type PreviewedFormProps<Body> = {
   children: ReactNode
 }
 
-/** A form of a definition. It is previewed on the stored values before it can be saved. */
-export function PreviewedForm<Body>({ body, preview, save, action, children, ...props }: PreviewedFormProps<Body>) {
+/** A form of a definition. Each change is previewed on the stored values before it can be saved. */
+export function PreviewedForm<Body, Preview>({
+  body,
+  preview: previewBody,
+  result,
+  save: saveBody,
+  onSaved,
+  action,
+  children,
+  ...props
+}: PreviewedFormProps<Body, Preview>) {
   const texts = useMessages(messages)
+  const preview = useWrite(previewBody)
+  const save = useDefinitionWrite(saveBody, onSaved)
+  // What is known of another body says nothing of this one.
+  const isPreviewed = preview.isSuccess && isEqual(preview.variables, body)
+  const error = [save, preview].find(write => write.error && isEqual(write.variables, body))?.error
   return (
     <Form
       {...props}
       onSubmit={() => preview.mutate(body)}
-      write={{ error: save.error ?? preview.error, isPending: preview.isPending }}
+      write={{ error, isPending: preview.isPending }}
       submit={texts.preview}
-      look={preview.isSuccess ? 'plain' : 'primary'}
+      look={isPreviewed ? 'plain' : 'primary'}
       actions={
-        preview.isSuccess && (
+        isPreviewed && (
           <Button look="primary" isPending={save.isPending} onPress={() => save.mutate(body)}>
             {action}
           </Button>
@@ -37,6 +56,7 @@ export function PreviewedForm<Body>({ body, preview, save, action, children, ...
       }
     >
       {children}
+      {isPreviewed && result(preview.data)}
     </Form>
   )
 }

@@ -1,5 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { lazy, Suspense } from 'react'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { useDefinitions } from '../entity/schema.ts'
 import { Loading, Page } from '../ui/page.tsx'
@@ -8,7 +8,7 @@ import { AttributesTab } from './attributes-tab.tsx'
 import { ConsentTypesTab } from './consent-types-tab.tsx'
 import { messages } from './messages.ts'
 import { ObservedTab } from './observed-tab.tsx'
-import type { SchemaTab } from './search.ts'
+import { type SchemaTab, schemaTabs } from './search.ts'
 import { SettingsTab } from './settings-tab.tsx'
 
 const Picture = lazy(async () => ({ default: (await import('./picture.tsx')).Picture }))
@@ -20,27 +20,24 @@ export function SchemaPage() {
   const { tab = 'attributes' } = route.useSearch()
   const navigate = route.useNavigate()
   const { definitions } = useDefinitions()
+  const contents: Record<SchemaTab, ReactNode> = {
+    attributes: <AttributesTab definitions={definitions} />,
+    consents: <ConsentTypesTab definitions={definitions} />,
+    observed: <ObservedTab definitions={definitions} />,
+    picture: (
+      <Suspense fallback={<Loading />}>
+        <Picture definitions={definitions} />
+      </Suspense>
+    ),
+    settings: <SettingsTab />,
+  }
   return (
     <Page title={texts.schema}>
       <Tabs
         label={texts.schema}
         selected={tab}
         onSelect={id => navigate({ search: before => ({ ...before, tab: id as SchemaTab }) })}
-        tabs={[
-          { id: 'attributes', label: texts.tabs.attributes, content: <AttributesTab definitions={definitions} /> },
-          { id: 'consents', label: texts.tabs.consents, content: <ConsentTypesTab definitions={definitions} /> },
-          { id: 'observed', label: texts.tabs.observed, content: <ObservedTab definitions={definitions} /> },
-          {
-            id: 'picture',
-            label: texts.tabs.picture,
-            content: (
-              <Suspense fallback={<Loading />}>
-                <Picture definitions={definitions} />
-              </Suspense>
-            ),
-          },
-          { id: 'settings', label: texts.tabs.settings, content: <SettingsTab /> },
-        ]}
+        tabs={schemaTabs.map(id => ({ id, label: texts.tabs[id], content: contents[id] }))}
       />
     </Page>
   )

@@ -1,10 +1,10 @@
 import { addressReader, anyText, oneOf } from '../app/search-params.ts'
 
-const tabs = ['attributes', 'consents', 'observed', 'picture', 'settings'] as const
-export type SchemaTab = (typeof tabs)[number]
+export const schemaTabs = ['attributes', 'consents', 'observed', 'picture', 'settings'] as const
+export type SchemaTab = (typeof schemaTabs)[number]
 
 /** The address of the page holds the tab, and the owner whose attributes or keys are shown. */
-export const validateSchemaSearch = addressReader({ tab: oneOf(tabs), owner: anyText })
+export const validateSchemaSearch = addressReader({ tab: oneOf(schemaTabs), owner: anyText })
 
 /** The address of the form of a new attribute holds its owner. */
 export const validateNewAttributeSearch = addressReader({ owner: anyText })

@@ -9,42 +9,28 @@ import { useCountries } from '../entity/countries.ts'
 import { isEqual } from '../entity/equal.ts'
 import { FieldGroup, fieldsOf, TextField, useDraft } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Loading, Notice, Problem, Section } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { Notice, Section } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 import { settingsQuery } from './queries.ts'
 import styles from './schema.module.css'
 
 type PageLanguage = (typeof pageLanguages)[number]
-const plainFields = [
-  'display_name',
-  'accent_color',
-  'privacy_url',
-  'contact_email',
-  'time_zone',
-  'default_country',
-] as const
+const textFields = ['display_name', 'accent_color', 'privacy_url', 'contact_email', 'time_zone'] as const
+const plainFields = [...textFields, 'default_country', 'language'] as const
 
 type Draft = Record<(typeof plainFields)[number], string> & {
-  language: PageLanguage | ''
   page_texts: Record<PageLanguage, { title: string; introduction: string }>
 }
 
 function draftOf(settings: Settings): Draft {
+  const plain = plainFields.map(name => [name, settings[name] ?? ''])
   const texts = pageLanguages.map(language => {
     const { title = '', introduction = '' } = settings.page_texts[language] ?? {}
-    return [language, { title, introduction }] as const
+    return [language, { title, introduction }]
   })
-  return {
-    display_name: settings.display_name ?? '',
-    accent_color: settings.accent_color ?? '',
-    privacy_url: settings.privacy_url ?? '',
-    contact_email: settings.contact_email ?? '',
-    time_zone: settings.time_zone ?? '',
-    default_country: settings.default_country ?? '',
-    language: settings.language ?? '',
-    page_texts: Object.fromEntries(texts) as Draft['page_texts'],
-  }
+  return { ...Object.fromEntries(plain), page_texts: Object.fromEntries(texts) }
 }
 
 /** The body that sets what differs from the stored settings. */
@@ -58,24 +44,26 @@ function patchOf(settings: Settings, draft: Draft): SettingsPatch {
   }
   return {
     ...Object.fromEntries(plain.map(name => [name, draft[name].trim() || null])),
-    ...(draft.language !== before.language && { language: draft.language || null }),
     ...(texts.length > 0 && { page_texts: Object.fromEntries(texts.map(language => [language, textOf(language)])) }),
   }
 }
 
 /** The settings of the pages that people open from consent links, the time zone of relative times, and the country of phone numbers. */
 export function SettingsTab() {
-  const { data, error, refetch } = useQuery(settingsQuery)
-  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
-  return <SettingsForm key={data.updated_at} settings={data} />
+  const query = useQuery(settingsQuery)
+  return <Loaded query={query}>{settings => <SettingsForm key={settings.updated_at} settings={settings} />}</Loaded>
 }
 
 function SettingsForm({ settings }: { settings: Settings }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const countries = useCountries()
+  const languages = useLanguageNames()
+  const choices = [
+    ['default_country', Object.fromEntries(useCountries().map(({ code, name }) => [code, name]))],
+    ['language', languages],
+  ] as const
   const mayWrite = useScope('schema:write')
-  const { draft, change: set, field } = useDraft(() => draftOf(settings))
+  const { draft, change, field } = useDraft(() => draftOf(settings))
   const patch = patchOf(settings, draft)
   const save = useWrite((patch: SettingsPatch) => client.schema.patchSettings(patch), {
     onSuccess: saved => queryClient.setQueryData(settingsQuery.queryKey, saved),
@@ -89,46 +77,31 @@ function SettingsForm({ settings }: { settings: Settings }) {
     >
       <p className="small">{texts.settingsHelp}</p>
       <FieldGroup look="frame" legend={texts.tabs.settings} isDisabled={!mayWrite}>
-        {plainFields.map(name => (
+        {textFields.map(name => (
           <Fragment key={name}>
-            {name === 'default_country' ? (
-              <Select
-                label={texts.settingNames[name]}
-                help={texts.settingHelps[name]}
-                options={[
-                  { value: 'none', label: texts.noLanguage },
-                  ...countries.map(({ code, name }) => ({ value: code, label: name })),
-                ]}
-                {...field(name)}
-                value={draft[name] || 'none'}
-                onChange={country => set({ [name]: country === 'none' ? '' : country })}
-                isDisabled={!mayWrite}
-              />
-            ) : (
-              <TextField
-                label={texts.settingNames[name]}
-                help={texts.settingHelps[name]}
-                {...field(name)}
-                isReadOnly={!mayWrite}
-              />
-            )}
+            <TextField
+              label={texts.settingNames[name]}
+              help={texts.settingHelps[name]}
+              {...field(name)}
+              isReadOnly={!mayWrite}
+            />
             {name === 'accent_color' && <Swatch color={draft.accent_color} />}
           </Fragment>
         ))}
-        <Select
-          label={texts.pageLanguage}
-          help={texts.pageLanguageHelp}
-          options={[
-            { value: 'none', label: texts.noLanguage },
-            ...pageLanguages.map(language => ({ value: language, label: formats.language(language) })),
-          ]}
-          value={draft.language || 'none'}
-          onChange={language => set({ language: language === 'none' ? '' : (language as PageLanguage) })}
-          name="/language"
-          isDisabled={!mayWrite}
-        />
+        {choices.map(([name, options]) => (
+          <Select
+            key={name}
+            label={texts.settingNames[name]}
+            help={texts.settingHelps[name]}
+            options={{ none: texts.noLanguage, ...options }}
+            {...field(name)}
+            value={draft[name] || 'none'}
+            onChange={chosen => change({ [name]: chosen === 'none' ? '' : chosen })}
+            isDisabled={!mayWrite}
+          />
+        ))}
       </FieldGroup>
-      <PageTexts draft={draft} onChange={set} mayWrite={mayWrite} />
+      <PageTexts draft={draft} onChange={change} mayWrite={mayWrite} />
       {mayWrite && settings.updated_at && (
         <p className="small">{texts.savedAt(formats.dateTime(settings.updated_at))}</p>
       )}
@@ -142,11 +115,16 @@ function Swatch({ color }: { color: string }) {
   return <span className={styles.swatch} style={{ background: color }} aria-hidden="true" />
 }
 
+function useLanguageNames() {
+  const formats = useFormats()
+  const names = pageLanguages.map(language => [language, formats.language(language)])
+  return Object.fromEntries(names) as Record<PageLanguage, string>
+}
+
 type PageTextsProps = { draft: Draft; onChange: (change: Partial<Draft>) => void; mayWrite: boolean }
 
 function PageTexts({ draft, onChange, mayWrite }: PageTextsProps) {
   const texts = useMessages(messages)
-  const formats = useFormats()
   const [language, setLanguage] = useState<PageLanguage>('en')
   const current = draft.page_texts[language]
   const set = (change: Partial<typeof current>) =>
@@ -156,7 +134,7 @@ function PageTexts({ draft, onChange, mayWrite }: PageTextsProps) {
     <Section title={texts.pageTexts}>
       <Select<PageLanguage>
         label={texts.language}
-        options={pageLanguages.map(value => ({ value, label: formats.language(value) }))}
+        options={useLanguageNames()}
         value={language}
         onChange={setLanguage}
       />

@@ -15,24 +15,17 @@ type StackDraft = Record<'key' | 'name' | 'retention_days' | 'label', string> & 
 
 function writeStack(stack: Stack | undefined, draft: StackDraft, idempotencyKey: string): Promise<Stack> {
   const { kind, summary, erased_with } = draft
-  const [key, name, label, days] = [
-    draft.key.trim(),
-    draft.name.trim(),
-    draft.label.trim(),
-    draft.retention_days.trim(),
-  ]
-  const retention_days = kind === 'item' || days === '' ? null : Number(days)
-  if (stack)
-    return client.schema.stacks.patch(stack.key, {
-      ...{ name: name || stack.key, retention_days, label: label || null },
-      ...{ summary, erased_with },
-    })
-  const optional = {
+  const name = draft.name.trim() || stack?.key
+  const days = draft.retention_days.trim()
+  const body = {
     ...(name && { name }),
-    ...(retention_days !== null && { retention_days }),
-    ...(label && { label }),
+    retention_days: kind === 'item' || days === '' ? null : Number(days),
+    label: draft.label.trim() || null,
+    ...{ summary, erased_with },
   }
-  return client.schema.stacks.create({ key, kind, ...optional }, { idempotencyKey })
+  return stack
+    ? client.schema.stacks.patch(stack.key, body)
+    : client.schema.stacks.create({ key: draft.key.trim(), kind, ...body }, { idempotencyKey })
 }
 
 /** Creates a stack, or changes what holds for its records. Key and kind never change, and no stack is deleted. */
@@ -48,10 +41,7 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
     erased_with: stack?.erased_with ?? null,
   })
   const { definitions } = useDefinitions()
-  const save = useDefinitionWrite(
-    (draft: StackDraft, idempotencyKey) => writeStack(stack, draft, idempotencyKey),
-    onSaved,
-  )
+  const save = useDefinitionWrite((draft: StackDraft, key) => writeStack(stack, draft, key), onSaved)
   return (
     <FormDialog
       title={stack ? texts.editStack : texts.newStack}
@@ -93,11 +83,10 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
 }
 
 /** What a stack says of the people that its records are about. */
-export type AboutPeople = Pick<Stack, 'summary' | 'erased_with'>
+type AboutPeople = Pick<Stack, 'summary' | 'erased_with'>
 type Measure = NonNullable<Stack['summary']>['measures'][number]
 
 const none = ''
-const isSame = (one: Measure, other: Measure) => one.op === other.op && one.key === other.key
 
 type AboutPeopleFieldsProps = {
   attributes: readonly Attribute[]
@@ -106,7 +95,7 @@ type AboutPeopleFieldsProps = {
 }
 
 /** With whom records are erased, and what the page of a person shows of them. A stack without a relationship to people has neither. */
-export function AboutPeopleFields({ attributes, value: { summary, erased_with }, onChange }: AboutPeopleFieldsProps) {
+function AboutPeopleFields({ attributes, value: { summary, erased_with }, onChange }: AboutPeopleFieldsProps) {
   const texts = useMessages(messages)
   const { measures: ops } = useMessages(reportMessages)
   const { fields } = useMessages(entityMessages)
@@ -120,10 +109,6 @@ export function AboutPeopleFields({ attributes, value: { summary, erased_with },
       (['sum', 'avg', 'min', 'max'] as const).map(op => ({ measure: { op, key }, label: `${ops[op]}: ${label}` })),
     ),
   ]
-  const set = (measure: Measure, isSelected: boolean) => {
-    const others = summary!.measures.filter(each => !isSame(each, measure))
-    onChange({ summary: { ...summary!, measures: isSelected ? [...others, measure] : others } })
-  }
   return (
     <>
       <Select<string>
@@ -151,15 +136,16 @@ export function AboutPeopleFields({ attributes, value: { summary, erased_with },
             onChange={time => onChange({ summary: { ...summary, time: time || null } })}
           />
           <FieldGroup legend={texts.summaryMeasures} help={texts.summaryMeasuresHelp} name="/summary/measures">
-            {measures.map(({ measure, label }) => (
-              <Checkbox
-                key={label}
-                isSelected={summary.measures.some(each => isSame(each, measure))}
-                onChange={isSelected => set(measure, isSelected)}
-              >
-                {label}
-              </Checkbox>
-            ))}
+            {measures.map(({ measure, label }) => {
+              const others = summary.measures.filter(each => each.op !== measure.op || each.key !== measure.key)
+              const set = (isSelected: boolean) =>
+                onChange({ summary: { ...summary, measures: isSelected ? [...others, measure] : others } })
+              return (
+                <Checkbox key={label} isSelected={others.length < summary.measures.length} onChange={set}>
+                  {label}
+                </Checkbox>
+              )
+            })}
           </FieldGroup>
         </>
       )}

@@ -3,52 +3,48 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { client, pagedQuery } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { Badge, Loading, Problem } from '../ui/page.tsx'
-import { MoreButton } from '../ui/paged-list.tsx'
+import { Badge } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
 import { messages } from './messages.ts'
 import { ruleLabels } from './rule-labels.ts'
 import styles from './schema.module.css'
 
 /** The people or records whose stored values break the rules of an attribute. */
-export function Violations({ attribute }: { attribute: Attribute }) {
+export function Violations({ attribute: { id, owner, updated_at } }: { attribute: Attribute }) {
   const texts = useMessages(messages)
   const query = useInfiniteQuery(
-    pagedQuery(['schema', 'violations', attribute.id, attribute.updated_at], at =>
-      client.schema.attributes.violations(attribute.id, at).page(),
-    ),
+    pagedQuery(['schema', 'violations', id, updated_at], at => client.schema.attributes.violations(id, at).page()),
   )
-  const { data, error, refetch, hasNextPage } = query
-  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
-  const found = data.pages.flatMap(({ items }) => items)
   return (
-    <>
-      {found.length === 0 && !hasNextPage && <p className="small">{texts.noViolations}</p>}
-      {found.length > 0 && (
+    <PagedList query={query} none={<p className="small">{texts.noViolations}</p>} more={texts.searchOn}>
+      {violations => (
         <>
           <p className="small">{texts.violationsMeaning}</p>
-          <ul className={styles.found} aria-label={texts.violations}>
-            {found.map(violation => (
-              <ViolationItem key={violation.id ?? violation.record_id} owner={attribute.owner} violation={violation} />
-            ))}
-          </ul>
+          <ViolationList label={texts.violations} owner={owner} violations={violations} />
         </>
       )}
-      <MoreButton query={query}>{texts.searchOn}</MoreButton>
-    </>
+    </PagedList>
   )
 }
 
-export function ViolationItem({ owner, violation }: { owner: string; violation: Violation }) {
+type ViolationListProps = { label: string; owner: string; violations: readonly Violation[] }
+
+/** People or records, with the rules that each breaks. */
+export function ViolationList({ label, owner, violations }: ViolationListProps) {
   const texts = useMessages(messages)
   const labels = useMessages(ruleLabels)
   return (
-    <li>
-      <EntityLink owner={owner} id={violation.id ?? violation.record_id ?? ''} externalId={violation.external_id} />
-      {violation.rules.map(rule => (
-        <Badge key={rule} kind="caution">
-          {rule === 'type' ? texts.type : labels[rule].name}
-        </Badge>
+    <ul className={styles.found} aria-label={label}>
+      {violations.map(({ id, record_id, external_id, rules }) => (
+        <li key={id ?? record_id}>
+          <EntityLink owner={owner} id={id ?? record_id ?? ''} externalId={external_id} />
+          {rules.map(rule => (
+            <Badge key={rule} kind="caution">
+              {rule === 'type' ? texts.type : labels[rule].name}
+            </Badge>
+          ))}
+        </li>
       ))}
-    </li>
+    </ul>
   )
 }

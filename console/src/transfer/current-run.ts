@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import type { ImportRun, ImportRunState } from './import-run.ts'
+import type { ImportRun } from './import-run.ts'
 
 // An import goes on while its person looks at other pages, so it is not part of the page.
 let current: ImportRun | null = null
@@ -19,8 +19,6 @@ export const useCurrentRun = (): ImportRun | null =>
     },
     () => current,
   )
-
-export const useRunState = (run: ImportRun): ImportRunState => useSyncExternalStore(run.subscribe, run.getState)
 
 window.addEventListener('beforeunload', event => {
   // A browser asks before it leaves a page only if the event is prevented.

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { Format } from '../../../transfer/file.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { schemaQuery, segmentsQuery } from '../entity/schema.ts'
+import { useDraft } from '../ui/field.tsx'
 import { EmptyState, Page, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { ExportPanel, SpreadsheetChoice, useExport } from './export-panel.tsx'
-import { createExport, type ExportSetup } from './export-setup.ts'
+import { ExportRun, type ExportSetup } from './export-run.ts'
 import { messages } from './messages.ts'
 import { useSpreadsheetLook } from './spreadsheet.ts'
 import styles from './transfer.module.css'
@@ -20,20 +20,16 @@ export function ExportPage() {
   const mayReadSchema = useScope('schema:read')
   const definitions = useQuery({ ...schemaQuery, enabled: mayReadSchema })
   const segments = useQuery({ ...segmentsQuery, enabled: mayReadSchema && mayReadPeople })
-  const [chosen, setSetup] = useState<ExportSetup>({
-    owner: '',
-    format: mayReadSchema ? 'csv' : 'ndjson',
-    segment: null,
-    isForSpreadsheets: true,
-  })
+  const format: Format = mayReadSchema ? 'csv' : 'ndjson'
+  const { draft, change } = useDraft<ExportSetup>({ owner: '', format, segment: null, isForSpreadsheets: true })
   const stacks = mayReadRecords ? (definitions.data?.stacks ?? []) : []
   const owners = [
     ...(mayReadPeople ? [{ value: 'people', label: texts.people }] : []),
     ...stacks.map(({ key, name }) => ({ value: key, label: name || key })),
   ]
-  const setup = { ...chosen, owner: chosen.owner || (owners[0]?.value ?? '') }
+  const setup = { ...draft, owner: draft.owner || (owners[0]?.value ?? '') }
   const look = useSpreadsheetLook(setup.owner)
-  const exporting = useExport(() => createExport(setup, definitions.data, look))
+  const exporting = useExport(() => new ExportRun(setup, definitions.data, look))
   if (!mayReadPeople && !mayReadRecords)
     return (
       <Page title={texts.exportTitle}>
@@ -48,7 +44,7 @@ export function ExportPage() {
           label={texts.what}
           options={owners}
           value={setup.owner}
-          onChange={owner => setSetup({ ...setup, owner, segment: null })}
+          onChange={owner => change({ owner, segment: null })}
         />
         <Select<Format>
           label={texts.format}
@@ -57,7 +53,7 @@ export function ExportPage() {
             { value: 'ndjson', label: texts.ndjson },
           ]}
           value={setup.format}
-          onChange={format => setSetup({ ...setup, format })}
+          onChange={format => change({ format })}
         />
         {setup.owner === 'people' && mayReadSchema && (
           <Select
@@ -67,14 +63,14 @@ export function ExportPage() {
               ...(segments.data ?? []).map(({ key, name }) => ({ value: key, label: name || key })),
             ]}
             value={setup.segment ?? ''}
-            onChange={segment => setSetup({ ...setup, segment: segment || null })}
+            onChange={segment => change({ segment: segment || null })}
           />
         )}
       </div>
       {setup.format === 'csv' && (
         <SpreadsheetChoice
           isSafe={setup.isForSpreadsheets}
-          onChange={isForSpreadsheets => setSetup({ ...setup, isForSpreadsheets })}
+          onChange={isForSpreadsheets => change({ isForSpreadsheets })}
         />
       )}
       <ExportPanel {...exporting} />

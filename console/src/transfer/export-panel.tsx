@@ -9,30 +9,29 @@ import type { ExportRun } from './export-run.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
-/** An export that a page starts. Its file is saved when it is complete. */
-export type Exporting = { run: ExportRun | null; isActive: boolean; start: () => Promise<void> }
-
-/** `create` makes the run of an export. */
-export function useExport(create: () => Promise<ExportRun>): Exporting {
+/** An export that a page starts. Its file is saved when it is complete. `create` makes its run. */
+export function useExport(create: () => ExportRun) {
   const [run, setRun] = useState<ExportRun | null>(null)
   useSyncExternalStore(run?.subscribe ?? subscribeToNothing, () => run?.getState() ?? null)
   const start = async () => {
-    const next = await create()
+    const next = create()
     setRun(next)
     const file = await next.start()
-    if (file) saveBlob(file, next.job.fileName)
+    if (file) saveBlob(file, next.fileName)
   }
   return { run, isActive: run?.isActive ?? false, start }
 }
 
 const subscribeToNothing = () => () => {}
 
+type ExportPanelProps = ReturnType<typeof useExport> & { children?: ReactNode }
+
 /** How far an export is, and the buttons that start and cancel it. `children` are further buttons beside that of the start. */
-export function ExportPanel({ run, isActive, start, children }: Exporting & { children?: ReactNode }) {
+export function ExportPanel({ run, isActive, start, children }: ExportPanelProps) {
   const texts = useMessages(messages)
   return (
     <>
-      {run && <ExportProgress key={run.job.fileName} run={run} />}
+      {run && <ExportProgress key={run.fileName} run={run} />}
       <Actions>
         {isActive && <Button onPress={() => run?.cancel()}>{texts.cancel}</Button>}
         {!isActive && children}
@@ -62,8 +61,8 @@ export function SpreadsheetChoice({ isSafe, onChange }: { isSafe: boolean; onCha
 function ExportProgress({ run }: { run: ExportRun }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const { phase, pause, count, bytes, error } = useSyncExternalStore(run.subscribe, run.getState)
-  const { total, fileName } = run.job
+  const { phase, pause, total, count, bytes, error } = useSyncExternalStore(run.subscribe, run.getState)
+  const { fileName } = run
   const shown = formats.number(count)
   return (
     <>
@@ -72,11 +71,7 @@ function ExportProgress({ run }: { run: ExportRun }) {
           <p className={styles.fileName}>
             <strong>{texts.exporting}</strong> · {fileName}
           </p>
-          <progress
-            aria-label={texts.exporting}
-            {...(total !== null && { value: total === 0 ? 1 : count / total })}
-            max={1}
-          />
+          <progress aria-label={texts.exporting} {...(total !== null && { value: total === 0 ? 1 : count / total })} />
           <p className="muted">
             {total === null ? shown : texts.exportedOf(shown, formats.number(total))} · {formats.bytes(bytes)}
           </p>

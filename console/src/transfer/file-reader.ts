@@ -1,7 +1,7 @@
-import type { Definitions, ImportMapping } from '@kith/client'
+import type { ImportMapping } from '@kith/client'
 import { habitsOf } from '../../../transfer/cell-habits.ts'
 import type { DateOrder, DecimalMark, OffsetOf } from '../../../transfer/cell-parser.ts'
-import { findTarget, nothing, readOnlyColumnsOf, targetsOf } from '../../../transfer/columns.ts'
+import { findTarget, nothing, readOnlyColumnsOf } from '../../../transfer/columns.ts'
 import {
   bodyOf,
   bytesOf,
@@ -10,11 +10,11 @@ import {
   cellsOfText,
   csvItems,
   type FileColumns,
-  type RecordSettings,
+  type Replacements,
   settingsOf as settingsOfFile,
   textOf,
 } from '../../../transfer/csv.ts'
-import type { Format } from '../../../transfer/file.ts'
+import { type Format, type OpenFile, openPieces } from '../../../transfer/file.ts'
 import { recognizeColumns } from '../../../transfer/header-names.ts'
 import { buildUnfitRefusal, type ImportItem } from '../../../transfer/item.ts'
 import { ndjsonItems } from '../../../transfer/ndjson.ts'
@@ -22,19 +22,24 @@ import type { Pieces } from '../../../transfer/pieces.ts'
 import type { Target } from '../../../transfer/target.ts'
 import { momentOf } from '../entity/fields.ts'
 import { attributePrefix } from '../filters/field-types.ts'
-import { type Encoding, openFile } from './file-source.ts'
 
-/** How a file is read. A person sets it before an import. */
+/** The fields of people or of a stack, by the names that a column can have for them. */
+export type Targets = Map<string, Target>
+
+/** The encodings that a file can be read in. `detected` finds it from the bytes. */
+export const encodings = ['detected', 'utf-8', 'windows-1252', 'utf-16le'] as const
+export type Encoding = (typeof encodings)[number]
+
+/** How a file is read, as a person sets it before an import. `detected` finds it from the file. */
 export type ReadOptions = {
   format: Format
   encoding: Encoding
-  delimiter: string | null
-  /** Null finds it from the cells, as with the decimal mark. */
-  dateOrder: DateOrder | null
+  delimiter: string
+  dateOrder: DateOrder | 'detected'
   /** `local` is the time zone of the browser. */
-  offset: 'Z' | 'local' | null
+  offset: 'Z' | 'local' | 'none'
   empty: 'absent' | 'null'
-  decimal: DecimalMark | null
+  decimal: DecimalMark | 'detected'
   /** Words that mean yes, no and nothing, separated by commas. */
   trueWords: string
   falseWords: string
@@ -43,11 +48,11 @@ export type ReadOptions = {
 
 export const defaultReadOptions: Omit<ReadOptions, 'format'> = {
   encoding: 'detected',
-  delimiter: null,
-  dateOrder: null,
+  delimiter: 'detected',
+  dateOrder: 'detected',
   offset: 'local',
   empty: 'absent',
-  decimal: null,
+  decimal: 'detected',
   trueWords: '',
   falseWords: '',
   nullWords: '',
@@ -74,35 +79,61 @@ type CsvStartRecord = { line: number; cells: string[]; fault?: string | undefine
 const previewRows = 20
 const sampleRows = 1_000
 
+const known = <Choice extends string>(choice: Choice | 'detected'): Choice | null =>
+  choice === 'detected' ? null : choice
+
 /** Throws if a word has two meanings. */
 const settingsOf = ({ delimiter, dateOrder, offset, empty, decimal, ...words }: ReadOptions): CsvSettings =>
   settingsOfFile({
-    ...{ delimiter, dateOrder, empty, decimal },
-    offset: offset === 'local' ? localOffsetOf : offset,
+    ...{ delimiter: known(delimiter), dateOrder: known(dateOrder), empty, decimal: known(decimal) },
+    offset: offset === 'local' ? localOffsetOf : offset === 'none' ? null : offset,
     true_words: words.trueWords.split(','),
     false_words: words.falseWords.split(','),
     null_words: words.nullWords.split(','),
   })
 
-/** The options with what the cells tell of the file, so that preview, check and import read it in the same way. */
-export type FoundOptions = ReadOptions & { decimal: DecimalMark }
-
-/** Finds what the options leave open. `isOrderOpen`: the file has dates whose order only a person knows. */
-export function findOptions(
-  options: ReadOptions,
-  { sample }: CsvStart,
-  { targets }: FileColumns,
-): { options: FoundOptions; isOrderOpen: boolean } {
-  const found = habitsOf(sample, targets)
-  const dateOrder = options.dateOrder ?? (found.dateOrder === 'mixed' ? null : found.dateOrder)
-  const isOrderOpen = dateOrder === null && found.dateOrder === 'mixed'
-  return { options: { ...options, decimal: options.decimal ?? found.decimal ?? '.', dateOrder }, isOrderOpen }
+/** How the records of a file are read: `options` have what its cells tell, so that preview, check and import read it in the same way. */
+export type Reading = {
+  columns: FileColumns
+  delimiter: string
+  options: ReadOptions & { decimal: DecimalMark }
+  /** Whether the file has dates whose order only a person knows. */
+  isOrderOpen: boolean
 }
 
-const recordSettingsOf = (options: FoundOptions): RecordSettings => ({
-  ...settingsOf(options),
-  decimal: options.decimal,
-})
+type FixedCells = {
+  /** Cells that every record has, by their fields. */
+  constants?: ReadonlyMap<string, string>
+  replacements?: Replacements
+}
+
+/** The reading of a file by a mapping in which everybody has chosen. */
+export function readingOf(
+  { names, delimiter, sample }: CsvStart,
+  options: ReadOptions,
+  mapping: Mapping,
+  fields: Targets,
+  { constants = new Map(), replacements = new Map() }: FixedCells = {},
+): Reading {
+  const targetOf = (field: string | null) => (field ? (findTarget(field, fields) ?? nothing) : nothing)
+  const targets = mapping.map(targetOf)
+  const columns = {
+    targets: [...targets, ...[...constants.keys()].map(targetOf)],
+    stateAt: readOnlyColumnsOf(names).includes('state') ? names.indexOf('state') : null,
+    notices: [],
+    constants: [...constants.values()].map(cellOf),
+    replacements,
+  }
+  const found = habitsOf(sample, targets)
+  const isOrderOpen = options.dateOrder === 'detected' && found.dateOrder === 'mixed'
+  const foundOrder = found.dateOrder === 'mixed' ? null : found.dateOrder
+  const decimal = known(options.decimal) ?? found.decimal ?? '.'
+  const dateOrder = known(options.dateOrder) ?? foundOrder ?? 'detected'
+  return { columns, delimiter, options: { ...options, decimal, dateOrder }, isOrderOpen }
+}
+
+const bodyOfCells = (cells: string[], { columns, options }: Reading) =>
+  bodyOf(cells, columns, { ...settingsOf(options), decimal: options.decimal })
 
 /** The fault of the options. Null if there is none. */
 export function settingsFault(options: ReadOptions): string | null {
@@ -164,18 +195,14 @@ export function shownCell(cell: string): string {
 }
 
 /** The mapping that the names of the columns suggest. */
-export function suggestMapping(names: string[], owner: string, definitions: Definitions): Mapping {
-  const targets = targetsOf(owner, definitions)
+function suggestMapping(names: string[], targets: Targets): Mapping {
   const readOnly = readOnlyColumnsOf(names)
   const given = names.map(name => (readOnly.includes(name) ? null : nameOfTarget(findTarget(name, targets))))
   // Two columns cannot become one field.
   const own = given.map((field, index) => (field !== null && given.indexOf(field) === index ? field : null))
   const open = names.map((name, index) => (given[index] || readOnly.includes(name) ? '' : name))
-  const recognized = recognizeColumns(
-    open,
-    targets,
-    own.flatMap(field => field ?? []),
-  )
+  const taken = own.flatMap(field => field ?? [])
+  const recognized = recognizeColumns(open, targets, taken)
   return names.map((name, index) =>
     readOnly.includes(name) ? '' : (own[index] ?? nameOfTarget(recognized[index] ?? null)),
   )
@@ -187,29 +214,8 @@ const nameOfTarget = (target: Target | null): string | null => (target && target
 export const attributeFieldOf = (column: string): string =>
   column.startsWith(attributePrefix) ? column : attributePrefix + column
 
-function targetName(field: string, owner: string, definitions: Definitions): string {
-  const target = findTarget(field, targetsOf(owner, definitions))
-  return target && target.to !== 'nothing' ? target.name : field
-}
-
-/** The columns of a mapping in which everybody has chosen. `constants` are cells that every record has, by their fields. */
-export function columnsOfMapping(
-  names: string[],
-  mapping: Mapping,
-  owner: string,
-  definitions: Definitions,
-  constants: ReadonlyMap<string, string> = new Map(),
-): FileColumns {
-  const fields = targetsOf(owner, definitions)
-  const targets = mapping.map(field => (field ? (findTarget(field, fields) ?? nothing) : nothing))
-  const stateAt = readOnlyColumnsOf(names).includes('state') ? names.indexOf('state') : null
-  return {
-    targets: [...targets, ...[...constants.keys()].map(field => findTarget(field, fields) ?? nothing)],
-    stateAt,
-    notices: [],
-    constants: [...constants.values()].map(cellOf),
-  }
-}
+/** The one name of a field that can have several. */
+export const fieldName = (field: string, targets: Targets): string => nameOfTarget(findTarget(field, targets)) ?? field
 
 /** The mapping of an earlier file with the same header. A field that is gone is left to choose. */
 export function earlierMapping(
@@ -226,22 +232,18 @@ export function mappingOf(
   { names }: CsvStart,
   mapping: Mapping,
   earlier: ImportMapping | undefined,
-  owner: string,
-  definitions: Definitions,
+  targets: Targets,
 ): Mapping {
   if (mapping.length === names.length) return mapping
-  if (!earlier) return suggestMapping(names, owner, definitions)
-  const targets = targetsOf(owner, definitions)
+  if (!earlier) return suggestMapping(names, targets)
   return earlier.fields.map(field => (field === null ? '' : nameOfTarget(findTarget(field, targets))))
 }
 
 /** The fields that two columns are mapped to. */
-export function repeatedFields(mapping: Mapping, owner: string, definitions: Definitions): Set<string> {
-  const names = mapping.filter(field => field).map(field => targetName(field!, owner, definitions))
+export function repeatedFields(mapping: Mapping, targets: Targets): Set<string> {
+  const names = mapping.filter(field => field).map(field => fieldName(field!, targets))
   return new Set(names.filter((name, index) => names.indexOf(name) !== index))
 }
-
-export const fieldName = targetName
 
 /** What an import would send for a record, by the index of the column, and what is wrong with it. */
 export type PreviewRow = {
@@ -250,18 +252,18 @@ export type PreviewRow = {
   error: string | undefined
 }
 
-export function previewOf(start: CsvStart, columns: FileColumns, options: FoundOptions): PreviewRow[] {
-  return start.records.map(({ line, cells, fault }) => {
+export function previewOf({ records, names }: CsvStart, reading: Reading): PreviewRow[] {
+  return records.map(({ line, cells, fault }) => {
     if (fault !== undefined)
       return { line, error: fault, cells: cells.map(text => ({ text, value: undefined, error: undefined })) }
-    const read = bodyOf(cells.map(cellOf), columns, recordSettingsOf(options))
+    const read = bodyOfCells(cells.map(cellOf), reading)
     const details = 'refusal' in read ? (read.refusal?.details ?? []) : []
     const body = read.body === null ? undefined : (JSON.parse(read.body) as Body)
     return {
       line,
       error: 'refusal' in read && details.length === 0 ? read.refusal?.message : undefined,
-      cells: start.names.map((_, index) => {
-        const target = columns.targets[index]!
+      cells: names.map((_, index) => {
+        const target = reading.columns.targets[index]!
         const error = target.to === 'nothing' ? undefined : details.find(({ path }) => path === target.name)?.message
         return { text: cells[index] ?? '', value: convertedValue(body, target), error }
       }),
@@ -276,42 +278,62 @@ function convertedValue(body: Body | undefined, target: Target): unknown {
   return target.to === 'attribute' ? body?.attribute_values?.[target.key] : undefined
 }
 
-/** Reads all items of a file. `columns` is null for JSON lines. */
-export function itemsOf(
-  pieces: Pieces,
-  owner: string,
-  options: ReadOptions,
-  columns: FileColumns | null,
-): AsyncGenerator<ImportItem[]> {
-  return columns === null ? ndjsonItems(pieces, owner) : csvItems(pieces, settingsOf(options), () => columns)
-}
+/** Reads all items of a file. `reading` is null for JSON lines. */
+export const itemsOf = (pieces: Pieces, owner: string, reading: Reading | null): AsyncGenerator<ImportItem[]> =>
+  reading === null ? ndjsonItems(pieces, owner) : csvItems(pieces, settingsOf(reading.options), () => reading.columns)
 
-/** Reads the cells of a record again that a person has mended. */
-export function itemOfCells(line: number, cells: string[], columns: FileColumns, options: FoundOptions): ImportItem {
-  const original = cells.map(cellOf)
-  return { line, original, ...bodyOf(original, columns, recordSettingsOf(options)) }
-}
-
-/** Reads the text of a malformed record again that a person has mended. */
-export function itemOfText(
-  line: number,
-  text: string,
-  columns: FileColumns,
-  options: FoundOptions & { delimiter: string },
-): ImportItem {
+/** Reads a line again that a person has mended: the cells of a record, the text of a malformed one, or a line of JSON. */
+export async function reread(line: number, content: string[] | string, owner: string, reading: Reading | null) {
+  if (reading === null) return itemOfLine(line, content as string, owner)
   try {
-    return itemOfCells(line, cellsOfText(text, options.delimiter).map(shownCell), columns, options)
+    const cells = typeof content === 'string' ? cellsOfText(content, reading.delimiter) : content.map(cellOf)
+    return { line, original: cells, ...bodyOfCells(cells, reading) }
   } catch (error) {
     const refusal = buildUnfitRefusal((error as Error).message)
-    return { line, original: bytesOf(cellOf(text)), body: null, refusal }
+    return { line, original: bytesOf(cellOf(content as string)), body: null, refusal }
   }
 }
 
-/** Reads a line again that a person has mended. Line ends within it become spaces, which mean the same in JSON. */
-export async function itemOfLine(line: number, text: string, owner: string): Promise<ImportItem> {
+/** Line ends within a line of JSON become spaces, which mean the same. */
+async function itemOfLine(line: number, text: string, owner: string): Promise<ImportItem> {
   async function* piece() {
     yield new TextEncoder().encode(text.replace(/[\r\n]+/g, ' '))
   }
   for await (const [item] of ndjsonItems(piece(), owner)) if (item) return { ...item, line }
   return { line, body: null, original: new Uint8Array() }
+}
+
+/** Opens a file. Only the piece in work is in memory. */
+export function openFile(file: File, options: Pick<ReadOptions, 'format' | 'encoding'>): OpenFile {
+  const encoding = options.encoding === 'detected' ? undefined : options.encoding
+  return openPieces({ name: file.name, format: options.format, encoding }, piecesOf(file.stream()), pieces =>
+    piecesOf(streamOf(pieces).pipeThrough(new DecompressionStream('gzip'))),
+  )
+}
+
+/** The pieces of a stream. Safari cannot iterate one. Leaving the iteration ends the stream. */
+async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      yield value
+    }
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}
+
+function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pieces.next()
+      if (done) controller.close()
+      else controller.enqueue(value as Uint8Array<ArrayBuffer>)
+    },
+    async cancel() {
+      await pieces.return(undefined)
+    },
+  })
 }

@@ -1,14 +1,15 @@
 import type { Definitions } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { type DragEvent, lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { formatOfName } from '../../../transfer/file.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { schemaQuery } from '../entity/schema.ts'
+import { FileDrop } from '../ui/file-drop.tsx'
 import { Loading, Page, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { showRun, useCurrentRun } from './current-run.ts'
-import type { ImportSetup } from './import-setup.ts'
+import type { ImportSetup } from './import-run.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
@@ -59,24 +60,14 @@ export function ImportPage() {
   )
 }
 
-type FileChoiceProps = {
-  definitions: Definitions
-  onChoose: (file: File, owner: string) => void
-}
+type FileChoiceProps = { definitions: Definitions; onChoose: (file: File, owner: string) => void }
 
 /** Asks for the file, and for what it has. A file can be dropped or chosen. */
-export function FileChoice({ definitions, onChoose }: FileChoiceProps) {
+function FileChoice({ definitions, onChoose }: FileChoiceProps) {
   const texts = useMessages(messages)
   const mayWriteRecords = useScope('records:write')
   const [owner, setOwner] = useState('people')
-  const [isOver, setOver] = useState(false)
   const stacks = mayWriteRecords ? definitions.stacks : []
-  const drop = (event: DragEvent) => {
-    event.preventDefault()
-    setOver(false)
-    const file = event.dataTransfer.files[0]
-    if (file) onChoose(file, owner)
-  }
   return (
     <div className={styles.choice}>
       <Select
@@ -88,26 +79,10 @@ export function FileChoice({ definitions, onChoose }: FileChoiceProps) {
         value={owner}
         onChange={setOwner}
       />
-      <label
-        className={isOver ? `${styles.drop} ${styles.over}` : styles.drop}
-        onDragOver={event => {
-          event.preventDefault()
-          setOver(true)
-        }}
-        onDragLeave={() => setOver(false)}
-        onDrop={drop}
-      >
+      <FileDrop accept=".csv,.tsv,.txt,.ndjson,.jsonl,.gz" onChoose={file => onChoose(file, owner)}>
         <strong>{texts.dropFile}</strong>
         <span className="muted">{texts.fileHelp}</span>
-        <input
-          type="file"
-          accept=".csv,.tsv,.txt,.ndjson,.jsonl,.gz"
-          onChange={event => {
-            const file = event.target.files?.[0]
-            if (file) onChoose(file, owner)
-          }}
-        />
-      </label>
+      </FileDrop>
     </div>
   )
 }

@@ -1,41 +1,54 @@
-import type { ImportAnswer, MatchKind } from '@kith/client'
+import type { Definitions, MatchKind } from '@kith/client'
+import { targetsOf } from '../../../transfer/columns.ts'
+import { type CsvHead, cellOf } from '../../../transfer/csv.ts'
 import { doneBytesOf, type ImportState, importAll, startState } from '../../../transfer/import.ts'
-import type { ImportItem } from '../../../transfer/item.ts'
-import { refusedOf } from '../../../transfer/refused.ts'
+import type { ImportItem, RefusedItem } from '../../../transfer/item.ts'
+import { refusedOf, refusedText } from '../../../transfer/refused.ts'
 import type { Stop } from '../../../transfer/retry.ts'
-import { EarlierLines, type SharedAddresses } from '../../../transfer/shared-addresses.ts'
-import { type FileHead, type RefusedLine, RefusedLines } from './refused-lines.ts'
+import { EarlierLines, SharedAddresses } from '../../../transfer/shared-addresses.ts'
+import { client, newKey } from '../app/client.ts'
+import { type ConsentOrigin, missingEvidence, originCells } from './consent-origin.tsx'
+import {
+  type CsvStart,
+  itemsOf,
+  type Mapping,
+  openFile,
+  type Reading,
+  type ReadOptions,
+  readingOf,
+  reread,
+} from './file-reader.ts'
+import { type RefusedLine, refusedFileText, splitRefused } from './refused-lines.ts'
 import { Run, type RunState, startedRun } from './run.ts'
 
-/** What an import needs. It knows neither React nor the formats of files. */
-export type ImportSource = {
-  fileName: string
-  /** Shown as the target: people, or the name of a stack. */
-  target: string
-  totalBytes: number
-  isDryRun: boolean
-  /** After a dry run: imports the file. */
-  importAfterCheck: (() => void) | null
-  head: FileHead | null
-  /** The fields of the columns. Empty for a file of JSON lines. */
-  fields: readonly (string | null)[]
-  /** Replaces a cell of a column in lines that are read after this. */
-  replaceLater(column: number, cell: string, other: string): void
+/** What a person chooses before an import. */
+export type ImportSetup = {
+  file: File
+  /** People, or the key of a stack. */
+  owner: string
+  options: ReadOptions
+  mapping: Mapping
   match: readonly MatchKind[]
-  shared: SharedAddresses
-  /** Whether a line without an `external_id` may be sent again. */
-  isRepeatable: (item: ImportItem) => boolean
-  /** Opens the file from its beginning. */
-  open(): { items: AsyncGenerator<ImportItem[]>; readBytes(): number }
-  /** Reads a mended line again. */
-  reread(line: RefusedLine): ImportItem | Promise<ImportItem>
-  /** Sends lines in one request, and returns its response. */
-  send(lines: AsyncIterable<string>, signal: AbortSignal): AsyncIterable<ImportAnswer>
+  isCreateOnly: boolean
+  /** People are recognized also by an address that more than ten lines share. */
+  takesShared: boolean
+  /** Whether consent answers without a time are given now. */
+  areAnswersOfNow: boolean
+  /** Whether lists add their elements to those that are stored. */
+  addsToLists: boolean
+  origin: ConsentOrigin
+  /** The country of numbers without a prefix. Null: that of the settings. */
+  phoneCountry: string | null
 }
 
-/** The name of the column that has a field, as the file calls it. A field of no column has its own name. */
-export function columnNameOf({ head, fields }: Pick<ImportSource, 'head' | 'fields'>, field: string): string {
-  return head?.names[fields.indexOf(field)] ?? field
+/** An import to start. `start` is null for a file of JSON lines. */
+export type ImportPlan = {
+  setup: ImportSetup
+  definitions: Definitions
+  start: CsvStart | null
+  isDryRun: boolean
+  /** Other cells for those that many lines were refused for, by the index of their column. */
+  replacements?: Map<number, Map<string, string>>
 }
 
 export type ImportRunState = RunState &
@@ -49,86 +62,148 @@ export type ImportRunState = RunState &
     /** Lines with an address that too many lines share. */
     sharing: number
     refusedLines: readonly RefusedLine[]
+    /** How many refused lines can only be downloaded. */
     furtherRefused: number
   }
 
 /** An import of a file. A request that fails is sent again until it succeeds or somebody cancels. */
 export class ImportRun extends Run<ImportRunState> {
-  readonly job: ImportSource
-  readonly #refused: RefusedLines
+  readonly plan: ImportPlan
+  readonly #replacements: NonNullable<ImportPlan['replacements']>
+  readonly #reading: Reading | null
+  readonly #shared: SharedAddresses
+  readonly #head: CsvHead | null
+  /** The refused lines that can only be downloaded, as a file has them. */
+  readonly #further: Blob[] = []
   readonly #earlier: EarlierLines
   readonly #counts = startState()
+  /** One for all requests, so that the import is one. */
+  readonly #requestId = newKey()
 
-  constructor(job: ImportSource) {
+  constructor(plan: ImportPlan) {
     const lines = { refusedLines: [], furtherRefused: 0 }
     super({ ...startedRun, ...startState(), doneBytes: 0, workMs: 0, overwriting: 0, sharing: 0, ...lines })
-    this.job = job
-    this.#refused = new RefusedLines(job.head)
-    this.#earlier = new EarlierLines(job.match)
+    const { start, definitions, replacements = new Map() } = plan
+    const { owner, options, mapping, match, origin } = plan.setup
+    const targets = targetsOf(owner, definitions)
+    const constants = originCells(origin, missingEvidence(mapping, targets))
+    this.plan = plan
+    this.#replacements = replacements
+    this.#reading = start && readingOf(start, options, mapping, targets, { constants, replacements })
+    this.#shared = new SharedAddresses(match)
+    this.#head = start && { cells: start.names.map(cellOf), delimiter: start.delimiter }
+    this.#earlier = new EarlierLines(match)
+  }
+
+  /** The name of the column that has a field, as the file calls it. A field of no column has its own name. */
+  columnNameOf(field: string): string {
+    const { start, setup } = this.plan
+    return start?.names[setup.mapping.indexOf(field)] ?? field
   }
 
   /** Imports the file. Resolves when the import has ended, however it ended. */
   start(): Promise<void> {
-    return this.work(stop => {
-      const { items, readBytes } = this.job.open()
-      return this.#import(items, stop, () => this.update({ doneBytes: doneBytesOf(readBytes(), this.#counts) }))
+    return this.work(async stop => {
+      const { items, readBytes } = this.#open()
+      const { match, takesShared } = this.plan.setup
+      // A file is read whole before it is sent, to find the addresses that many lines share.
+      if (match.length > 1 && !takesShared) await this.#shared.count(this.#open().items, () => !this.isActive)
+      const spared = this.#shared.spareAll(items)
+      await this.#import(spared, stop, () => this.update({ doneBytes: doneBytesOf(readBytes(), this.#counts) }))
     })
+  }
+
+  /** The import of the file whose check this was, with the cells that were replaced. */
+  planAfterCheck(): ImportPlan {
+    return { ...this.plan, isDryRun: false, replacements: this.#replacements }
+  }
+
+  #open() {
+    const { file, owner, options } = this.plan.setup
+    const { pieces, readBytes } = openFile(file, options)
+    return { items: itemsOf(pieces, owner, this.#reading), readBytes }
   }
 
   /** Sends the refused lines that the page shows again, with the changes that somebody made. */
   async resend(): Promise<void> {
-    const lines = this.#refused.takeShown()
-    this.#countRefused(-lines.length)
+    const lines = this.getState().refusedLines
+    this.#countRefused(-lines.length, [])
     let done = 0
     await this.work(async stop => {
-      const { job } = this
+      const read = async ({ line, content }: RefusedLine) =>
+        this.#shared.spare(await reread(line, content, this.plan.setup.owner, this.#reading))
       async function* items() {
-        yield await Promise.all(lines.map(line => job.reread(line)))
+        yield await Promise.all(lines.map(read))
       }
       await this.#import(items(), stop, count => {
         done += count
       })
     })
     // Lines that were not sent, because somebody cancelled or the service refused, stay refused.
-    this.#refused.putBack(lines.slice(done))
-    this.#countRefused(lines.length - done)
+    const left = [...this.getState().refusedLines, ...lines.slice(done)]
+    this.#countRefused(
+      lines.length - done,
+      left.sort((a, b) => a.line - b.line),
+    )
   }
 
   mend(line: number, content: RefusedLine['content']): void {
-    this.#refused.mend(line, content)
-    this.#show()
+    this.#mendEach(each => each.line === line && content)
   }
 
   /** Replaces a cell in all refused lines that have it in the column, and sends them again. An import after a check replaces it too. */
   async replace(column: number, cell: string, other: string): Promise<void> {
-    this.job.replaceLater(column, cell, other)
-    this.#refused.replace(column, cell, other)
+    const others = this.#replacements.get(column) ?? new Map<string, string>()
+    this.#replacements.set(column, others.set(cellOf(cell), cellOf(other)))
+    this.#mendEach(
+      ({ content }) => typeof content !== 'string' && content[column] === cell && content.with(column, other),
+    )
     await this.resend()
   }
 
+  /** Gives lines the content that a person wants for them, if any. */
+  #mendEach(contentFor: (line: RefusedLine) => RefusedLine['content'] | false): void {
+    const refusedLines = this.getState().refusedLines.map(line => {
+      const content = contentFor(line)
+      return content === false ? line : { ...line, content, isMended: true }
+    })
+    this.update({ refusedLines })
+  }
+
+  /** All refused lines. */
   refusedFile(): Blob {
-    return this.#refused.file()
+    return new Blob([...refusedFileText(this.getState().refusedLines, this.#head), ...this.#further])
   }
 
   #import(items: AsyncIterator<ImportItem[]>, stop: Stop, onDone: (count: number) => void): Promise<void> {
-    const { send, isRepeatable } = this.job
+    const { isDryRun, setup } = this.plan
+    const { owner, match, isCreateOnly, areAnswersOfNow, addsToLists, phoneCountry } = setup
+    const isMatched = match.length > 1
+    const options = {
+      ...{ signal: stop.signal, dryRun: isDryRun, createOnly: isCreateOnly, requestId: this.#requestId },
+      ...(isMatched && { match }),
+      ...(areAnswersOfNow && owner === 'people' && { consents: 'now' as const }),
+      ...(addsToLists && { lists: 'add' as const }),
+      ...(phoneCountry !== null && { phoneCountry }),
+    }
     let startedMs = performance.now()
     return importAll({
       items,
-      open: lines => send(lines, stop.signal),
+      open: lines => client.entities(owner).import(lines, options),
       isStreamed: false,
-      isRepeatable,
+      isRepeatable: item => isDryRun || (isMatched && !item.recognizesNobody),
       stop,
       state: this.#counts,
       done: items => {
-        this.#refused.add(refusedOf(items))
+        this.#addRefused(refusedOf(items))
         const { workMs } = this.getState()
         this.#earlier.add(items)
         const nowMs = performance.now()
-        this.#show({
+        this.update({
+          ...this.#counts,
           workMs: workMs + nowMs - startedMs,
           overwriting: this.#earlier.count,
-          sharing: this.job.shared.lines,
+          sharing: this.#shared.lines,
         })
         startedMs = nowMs
         onDone(items.length)
@@ -141,14 +216,16 @@ export class ImportRun extends Run<ImportRunState> {
     })
   }
 
-  #countRefused(count: number): void {
-    this.#counts.failed += count
-    this.#counts.received += count
-    this.#show()
+  #addRefused(items: RefusedItem[]): void {
+    const { refusedLines, furtherRefused } = this.getState()
+    const { fitting, further } = splitRefused(items, refusedLines)
+    if (further.length > 0) this.#further.push(new Blob(refusedText(further, this.#head, false)))
+    this.update({ refusedLines: [...refusedLines, ...fitting], furtherRefused: furtherRefused + further.length })
   }
 
-  #show(change: Partial<ImportRunState> = {}): void {
-    const { shown: refusedLines, furtherCount: furtherRefused } = this.#refused
-    this.update({ ...this.#counts, ...change, refusedLines, furtherRefused })
+  #countRefused(count: number, refusedLines: readonly RefusedLine[]): void {
+    this.#counts.failed += count
+    this.#counts.received += count
+    this.update({ ...this.#counts, refusedLines })
   }
 }

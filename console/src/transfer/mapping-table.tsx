@@ -1,89 +1,69 @@
-import type { Definitions } from '@kith/client'
-import { targetsOf } from '../../../transfer/columns.ts'
 import { useMessages } from '../app/language.tsx'
 import { attributePrefix } from '../filters/field-types.ts'
 import { Section } from '../ui/page.tsx'
 import { type Option, Select } from '../ui/select.tsx'
+import { Table } from '../ui/table.tsx'
 import { useFieldNames } from './field-names.ts'
-import { attributeFieldOf, type CsvStart, type Mapping } from './file-reader.ts'
+import { attributeFieldOf, type CsvStart, type Mapping, type Targets } from './file-reader.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
 type MappingTableProps = {
   start: CsvStart
   mapping: Mapping
-  owner: string
-  definitions: Definitions
+  targets: Targets
   onChange: (mapping: Mapping) => void
 }
 
 /** A row for each column of the file: its name, its first values, and the field that it becomes. */
-export function MappingTable({ start, mapping, owner, definitions, onChange }: MappingTableProps) {
+export function MappingTable({ start, mapping, targets, onChange }: MappingTableProps) {
   const texts = useMessages(messages)
-  const nameOf = useFieldNames(owner, definitions)
-  const fields = fieldOptions(owner, definitions, nameOf)
-  const optionsOf = (name: string): Option<string>[] => {
-    const key = attributeFieldOf(name)
-    const isKnown = key === attributePrefix || fields.some(({ value }) => value === name || value === key)
+  const nameOf = useFieldNames(targets)
+  // A field that has several names is listed once.
+  const names = new Set([...targets.values()].flatMap(target => ('name' in target ? [target.name] : [])))
+  const fields = [...names].map((value): Option<string> => {
+    const label = nameOf(value)
+    return { value, label, ...(label !== value && { help: value }) }
+  })
+  const optionsOf = (column: string): Option<string>[] => {
+    const key = attributeFieldOf(column)
+    const isKnown = key === attributePrefix || names.has(column) || names.has(key)
     return [
       { value: '', label: texts.ignored },
       ...(isKnown ? [] : [{ value: key, label: texts.newAttribute(key.slice(attributePrefix.length)) }]),
       ...fields,
     ]
   }
+  const firstValues = (column: number) => {
+    const cells = start.records.map(({ cells }) => cells[column] ?? '').filter(cell => cell.trim() !== '')
+    return cells.slice(0, 3).map(cell => cell.slice(0, 100))
+  }
   return (
     <Section title={texts.columns}>
-      <div className={styles.scroll}>
-        <table className={styles.table}>
-          <thead>
-            <tr>
-              <th scope="col">{texts.column}</th>
-              <th scope="col">{texts.becomes}</th>
-              <th scope="col">{texts.firstValues}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {start.names.map((name, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
-              <tr key={index}>
-                <th scope="row">
-                  <span className={styles.value}>{name || '—'}</span>
-                </th>
-                <td className={styles.fieldCell}>
-                  <Select
-                    aria-label={`${texts.becomes}: ${name}`}
-                    placeholder={texts.choose}
-                    options={optionsOf(name)}
-                    value={mapping[index] ?? null}
-                    onChange={field => onChange(mapping.map((before, other) => (other === index ? field : before)))}
-                  />
-                </td>
-                <td>
-                  <span className={`${styles.value} muted`}>
-                    {start.records
-                      .map(({ cells }) => cells[index] ?? '')
-                      .filter(cell => cell.trim() !== '')
-                      .slice(0, 3)
-                      .map(cell => cell.slice(0, 100))
-                      .join(' · ')}
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label={texts.columns} headers={[texts.column, texts.becomes, texts.firstValues]}>
+        {start.names.map((name, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
+          <tr key={index}>
+            <th scope="row">
+              <span className={styles.value}>{name || '—'}</span>
+            </th>
+            <td>
+              <div className={styles.fieldCell}>
+                <Select
+                  aria-label={`${texts.becomes}: ${name}`}
+                  placeholder={texts.choose}
+                  options={optionsOf(name)}
+                  value={mapping[index] ?? null}
+                  onChange={field => onChange(mapping.with(index, field))}
+                />
+              </div>
+            </td>
+            <td>
+              <span className={`${styles.value} muted`}>{firstValues(index).join(' · ')}</span>
+            </td>
+          </tr>
+        ))}
+      </Table>
     </Section>
   )
-}
-
-/** All fields, each once and by its name for people. */
-function fieldOptions(owner: string, definitions: Definitions, nameOf: (field: string) => string): Option<string>[] {
-  const fields = new Set(
-    [...targetsOf(owner, definitions).values()].flatMap(target => ('name' in target ? [target.name] : [])),
-  )
-  return [...fields].map(value => {
-    const label = nameOf(value)
-    return { value, label, ...(label !== value && { help: value }) }
-  })
 }

@@ -318,7 +318,6 @@ export const messages = defineMessages({
     'Annullata. Nessun file è stato salvato.',
   ],
   saveFile: ['Save the file', 'Datei speichern', 'Salva il file'],
-  bytes: ['Size', 'Größe', 'Dimensione'],
   nothingToExport: [
     'You may read neither people nor records.',
     'Sie dürfen weder Personen noch Datensätze lesen.',

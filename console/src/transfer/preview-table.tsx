@@ -1,18 +1,10 @@
-import type { Definitions } from '@kith/client'
-import { useMemo } from 'react'
 import type { ImportItem } from '../../../transfer/item.ts'
 import { useMessages } from '../app/language.tsx'
 import { isInternational, prefixOf } from '../entity/countries.ts'
 import { EmptyState, Section } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { useFieldNames } from './field-names.ts'
-import {
-  type CsvStart,
-  columnsOfMapping,
-  type FoundOptions,
-  type Mapping,
-  fieldName as nameOfField,
-  previewOf,
-} from './file-reader.ts'
+import { type CsvStart, fieldName, type Mapping, previewOf, type Reading, type Targets } from './file-reader.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
@@ -24,67 +16,50 @@ const clipped = (text: string) => (text.length > maxShownCharacters ? `${text.sl
 type PreviewTableProps = {
   start: CsvStart
   mapping: Mapping
-  owner: string
-  definitions: Definitions
-  options: FoundOptions
+  targets: Targets
+  reading: Reading
   phoneCountry: string | null
 }
 
 /** The first records as the import would send them, with what is wrong with each cell. */
-export function PreviewTable({ start, mapping, owner, definitions, options, phoneCountry }: PreviewTableProps) {
+export function PreviewTable({ start, mapping, targets, reading, phoneCountry }: PreviewTableProps) {
   const texts = useMessages(messages)
-  const fieldName = useFieldNames(owner, definitions)
+  const nameOf = useFieldNames(targets)
   const { faultText } = useRefusalTexts()
-  const prefixIndex = mapping.findIndex(field => field && nameOfField(field, owner, definitions) === 'mobile_prefix')
+  const fields = mapping.map(field => field && fieldName(field, targets))
   /** A number without a prefix has that of the country that was chosen. */
   const located = (text: string, index: number, cells: readonly { text: string }[]) => {
-    const isNumber = mapping[index] && nameOfField(mapping[index], owner, definitions) === 'mobile_number'
-    const isPlain = text !== '' && !isInternational(text) && !cells[prefixIndex]?.text
-    return phoneCountry !== null && isNumber && isPlain ? `${prefixOf(phoneCountry)} ${text}` : text
+    const isPlain = text !== '' && !isInternational(text) && !cells[fields.indexOf('mobile_prefix')]?.text
+    const isLocated = phoneCountry !== null && fields[index] === 'mobile_number' && isPlain
+    return isLocated ? `${prefixOf(phoneCountry)} ${text}` : text
   }
-  const rows = useMemo(
-    () => previewOf(start, columnsOfMapping(start.names, mapping, owner, definitions), options),
-    [start, mapping, owner, definitions, options],
-  )
+  const rows = previewOf(start, reading)
+  const headers = start.names.map((name, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
+    <div key={index} className={styles.value}>
+      {name || '—'}
+      <div className="muted">{mapping[index] ? nameOf(mapping[index]) : texts.ignored}</div>
+    </div>
+  ))
   return (
     <Section title={texts.preview(rows.length)}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the table too */}
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset groups fields, not cells */}
-      <div className={styles.scroll} role="group" tabIndex={0} aria-label={texts.preview(rows.length)}>
-        <table className={styles.table}>
-          <thead>
-            <tr>
-              <th scope="col">{texts.line}</th>
-              {start.names.map((name, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
-                <th key={index} scope="col">
-                  <span className={styles.value}>{name || '—'}</span>
-                  <span className={`${styles.value} muted`}>
-                    {mapping[index] ? fieldName(mapping[index]) : texts.ignored}
-                  </span>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ line, cells, error }) => (
-              <tr key={line}>
-                <th scope="row">
-                  {line}
-                  {error && <span className={styles.cellError}>{faultText(error)}</span>}
-                </th>
-                {cells.map(({ text, value, error }, index) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
-                  <td key={index} className={mapping[index] ? undefined : 'muted'}>
-                    <span className={styles.value}>{clipped(located(shownValue(text, value), index, cells))}</span>
-                    {error && <span className={styles.cellError}>{clipped(faultText(error))}</span>}
-                  </td>
-                ))}
-              </tr>
+      <Table label={texts.preview(rows.length)} headers={[texts.line, ...headers]}>
+        {rows.map(({ line, cells, error }) => (
+          <tr key={line}>
+            <th scope="row">
+              {line}
+              {error && <span className={styles.cellError}>{faultText(error)}</span>}
+            </th>
+            {cells.map(({ text, value, error }, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
+              <td key={index} className={mapping[index] ? undefined : 'muted'}>
+                <div className={styles.value}>{clipped(located(shownValue(text, value), index, cells))}</div>
+                {error && <span className={styles.cellError}>{clipped(faultText(error))}</span>}
+              </td>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        ))}
+      </Table>
     </Section>
   )
 }

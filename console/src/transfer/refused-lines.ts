@@ -16,9 +16,6 @@ export type RefusedLine = {
 const maxShownLines = 20_000
 const maxShownCharacters = 8_388_608
 
-/** The header of a CSV file, for the download of its refused records. */
-export type FileHead = { names: string[]; delimiter: string }
-
 const contentOf = ({ original }: RefusedItem): RefusedLine['content'] =>
   Array.isArray(original) ? original.map(shownCell) : new TextDecoder().decode(original)
 
@@ -30,76 +27,23 @@ const itemOf = ({ content, ...line }: RefusedLine): RefusedItem => ({
 const charactersOf = (content: RefusedLine['content']) =>
   typeof content === 'string' ? content.length : content.reduce((sum, cell) => sum + cell.length, 0)
 
-/** The refused lines of an import. Those past the first ones are kept as a file, so that memory stays bounded. */
-export class RefusedLines {
-  readonly #head: CsvHead | null
-  #shown: readonly RefusedLine[] = []
-  #characters = 0
-  #further: Blob[] = []
-  #furtherCount = 0
-
-  /** `head` is null for a file of JSON lines. */
-  constructor(head: FileHead | null) {
-    this.#head = head && { cells: head.names.map(cellOf), delimiter: head.delimiter }
-  }
-
-  get shown(): readonly RefusedLine[] {
-    return this.#shown
-  }
-
-  /** How many lines can only be downloaded. */
-  get furtherCount(): number {
-    return this.#furtherCount
-  }
-
-  add(items: RefusedItem[]): void {
-    const shown: RefusedLine[] = []
-    const further: RefusedItem[] = []
-    for (const item of items) {
+/** Splits refused items into those that the page can show beside the lines that it has, and the others, so that memory stays bounded. */
+export function splitRefused(items: RefusedItem[], shown: readonly RefusedLine[]) {
+  const fitting: RefusedLine[] = []
+  const further: RefusedItem[] = []
+  let characters = shown.reduce((sum, { content }) => sum + charactersOf(content), 0)
+  for (const item of items)
+    if (shown.length + fitting.length < maxShownLines && characters < maxShownCharacters) {
       const content = contentOf(item)
-      const fits = this.#shown.length + shown.length < maxShownLines && this.#characters < maxShownCharacters
-      if (fits) {
-        shown.push({ line: item.line, refusal: item.refusal, content, isMended: false })
-        this.#characters += charactersOf(content)
-      } else further.push(item)
-    }
-    this.#shown = [...this.#shown, ...shown]
-    this.#furtherCount += further.length
-    if (further.length > 0) this.#further.push(new Blob(refusedText(further, this.#head, false)))
-  }
-
-  /** Removes the shown lines and returns them, to send them again. */
-  takeShown(): readonly RefusedLine[] {
-    const lines = this.#shown
-    this.#shown = []
-    this.#characters = 0
-    return lines
-  }
-
-  /** Shows lines again that were taken and not sent. */
-  putBack(lines: readonly RefusedLine[]): void {
-    this.#shown = [...this.#shown, ...lines].sort((a, b) => a.line - b.line)
-    this.#characters += lines.reduce((sum, { content }) => sum + charactersOf(content), 0)
-  }
-
-  mend(line: number, content: RefusedLine['content']): void {
-    this.#shown = this.#shown.map(each => (each.line === line ? { ...each, content, isMended: true } : each))
-  }
-
-  /** Replaces a cell of a column in all lines that are shown. */
-  replace(column: number, cell: string, other: string): void {
-    this.#shown = this.#shown.map(line =>
-      typeof line.content !== 'string' && line.content[column] === cell
-        ? { ...line, content: line.content.with(column, other), isMended: true }
-        : line,
-    )
-  }
-
-  /** All lines with their reasons, as `kith import` writes them. An import reads the file after it was corrected. */
-  file(): Blob {
-    return new Blob([...refusedText(this.#shown.map(itemOf), this.#head, true), ...this.#further])
-  }
+      fitting.push({ line: item.line, refusal: item.refusal, content, isMended: false })
+      characters += charactersOf(content)
+    } else further.push(item)
+  return { fitting, further }
 }
+
+/** Lines with their reasons, as `kith import` writes them. An import reads the file after it was corrected. */
+export const refusedFileText = (lines: readonly RefusedLine[], head: CsvHead | null) =>
+  refusedText(lines.map(itemOf), head, true)
 
 /** `/attribute_values/city` → `attribute_values.city`, as columns are named. */
 export const nameOfPath = (path: string): string => path.replace(/^\//, '').replaceAll('/', '.')

@@ -1,13 +1,13 @@
-import { type FormEvent, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { refusedName } from '../../../transfer/refused.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form.tsx'
 import { Badge, Notice, Section } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
-import { columnNameOf, type ImportRun, type ImportRunState } from './import-run.ts'
+import type { ImportRun, ImportRunState } from './import-run.ts'
 import { messages } from './messages.ts'
 import { nameOfPath, type RefusedLine } from './refused-lines.ts'
 import styles from './transfer.module.css'
@@ -22,22 +22,15 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
   const { refusalTexts } = useRefusalTexts()
   const reasonOf = (refusal: RefusedLine['refusal']) =>
     refusalTexts(refusal)
-      .map(({ path, text }) => `${columnNameOf(run.job, path)} ${text}`.trim())
+      .map(({ path, text }) => `${run.columnNameOf(path)} ${text}`.trim())
       .join('; ')
   const columns: Column<RefusedLine>[] = [
     {
-      key: 'line',
-      header: texts.line,
-      minWidth: 110,
-      grow: 0.2,
-      align: 'end',
+      ...{ key: 'line', header: texts.line, minWidth: 110, grow: 0.2, align: 'end' },
       render: ({ line }) => formats.number(line),
     },
     {
-      key: 'reason',
-      header: texts.reason,
-      minWidth: 240,
-      grow: 2,
+      ...{ key: 'reason', header: texts.reason, minWidth: 240, grow: 2 },
       render: ({ refusal, isMended }) => (
         <>
           {isMended && <Badge kind="positive">{texts.mended}</Badge>}{' '}
@@ -47,10 +40,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
     },
     { key: 'content', header: texts.content, minWidth: 200, grow: 2, render: ({ content }) => summary(content) },
     {
-      key: 'mend',
-      header: texts.mend,
-      minWidth: 130,
-      grow: 0.3,
+      ...{ key: 'mend', header: texts.mend, minWidth: 130, grow: 0.3 },
       render: line => (
         <button
           type="button"
@@ -64,9 +54,9 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
       ),
     },
   ]
-  const { isDryRun, fileName, head } = run.job
+  const { isDryRun, setup, start } = run.plan
   const again = isDryRun ? texts.checkAgain : texts.sendAgain
-  const download = () => saveBlob(run.refusedFile(), refusedName(fileName, head === null ? 'ndjson' : 'csv'))
+  const download = () => saveBlob(run.refusedFile(), refusedName(setup.file.name, start === null ? 'ndjson' : 'csv'))
   return (
     <Section
       title={texts.refusedLines}
@@ -91,35 +81,21 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
           total={refusedLines.length}
         />
       </div>
-      {mending && (
-        <MendDialog
-          line={mending}
-          names={head?.names ?? []}
-          nameOf={path => columnNameOf(run.job, path)}
-          onClose={() => setMending(null)}
-          onMend={content => {
-            run.mend(mending.line, content)
-            setMending(null)
-          }}
-        />
-      )}
+      {mending && <MendDialog run={run} line={mending} onClose={() => setMending(null)} />}
     </Section>
   )
 }
 
-const summary = (content: RefusedLine['content']) =>
-  (typeof content === 'string'
-    ? content
-    : content
-        .filter(cell => cell !== '')
-        .map(cell => cell.slice(0, 100))
-        .join(' · ')
-  ).slice(0, 300)
+function summary(content: RefusedLine['content']): string {
+  if (typeof content === 'string') return content.slice(0, 300)
+  const cells = content.filter(cell => cell !== '').map(cell => cell.slice(0, 100))
+  return cells.join(' · ').slice(0, 300)
+}
 
 /** The cells that many lines were refused for, each with another value for all of them. */
-export function RepeatedFaultList({ run, lines }: { run: ImportRun; lines: readonly RefusedLine[] }) {
-  const { fields } = run.job
-  const faults = useMemo(() => repeatedFaults(lines, fields), [lines, fields])
+function RepeatedFaultList({ run, lines }: { run: ImportRun; lines: readonly RefusedLine[] }) {
+  const { mapping } = run.plan.setup
+  const faults = useMemo(() => repeatedFaults(lines, mapping), [lines, mapping])
   return faults.map(fault => <Replacement key={`${fault.column} ${fault.cell}`} run={run} fault={fault} />)
 }
 
@@ -127,7 +103,7 @@ function Replacement({ run, fault: { column, cell, count } }: { run: ImportRun; 
   const texts = useMessages(messages)
   const formats = useFormats()
   const [other, setOther] = useState('')
-  const name = run.job.head?.names[column] ?? ''
+  const name = run.plan.start?.names[column] ?? ''
   return (
     <form
       className={styles.replacement}
@@ -150,13 +126,13 @@ function Replacement({ run, fault: { column, cell, count } }: { run: ImportRun; 
 }
 
 /** A cell that several lines were refused for: the index of its column, and one of the refusals. */
-export type RepeatedFault = { column: number; cell: string; count: number; message: string }
+type RepeatedFault = { column: number; cell: string; count: number; message: string }
 
 /** The faults that occur most often come first, and so many are shown. */
 const maxFaults = 5
 
 /** Finds the cells that at least two lines were refused for. `fields` are those of the columns. */
-export function repeatedFaults(lines: readonly RefusedLine[], fields: readonly (string | null)[]): RepeatedFault[] {
+function repeatedFaults(lines: readonly RefusedLine[], fields: readonly (string | null)[]): RepeatedFault[] {
   const faults = new Map<string, RepeatedFault>()
   for (const { content, refusal, isMended } of lines) {
     if (typeof content === 'string' || isMended) continue
@@ -173,63 +149,53 @@ export function repeatedFaults(lines: readonly RefusedLine[], fields: readonly (
   return repeated.sort((a, b) => b.count - a.count).slice(0, maxFaults)
 }
 
-type MendDialogProps = {
-  line: RefusedLine
-  names: string[]
-  /** The name of the column of a path. */
-  nameOf: (path: string) => string
-  onClose: () => void
-  onMend: (content: RefusedLine['content']) => void
-}
-
 /** Lets a person correct the cells of a refused record, or the text of a refused line. */
-export function MendDialog({ line, names, nameOf, onClose, onMend }: MendDialogProps) {
+function MendDialog({ run, line, onClose }: { run: ImportRun; line: RefusedLine; onClose: () => void }) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const names = run.plan.start?.names ?? []
   const [content, setContent] = useState(() => padded(line.content, names.length))
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    onMend(content)
+  const submit = () => {
+    run.mend(line.line, content)
+    onClose()
   }
   const faults = useRefusalTexts().refusalTexts(line.refusal)
   return (
-    <Dialog title={texts.mendLine(formats.number(line.line))} onClose={onClose} size="wide">
-      <form className={styles.mend} onSubmit={submit}>
-        <Notice kind="caution">
-          {faults.map(({ path, text }) => (
-            <p key={`${path} ${text}`}>
-              {path && <code>{nameOf(path)}</code>} {text}
-            </p>
-          ))}
-        </Notice>
-        {typeof content === 'string' ? (
+    <FormDialog
+      title={texts.mendLine(formats.number(line.line))}
+      size="wide"
+      onSubmit={submit}
+      submit={texts.keepMended}
+      onClose={onClose}
+    >
+      <Notice kind="caution">
+        {faults.map(({ path, text }) => (
+          <p key={`${path} ${text}`}>
+            {path && <code>{run.columnNameOf(path)}</code>} {text}
+          </p>
+        ))}
+      </Notice>
+      {typeof content === 'string' ? (
+        <TextField
+          label={names.length > 0 ? texts.recordText : texts.jsonLine}
+          rows={8}
+          value={content}
+          onChange={setContent}
+          autoFocus
+        />
+      ) : (
+        content.map((cell, index) => (
           <TextField
-            label={names.length > 0 ? texts.recordText : texts.jsonLine}
-            rows={8}
-            value={content}
-            onChange={setContent}
-            autoFocus
+            // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
+            key={index}
+            label={names[index] || `${texts.column} ${index + 1}`}
+            value={cell}
+            autoFocus={index === 0}
+            onChange={text => setContent(content.with(index, text))}
           />
-        ) : (
-          content.map((cell, index) => (
-            <TextField
-              // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
-              key={index}
-              label={names[index] || `${texts.column} ${index + 1}`}
-              value={cell}
-              autoFocus={index === 0}
-              onChange={text => setContent(content.map((before, other) => (other === index ? text : before)))}
-            />
-          ))
-        )}
-        <Actions>
-          <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button type="submit" look="primary">
-            {texts.keepMended}
-          </Button>
-        </Actions>
-      </form>
-    </Dialog>
+        ))
+      )}
+    </FormDialog>
   )
 }
 

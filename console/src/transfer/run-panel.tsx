@@ -1,12 +1,13 @@
+import { useSyncExternalStore } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/page.tsx'
-import { useRunState } from './current-run.ts'
 import type { ImportRun, ImportRunState } from './import-run.ts'
 import { messages } from './messages.ts'
 import { RefusedSection } from './refused-section.tsx'
 import { isSignedOut } from './run.ts'
+import { startImport } from './start-import.ts'
 import styles from './transfer.module.css'
 
 type RunPanelProps = {
@@ -19,12 +20,13 @@ type RunPanelProps = {
 /** An import at work or at its end: how far it is, what it did, and what was refused. */
 export function RunPanel({ run, onBack, onAnotherFile }: RunPanelProps) {
   const texts = useMessages(messages)
-  const state = useRunState(run)
+  const state = useSyncExternalStore(run.subscribe, run.getState)
+  const { isDryRun } = run.plan
   return (
     <>
       <Outcome run={run} state={state} />
       {state.pause && <PauseNotice run={run} pause={state.pause} />}
-      <CountList state={state} isDryRun={run.job.isDryRun} />
+      <CountList state={state} isDryRun={isDryRun} />
       <Actions>
         {run.isActive ? (
           <Button onPress={() => run.cancel()}>{texts.cancel}</Button>
@@ -32,8 +34,8 @@ export function RunPanel({ run, onBack, onAnotherFile }: RunPanelProps) {
           <>
             <Button onPress={onAnotherFile}>{texts.anotherFile}</Button>
             {onBack && <Button onPress={onBack}>{texts.changeMapping}</Button>}
-            {run.job.importAfterCheck && (
-              <Button look="primary" onPress={run.job.importAfterCheck}>
+            {isDryRun && (
+              <Button look="primary" onPress={() => startImport(run.planAfterCheck())}>
                 {texts.importNow}
               </Button>
             )}
@@ -47,11 +49,11 @@ export function RunPanel({ run, onBack, onAnotherFile }: RunPanelProps) {
 
 function Outcome({ run, state }: { run: ImportRun; state: ImportRunState }) {
   const texts = useMessages(messages)
-  const { isDryRun, fileName } = run.job
-  if (state.phase === 'done')
-    return <Notice kind="success" title={isDryRun ? texts.checked : `${texts.imported}: ${fileName}`} />
-  if (state.phase === 'cancelled')
-    return <Notice kind="caution" title={isDryRun ? texts.cancelledCheck : texts.cancelled} />
+  const { isDryRun, setup } = run.plan
+  const done = isDryRun ? texts.checked : `${texts.imported}: ${setup.file.name}`
+  if (state.phase === 'done') return <Notice kind="success" title={done} />
+  const cancelled = isDryRun ? texts.cancelledCheck : texts.cancelled
+  if (state.phase === 'cancelled') return <Notice kind="caution" title={cancelled} />
   if (state.phase === 'failed')
     return (
       <>
@@ -67,27 +69,23 @@ function Outcome({ run, state }: { run: ImportRun; state: ImportRunState }) {
 function Progress({ run, state }: { run: ImportRun; state: ImportRunState }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const { fileName, totalBytes, isDryRun } = run.job
-  const fraction = totalBytes === 0 ? 1 : Math.min(1, state.doneBytes / totalBytes)
+  const { isDryRun, setup } = run.plan
+  const { name, size } = setup.file
+  const fraction = size === 0 ? 1 : Math.min(1, state.doneBytes / size)
   const seconds = state.workMs / 1_000
   const rate = seconds > 0 ? Math.round(state.received / seconds) : 0
-  const secondsLeft = fraction > 0 ? Math.ceil((seconds * (1 - fraction)) / fraction) : null
-  const left =
-    secondsLeft === null
-      ? null
-      : secondsLeft < 90
-        ? texts.seconds(secondsLeft)
-        : texts.minutes(Math.round(secondsLeft / 60))
+  const secondsLeft = Math.ceil((seconds * (1 - fraction)) / fraction)
+  const left = secondsLeft < 90 ? texts.seconds(secondsLeft) : texts.minutes(Math.round(secondsLeft / 60))
   return (
     <div className={styles.progress}>
       <p className={styles.fileName}>
-        <strong>{isDryRun ? texts.checking : texts.importing}</strong> · {fileName}
+        <strong>{isDryRun ? texts.checking : texts.importing}</strong> · {name}
       </p>
-      <progress aria-label={texts.progress} value={fraction} max={1} />
+      <progress aria-label={texts.progress} value={fraction} />
       <p className="muted">
         {formats.percent(fraction)}
         {rate > 0 && ` · ${texts.rate(formats.number(rate))}`}
-        {left !== null && rate > 0 && ` · ${texts.left(left)}`}
+        {fraction > 0 && rate > 0 && ` · ${texts.left(left)}`}
       </p>
     </div>
   )
@@ -95,18 +93,15 @@ function Progress({ run, state }: { run: ImportRun; state: ImportRunState }) {
 
 function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<ImportRunState['pause']> }) {
   const texts = useMessages(messages)
-  const advice = isSignedOut(pause.error)
-    ? texts.pausedSignedOut
-    : pause.isDoubling
-      ? texts.pausedDoubling
-      : texts.pausedAdvice
+  const { error, isDoubling } = pause
+  const advice = isSignedOut(error) ? texts.pausedSignedOut : isDoubling ? texts.pausedDoubling : texts.pausedAdvice
   return (
     <Notice kind="caution" title={texts.paused}>
-      <p>{(pause.error as Error).message}</p>
+      <p>{(error as Error).message}</p>
       <p>{advice}</p>
       <div className="row">
-        <Button onPress={() => run.goOn()}>{pause.isDoubling ? texts.sendAgainAnyway : texts.goOn}</Button>
-        {pause.isDoubling && <Button onPress={() => run.goOn('leave out')}>{texts.leaveOut}</Button>}
+        <Button onPress={() => run.goOn()}>{isDoubling ? texts.sendAgainAnyway : texts.goOn}</Button>
+        {isDoubling && <Button onPress={() => run.goOn('leave out')}>{texts.leaveOut}</Button>}
       </div>
     </Notice>
   )

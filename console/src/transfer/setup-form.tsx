@@ -1,37 +1,39 @@
 import type { Definitions, ImportMapping } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import type { DateOrder } from '../../../transfer/cell-parser.ts'
+import { targetsOf } from '../../../transfer/columns.ts'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { EmptyState, Loading, Notice } from '../ui/page.tsx'
-import { missingEvidence } from './consent-origin.ts'
-import { ConsentOriginSection } from './consent-origin-section.tsx'
+import { ConsentOriginSection, missingEvidence } from './consent-origin.tsx'
 import { useFieldNames } from './field-names.ts'
 import {
   attributeFieldOf,
   type CsvStart,
-  columnsOfMapping,
   earlierMapping,
   fieldName,
-  findOptions,
   type Mapping,
   mappingOf,
+  type Reading,
   readCsvStart,
+  readingOf,
   readNdjsonStart,
   repeatedFields,
   settingsFault,
+  type Targets,
 } from './file-reader.ts'
-import { type ImportSetup, startImport } from './import-setup.ts'
+import type { ImportSetup } from './import-run.ts'
 import { MappingTable } from './mapping-table.tsx'
 import { messages } from './messages.ts'
 import { NdjsonPreview, PreviewTable } from './preview-table.tsx'
 import { ReadOptionFields } from './read-option-fields.tsx'
+import { startImport } from './start-import.ts'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
 
-type SetupProps = {
+type SetupFormProps = {
   setup: ImportSetup
   definitions: Definitions
   onChange: (setup: ImportSetup) => void
@@ -39,15 +41,14 @@ type SetupProps = {
 }
 
 /** Where a person says how the file is read, before anything is sent. */
-export function SetupForm(props: SetupProps) {
-  const { setup, definitions, onAnotherFile } = props
+export function SetupForm({ setup, definitions, onChange, onAnotherFile }: SetupFormProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const { file, options, owner } = setup
   const { format, encoding, delimiter } = options
   const isCsv = format === 'csv'
   const { faultText } = useRefusalTexts()
-  const start = useQuery({
+  const beginning = useQuery({
     queryKey: ['import', 'start', file.name, file.size, file.lastModified, format, encoding, delimiter, owner],
     queryFn: async () =>
       isCsv
@@ -62,9 +63,12 @@ export function SetupForm(props: SetupProps) {
     staleTime: 0,
     enabled: isCsv,
   })
-  const csv = start.data?.csv ?? null
+  const { csv = null, lines = null } = beginning.data ?? {}
+  const targets = targetsOf(owner, definitions)
   const earlier = csv ? earlierMapping(csv, mappings.data ?? [], owner) : undefined
-  const mapping = csv ? mappingOf(csv, setup.mapping, earlier, owner, definitions) : []
+  const mapping = csv ? mappingOf(csv, setup.mapping, earlier, targets) : []
+  const reading = csv && readingOf(csv, options, mapping, targets)
+  const start = (isDryRun: boolean) => startImport({ setup: { ...setup, mapping }, definitions, start: csv, isDryRun })
   return (
     <>
       <div className={styles.fileLine}>
@@ -73,24 +77,23 @@ export function SetupForm(props: SetupProps) {
         </p>
         <Button onPress={onAnotherFile}>{texts.chooseAnother}</Button>
       </div>
-      <ReadOptionFields {...props} mapping={mapping} start={csv} />
+      <ReadOptionFields setup={setup} reading={reading} encoding={csv?.encoding} onChange={onChange} />
       {fault && <Notice kind="error" title={faultText(fault)} />}
-      {start.error && (
+      {beginning.error && (
         <Notice kind="error" title={texts.unreadable}>
-          <p>{faultText(start.error.message)}</p>
+          <p>{faultText(beginning.error.message)}</p>
           <p>{texts.unreadableAdvice}</p>
         </Notice>
       )}
-      {start.isPending && <Loading />}
+      {beginning.isPending && <Loading />}
       {earlier && <EarlierMapping earlier={earlier} />}
-      {!fault && csv && <CsvSetup {...props} mapping={mapping} start={csv} />}
-      {start.data?.lines && (
+      {!fault && csv && reading && (
+        <CsvSetup {...{ setup, targets, mapping, reading, onChange }} start={csv} onStart={start} />
+      )}
+      {lines && (
         <>
-          <NdjsonPreview items={start.data.lines} />
-          <StartButtons
-            isReady={start.data.lines.length > 0}
-            onStart={isDryRun => startImport(setup, definitions, null, isDryRun)}
-          />
+          <NdjsonPreview items={lines} />
+          <StartButtons isReady={lines.length > 0} onStart={start} />
         </>
       )}
     </>
@@ -113,43 +116,37 @@ function EarlierMapping({ earlier: { id, actor, saved_at } }: { earlier: ImportM
   )
 }
 
-type CsvSetupProps = SetupProps & { mapping: Mapping; start: CsvStart }
+type CsvSetupProps = {
+  setup: ImportSetup
+  targets: Targets
+  mapping: Mapping
+  reading: Reading
+  start: CsvStart
+  onChange: (setup: ImportSetup) => void
+  onStart: (isDryRun: boolean) => void
+}
 
-function CsvSetup({ setup, definitions, onChange, mapping, start }: CsvSetupProps) {
+function CsvSetup({ setup, targets, mapping, reading, start, onChange, onStart }: CsvSetupProps) {
   const texts = useMessages(messages)
-  const { owner } = setup
-  const change = (changed: typeof mapping) => onChange({ ...setup, mapping: changed })
-  const repeated = [...repeatedFields(mapping, owner, definitions)]
-  const undecided = mapping.filter(field => field === null).length
-  const nameOf = useFieldNames(owner, definitions)
-  const { isOrderOpen, options } = findOptions(
-    setup.options,
-    start,
-    columnsOfMapping(start.names, mapping, owner, definitions),
-  )
-  const asked = new Set(missingEvidence(mapping, owner, definitions).map(([, key]) => key))
-  const needsMethod = asked.has('method') && setup.origin.method === null
+  const nameOf = useFieldNames(targets)
+  const change = (mapping: Mapping) => onChange({ ...setup, mapping })
   const setOrder = (dateOrder: DateOrder) => onChange({ ...setup, options: { ...setup.options, dateOrder } })
-  const isIdMapped = mapping.some(field => field && fieldName(field, owner, definitions) === 'external_id')
+  const repeated = [...repeatedFields(mapping, targets)]
+  const undecided = mapping.filter(field => field === null).length
+  const asked = new Set(missingEvidence(mapping, targets).map(([, key]) => key))
+  const needsMethod = asked.has('method') && setup.origin.method === null
+  const isIdMapped = mapping.some(field => field && fieldName(field, targets) === 'external_id')
+  const asAttribute = (name: string) => (name === '' ? '' : attributeFieldOf(name))
   if (start.records.length === 0) return <EmptyState title={texts.noLines} />
   return (
     <>
-      <MappingTable start={start} mapping={mapping} owner={owner} definitions={definitions} onChange={change} />
+      <MappingTable start={start} mapping={mapping} targets={targets} onChange={change} />
       {undecided > 0 && (
         <Notice kind="caution">
           <p>{texts.undecided(undecided)}</p>
           <Actions>
             <Button onPress={() => change(mapping.map(field => field ?? ''))}>{texts.ignoreRest}</Button>
-            <Button
-              onPress={() =>
-                change(
-                  mapping.map((field, index) => {
-                    const name = start.names[index]!
-                    return field ?? (name === '' ? '' : attributeFieldOf(name))
-                  }),
-                )
-              }
-            >
+            <Button onPress={() => change(mapping.map((field, at) => field ?? asAttribute(start.names[at]!)))}>
               {texts.attributesRest}
             </Button>
           </Actions>
@@ -158,7 +155,7 @@ function CsvSetup({ setup, definitions, onChange, mapping, start }: CsvSetupProp
       {repeated.map(field => (
         <Notice key={field} kind="error" title={texts.repeated(nameOf(field))} />
       ))}
-      {isOrderOpen && (
+      {reading.isOrderOpen && (
         <Notice kind="caution" title={texts.orderOpen}>
           <Actions>
             <Button onPress={() => setOrder('dmy')}>{texts.orderDmy}</Button>
@@ -170,17 +167,10 @@ function CsvSetup({ setup, definitions, onChange, mapping, start }: CsvSetupProp
         <ConsentOriginSection origin={setup.origin} asked={asked} onChange={origin => onChange({ ...setup, origin })} />
       )}
       {!isIdMapped && <Notice kind="caution">{texts.noExternalId}</Notice>}
-      <PreviewTable
-        start={start}
-        mapping={mapping}
-        owner={owner}
-        definitions={definitions}
-        options={options}
-        phoneCountry={setup.phoneCountry}
-      />
+      <PreviewTable {...{ start, mapping, targets, reading }} phoneCountry={setup.phoneCountry} />
       <StartButtons
-        isReady={undecided === 0 && repeated.length === 0 && !isOrderOpen && !needsMethod}
-        onStart={isDryRun => startImport({ ...setup, mapping }, definitions, start, isDryRun)}
+        isReady={undecided === 0 && repeated.length === 0 && !reading.isOrderOpen && !needsMethod}
+        onStart={onStart}
       />
     </>
   )

@@ -5,7 +5,7 @@ import { Loading, Problem } from './page.tsx'
 
 type PagedListProps<Item> = {
   query: UseInfiniteQueryResult<InfiniteData<{ items: readonly Item[] }>>
-  /** What the page shows instead of an empty list. */
+  /** What the page shows instead of a list that is empty to its end. */
   none: ReactNode
   /** The label of the button for the next page. */
   more: string
@@ -19,7 +19,7 @@ export function PagedList<Item>({ query, none, more, children }: PagedListProps<
     <>
       {query.isPending && <Loading />}
       {query.error && <Problem error={query.error} onRetry={() => query.refetch()} />}
-      {query.data && items.length === 0 && none}
+      {query.data && items.length === 0 && !query.hasNextPage && none}
       {items.length > 0 && children(items)}
       <MoreButton query={query}>{more}</MoreButton>
     </>

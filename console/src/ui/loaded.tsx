@@ -1,0 +1,23 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { Loading, Problem } from './page.tsx'
+
+type LoadedProps<Data> = {
+  query: UseQueryResult<Data>
+  /** What is shown in place of an empty list. */
+  none?: ReactNode
+  children: (data: Data) => ReactNode
+}
+
+/** What a query has read, with what is shown while it is read and after an error. */
+export function Loaded<Data>({ query: { data, error, isPending, refetch }, none, children }: LoadedProps<Data>) {
+  const isEmpty = none !== undefined && Array.isArray(data) && data.length === 0
+  return (
+    <>
+      {isPending && <Loading />}
+      {error && <Problem error={error} onRetry={() => refetch()} />}
+      {isEmpty && none}
+      {data !== undefined && !isEmpty && children(data)}
+    </>
+  )
+}
