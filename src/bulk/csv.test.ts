@@ -68,7 +68,7 @@ describe('an import of CSV', () => {
     expect(counts).toMatchObject({ received: 6, created: 3, failed: 3 })
     expect(refused.map(({ line, error, message, details }) => [line, error, details[0]?.path ?? message])).toEqual([
       [4, 'invalid_parameter', 'attribute_values.score'],
-      [5, 'invalid_parameter', expect.stringContaining('has 4 cells, but the header has 3')],
+      [5, 'invalid_parameter', 'The record has 4 cells, but the header has 3.'],
       [6, 'invalid_parameter', expect.stringContaining('has a character between a closing quote')],
     ])
     expect((await get('ok')).first_name).toBe('two\nlines')

@@ -65,7 +65,7 @@ function lineOf({ line: number, body, refusal }: ImportItem): (Line | RefusedLin
   if (body !== null) return [{ number, text: Buffer.from(body) }]
   if (!refusal) return []
   const details = refusal.details.map(({ path, message }) => ({ path, message: nameParameters(message) }))
-  const message = refusal.message || 'The record has wrong cells.'
+  const message = `The record ${refusal.message || 'has wrong cells'}.`
   return [{ number, refusal: createRefusal('invalid_parameter', message, { details }) }]
 }
 
