@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, Help, InvalidArgumentError, type Option } from 'commander'
 import { printStderr } from './stderr.ts'
 
 /** Wrong usage that commander does not detect. The program exits with 2. */
@@ -18,7 +18,14 @@ export function newPlainCommand(name: string, description: string, examples: str
   return new Command(name)
     .description(description)
     .helpOption('-h, --help', 'Show this help.')
+    .configureHelp({ optionDescription })
     .addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:${lines.join('')}`)
+}
+
+/** A repeatable option begins with an empty list, which is no default to show. */
+function optionDescription(option: Option): string {
+  const isEmptyList = Array.isArray(option.defaultValue) && option.defaultValueDescription === undefined
+  return isEmptyList ? option.description : new Help().optionDescription(option)
 }
 
 /** `PORT=1 serve` → `PORT=1 npx kith serve`. */

@@ -322,6 +322,7 @@ describe('invalid input', () => {
     ['a file of an unknown format', ['people', 'people.xlsx'], 2, /--format/],
     ['a refused file that cannot be written', ['people', 'a.ndjson', '--refused', 'none/x'], 1, /--refused/],
     ['an unknown stack', ['nothing', 'a.ndjson'], 1, /no such stack/],
+    ['an unknown stack for a table', ['nothing', 'table.csv'], 1, /^There is no such stack: "nothing"\.$/m],
     ['an encoding that the bytes do not tell', ['people', 'dos.csv'], 1, /encoding of dos\.csv.*--encoding/],
     ['a damaged compressed file', ['people', 'broken.ndjson.gz'], 1, /cannot be decompressed/],
     ['an empty CSV', ['people', 'empty.csv'], 1, /empty/],
@@ -344,6 +345,7 @@ describe('invalid input', () => {
     await put('dos.csv', Buffer.from('external_id,first_name\na,J\x81rgen\n', 'latin1'))
     await put('broken.ndjson.gz', gzipSync(lines(2_000).join('')).subarray(0, 1_000))
     await put('empty.csv', '')
+    await put('table.csv', 'external_id,total\na,1\n')
     await put('open.csv', 'external_id,"first_name\na,b\n')
     const { code, stdout, stderr } = await run(args)
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })

@@ -239,6 +239,8 @@ async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => 
   const { client, owner, format, head, options, settings } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
+  if (owner !== 'people' && !definitions.stacks.some(({ key }) => key === owner))
+    throw new Error(`There is no such stack: ${JSON.stringify(owner)}.`)
   const mappings = options.mapping && !job.profile ? await client.imports.mappings() : []
   const columnOptions: ColumnOptions = {
     map: options.map,

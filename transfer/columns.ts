@@ -47,6 +47,9 @@ export function columnsOf(header: string[], fieldTargets: Map<string, Target>, o
   const missing = [...options.map.keys(), ...options.ignore].filter(name => !names.includes(name))
   if (missing.length > 0)
     throw new Error(`The file has no column ${missing.join(', ')}. Its columns are ${names.join(', ')}.`)
+  for (const [name, field] of options.map)
+    if (!findTarget(field, fieldTargets))
+      throw new Error(`--map ${name}=${field}: there is no such field. ${listOfFields(fieldTargets)}`)
   const leftOut = readOnlyColumnsOf(names).filter(name => !options.map.has(name))
   const constantTargets = [...options.constants.keys()].map(name =>
     constantOf(name, fieldTargets, options.unknownAsAttributes),
@@ -57,7 +60,7 @@ export function columnsOf(header: string[], fieldTargets: Map<string, Target>, o
       : findTarget(options.map.get(name) ?? name, fieldTargets),
   )
   const taken = [...given, ...constantTargets].flatMap(target => (target && 'name' in target ? [target.name] : []))
-  const open = names.map((name, index) => (given[index] || options.map.has(name) ? '' : name))
+  const open = names.map((name, index) => (given[index] ? '' : name))
   const recognized = recognizeColumns(open, fieldTargets, taken)
   const targets = names.map(
     (name, index) =>
@@ -184,10 +187,12 @@ function unknownColumns(unknown: string[], fieldTargets: Map<string, Target>): s
   return (
     `${subject} ${unknown.map(name => JSON.stringify(name)).join(', ')} ${predicate}. Map a column with --map ` +
     'column=field, import all of them as attribute values with --attributes rest, or ignore one with --ignore column. ' +
-    'The fields are ' +
-    `${[...fieldTargets.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`
+    listOfFields(fieldTargets)
   )
 }
+
+const listOfFields = (fieldTargets: Map<string, Target>) =>
+  `The fields are ${[...fieldTargets.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`
 
 function throwOnDuplicates(names: string[], targets: Target[]) {
   const columnByTarget = new Map<string, string>()

@@ -60,4 +60,11 @@ describe('the header of a file', () => {
     ])
     expect(columns.notices).toEqual(['Read by their names: Mail as email.'])
   })
+  it('is refused beside an option that maps a column to no field, also where other columns become attributes', () => {
+    const options = { ignore: [], prefixes: new Map(), constants: new Map(), unknownAsAttributes: true }
+    const map = new Map([['Vorname', 'frist_name']])
+    expect(() => columnsOf(['Vorname', 'Mail'], plainTargets, { ...options, map })).toThrow(
+      /^--map Vorname=frist_name: there is no such field\. The fields are /,
+    )
+  })
 })

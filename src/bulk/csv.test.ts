@@ -10,6 +10,7 @@ const shop = useSharedShop(
   { key: 'vip', owner: 'people', type: 'boolean' },
   { key: 'seen', owner: 'people', type: 'date' },
   { key: 'tags', owner: 'people', type: 'text', cardinality: 'many' },
+  { key: 'at', owner: 'people', type: 'datetime' },
   'orders',
 )
 const people = '/v1/people/import'
@@ -67,10 +68,31 @@ describe('an import of CSV', () => {
     expect(counts).toMatchObject({ received: 6, created: 3, failed: 3 })
     expect(refused.map(({ line, error, message, details }) => [line, error, details[0]?.path ?? message])).toEqual([
       [4, 'invalid_parameter', 'attribute_values.score'],
-      [5, 'invalid_parameter', expect.stringContaining('has 4 cells, but the header has 3')],
+      [5, 'invalid_parameter', 'The record has 4 cells, but the header has 3.'],
       [6, 'invalid_parameter', expect.stringContaining('has a character between a closing quote')],
     ])
     expect((await get('ok')).first_name).toBe('two\nlines')
+  })
+
+  it('leaves out the read-only columns and the placeholders of an exported table', async () => {
+    const rest = 'version,created_at,updated_at\nback,Back,+391,00000000-0000-7000-8000-000000000000,'
+    const body = `external_id,first_name,mobile_e164,id,state,${rest}active,3,,\nlinked,,,,placeholder,1,,\n`
+    const { counts, refused } = await importCsv('', body)
+    expect([refused, counts]).toMatchObject([[], { received: 1, created: 1 }])
+    expect(await get('back')).toMatchObject({ first_name: 'Back', version: 1 })
+  })
+
+  it('names the parameters of the query where it refuses a cell', async () => {
+    const { refused } = await importCsv(
+      '',
+      'external_id,score,vip,seen,attribute_values.at\ndot,1.5,,,\nhint,"1,5",maybe,01/02/1999,2020-01-01 10:00\n',
+    )
+    expect(refused[0]?.details.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/For a decimal comma use decimal=,$/),
+      expect.stringMatching(/name the words with true_words and false_words$/),
+      expect.stringMatching(/Use date_order=dmy or date_order=mdy$/),
+      expect.stringMatching(/has no offset\. Write one, such as Z or \+01:00$/),
+    ])
   })
 
   it('imports records of a stack, and columns that are no fields if it is told to', async () => {
@@ -81,7 +103,12 @@ describe('an import of CSV', () => {
 
   it.each([
     ['an unknown column', '', 'external_id,nmae\nx,y\n', 'The columns "nmae" are not fields.'],
-    ['a column twice', '', 'external_id,email,email\nx,y,z\n', 'The columns email and email are both email.'],
+    [
+      'a column twice',
+      '',
+      'external_id,email,email\nx,y,z\n',
+      'The columns email and email are both email. Rename or remove one of them.',
+    ],
     ['an empty body', '', '', 'The file is empty.'],
     [
       'an encoding that it does not have',

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { columnsOf, findTarget, targetsOf } from '../../transfer/columns.ts'
+import { columnsOf, findTarget, readOnlyColumnsOf, targetsOf } from '../../transfer/columns.ts'
 import { csvItems, settingsOf, textOf } from '../../transfer/csv.ts'
 import { recognizeColumns } from '../../transfer/header-names.ts'
 import type { ImportItem } from '../../transfer/item.ts'
@@ -64,10 +64,9 @@ export async function* csvLinesOf(
 function lineOf({ line: number, body, refusal }: ImportItem): (Line | RefusedLine)[] {
   if (body !== null) return [{ number, text: Buffer.from(body) }]
   if (!refusal) return []
-  const { message, details } = refusal
-  return [
-    { number, refusal: createRefusal('invalid_parameter', message || 'The record has wrong cells.', { details }) },
-  ]
+  const details = refusal.details.map(({ path, message }) => ({ path, message: nameParameters(message) }))
+  const message = `The record ${refusal.message || 'has wrong cells'}.`
+  return [{ number, refusal: createRefusal('invalid_parameter', message, { details }) }]
 }
 
 function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, definitions: Definitions) {
@@ -79,7 +78,10 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
   const known = { stacks: [], attributes: declared, consent_types: definitions.consent_types } as never
   const targets = targetsOf(owner, known)
   const recognized = recognizeColumns(names, targets)
-  const unknown = names.filter((name, index) => !recognized[index] && !findTarget(name, targets))
+  const leftOut = readOnlyColumnsOf(names)
+  const unknown = names.filter(
+    (name, index) => !recognized[index] && !findTarget(name, targets) && !leftOut.includes(name),
+  )
   if (attributes === undefined && unknown.length > 0)
     refuse(
       'invalid_parameter',
@@ -97,6 +99,18 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
 function throwExplained(error: unknown): never {
   const isOfBody = error instanceof EncodingError || (error instanceof Error && error.constructor === Error)
   if (!isOfBody) throw error
-  const message = error.message.replace(/(?:Use another|Name it with) --encoding/, 'Give the parameter encoding')
-  return refuse('invalid_parameter', message)
+  return refuse('invalid_parameter', nameParameters(error.message))
 }
+
+const optionTexts = [
+  [/(?:Use another|Name it with) --encoding/, 'Give the parameter encoding'],
+  ['Ignore or map', 'Rename or remove'],
+  ['--decimal ,', 'decimal=,'],
+  ['--date-order dmy or mdy', 'date_order=dmy or date_order=mdy'],
+  ['--true-words and --false-words', 'true_words and false_words'],
+  [/Use --offset.*/, 'Write one, such as Z or +01:00'],
+] as const
+
+/** Names the parameters of the query in place of the options of the command line, which shares the conversion. */
+const nameParameters = (message: string) =>
+  optionTexts.reduce((text, [option, parameter]) => text.replace(option, parameter), message)

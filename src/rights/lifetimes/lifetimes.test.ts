@@ -49,6 +49,12 @@ const certificatesOf = async ({ send }: Pick<Organization, 'send'>) =>
   )
 
 describe('a retention rule', () => {
+  it('is returned as it is stored by a PATCH that changes nothing', async () => {
+    const org = await organizationWithPeople(1)
+    await org.create({ active: false })
+    expect(await org.ok('PATCH', '/v1/retention-rules/1', { after_days: 30 })).toEqual(await org.rule())
+  })
+
   it('tells of a person a week before it erases it with a certificate, and does nothing until it is turned on', async () => {
     const org = await organizationWithPeople(1)
     expect(await org.create({ active: false })).toMatchObject({ id: 1, key: 'gone', active: false, paused: null })

@@ -120,7 +120,7 @@ export function changeRules(
     const [was, is] = [before, after].map(each => (each ? settingsOf(each, definitions) : {})) as [object, object]
     const changed = before && after ? differences(was, is) : { before: was, after: is }
     const result = toJson(rule, definitions)
-    if (!changed) return { changes: [], result }
+    if (!changed) return { changes: [], result: toJson(before!, definitions) }
     const settings = [id, key, segment_id, after_days, action, daily_limit, active]
     const isToldAnew = Object.keys({ ...changed.before, ...changed.after }).some(
       name => name !== 'key' && name !== 'daily_limit',
