@@ -76,6 +76,7 @@ export const words = {
   state: ['State', 'Zustand', 'Stato'],
   value: ['Value', 'Wert', 'Valore'],
   values: ['Values', 'Werte', 'Valori'],
+  version: (version: number) => [`Version ${version}`, `Fassung ${version}`, `Versione ${version}`],
   webhooks: ['Webhooks', 'Webhooks', 'Webhook'],
   what: ['What', 'Was', 'Che cosa'],
   when: ['When', 'Wann', 'Quando'],

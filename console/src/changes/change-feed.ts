@@ -21,20 +21,11 @@ const maxChanges = 2_000
 const windowSize = 500
 const pageSize = 1_000
 
-type Filter = Pick<ChangesSearch, 'subject' | 'operation' | 'stack' | 'entity'>
-
-const filterOf = ({ subject, operation, stack, entity }: ChangesSearch): Filter => ({
-  ...(subject && { subject }),
-  ...(operation && { operation }),
-  ...(stack && { stack }),
-  ...(entity && { entity }),
-})
-
 /**
  * Reads the newest matching changes up to the number `until`, in order. Where few match, it looks further back, each time over twice as many
  * numbers. Returns the number `from` after which all are read.
  */
-async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
+async function readBack(filter: ChangesSearch, until: number, signal?: AbortSignal) {
   let warnings: string[] = []
   const found: Change[] = []
   for (let [end, size] = [until, filter.entity ? until : windowSize]; ; size *= 2) {
@@ -64,14 +55,14 @@ export function useChangeFeed(search: ChangesSearch, isPaused: boolean): Feed {
   const [error, setError] = useState<unknown>()
   const [warnings, setWarnings] = useState<string[]>([])
   const [range, setRange] = useState<Range | null>(null)
-  const filterKey = JSON.stringify(filterOf(search))
+  const filterKey = JSON.stringify(search)
   const reached = range?.filterKey === filterKey ? range : null
   // biome-ignore lint/correctness/useExhaustiveDependencies: the range is where the feed begins, and every change moves it
   useEffect(() => {
     if (isPaused) return setStatus('paused')
     const abort = new AbortController()
     const { signal } = abort
-    const filter = JSON.parse(filterKey) as Filter
+    const filter = JSON.parse(filterKey) as ChangesSearch
     const add = (added: Change[]) => setChanges(before => [...added.toReversed(), ...before].slice(0, maxChanges))
     const follow = async () => {
       let after = reached?.until

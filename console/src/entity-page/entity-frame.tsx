@@ -2,9 +2,9 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
-import type { Entity } from '../entity/entities.ts'
-import { idOf } from '../entity/entities.ts'
+import { type Entity, idOf } from '../entity/entities.ts'
 import { OwnerName } from '../entity/entity-link.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { History, type HistoryProps } from '../history/history.tsx'
 import { Badge, Page, Section } from '../ui/page.tsx'
@@ -55,6 +55,7 @@ export const useIsEvent = (owner: string): boolean =>
 /** The line below the name: where the entity belongs, its identifier, its state and its version. */
 export function EntitySubtitle({ owner, entity }: { owner: string; entity: Entity }) {
   const texts = useMessages(messages)
+  const { states } = useMessages(entityMessages)
   const formats = useFormats()
   const isEvent = useIsEvent(owner)
   const { external_id, state, version, updated_at } = entity
@@ -66,7 +67,7 @@ export function EntitySubtitle({ owner, entity }: { owner: string; entity: Entit
       ) : (
         <code className={styles.identifier}>{owner === 'people' ? external_id : idOf(entity)}</code>
       )}
-      {state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
+      {state === 'placeholder' && <Badge kind="caution">{states.placeholder}</Badge>}
       {isEvent && <Badge>{texts.immutable}</Badge>}
       <span>{texts.version(version)}</span>
       <span>

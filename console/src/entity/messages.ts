@@ -40,7 +40,6 @@ export const messages = defineMessages({
     'Einen Wert unter einem neuen Schlüssel hinzufügen',
     'Aggiungi un valore con una nuova chiave',
   ],
-  newKey: ['Key', 'Schlüssel', 'Chiave'],
   keyTaken: ['This key exists already.', 'Diesen Schlüssel gibt es schon.', 'Questa chiave esiste già.'],
   add: ['Add', 'Hinzufügen', 'Aggiungi'],
   faults: {

@@ -71,7 +71,7 @@ export function FilterEditor({ owner, definitions, segments = [], initialFilter,
 function LimitsHint({ filter }: { filter: Filter }) {
   const texts = useMessages(messages)
   const size = sizeOf(filter)
-  return isNearLimit(size) ? <p className={styles.limits}>{texts.limits(size, filterLimits)}</p> : null
+  return isNearLimit(size) ? <p className={`small ${styles.limits}`}>{texts.limits(size, filterLimits)}</p> : null
 }
 
 function startingTree(filter: Filter, types: Parameters<typeof readFilter>[1]): FilterGroup {

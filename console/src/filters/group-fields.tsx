@@ -51,7 +51,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
           </Button>
         )}
       </div>
-      {children.length === 0 && !isNested && <p className={styles.hint}>{texts.noConditions}</p>}
+      {children.length === 0 && !isNested && <p className="small">{texts.noConditions}</p>}
       {children.map((child, index) => (
         <ConditionRow
           key={child.id}
@@ -85,7 +85,7 @@ function ConditionRow({ owner, node, onChange, onRemove }: ControlProps<FilterNo
           {node.kind === 'raw' ? (
             <div className={styles.raw}>
               <code>{JSON.stringify(node.filter)}</code>
-              <p>{texts.rawHelp}</p>
+              <p className="small">{texts.rawHelp}</p>
             </div>
           ) : (
             <>

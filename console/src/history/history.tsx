@@ -145,7 +145,7 @@ function ChangeEntry({ owner, change, isShown, onShow, onUndo }: ChangeEntryProp
         </strong>
         <span>{texts.operations[change.operation]}</span>
       </div>
-      <p className={styles.when}>
+      <p className="small">
         <time dateTime={change.at}>{formats.exactTime(change.at)}</time> · {formats.relative(change.at)}
         {version !== null && ` · ${texts.version(version)}`}
       </p>

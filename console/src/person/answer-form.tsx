@@ -12,7 +12,7 @@ import { type Faults, Form } from '../ui/form.tsx'
 import { Notice } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { consentMessages } from './consent-messages.ts'
-import type { Purpose } from './purpose.ts'
+import type { Purpose } from './decision.ts'
 
 type AnswerFormProps = { person: Person; purpose: Purpose; onShow(person: Person): void; onClose: () => void }
 
@@ -133,7 +133,7 @@ export function AnswerFields({ draft, onChange, purpose: { type, channel } }: An
     <FieldGroup look="grid">
       <Select<'true' | 'false'>
         label={texts.answer}
-        options={{ true: texts.grant, false: texts.refuse }}
+        options={{ true: entityTexts.answers.granted, false: entityTexts.answers.refused }}
         {...field('state')}
         {...(asksTwice && { help: texts.doubleOptIn })}
       />
@@ -176,7 +176,7 @@ function useTextVersions(count: number, consentTypeId: number | undefined) {
   })
   return (data?.items ?? []).toReversed().map(({ version, language, text }) => ({
     value: String(version),
-    label: `${texts.textOf(version)} · ${language}`,
+    label: `${texts.version(version)} · ${language}`,
     help: text.length > 160 ? `${text.slice(0, 160)}…` : text,
   }))
 }

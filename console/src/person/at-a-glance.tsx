@@ -27,17 +27,17 @@ import styles from './person.module.css'
 /** What somebody on the telephone asks about a person: how to reach her, whether she may be written to, and what she did lately. */
 export function AtAGlance({ person }: { person: Person }) {
   const texts = useMessages(glanceMessages)
-  const stacks = useSummedStacks()
+  const sums = useSums(person.id)
   const mayDecide = useScope('consents:read')
   const hasContact = mayUse('read', 'people', 'email') || mayUse('read', 'people', 'mobile_number')
   const asksConsents = mayDecide && person.consents?.length > 0
-  if (!hasContact && !asksConsents && stacks.length === 0) return null
+  if (!hasContact && !asksConsents && sums.length === 0) return null
   return (
     <Section title={texts.glance}>
       <div className={styles.glance}>
         {hasContact && <Contact person={person} />}
         {asksConsents && <MayBeWrittenTo person={person} />}
-        {stacks.length > 0 && <Sums id={person.id} stacks={stacks} />}
+        {sums.length > 0 && <Sums sums={sums} />}
       </div>
     </Section>
   )
@@ -55,6 +55,7 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
 /** The number and the address, which a click calls and writes to. */
 function Contact({ person: { email, mobile_prefix, mobile_number, mobile_e164 } }: { person: Person }) {
   const texts = useMessages(glanceMessages)
+  const entityTexts = useMessages(entityMessages)
   const phone = mobile_number && [mobile_prefix, mobile_number].filter(Boolean).join(' ')
   const link = (href: string, text: string) => (
     <a href={href} className={styles.address}>
@@ -62,7 +63,7 @@ function Contact({ person: { email, mobile_prefix, mobile_number, mobile_e164 } 
     </a>
   )
   const facts: [string, ReactNode][] = [
-    [texts.phone, phone && link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)],
+    [entityTexts.phone, phone && link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)],
     // An address may have characters that end a path, such as a question mark.
     [texts.email, email && link(`mailto:${encodeURIComponent(email).replace('%40', '@')}`, email)],
   ]
@@ -112,7 +113,7 @@ function Decisions({ channel, decided }: DecisionsProps) {
   if (decided.every(({ decision }) => decision.reasons[0]?.rule === 'no_address'))
     return <Badge kind="caution">{texts.noAddress[channel]}</Badge>
   return (
-    <ul className={styles.decisions}>
+    <ul className="column tight">
       {decided.map(({ consent_type_id, decision: { allowed, reasons } }) => (
         <li key={consent_type_id}>
           <Badge kind={allowed ? 'positive' : 'negative'}>{allowed ? texts.yes : texts.no}</Badge>{' '}
@@ -126,10 +127,11 @@ function Decisions({ channel, decided }: DecisionsProps) {
   )
 }
 
-type Summed = { stack: Stack; body: AggregateBody & Record<string, unknown>; names: (string | undefined)[] }
+/** What sums up the records of a stack for a person. `names` has the attributes that the measures are of. */
+type Sum = { stack: Stack; body: AggregateBody & Record<string, unknown>; names: (string | undefined)[] }
 
-/** The stacks whose definition says what sums up their records, as far as the session may read what it names. */
-function useSummedStacks(): ((id: string) => Summed)[] {
+/** The sums of the stacks whose definition says what sums up their records, as far as the session may read what it names. */
+function useSums(id: string): Sum[] {
   const { definitions } = useDefinitions()
   const mayRead = useScope('records:read')
   return definitions.stacks.flatMap(stack => {
@@ -140,32 +142,27 @@ function useSummedStacks(): ((id: string) => Summed)[] {
     const named = [person, time, ...measures.map(measure => measure.key)].filter(name => name != null)
     if (named.some(name => attributes.get(name)?.state !== 'active')) return []
     const fieldOf = (name: string) => attributePrefix + name
-    return (id: string): Summed => ({
-      stack,
-      names: measures.map(({ key }) => key && (attributes.get(key)?.name || key)),
-      body: {
-        filter: {
-          [fieldOf(person)]: { $some: { id } },
-          [time === null ? 'created_at' : fieldOf(time)]: { $gte: { $ago: 'P12M' } },
-        },
-        measures: measures.map(({ op, key }) => ({ op, ...(key !== undefined && { field: fieldOf(key) }) })),
-      },
-    })
+    const filter = {
+      [fieldOf(person)]: { $some: { id } },
+      [time === null ? 'created_at' : fieldOf(time)]: { $gte: { $ago: 'P12M' } },
+    }
+    const measured = measures.map(({ op, key }) => ({ op, ...(key !== undefined && { field: fieldOf(key) }) }))
+    const names = measures.map(({ key }) => key && (attributes.get(key)?.name || key))
+    return [{ stack, names, body: { filter, measures: measured } }]
   })
 }
 
-const sumQuery = ({ stack: { key }, body }: Summed) =>
+const sumQuery = ({ stack: { key }, body }: Sum) =>
   readQuery(['entities', key, 'aggregate', body], options => entitiesOf(key).aggregate(body as never, options))
 
 /** The measures of each stack over the last twelve months. */
-function Sums({ id, stacks }: { id: string; stacks: ((id: string) => Summed)[] }) {
+function Sums({ sums }: { sums: readonly Sum[] }) {
   const texts = useMessages(glanceMessages)
   const { measures: operations } = useMessages(reportMessages)
   const formats = useFormats()
-  const summed = stacks.map(of => of(id))
-  const queries = useQueries({ queries: summed.map(sumQuery) })
+  const queries = useQueries({ queries: sums.map(sumQuery) })
   const failed = queries.find(({ error }) => error)
-  const facts = summed.map(({ stack, body, names }, index) => {
+  const facts = sums.map(({ stack, body, names }, index) => {
     const group = queries[index]!.data?.groups[0]
     const results = body.measures!.map(({ op }, at) => {
       const result = group?.measures[at] ?? (op === 'count' ? 0 : null)
