@@ -12,7 +12,7 @@ import { messages } from './messages.ts'
 import { type Change, effectiveFilter, type ListSearch } from './search.ts'
 
 const SegmentDialog = lazy(() => import('./segment-dialog.tsx'))
-const DeleteSegmentDialog = lazy(() => import('./delete-segment-dialog.tsx'))
+const DeleteSegmentDialog = lazy(async () => ({ default: (await import('./segment-dialog.tsx')).DeleteSegmentDialog }))
 
 /** Stands for no segment. */
 const everybody = ''
@@ -57,7 +57,7 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
         />
       </div>
       {canWrite && (
-        <Menu label={texts.segmentActions} actions={actions}>
+        <Menu label={texts.segment} actions={actions}>
           <Icon name="more" />
         </Menu>
       )}
