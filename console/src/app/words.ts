@@ -52,6 +52,8 @@ export const words = {
   edit: ['Edit', 'Bearbeiten', 'Modifica'],
   erasures: ['Erasures', 'Endgültige Löschungen', 'Cancellazioni'],
   field: ['Field', 'Feld', 'Campo'],
+  filter: ['Filter', 'Filter', 'Filtro'],
+  filterOf: (count: string) => [`Filter (${count})`, `Filter (${count})`, `Filtro (${count})`],
   history: ['History', 'Verlauf', 'Cronologia'],
   jobs: ['Changes of many', 'Sammeländerungen', 'Modifiche multiple'],
   key: ['Key', 'Schlüssel', 'Chiave'],

@@ -37,7 +37,7 @@ export function AbsentEntity({ owner, found, onShow, setMoment }: AbsentEntityPr
     <EntityFrame
       title={isErased ? kind.erasedTitle : title}
       subtitle={
-        <div className={styles.subtitle}>
+        <div className={`row centered ${styles.subtitle}`}>
           {!isPerson && <StackLink owner={owner} />}
           <code className={styles.identifier}>{isPerson ? (change.external_id ?? id) : id}</code>
         </div>
@@ -53,7 +53,7 @@ export function AbsentEntity({ owner, found, onShow, setMoment }: AbsentEntityPr
           />
         )
       }
-      notice={
+      top={
         <>
           {notice}
           <Ending owner={owner} found={found} onShow={onShow} />

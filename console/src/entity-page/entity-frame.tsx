@@ -15,16 +15,15 @@ type EntityFrameProps = {
   title: string
   subtitle: ReactNode
   actions: ReactNode
-  notice: ReactNode
-  /** The content above all sections. */
-  top?: ReactNode
+  /** The content above all sections, such as messages. */
+  top: ReactNode
   history: HistoryProps
   /** The values, links and consents. */
   children: ReactNode
 }
 
 /** The frame of the page of a person or record: what is stored, and beside it what happened. */
-export function EntityFrame({ title, subtitle, actions, notice, top, history, children }: EntityFrameProps) {
+export function EntityFrame({ title, subtitle, actions, top, history, children }: EntityFrameProps) {
   const texts = useMessages(messages)
   const { fields } = useSession()
   const mayReadChanges = useScope('changes:read')
@@ -32,7 +31,6 @@ export function EntityFrame({ title, subtitle, actions, notice, top, history, ch
   const hasHistory = mayReadChanges || Boolean(history.sources?.length) || !fields
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>
-      {notice}
       {top}
       <div className={styles.columns}>
         <div className={styles.main}>{children}</div>
@@ -60,7 +58,7 @@ export function EntitySubtitle({ owner, entity }: { owner: string; entity: Entit
   const isEvent = useIsEvent(owner)
   const { external_id, state, version, updated_at } = entity
   return (
-    <div className={styles.subtitle}>
+    <div className={`row centered ${styles.subtitle}`}>
       {owner !== 'people' && <StackLink owner={owner} />}
       {owner === 'people' && external_id === null ? (
         <span>{texts.noIdentifier}</span>

@@ -140,7 +140,7 @@ function LinkedRecords({ items, label, entity, linked, time }: LinkedRecordsProp
   ]
   return (
     <div className={styles.cards}>
-      <Table label={label} headers={headers}>
+      <Table hasCards label={label} headers={headers}>
         {items.map(item => (
           <tr key={idOf(item)}>
             <th scope="row">

@@ -56,7 +56,7 @@ export function PastEntity({ owner, id, found, moment: { at, version }, setMomen
       title={nameOf(data)}
       subtitle={<EntitySubtitle owner={owner} entity={data} />}
       actions={<AsOfButton at={at} setMoment={setMoment} />}
-      notice={
+      top={
         <Notice kind="caution" title={kind.pastTitle(formats.exactTime(at ?? data.as_of?.at ?? data.updated_at))}>
           <p>{texts.pastVersion(data.version)}</p>
           <div>

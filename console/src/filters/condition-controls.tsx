@@ -30,6 +30,7 @@ export const nameOf = (node: FilterNode): string => {
 }
 
 export type ControlProps<Node> = { owner: Owner; node: Node; onChange(node: FilterNode): void }
+type NodeProps<Kind extends FilterNode['kind']> = Omit<ControlProps<NodeOf<Kind>>, 'owner'>
 /** A condition that the builder has controls for. */
 export type Editable = Exclude<FilterNode, { kind: 'group' | 'raw' }>
 
@@ -52,16 +53,12 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
       .filter(each => isFollowedBack(each, definitions))
       .map(({ key }) => attributePrefix + key),
   )
+  const choiceOf = (name: string, label: string) => ({ name, label })
   const choices = [
     ...fields.filter(isOffered),
-    ...(hasConsents
-      ? [
-          { name: 'contactable', label: texts.contactable },
-          { name: 'consents', label: texts.consent },
-        ]
-      : []),
-    ...(owner === 'people' ? [{ name: 'deliverability', label: texts.deliverability }] : []),
-    ...(owner === 'people' && segments.length > 0 ? [{ name: '$segment', label: texts.segment }] : []),
+    ...(hasConsents ? [choiceOf('contactable', texts.contactable), choiceOf('consents', texts.consent)] : []),
+    ...(owner === 'people' ? [choiceOf('deliverability', texts.deliverability)] : []),
+    ...(owner === 'people' && segments.length > 0 ? [choiceOf('$segment', texts.segment)] : []),
   ]
   const choose = (name: string) => {
     const field = fields.find(each => each.name === name)
@@ -119,7 +116,7 @@ export function ConditionControls({ owner, node, onChange }: ControlProps<Editab
 }
 
 /** Which address, and whether messages reach it. */
-function DeliverabilityFields({ node, onChange }: Omit<ControlProps<NodeOf<'deliverability'>>, 'owner'>) {
+function DeliverabilityFields({ node, onChange }: NodeProps<'deliverability'>) {
   const texts = useMessages(messages)
   return (
     <>
@@ -179,7 +176,7 @@ function FieldControls({ owner, node, onChange }: ControlProps<NodeOf<'field'> |
 const any = 'any'
 
 /** The purpose, the channel and the state of a consent. */
-export function ConsentFields({ node, onChange }: { node: NodeOf<'consent'>; onChange(node: FilterNode): void }) {
+function ConsentFields({ node, onChange }: NodeProps<'consent'>) {
   const texts = useMessages(messages)
   const { purposes, channels, withPurpose } = useQuestion(node)
   const chosen = (value: string) => (value === any ? '' : value)
@@ -212,13 +209,8 @@ export function ConsentFields({ node, onChange }: { node: NodeOf<'consent'>; onC
   )
 }
 
-type ContactableFieldsProps = {
-  node: NodeOf<'contactable'>
-  onChange(node: FilterNode): void
-}
-
 /** The purpose and the channel for which people may be written to. */
-export function ContactableFields({ node, onChange }: ContactableFieldsProps) {
+function ContactableFields({ node, onChange }: NodeProps<'contactable'>) {
   const texts = useMessages(messages)
   const { purposes, channels, withPurpose } = useQuestion(node)
   return (

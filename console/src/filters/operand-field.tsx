@@ -7,7 +7,7 @@ import { Select } from '../ui/select.tsx'
 import type { Owner } from './field-types.ts'
 import type { FilterField } from './fields.ts'
 import styles from './filter.module.css'
-import type { FieldType, Operator } from './filter-tree.ts'
+import { type FieldType, isTime, type Operator } from './filter-tree.ts'
 import { messages } from './messages.ts'
 import {
   type DurationUnit,
@@ -53,8 +53,7 @@ export function OperandField({ owner, field, type, operator, operand, onChange }
   const isEquality = operator === 'eq' || operator === 'neq'
   if (options && isEquality)
     return <Select aria-label={label} options={options} value={operand || null} onChange={onChange} />
-  if (type === 'date' || type === 'datetime')
-    return <TimeFields key={type} type={type} text={operand} onChange={onChange} />
+  if (isTime(type)) return <TimeFields key={type} type={type} text={operand} onChange={onChange} />
   const inputMode = type === 'number' ? 'decimal' : 'text'
   const suggested = isEquality && field && suggestedFor(owner, field)
   return (

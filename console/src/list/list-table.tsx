@@ -184,7 +184,7 @@ export function EmptyStart({ title }: { title: string }) {
   const { scopes } = useSession()
   return (
     <EmptyState title={title}>
-      <div className={styles.begin}>
+      <div className={`row centered ${styles.begin}`}>
         <LinkButton to="/import" look="primary">
           {texts.importFile}
         </LinkButton>

@@ -105,8 +105,6 @@ export const messages = defineMessages({
     'Riga precedente dell’elenco (Invio la apre)',
   ],
   counting: ['counting', 'wird gezählt', 'conteggio in corso'],
-  filter: ['Filter', 'Filter', 'Filtro'],
-  filterOf: (count: string) => [`Filter (${count})`, `Filter (${count})`, `Filtro (${count})`],
   report: ['Report', 'Auswerten', 'Report'],
   columns: ['Columns', 'Spalten', 'Colonne'],
   export: ['Export as CSV', 'Als CSV exportieren', 'Esporta in CSV'],

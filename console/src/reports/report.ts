@@ -3,7 +3,7 @@ import { attributePrefix } from '../filters/field-types.ts'
 import { type FilterField, fieldsOf } from '../filters/fields.ts'
 import type { FieldType } from '../filters/filter-tree.ts'
 import type { messages as filterMessages } from '../filters/messages.ts'
-import type { Plotted, TimeUnit } from './plot-data.ts'
+import type { TimeUnit } from './plot-data.ts'
 import type { MeasureOperation, Order, ReportSearch } from './search.ts'
 
 export type Group = { field: FilterField; by: TimeUnit | undefined }
@@ -111,13 +111,6 @@ export function bodyOf({ groups, measure, of, percentile, filter, order, limit }
     }),
   } satisfies AggregateBody
 }
-
-/** What the plot of a result shows. */
-export const plottedOf = ({ report: { groups, measure }, aggregate }: Result): Plotted => ({
-  groups: aggregate.groups,
-  spans: groups.map(({ by }) => by),
-  isAdded: measure === 'count' || measure === 'sum' || measure === 'count_distinct',
-})
 
 /** Whether the results are numbers, which a plot shows. */
 export const isNumeric = ({ measure, of }: Report): boolean =>
