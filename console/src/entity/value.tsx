@@ -39,7 +39,7 @@ export function LongText({ text, isCode }: { text: string; isCode?: boolean }) {
       {text.length > maxCharacters && (
         <>
           {' '}
-          <button type="button" className={styles.more} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <button type="button" className="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             {isOpen ? texts.showLess : texts.showAll}
           </button>
         </>

@@ -2,6 +2,7 @@ import { useContext } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { ownerName } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
+import fieldStyles from '../ui/field.module.css'
 import { Icon } from '../ui/icon.tsx'
 import { Select } from '../ui/select.tsx'
 import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
@@ -35,7 +36,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
   const isNested = onRemove !== undefined || label !== undefined
   return (
     <fieldset className={isNested ? styles.nested : styles.group} aria-label={label ?? texts.group}>
-      {label && <p className={styles.groupLabel}>{label}</p>}
+      {label && <p className={fieldStyles.label}>{label}</p>}
       <div className={styles.groupHead}>
         {(children.length > 0 || !label) && (
           <Select<GroupMode>

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { attributeField } from '../entity/fields.ts'
-import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
+import { answerWord, type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName } from '../entity/schema.ts'
 import { FieldValue, Value } from '../entity/value.tsx'
 import { Facts } from '../ui/page.tsx'
@@ -14,7 +14,6 @@ import {
   type Difference,
   differencesOf,
   type LoggedAddress,
-  type LoggedAnswer,
 } from './differences.ts'
 import styles from './history.module.css'
 import { messages } from './messages.ts'
@@ -129,29 +128,22 @@ function Address({ before, after }: { before: LoggedAddress | undefined; after: 
 /** The answer to a purpose, before and after. */
 function Answer({ before, after, isFirst }: AnswerDifference & { isFirst: boolean }) {
   const texts = useMessages(messages)
-  const entityTexts = useMessages(entityMessages)
+  const { answers } = useMessages(entityMessages)
   const formats = useFormats()
-  const isSame =
-    before !== undefined && !after?.superseded && stateOf(before, entityTexts) === stateOf(after, entityTexts)
+  const isSame = before !== undefined && !after?.superseded && answerWord(before) === answerWord(after)
   return (
     <>
-      <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)} isEmpty={before === undefined}>
-        {stateOf(after, entityTexts)}
+      <Step isFirst={isFirst || isSame} before={answers[answerWord(before)]} isEmpty={before === undefined}>
+        {answers[answerWord(after)]}
       </Step>
       {isSame && <span className="muted"> · {texts.again}</span>}
       {after?.answered_at && <span className="muted"> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>}
       {after?.superseded && (
         <span className="muted">
           {' '}
-          · {after.superseded.state ? entityTexts.answers.granted : entityTexts.answers.refused}: {texts.superseded}
+          · {answers[answerWord(after.superseded)]}: {texts.superseded}
         </span>
       )}
     </>
   )
-}
-
-function stateOf(answer: LoggedAnswer | undefined, { answers }: EntityTexts): string {
-  if (answer?.pending) return answers.pending
-  if (answer === undefined || answer.state === null) return answers.none
-  return answer.state ? answers.granted : answers.refused
 }

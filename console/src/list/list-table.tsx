@@ -146,11 +146,12 @@ function useKeptFocus(listKey: string, isPlaceholderData: boolean) {
   }
 }
 
+/** Why the list is empty, and how to begin. */
 function NothingListed({ query: { owner, text, filter }, change }: { query: ListQuery; change: Change }) {
   const texts = useMessages(messages)
   const isOfPeople = owner === 'people'
   const kind = texts.kinds[isOfPeople ? 'people' : 'records']
-  const mayWrite = useScope(scopesOf(owner).write)
+  const { scopes } = useSession()
   const isSearchable = useIsSearchable(owner)
   if (text !== '')
     return (
@@ -165,35 +166,23 @@ function NothingListed({ query: { owner, text, filter }, change }: { query: List
         <Button onPress={() => change({ filter: undefined, segment: undefined })}>{texts.clearFilter}</Button>
       </EmptyState>
     )
-  if (!mayWrite) return <EmptyState title={kind.empty} />
-  if (isOfPeople) return <EmptyStart title={kind.empty} />
   return (
     <EmptyState title={kind.empty}>
-      <LinkButton to="/import" look="primary">
-        {texts.importFile}
-      </LinkButton>
+      {scopes.includes(scopesOf(owner).write) && (
+        <div className={`row centered ${styles.begin}`}>
+          <LinkButton to="/import" look="primary">
+            {texts.importFile}
+          </LinkButton>
+          {isOfPeople && shopScopes.every(scope => scopes.includes(scope)) && <FillShop />}
+        </div>
+      )}
     </EmptyState>
   )
 }
 
 const shopScopes = ['people:write', 'records:write', 'schema:read', 'schema:write']
 
-/** What the list of an organization without people offers: a file, or a sample shop. */
-export function EmptyStart({ title }: { title: string }) {
-  const texts = useMessages(messages)
-  const { scopes } = useSession()
-  return (
-    <EmptyState title={title}>
-      <div className={`row centered ${styles.begin}`}>
-        <LinkButton to="/import" look="primary">
-          {texts.importFile}
-        </LinkButton>
-        {shopScopes.every(scope => scopes.includes(scope)) && <FillShop />}
-      </div>
-    </EmptyState>
-  )
-}
-
+/** Offers a sample shop to an organization without people. */
 function FillShop() {
   const texts = useMessages(messages)
   const formats = useFormats()

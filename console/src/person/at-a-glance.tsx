@@ -6,7 +6,7 @@ import {
   type Person,
   type Stack,
 } from '@kith/client'
-import { useQueries } from '@tanstack/react-query'
+import { type UseQueryResult, useQueries } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { readQuery } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
@@ -43,10 +43,14 @@ export function AtAGlance({ person }: { person: Person }) {
   )
 }
 
-function Part({ title, children }: { title: string; children: ReactNode }) {
+type PartProps = { title: string; queries?: readonly UseQueryResult[]; children: ReactNode }
+
+function Part({ title, queries, children }: PartProps) {
+  const failed = queries?.find(({ error }) => error)
   return (
     <div className={styles.part}>
       <h3>{title}</h3>
+      {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
       {children}
     </div>
   )
@@ -84,7 +88,6 @@ function MayBeWrittenTo({ person }: { person: Person }) {
   const { consents } = person
   const asked = consents.slice(0, maxPurposes)
   const queries = useQueries({ queries: asked.map(consent => decisionQuery(person, consent)) })
-  const failed = queries.find(({ error }) => error)
   const decided = asked.flatMap((consent, index) => {
     const decision = queries[index]!.data
     return decision ? [{ ...consent, decision }] : []
@@ -94,8 +97,7 @@ function MayBeWrittenTo({ person }: { person: Person }) {
     return [channels[channel], own.length > 0 && <Decisions key={channel} channel={channel} decided={own} />] as const
   })
   return (
-    <Part title={texts.mayWrite}>
-      {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
+    <Part title={texts.mayWrite} queries={queries}>
       <Facts facts={byChannel} />
       {consents.length > maxPurposes && <p className="small">{texts.more(consents.length - maxPurposes)}</p>}
     </Part>
@@ -161,7 +163,6 @@ function Sums({ sums }: { sums: readonly Sum[] }) {
   const { measures: operations } = useMessages(reportMessages)
   const formats = useFormats()
   const queries = useQueries({ queries: sums.map(sumQuery) })
-  const failed = queries.find(({ error }) => error)
   const facts = sums.map(({ stack, body, names }, index) => {
     const group = queries[index]!.data?.groups[0]
     const results = body.measures!.map(({ op }, at) => {
@@ -172,8 +173,7 @@ function Sums({ sums }: { sums: readonly Sum[] }) {
     return [stack.name, queries[index]!.data && results.join(' · ')] as const
   })
   return (
-    <Part title={texts.lastTwelveMonths}>
-      {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
+    <Part title={texts.lastTwelveMonths} queries={queries}>
       <Facts facts={facts} />
     </Part>
   )

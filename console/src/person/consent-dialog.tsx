@@ -6,7 +6,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { ConfirmationLink } from '../consents/confirmation-link.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
-import { messages as entityMessages } from '../entity/messages.ts'
+import { answerWord, messages as entityMessages } from '../entity/messages.ts'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
@@ -117,9 +117,7 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
   )
 }
 
-type AnswerProps = { answer: RecordedAnswer; personId: string; isStanding: boolean }
-
-function Answer({ answer, personId, isStanding }: AnswerProps) {
+function Answer({ answer, personId, isStanding }: { answer: RecordedAnswer; personId: string; isStanding: boolean }) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
   const formats = useFormats()
@@ -130,12 +128,13 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
     const file = new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' })
     saveBlob(file, `receipt-${sequence}.json`)
   })
-  const word = pending ? 'pending' : state ? 'granted' : 'refused'
   const text = (value: string | null) => value && <LongText text={value} />
   return (
     <li className={styles.answer}>
       <div className="row centered">
-        <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>{entityTexts.answers[word]}</Badge>
+        <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>
+          {entityTexts.answers[answerWord(answer)]}
+        </Badge>
         {isStanding && <Badge kind="accent">{texts.stands}</Badge>}
         {superseded && <Badge>{texts.superseded}</Badge>}
         {merged_person_id && <span className="small">{texts.ofMerged}</span>}

@@ -16,12 +16,10 @@ import { downloadCertificate } from './certificate.tsx'
 import { useHold } from './hold.tsx'
 import { rightsMessages } from './rights-messages.ts'
 
-type EraseDialogProps = { id: string; person: Person | undefined; onClose: () => void }
-
 export type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: boolean }
 
 /** Erases a person: shows what goes, asks for the identifier, and gives the certificate. */
-export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
+export function EraseDialog({ id, person, onClose }: { id: string; person: Person | undefined; onClose: () => void }) {
   const texts = useMessages(rightsMessages)
   const navigate = useNavigate()
   const hold = useHold(id)

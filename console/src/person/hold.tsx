@@ -39,10 +39,8 @@ export function HoldNotice({ id }: { id: string }) {
   )
 }
 
-type HoldDialogProps = { id: string; person: Person | undefined; onClose: () => void }
-
 /** Holds a person, or changes its hold. */
-export function HoldDialog({ id, person, onClose }: HoldDialogProps) {
+export function HoldDialog({ id, person, onClose }: { id: string; person: Person | undefined; onClose: () => void }) {
   const texts = useMessages(rightsMessages)
   const hold = useHold(id)
   const { draft, field } = useDraft({ reason: hold?.reason ?? '', until: hold?.until?.slice(0, 10) ?? '' })

@@ -17,7 +17,7 @@ import { nameOf } from '../entity/address.ts'
 import type { Entity } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
 import { plainFields } from '../entity/fields.ts'
-import { messages as entityMessages } from '../entity/messages.ts'
+import { answerWord, messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { internalIdOf, Value } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
@@ -328,15 +328,14 @@ function Answers({ changes }: { changes: Merged<AnySchema>['changes']['consents'
   const { answers, channels } = useMessages(entityMessages)
   const { consent_types } = useDefinitions().definitions
   if (changes.length === 0) return null
-  const wordOf = (answer: (typeof changes)[number]['before']) =>
-    answer === null ? answers.none : answer.pending ? answers.pending : answer.state ? answers.granted : answers.refused
   return (
     <div>
       <p>{texts.answersChange}</p>
       <ul>
         {changes.map(({ consent_type_id, channel, before, after }) => (
           <li key={`${consent_type_id} ${channel}`}>
-            {consentTypeName(consent_types, consent_type_id)} · {channels[channel]}: {wordOf(before)} → {wordOf(after)}
+            {consentTypeName(consent_types, consent_type_id)} · {channels[channel]}: {answers[answerWord(before)]} →{' '}
+            {answers[answerWord(after)]}
           </li>
         ))}
       </ul>

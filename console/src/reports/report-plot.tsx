@@ -158,7 +158,7 @@ function CoursePlot({ plot, result: { report, labels }, label, words }: PlotProp
   )
 }
 
-const lines = [styles.line0, styles.line1, styles.line2, styles.line3, styles.line4]
+const lines = ['', styles.line1, styles.line2, styles.line3, styles.line4]
 const lineClass = (index: number) => `${styles.line} ${lines[index]}`
 
 const pointsOf = (values: readonly (number | null)[], yOf: (value: number) => number) =>
