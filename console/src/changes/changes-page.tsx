@@ -10,7 +10,7 @@ import { Select } from '../ui/select.tsx'
 import { Table } from '../ui/table.tsx'
 import { useSettled } from '../ui/use-settled.ts'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
-import { type Feed, useChangeFeed } from './change-feed.ts'
+import { type FeedStatus, useChangeFeed } from './change-feed.ts'
 import styles from './changes.module.css'
 import { messages } from './messages.ts'
 import { type ChangesSearch, validateChangesSearch } from './search.ts'
@@ -63,7 +63,7 @@ export function ChangesPage() {
   )
 }
 
-function Status({ status }: { status: Feed['status'] }) {
+function Status({ status }: { status: FeedStatus }) {
   const texts = useMessages(messages)
   if (status === 'live') return <Badge kind="positive">{texts.live}</Badge>
   if (status === 'paused') return <Badge kind="caution">{texts.paused}</Badge>

@@ -1,7 +1,7 @@
 import { isKithError } from '@kith/client'
 import { useState } from 'react'
 import { useScope } from '../app/session.tsx'
-import { type Entity, entitiesOf } from './entities.ts'
+import { type Entity, entitiesOf, idOf } from './entities.ts'
 import { isEqual } from './equal.ts'
 import { bodyOf, type Draft, type DraftFault, draftOf, type Field, parseDraft, storedValue } from './fields.ts'
 
@@ -25,12 +25,7 @@ type State = {
   isSaving: boolean
 }
 
-type EditOptions = {
-  owner: string
-  id: string
-  entity: Entity
-  onSaved: (entity: Entity) => void
-}
+type EditOptions = { owner: string; entity: Entity; onSaved: ((entity: Entity) => void) | undefined }
 
 /** Writes of others that touch other fields are no conflict: the write is repeated over them, this often. */
 const maxRepeats = 3
@@ -39,17 +34,18 @@ const maxRepeats = 3
  * Edits fields of a person or record. The write names the version that was read. If somebody else wrote meanwhile, fields that only
  * one of the two changed are merged, and the person chooses for the others.
  */
-export function useEdit({ owner, id, entity, onSaved }: EditOptions) {
+export function useEdit({ owner, entity, onSaved }: EditOptions) {
   const mayReadChanges = useScope('changes:read')
   const [state, setState] = useState<State>()
   const [hasBegun, setHasBegun] = useState(false)
   const entities = entitiesOf(owner)
+  const id = idOf(entity)
   const change = (update: (before: State) => Partial<State>) =>
     setState(before => before && { ...before, ...update(before) })
 
   const finish = (saved?: Entity) => {
     setState(undefined)
-    if (saved) onSaved(saved)
+    if (saved) onSaved?.(saved)
   }
   const send = async (base: Entity, changes: ReadonlyMap<Field, unknown>, repeats = 0): Promise<void> => {
     if (changes.size === 0) return finish(base === entity ? undefined : base)

@@ -122,13 +122,13 @@ function DeliverabilityFields({ node, onChange }: NodeProps<'deliverability'>) {
     <>
       <Select
         aria-label={texts.channel}
-        options={(['email', 'sms', 'any'] as const).map(value => ({ value, label: texts.addresses[value] }))}
+        options={texts.addresses}
         value={node.channel || 'any'}
         onChange={channel => onChange({ ...node, channel: channel === 'any' ? '' : channel })}
       />
       <Select
         aria-label={texts.state}
-        options={(['suppressed', 'deliverable'] as const).map(value => ({ value, label: texts.addressStates[value] }))}
+        options={texts.addressStates}
         value={node.state}
         onChange={state => onChange({ ...node, state })}
       />
@@ -196,12 +196,7 @@ function ConsentFields({ node, onChange }: NodeProps<'consent'>) {
       />
       <Select
         aria-label={texts.consentState}
-        options={[
-          { value: 'true', label: texts.granted },
-          { value: 'false', label: texts.refused },
-          { value: 'pending', label: texts.pending },
-          { value: any, label: texts.anyState },
-        ]}
+        options={{ true: texts.granted, false: texts.refused, pending: texts.pending, [any]: texts.anyState }}
         value={node.state || any}
         onChange={value => onChange({ ...node, state: chosen(value) })}
       />

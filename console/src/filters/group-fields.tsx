@@ -41,7 +41,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
         {(children.length > 0 || !label) && (
           <Select<GroupMode>
             aria-label={texts.combine}
-            options={(['all', 'any', 'none'] as const).map(value => ({ value, label: texts.modes[value] }))}
+            options={texts.modes}
             value={mode}
             onChange={value => onChange({ ...group, mode: value })}
           />

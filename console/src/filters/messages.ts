@@ -112,9 +112,9 @@ export const messages = defineMessages({
   consent: ['Consent', 'Einwilligung', 'Consenso'],
   contactable: ['May be written to', 'Darf angeschrieben werden', 'Contattabile'],
   addresses: {
-    any: ['an address', 'eine Adresse', 'un indirizzo'],
     email: ['the email address', 'die E-Mail-Adresse', 'l’indirizzo email'],
     sms: ['the phone number', 'die Telefonnummer', 'il numero di telefono'],
+    any: ['an address', 'eine Adresse', 'un indirizzo'],
   },
   addressStates: {
     suppressed: ['is suppressed', 'ist gesperrt', 'è sospeso'],

@@ -1,10 +1,10 @@
-import { type Attribute, type Change, type ConsentType, channels } from '@kith/client'
+import { type Attribute, type Change, channels } from '@kith/client'
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { attributeField } from '../entity/fields.ts'
 import { answerWord, type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
-import { consentTypeName } from '../entity/schema.ts'
+import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { FieldValue, Value } from '../entity/value.tsx'
 import { Facts } from '../ui/page.tsx'
 import {
@@ -18,12 +18,6 @@ import {
 import styles from './history.module.css'
 import { messages } from './messages.ts'
 
-type HistoryChangesProps = {
-  change: Change
-  attributes: ReadonlyMap<string, Attribute>
-  consentTypes: readonly ConsentType[]
-}
-
 /** The name of a field or attribute. */
 export function nameOf(
   { group, key }: Pick<Difference, 'group' | 'key'>,
@@ -34,7 +28,7 @@ export function nameOf(
   return (texts.fields as Record<string, string>)[key] ?? key
 }
 
-type LoggedValueProps = Pick<HistoryChangesProps, 'attributes'> & { difference: Difference; value: unknown }
+type LoggedValueProps = { difference: Difference; value: unknown; attributes: ReadonlyMap<string, Attribute> }
 
 /** A value by its type. The state of an entity is a word of kith. The names of targets were those of that time, so they are no links. */
 function LoggedValue({ difference: { group, key }, value, attributes }: LoggedValueProps) {
@@ -46,11 +40,12 @@ function LoggedValue({ difference: { group, key }, value, attributes }: LoggedVa
 }
 
 /** The values and answers that a change set. */
-export function HistoryChanges({ change, attributes, consentTypes }: HistoryChangesProps) {
+export function HistoryChanges({ owner, change }: { owner: string; change: Change }) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
+  const { definitions } = useDefinitions()
+  const attributes = attributesOf(definitions, owner)
   const answers = answersOf(change)
-  const addresses = addressesOf(change)
   // The summaries of the answers follow from them, and repeat what the answers say.
   const summaries = new Set<string>(answers.map(({ channel }) => channels[channel].flag))
   const differences = differencesOf(change).filter(({ key }) => !summaries.has(key))
@@ -69,20 +64,21 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
     return [nameOf(difference, entityTexts, attributes), step] as const
   })
   const given = answers.map(answer => {
-    const purpose = consentTypeName(consentTypes, answer.consent_type_id)
+    const purpose = consentTypeName(definitions.consent_types, answer.consent_type_id)
     const name = `${purpose} · ${entityTexts.channels[answer.channel]}`
     return [name, <Answer key={name} {...answer} isFirst={isFirst} />] as const
   })
-  const reached = addresses.map(address => {
+  const reached = addressesOf(change).map(address => {
     const name = `${texts.deliverability} · ${entityTexts.channels[address.after.channel]}`
     return [name, <Address key={name} {...address} />] as const
   })
-  if (differences.length === 0 && answers.length === 0 && addresses.length === 0)
+  const facts = [...values, ...given, ...reached]
+  if (facts.length === 0)
     // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
     return <p className="muted">{change.before === null ? texts.valuesErased : texts.noValues}</p>
   return (
     <div className={styles.changes}>
-      <Facts facts={[...values, ...given, ...reached]} />
+      <Facts facts={facts} />
     </div>
   )
 }

@@ -4,7 +4,6 @@ import { type ReactNode, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { type Entity, entitiesOf, scopesOf } from '../entity/entities.ts'
-import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Loading, Problem } from '../ui/page.tsx'
 import { MoreButton } from '../ui/paged-list.tsx'
 import { differencesOf, summaryFlags } from './differences.ts'
@@ -129,7 +128,6 @@ type ChangeEntryProps = {
 function ChangeEntry({ owner, change, isShown, onShow, onUndo }: ChangeEntryProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const schema = useDefinitions().definitions
   const { version } = change
   return (
     <li className={isShown ? `${styles.entry} ${styles.shown}` : styles.entry} aria-current={isShown}>
@@ -144,7 +142,7 @@ function ChangeEntry({ owner, change, isShown, onShow, onUndo }: ChangeEntryProp
         {version !== null && ` · ${texts.version(version)}`}
       </p>
       {(change.operation === 'update' || change.operation === 'create') && (
-        <HistoryChanges change={change} attributes={attributesOf(schema, owner)} consentTypes={schema.consent_types} />
+        <HistoryChanges owner={owner} change={change} />
       )}
       {version !== null && (onShow || onUndo) && (
         <div className={styles.actions}>

@@ -38,7 +38,7 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   return (
     <Dialog title={`${name} · ${entityTexts.channels[channel]}`} onClose={onClose} size="wide" hasDraft={isRecording}>
       {!mayRead && <p className="muted">{texts.needsScope}</p>}
-      {decision.isLoading && <Loading />}
+      {mayRead && decision.isPending && <Loading />}
       {decision.error && !decision.data && <Problem error={decision.error} onRetry={() => decision.refetch()} />}
       {decision.data && <Decision decision={decision.data} purpose={purpose} />}
       {decision.data?.reasons.some(reason => reason.rule === 'answer' && reason.pending) && at === undefined && (

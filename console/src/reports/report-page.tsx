@@ -20,8 +20,16 @@ import { EmptyState, Loading, Notice, Page, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
-import { reportQuery } from './queries.ts'
-import { type Group, isComplete, isNumeric, type Result, reportFields, reportOf, type TargetLabels } from './report.ts'
+import {
+  type Group,
+  isComplete,
+  isNumeric,
+  type Result,
+  reportFields,
+  reportOf,
+  reportQuery,
+  type TargetLabels,
+} from './report.ts'
 import { ReportControls } from './report-controls.tsx'
 import { ReportPlot } from './report-plot.tsx'
 import { useReportTexts } from './report-texts.ts'
