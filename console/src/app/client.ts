@@ -27,6 +27,10 @@ export const pagedQuery = <Page extends { next: string | null }>(
     getNextPageParam: ({ next }) => next ?? undefined,
   })
 
+/** The interval of a query that asks again: the service answers 503 while it builds an index. */
+export const untilIndexed = ({ state: { error } }: { state: { error: unknown } }) =>
+  isKithError(error) && error.status === 503 && 3_000
+
 type WriteOptions<Body, Result> = {
   /** The queries that are read again after the write. */
   refresh?: readonly QueryKey[]

@@ -1,18 +1,9 @@
 import type { Change } from '@kith/client'
-import { useCallback, useEffect, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { client } from '../app/client.ts'
 import type { ChangesSearch } from './search.ts'
 
-export type Feed = {
-  /** Newest first. */
-  changes: Change[]
-  status: 'connecting' | 'live' | 'lost' | 'paused' | 'failed'
-  error: unknown
-  /** Why the feed shows less than it is asked for, in the words of the service. */
-  warnings: string[]
-  hasOlder: boolean
-  showOlder(): Promise<void>
-}
+export type FeedStatus = 'connecting' | 'live' | 'lost' | 'paused' | 'failed'
 
 /** The page begins with at least so many changes if there are as many, and keeps at most `maxChanges`. */
 const firstChanges = 100
@@ -21,20 +12,11 @@ const maxChanges = 2_000
 const windowSize = 500
 const pageSize = 1_000
 
-type Filter = Pick<ChangesSearch, 'subject' | 'operation' | 'stack' | 'entity'>
-
-const filterOf = ({ subject, operation, stack, entity }: ChangesSearch): Filter => ({
-  ...(subject && { subject }),
-  ...(operation && { operation }),
-  ...(stack && { stack }),
-  ...(entity && { entity }),
-})
-
 /**
  * Reads the newest matching changes up to the number `until`, in order. Where few match, it looks further back, each time over twice as many
  * numbers. Returns the number `from` after which all are read.
  */
-async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
+async function readBack(filter: ChangesSearch, until: number, signal?: AbortSignal) {
   let warnings: string[] = []
   const found: Change[] = []
   for (let [end, size] = [until, filter.entity ? until : windowSize]; ; size *= 2) {
@@ -58,20 +40,22 @@ async function readBack(filter: Filter, until: number, signal?: AbortSignal) {
 type Range = { filterKey: string; from: number; until: number }
 
 /** Follows the change log. A pause ends the stream, and it goes on after the last change that arrived. */
-export function useChangeFeed(search: ChangesSearch, isPaused: boolean): Feed {
+export function useChangeFeed(search: ChangesSearch, isPaused: boolean) {
+  /** Newest first. */
   const [changes, setChanges] = useState<Change[]>([])
-  const [status, setStatus] = useState<Feed['status']>('connecting')
+  const [status, setStatus] = useState<FeedStatus>('connecting')
   const [error, setError] = useState<unknown>()
+  /** Why the feed shows less than it is asked for, in the words of the service. */
   const [warnings, setWarnings] = useState<string[]>([])
   const [range, setRange] = useState<Range | null>(null)
-  const filterKey = JSON.stringify(filterOf(search))
+  const filterKey = JSON.stringify(search)
   const reached = range?.filterKey === filterKey ? range : null
   // biome-ignore lint/correctness/useExhaustiveDependencies: the range is where the feed begins, and every change moves it
   useEffect(() => {
     if (isPaused) return setStatus('paused')
     const abort = new AbortController()
     const { signal } = abort
-    const filter = JSON.parse(filterKey) as Filter
+    const filter = JSON.parse(filterKey) as ChangesSearch
     const add = (added: Change[]) => setChanges(before => [...added.toReversed(), ...before].slice(0, maxChanges))
     const follow = async () => {
       let after = reached?.until
@@ -100,11 +84,11 @@ export function useChangeFeed(search: ChangesSearch, isPaused: boolean): Feed {
     })
     return () => abort.abort()
   }, [filterKey, isPaused])
-  const showOlder = useCallback(async () => {
+  const showOlder = async () => {
     if (!reached) return
     const { items, from } = await readBack(JSON.parse(reached.filterKey), reached.from)
     setChanges(before => [...before, ...items.toReversed()])
     setRange({ ...reached, from })
-  }, [reached])
+  }
   return { changes, status, error, warnings, hasOlder: (reached?.from ?? 0) > 0, showOlder }
 }

@@ -4,12 +4,13 @@ import { useEffect, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
-import { TextField } from '../ui/field.tsx'
+import { FieldGroup, TextField } from '../ui/field.tsx'
 import { Badge, EmptyState, Facts, Notice, Page, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { Table } from '../ui/table.tsx'
+import { useSettled } from '../ui/use-settled.ts'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
-import { type Feed, useChangeFeed } from './change-feed.ts'
+import { type FeedStatus, useChangeFeed } from './change-feed.ts'
 import styles from './changes.module.css'
 import { messages } from './messages.ts'
 import { type ChangesSearch, validateChangesSearch } from './search.ts'
@@ -62,7 +63,7 @@ export function ChangesPage() {
   )
 }
 
-function Status({ status }: { status: Feed['status'] }) {
+function Status({ status }: { status: FeedStatus }) {
   const texts = useMessages(messages)
   if (status === 'live') return <Badge kind="positive">{texts.live}</Badge>
   if (status === 'paused') return <Badge kind="caution">{texts.paused}</Badge>
@@ -74,9 +75,9 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
   const change = (changed: { [Name in keyof ChangesSearch]: string }) =>
     onChange(validateChangesSearch({ ...search, ...changed }))
   return (
-    <div className={styles.filters}>
+    <FieldGroup look="grid">
       <Select<string>
-        label={texts.subject}
+        label={texts.what}
         options={{ '': texts.all, ...texts.subjects }}
         value={search.subject ?? ''}
         onChange={subject => change({ subject })}
@@ -88,7 +89,7 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
         onChange={operation => change({ operation })}
       />
       <EntityField entity={search.entity ?? ''} onChange={entity => change({ entity })} />
-    </div>
+    </FieldGroup>
   )
 }
 
@@ -98,14 +99,16 @@ const typingPauseMs = 250
 function EntityField({ entity, onChange }: { entity: string; onChange: (entity: string) => void }) {
   const texts = useMessages(messages)
   const [text, setText] = useState(entity)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the time anew
+  const settled = useSettled(text.trim(), typingPauseMs)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed changes the address
   useEffect(() => {
-    if (text.trim() === entity) return
-    const timer = setTimeout(() => onChange(text.trim()), typingPauseMs)
-    return () => clearTimeout(timer)
-  }, [text])
+    if (settled !== entity) onChange(settled)
+  }, [settled])
   return <TextField label={texts.entity} help={texts.entityHelp} maxLength={255} value={text} onChange={setText} />
 }
+
+/** The values before and after a change. */
+type Sides = Pick<Change, 'before' | 'after'>
 
 const kinds: Partial<Record<Change['operation'], 'positive' | 'negative'>> = {
   create: 'positive',
@@ -126,10 +129,10 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
       align: 'end',
       render: ({ sequence }) => formats.number(sequence),
     },
-    { key: 'at', header: texts.at, minWidth: 205, grow: 0.4, render: ({ at }) => formats.exactTime(at) },
+    { key: 'at', header: texts.when, minWidth: 205, grow: 0.4, render: ({ at }) => formats.exactTime(at) },
     {
       key: 'subject',
-      header: texts.subject,
+      header: texts.what,
       minWidth: 165,
       grow: 0.4,
       render: ({ subject, stack_key }) => stack_key ?? texts.subjects[subject],
@@ -172,9 +175,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
   )
 }
 
-const fieldsOf = ({ before, after }: Change) => [
-  ...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]),
-]
+const fieldsOf = ({ before, after }: Sides) => [...new Set(Object.keys({ ...before, ...after }))]
 
 /** What a change did: who, when, and each field before and after. */
 export function ChangeDialog({ change, onClose }: { change: Change; onClose: () => void }) {
@@ -185,23 +186,23 @@ export function ChangeDialog({ change, onClose }: { change: Change; onClose: () 
     <Dialog title={texts.change(formats.number(sequence))} onClose={onClose} size="wide">
       <Facts
         facts={[
-          [texts.subject, `${stack_key ?? texts.subjects[subject]} ${external_id ?? id}`],
+          [texts.what, `${stack_key ?? texts.subjects[subject]} ${external_id ?? id}`],
           [texts.operation, texts.operations[operation]],
           [texts.who, actor],
-          [texts.at, formats.exactTime(at)],
+          [texts.when, formats.exactTime(at)],
           [texts.request, <code key="request">{request_id}</code>],
         ]}
       />
-      <ChangedFields change={change} />
+      <ChangedFields {...change} />
       <CloseAction onClose={onClose} />
     </Dialog>
   )
 }
 
 /** A row for each field that changed. */
-export function ChangedFields({ change: { before, after } }: { change: Pick<Change, 'before' | 'after'> }) {
+function ChangedFields({ before, after }: Sides) {
   const texts = useMessages(messages)
-  const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+  const fields = fieldsOf({ before, after })
   if (fields.length === 0) return null
   return (
     <Table label={texts.fields} headers={[texts.field, texts.before, texts.after]}>

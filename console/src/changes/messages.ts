@@ -17,7 +17,6 @@ export const messages = defineMessages({
   ],
   goOn: ['Go on', 'Fortsetzen', 'Riprendi'],
   older: ['Show older changes', 'Ältere Änderungen zeigen', 'Mostra modifiche precedenti'],
-  subject: ['What', 'Was', 'Che cosa'],
   operation: ['Operation', 'Vorgang', 'Operazione'],
   entity: ['Identifier', 'Kennung', 'Identificativo'],
   entityHelp: [
@@ -38,7 +37,6 @@ export const messages = defineMessages({
     'Le modifiche compaiono qui appena qualcuno scrive.',
   ],
   number: ['Number', 'Nummer', 'Numero'],
-  at: ['When', 'Wann', 'Quando'],
   fields: ['Fields', 'Felder', 'Campi'],
   show: ['Show', 'Zeigen', 'Mostra'],
   showChange: (number: string) => [

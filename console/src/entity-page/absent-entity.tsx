@@ -24,7 +24,8 @@ type AbsentEntityProps = {
 }
 
 /** The page of a person or record that was deleted or erased: the rest of the data, and the way back where there is one. */
-export function AbsentEntity({ owner, found: { id, change, last }, onShow, setMoment }: AbsentEntityProps) {
+export function AbsentEntity({ owner, found, onShow, setMoment }: AbsentEntityProps) {
+  const { id, change, last } = found
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]
   const [notice, setNotice] = useState<ReactNode>()
@@ -36,7 +37,7 @@ export function AbsentEntity({ owner, found: { id, change, last }, onShow, setMo
     <EntityFrame
       title={isErased ? kind.erasedTitle : title}
       subtitle={
-        <div className={styles.subtitle}>
+        <div className={`row centered ${styles.subtitle}`}>
           {!isPerson && <StackLink owner={owner} />}
           <code className={styles.identifier}>{isPerson ? (change.external_id ?? id) : id}</code>
         </div>
@@ -52,10 +53,10 @@ export function AbsentEntity({ owner, found: { id, change, last }, onShow, setMo
           />
         )
       }
-      notice={
+      top={
         <>
           {notice}
-          <Ending owner={owner} found={{ id, change }} onShow={onShow} />
+          <Ending owner={owner} found={found} onShow={onShow} />
         </>
       }
       history={{ owner, id, canUndo: false, onShowVersion: isErased ? undefined : version => setMoment({ version }) }}
@@ -70,12 +71,8 @@ export function AbsentEntity({ owner, found: { id, change, last }, onShow, setMo
   )
 }
 
-type EndingProps = Pick<AbsentEntityProps, 'owner' | 'onShow'> & {
-  found: Pick<AbsentEntityProps['found'], 'id' | 'change'>
-}
-
 /** The message that names who deleted the entity, with the actions that are left. */
-function Ending({ owner, found: { id, change }, onShow }: EndingProps) {
+function Ending({ owner, found: { id, change }, onShow }: Omit<AbsentEntityProps, 'setMoment'>) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]
   const formats = useFormats()

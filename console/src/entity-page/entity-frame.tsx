@@ -2,9 +2,9 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
-import type { Entity } from '../entity/entities.ts'
-import { idOf } from '../entity/entities.ts'
+import { type Entity, idOf } from '../entity/entities.ts'
 import { OwnerName } from '../entity/entity-link.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { History, type HistoryProps } from '../history/history.tsx'
 import { Badge, Page, Section } from '../ui/page.tsx'
@@ -15,16 +15,15 @@ type EntityFrameProps = {
   title: string
   subtitle: ReactNode
   actions: ReactNode
-  notice: ReactNode
-  /** The content above all sections. */
-  top?: ReactNode
+  /** The content above all sections, such as messages. */
+  top: ReactNode
   history: HistoryProps
   /** The values, links and consents. */
   children: ReactNode
 }
 
 /** The frame of the page of a person or record: what is stored, and beside it what happened. */
-export function EntityFrame({ title, subtitle, actions, notice, top, history, children }: EntityFrameProps) {
+export function EntityFrame({ title, subtitle, actions, top, history, children }: EntityFrameProps) {
   const texts = useMessages(messages)
   const { fields } = useSession()
   const mayReadChanges = useScope('changes:read')
@@ -32,7 +31,6 @@ export function EntityFrame({ title, subtitle, actions, notice, top, history, ch
   const hasHistory = mayReadChanges || Boolean(history.sources?.length) || !fields
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>
-      {notice}
       {top}
       <div className={styles.columns}>
         <div className={styles.main}>{children}</div>
@@ -55,18 +53,19 @@ export const useIsEvent = (owner: string): boolean =>
 /** The line below the name: where the entity belongs, its identifier, its state and its version. */
 export function EntitySubtitle({ owner, entity }: { owner: string; entity: Entity }) {
   const texts = useMessages(messages)
+  const { states } = useMessages(entityMessages)
   const formats = useFormats()
   const isEvent = useIsEvent(owner)
   const { external_id, state, version, updated_at } = entity
   return (
-    <div className={styles.subtitle}>
+    <div className={`row centered ${styles.subtitle}`}>
       {owner !== 'people' && <StackLink owner={owner} />}
       {owner === 'people' && external_id === null ? (
         <span>{texts.noIdentifier}</span>
       ) : (
         <code className={styles.identifier}>{owner === 'people' ? external_id : idOf(entity)}</code>
       )}
-      {state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
+      {state === 'placeholder' && <Badge kind="caution">{states.placeholder}</Badge>}
       {isEvent && <Badge>{texts.immutable}</Badge>}
       <span>{texts.version(version)}</span>
       <span>

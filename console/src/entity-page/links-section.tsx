@@ -1,6 +1,5 @@
 import type { Attribute } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { nameOf, ownerName } from '../entity/address.ts'
@@ -23,10 +22,7 @@ type LinksProps = { owner: string; entity: Entity }
 export function useLinked(owner: string, entity: Entity): Linked[] {
   const { definitions } = useDefinitions()
   const { scopes } = useSession()
-  return useMemo(
-    () => linkedTo(definitions, owner, entity).filter(linked => scopes.includes(scopesOf(linked.owner).read)),
-    [definitions, owner, entity, scopes],
-  )
+  return linkedTo(definitions, owner, entity).filter(linked => scopes.includes(scopesOf(linked.owner).read))
 }
 
 /** The people and records that an entity links to, and those that link to it. */
@@ -58,14 +54,14 @@ function LinkGroup({ owner, entity, linked }: LinksProps & { linked: Linked }) {
   const targetName = ownerName(target, definitions, texts.people)
   const [{ attribute, direction }] = relations
   const oneName =
-    direction === 'outgoing' ? nameOfAttribute(attribute) : texts.ofOwner(nameOfAttribute(attribute), targetName)
+    direction === 'outgoing' ? nameOfAttribute(attribute) : `${targetName} (${nameOfAttribute(attribute)})`
   const heading = relations.length === 1 ? oneName : targetName
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const items = data.pages.flatMap(page => page.items)
   if (items.length === 0) return null
   const { count } = data.pages[0]!
   return (
-    <div className={styles.linkGroup}>
+    <div className="column tight">
       <h3>
         {heading} {count !== undefined && <span className="muted">· {formats.number(count)}</span>}
       </h3>
@@ -144,7 +140,7 @@ function LinkedRecords({ items, label, entity, linked, time }: LinkedRecordsProp
   ]
   return (
     <div className={styles.cards}>
-      <Table label={label} headers={headers}>
+      <Table hasCards label={label} headers={headers}>
         {items.map(item => (
           <tr key={idOf(item)}>
             <th scope="row">
@@ -181,13 +177,13 @@ export function cellOf(attribute: Attribute, { attribute_values, relationship_la
 
 /** A linked person or record by its name. */
 export function LinkedEntity({ owner, item }: { owner: string; item: Entity }) {
-  const texts = useMessages(messages)
+  const { states } = useMessages(entityMessages)
   return (
     <>
       <EntityLink owner={owner} id={idOf(item)} externalId={item.external_id}>
         <bdi>{nameOf(item)}</bdi>
       </EntityLink>{' '}
-      {item.state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
+      {item.state === 'placeholder' && <Badge kind="caution">{states.placeholder}</Badge>}
     </>
   )
 }
@@ -202,7 +198,7 @@ export function LinksOfThen({ owner, entity }: LinksProps) {
       <p className="muted">{texts.linksOfNow}</p>
       {linked.length === 0 && <p className="muted">{texts.noLinks}</p>}
       {linked.map(({ id, key, name }) => (
-        <div key={id} className={styles.linkGroup}>
+        <div key={id} className="column tight">
           <h3>{name || key}</h3>
           <ul className={styles.linkList}>
             {[entity.attribute_values[key]].flat().map(target => (

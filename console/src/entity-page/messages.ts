@@ -28,7 +28,6 @@ export const messages = defineMessages({
       'Die Person gab es damals nicht, oder das Protokoll hat die Werte von damals nicht mehr.',
       'La persona allora non esisteva, oppure il registro non ha più i valori di allora.',
     ],
-    delete: ['Delete…', 'Löschen …', 'Elimina…'],
     deleteAdvice: [
       'The person and the further identifiers are deleted, and links to the person are no longer shown. The history and the consent answers stay as evidence, and the person can be restored with the links. To remove everything, erase the person.',
       'Die Person und ihre weiteren Kennungen werden gelöscht, und Verknüpfungen mit ihr werden nicht mehr gezeigt. Der Verlauf und die Einwilligungen bleiben als Nachweis, und die Person lässt sich mit den Verknüpfungen wiederherstellen. Um alles zu entfernen, löschen Sie die Person endgültig.',
@@ -100,8 +99,6 @@ export const messages = defineMessages({
   noIdentifier: ['no identifier', 'keine Kennung', 'nessun identificativo'],
   created: ['Created', 'Angelegt', 'Creazione'],
   changed: ['Last change', 'Letzte Änderung', 'Ultima modifica'],
-  version: (version: number) => [`Version ${version}`, `Fassung ${version}`, `Versione ${version}`],
-  placeholder: ['Placeholder', 'Platzhalter', 'Segnaposto'],
   aliasTitle: (alias: string) => [
     `“${alias}” leads to this person.`,
     `„${alias}“ führt zu dieser Person.`,
@@ -146,11 +143,6 @@ export const messages = defineMessages({
     'Questi sono i nomi di allora. I collegamenti da altri non si vedono per il passato.',
   ],
   showMore: ['Show more', 'Mehr anzeigen', 'Mostra altri'],
-  ofOwner: (attribute: string, owner: string) => [
-    `${owner} (${attribute})`,
-    `${owner} (${attribute})`,
-    `${owner} (${attribute})`,
-  ],
   deleteTitle: (name: string) => [`Delete ${name}?`, `${name} löschen?`, `Eliminare ${name}?`],
   deleting: ['Deleting', 'Wird gelöscht', 'Eliminazione'],
   deletedTitle: (name: string) => [`${name} was deleted`, `${name} wurde gelöscht`, `Persona eliminata: ${name}`],

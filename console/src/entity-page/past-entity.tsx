@@ -1,6 +1,5 @@
 import { isKithError, type Person } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -9,6 +8,7 @@ import type { EntitySearch, SetMoment } from '../entity/search.ts'
 import { SetBackDialog } from '../history/set-back-dialog.tsx'
 import { ConsentsSection } from '../person/consents-section.tsx'
 import { Button } from '../ui/button.tsx'
+import { DialogButton } from '../ui/dialog.tsx'
 import { Loading, Notice, Page, Problem } from '../ui/page.tsx'
 import { AsOfButton } from './as-of.tsx'
 import { EntityFrame, EntitySubtitle, useIsEvent } from './entity-frame.tsx'
@@ -34,7 +34,6 @@ export function PastEntity({ owner, id, found, moment: { at, version }, setMomen
   const formats = useFormats()
   const mayWrite = useScope(scopesOf(owner).write)
   const isEvent = useIsEvent(owner)
-  const [isRestoring, setRestoring] = useState(false)
   const moment = at !== undefined ? { at } : { version: version! }
   const { data, error, refetch } = useQuery(pastQuery(owner, id, moment))
   const back = <Button onPress={() => setMoment({})}>{texts.toNow}</Button>
@@ -56,13 +55,24 @@ export function PastEntity({ owner, id, found, moment: { at, version }, setMomen
       title={nameOf(data)}
       subtitle={<EntitySubtitle owner={owner} entity={data} />}
       actions={<AsOfButton at={at} setMoment={setMoment} />}
-      notice={
+      top={
         <Notice kind="caution" title={kind.pastTitle(formats.exactTime(at ?? data.as_of?.at ?? data.updated_at))}>
           <p>{texts.pastVersion(data.version)}</p>
           <div>
             {back}{' '}
             {mayWrite && isOld && !isEvent && (
-              <Button onPress={() => setRestoring(true)}>{texts.restoreVersion}</Button>
+              <DialogButton
+                dialog={close => (
+                  <SetBackDialog
+                    {...{ owner, id }}
+                    version={data.version}
+                    onClose={close}
+                    onSaved={async () => onShow(await entitiesOf(owner).get({ id }))}
+                  />
+                )}
+              >
+                {texts.restoreVersion}
+              </DialogButton>
             )}
           </div>
         </Notice>
@@ -80,15 +90,6 @@ export function PastEntity({ owner, id, found, moment: { at, version }, setMomen
         <ConsentsSection person={data as unknown as Person} at={data.as_of?.at} />
       )}
       <LinksOfThen owner={owner} entity={data} />
-      {isRestoring && (
-        <SetBackDialog
-          owner={owner}
-          id={id}
-          version={data.version}
-          onClose={() => setRestoring(false)}
-          onSaved={async () => onShow(await entitiesOf(owner).get({ id }))}
-        />
-      )}
     </EntityFrame>
   )
 }

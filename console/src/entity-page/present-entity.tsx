@@ -69,12 +69,11 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
               onNotice={setNotice}
             />
           ) : (
-            mayWrite && <Button onPress={() => setDeleting(true)}>{kind.delete}</Button>
+            mayWrite && <Button onPress={() => setDeleting(true)}>{texts.record.delete}</Button>
           )}
         </>
       }
-      top={person && <AtAGlance person={person} />}
-      notice={
+      top={
         <>
           {person && shownAlias !== undefined && (
             <MergeNotice
@@ -94,6 +93,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
               <p>{texts.placeholderAdvice(entity.external_id ?? id)}</p>
             </Notice>
           )}
+          {person && <AtAGlance person={person} />}
         </>
       }
       history={{

@@ -1,4 +1,3 @@
-import { useMemo } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { ownerName } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
@@ -9,7 +8,8 @@ import historyStyles from '../history/history.module.css'
 import type { Entry } from '../history/history.tsx'
 import type { Source } from '../history/timeline.ts'
 import { glanceMessages } from '../person/glance-messages.ts'
-import { notesOf } from '../person/notes.ts'
+import { notesOf } from '../person/note-button.tsx'
+import { Facts } from '../ui/page.tsx'
 import { cellOf, LinkedEntity, useColumns, useLinked } from './links-section.tsx'
 import { type Linked, newestFirst, readLinked, timeMsOf, timeOf } from './queries.ts'
 
@@ -19,30 +19,28 @@ const pageSize = 25
 export function useTimeline(entity: Entity): { sources: Source<Entry>[]; linked: ReadonlyMap<string, Linked> } {
   const { definitions } = useDefinitions()
   const all = useLinked('people', entity)
-  return useMemo(() => {
-    const isEvent = (owner: string) => definitions.stacks.find(({ key }) => key === owner)?.kind === 'event'
-    const happened = all.filter(({ owner }) => owner !== 'people' && (isEvent(owner) || timeOf(definitions, owner)))
-    const sources = happened.map((linked): Source<Entry> => {
-      const time = timeOf(definitions, linked.owner)
-      return {
-        key: `${linked.key} ${linked.relations.map(({ attribute }) => attribute.id)} ${time?.key} ${time?.indexed}`,
-        read: async (after, signal) => {
-          const { items, next } = await readLinked('people', entity, linked, time, { size: pageSize, after, signal })
-          // Records that come by their creation are in the order of their times only if all of them are here.
-          const isWhole = after === undefined && next == null
-          const order = time?.indexed || isWhole ? time : undefined
-          const events = newestFirst(items, order).map(record => ({
-            key: idOf(record),
-            at: new Date(timeMsOf(record, order) ?? Date.parse(record.created_at)).toISOString(),
-            owner: linked.owner,
-            record,
-          }))
-          return { events, next: next ?? undefined }
-        },
-      }
-    })
-    return { sources, linked: new Map(happened.map(linked => [linked.owner, linked])) }
-  }, [definitions, all, entity])
+  const isEvent = (owner: string) => definitions.stacks.find(({ key }) => key === owner)?.kind === 'event'
+  const happened = all.filter(({ owner }) => owner !== 'people' && (isEvent(owner) || timeOf(definitions, owner)))
+  const sources = happened.map((linked): Source<Entry> => {
+    const time = timeOf(definitions, linked.owner)
+    return {
+      key: `${linked.key} ${linked.relations.map(({ attribute }) => attribute.id)} ${time?.key} ${time?.indexed}`,
+      read: async (after, signal) => {
+        const { items, next } = await readLinked('people', entity, linked, time, { size: pageSize, after, signal })
+        // Records that come by their creation are in the order of their times only if all of them are here.
+        const isWhole = after === undefined && next == null
+        const order = time?.indexed || isWhole ? time : undefined
+        const events = newestFirst(items, order).map(record => ({
+          key: idOf(record),
+          at: new Date(timeMsOf(record, order) ?? Date.parse(record.created_at)).toISOString(),
+          owner: linked.owner,
+          record,
+        }))
+        return { events, next: next ?? undefined }
+      },
+    }
+  })
+  return { sources, linked: new Map(happened.map(linked => [linked.owner, linked])) }
 }
 
 /** A record in the history of a person: its name, its time and the attributes that its table shows too. A note has its whole text. */
@@ -77,7 +75,7 @@ export function RecordEntry({ linked, record }: { linked: Linked; record: Entity
           </>
         )}
       </div>
-      <p className={historyStyles.when}>
+      <p className="small">
         <FieldValue
           field={{ kind: time?.type === 'date' && at !== record.created_at ? 'date' : 'datetime' }}
           value={at}
@@ -85,21 +83,19 @@ export function RecordEntry({ linked, record }: { linked: Linked; record: Entity
         · {formats.relative(at)}
       </p>
       {isNote ? (
-        <p className={historyStyles.text}>
+        <p>
           <LongText text={text} />
         </p>
       ) : (
         columns.length > 0 && (
-          <dl className={historyStyles.changes}>
-            {columns.map(column => (
-              <div key={column.id} className={historyStyles.change}>
-                <dt>{column.name || column.key}</dt>
-                <dd>
-                  <FieldValue {...cellOf(column, record)} isShort />
-                </dd>
-              </div>
-            ))}
-          </dl>
+          <div className={historyStyles.changes}>
+            <Facts
+              facts={columns.map(column => [
+                column.name || column.key,
+                <FieldValue key={column.id} {...cellOf(column, record)} isShort />,
+              ])}
+            />
+          </div>
         )
       )}
     </>

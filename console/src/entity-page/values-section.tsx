@@ -105,7 +105,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
   // An edit keeps the fields that it began with, so that it waits for the declared ones.
   const { isLoading } = useDefinitions()
   const mayWrite = useScope(scopesOf(owner).write) && onSaved !== undefined && written.length > 0 && !isLoading
-  const edit = useEdit({ owner, id: idOf(entity), entity, onSaved: onSaved ?? (() => {}) })
+  const edit = useEdit({ owner, entity, onSaved })
   const { state } = edit
   if (state)
     return (

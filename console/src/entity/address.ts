@@ -22,7 +22,8 @@ export function entityAddress(
   }
 }
 
-type Named = {
+/** What a name is made of. */
+export type Named = {
   id?: string
   record_id?: string
   external_id: string | null

@@ -81,7 +81,7 @@ function Conflicts({ conflicts, otherChange, onChoose }: ConflictsProps) {
     <Notice kind="caution" title={texts.conflict}>
       {otherChange && <p>{texts.changedBy(otherChange.actor, formats.exactTime(otherChange.at))}</p>}
       <p>{texts.conflictAdvice}</p>
-      <div className={styles.conflicts} ref={choices}>
+      <div className="column" ref={choices}>
         {conflicts.map(({ field, before, theirs, mine, choice }) => (
           <fieldset key={field.path} className={styles.conflict}>
             <legend>{field.label}</legend>
@@ -144,7 +144,7 @@ export function NewKey({ isTaken, onAdd }: { isTaken(key: string): boolean; onAd
     <div className={styles.newKey}>
       <TextField
         label={texts.addValue}
-        placeholder={texts.newKey}
+        placeholder={texts.key}
         value={text}
         onChange={setText}
         onKeyDown={event => {

@@ -1,12 +1,13 @@
 import { type ClipboardEvent, useId, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { ComboBox } from '../ui/combo-box.tsx'
+import { Checkbox, FieldGroup, TextField, type TextFieldProps } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
+import { countryOf, isInternational, noCountry, useCountries, useCountryChoices } from './countries.ts'
 import type { Draft, Field, FieldKind } from './fields.ts'
 import styles from './form.module.css'
 import { type EntityTexts, messages } from './messages.ts'
-import { PhoneEditor } from './phone-editor.tsx'
 import { Suggestions } from './suggestions.tsx'
 
 type FieldEditorProps = {
@@ -19,24 +20,14 @@ type FieldEditorProps = {
 /** The editor of a field, by its type. */
 export function FieldEditor({ draft, ...props }: FieldEditorProps) {
   const texts = useMessages(messages)
-  if (Array.isArray(draft))
-    return (
-      <div className={styles.wide}>
-        <ListEditor {...props} draft={draft} />
-      </div>
-    )
-  const { field, onChange, ...shared } = props
+  const { path: name, label } = props.field
   return (
-    <div className={isWide(field, draft) ? styles.wide : ''}>
-      <TextEditor
-        {...shared}
-        field={field}
-        name={field.path}
-        label={field.label}
-        help={helpOf(field, texts)}
-        text={draft}
-        onChange={onChange}
-      />
+    <div className={isWide(props.field, draft) ? styles.wide : ''}>
+      {Array.isArray(draft) ? (
+        <ListEditor {...props} draft={draft} />
+      ) : (
+        <TextEditor {...props} {...{ name, label }} help={helpOf(props.field, texts)} text={draft} />
+      )}
     </div>
   )
 }
@@ -85,7 +76,8 @@ export function PlaceholderCheckbox({ fields, isSelected, onChange }: Placeholde
   )
 }
 
-const isWide = ({ kind }: Field, draft: string) => kind === 'json' || (kind === 'text' && draft.length > 60)
+const isWide = ({ kind }: Field, draft: Draft) =>
+  Array.isArray(draft) || kind === 'json' || (kind === 'text' && draft.length > 60)
 
 function helpOf({ kind, isMany, allowed, help, isRequired }: Field, texts: EntityTexts): string | undefined {
   const takesLines = isMany && !allowed && ['text', 'number', 'link'].includes(kind)
@@ -98,27 +90,20 @@ function helpOf({ kind, isMany, allowed, help, isRequired }: Field, texts: Entit
   return parts.filter(Boolean).join(' ') || undefined
 }
 
-type TextEditorProps = {
+/** A value of a list has no name, and no visible label. */
+type TextEditorProps = Pick<TextFieldProps, 'name' | 'label' | 'aria-label' | 'help' | 'autoFocus'> & {
   field: Field
-  /** Absent for a value of a list. */
-  name?: string
-  label: string
-  isLabelHidden?: boolean
-  help?: string | undefined
   text: string
   onChange(text: string): void
-  autoFocus?: boolean
 }
 
 const noValue = 'none'
 
-function TextEditor({ field, label, isLabelHidden, help, text, onChange, name, autoFocus = false }: TextEditorProps) {
+function TextEditor({ field, text, onChange, ...shared }: TextEditorProps) {
   const texts = useMessages(messages)
   const list = useId()
   // A text that grows stays in its element, because another one would take the focus from it.
   const [isLong] = useState(text.length > 60)
-  const naming = isLabelHidden ? { 'aria-label': label } : { label }
-  const shared = { ...naming, ...(help && { help }), ...(name && { name }), autoFocus }
   const options = optionsOf(field, text, texts)
   if (options)
     return (
@@ -171,8 +156,7 @@ function ListEditor({ field, draft, onChange, autoFocus = false }: FieldEditorPr
         <div key={index} className={styles.item} onPaste={event => paste(event, draft, index, onChange)}>
           <TextEditor
             field={field}
-            label={texts.itemOf(field.label, index + 1)}
-            isLabelHidden
+            aria-label={texts.itemOf(field.label, index + 1)}
             autoFocus={index === added}
             text={text}
             onChange={text => onChange(draft.with(index, text))}
@@ -208,4 +192,52 @@ function paste(event: ClipboardEvent, draft: string[], index: number, onChange: 
   event.preventDefault()
   const items = draft.toSpliced(index + 1, 0, ...lines.map(line => line.trim()))
   onChange(items.filter(text => text !== ''))
+}
+
+type PhoneEditorProps = {
+  prefix: Field
+  number: Field
+  drafts: { prefix: string; number: string }
+  onChange(field: Field, draft: string): void
+}
+
+/**
+ * A phone number with its country: the prefix and the number as they are written. A number with a prefix of its own shows that country, as the
+ * service reads it. Countries that share a prefix are told apart until the form is closed.
+ */
+function PhoneEditor({ prefix, number, drafts, onChange }: PhoneEditorProps) {
+  const texts = useMessages(messages)
+  const countries = useCountries()
+  const [chosen, setChosen] = useState<string>()
+  const choices = useCountryChoices()
+  const written = isInternational(drafts.number) ? drafts.number : drafts.prefix
+  const isChosen = countries.some(({ code, callingCode }) => code === chosen && drafts.prefix === `+${callingCode}`)
+  const country = written === '' ? noCountry : written === drafts.prefix && isChosen ? chosen! : countryOf(written)
+  const choose = (name: string) => {
+    setChosen(name)
+    const country = countries.find(({ code }) => code === name)
+    onChange(prefix, country ? `+${country.callingCode}` : '')
+  }
+  return (
+    <FieldGroup legend={texts.phone}>
+      <div className={styles.phone}>
+        <ComboBox
+          label={texts.country}
+          name={prefix.path}
+          placeholder={texts.country}
+          choices={choices}
+          value={country ?? written}
+          onChange={choose}
+        />
+        <TextField
+          aria-label={number.label}
+          name={number.path}
+          type="tel"
+          autoComplete="off"
+          value={drafts.number}
+          onChange={text => onChange(number, text)}
+        />
+      </div>
+    </FieldGroup>
+  )
 }

@@ -3,19 +3,7 @@ import { type Attribute, profileFieldNames, profileFields } from '@kith/client'
 export type FieldKind = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'link'
 
 /** The members of an attribute that decide how its values are edited. */
-export type EditedAttribute = {
-  key: string
-  name?: string | null
-  description?: string | null
-  type: Attribute['type']
-  cardinality: 'one' | 'many'
-  target_stack?: string | null
-  enum?: readonly (string | number | boolean)[] | null
-  required?: boolean
-  state?: 'active' | 'archived'
-  owner?: string
-  indexed?: boolean
-}
+export type EditedAttribute = Pick<Attribute, 'key' | 'type' | 'cardinality'> & Partial<Attribute>
 
 type Values = Record<string, unknown>
 

@@ -40,7 +40,6 @@ export const messages = defineMessages({
     'Einen Wert unter einem neuen Schlüssel hinzufügen',
     'Aggiungi un valore con una nuova chiave',
   ],
-  newKey: ['Key', 'Schlüssel', 'Chiave'],
   keyTaken: ['This key exists already.', 'Diesen Schlüssel gibt es schon.', 'Questa chiave esiste già.'],
   add: ['Add', 'Hinzufügen', 'Aggiungi'],
   faults: {
@@ -120,3 +119,9 @@ export const messages = defineMessages({
 })
 
 export type EntityTexts = (typeof messages)['en']
+
+/** The name of an answer to a purpose among the texts of `answers`. */
+export function answerWord(answer: { state: boolean | null; pending?: boolean } | null | undefined) {
+  if (answer?.pending) return 'pending'
+  return answer?.state == null ? 'none' : answer.state ? 'granted' : 'refused'
+}

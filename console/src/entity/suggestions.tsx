@@ -8,12 +8,10 @@ import { nameOf } from './address.ts'
 import { type Entity, entitiesOf, scopesOf } from './entities.ts'
 import type { Suggested } from './fields.ts'
 
-type SuggestionsProps = { id: string; of: Suggested; typed: string }
-
 const [pauseMs, maxSuggested] = [200, 10]
 
 /** The suggestions of a text field with this id as its list. The stored text brings none until it is changed. */
-export function Suggestions({ id, of, typed }: SuggestionsProps) {
+export function Suggestions({ id, of, typed }: { id: string; of: Suggested; typed: string }) {
   const [first] = useState(typed)
   const text = useSettled(typed.trim(), pauseMs)
   const mayRead = useScope(scopesOf('target' in of ? of.target : of.owner).read)

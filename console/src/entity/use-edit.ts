@@ -1,7 +1,7 @@
 import { isKithError } from '@kith/client'
 import { useState } from 'react'
 import { useScope } from '../app/session.tsx'
-import { type Entity, entitiesOf } from './entities.ts'
+import { type Entity, entitiesOf, idOf } from './entities.ts'
 import { isEqual } from './equal.ts'
 import { bodyOf, type Draft, type DraftFault, draftOf, type Field, parseDraft, storedValue } from './fields.ts'
 
@@ -25,28 +25,7 @@ type State = {
   isSaving: boolean
 }
 
-export type Edit = {
-  /** Undefined unless the entity is being edited. */
-  state: State | undefined
-  isDirty: boolean
-  /** Whether there was an edit before. Then the focus was in it. */
-  hasBegun: boolean
-  begin(fields: readonly Field[]): void
-  cancel(): void
-  add(field: Field): void
-  draft(field: Field): Draft
-  set(field: Field, draft: Draft): void
-  setMakesTargets(makesTargets: boolean): void
-  choose(path: string, choice: 'mine' | 'theirs'): void
-  save(): Promise<void>
-}
-
-type EditOptions = {
-  owner: string
-  id: string
-  entity: Entity
-  onSaved: (entity: Entity) => void
-}
+type EditOptions = { owner: string; entity: Entity; onSaved: ((entity: Entity) => void) | undefined }
 
 /** Writes of others that touch other fields are no conflict: the write is repeated over them, this often. */
 const maxRepeats = 3
@@ -55,27 +34,29 @@ const maxRepeats = 3
  * Edits fields of a person or record. The write names the version that was read. If somebody else wrote meanwhile, fields that only
  * one of the two changed are merged, and the person chooses for the others.
  */
-export function useEdit({ owner, id, entity, onSaved }: EditOptions): Edit {
+export function useEdit({ owner, entity, onSaved }: EditOptions) {
   const mayReadChanges = useScope('changes:read')
   const [state, setState] = useState<State>()
   const [hasBegun, setHasBegun] = useState(false)
   const entities = entitiesOf(owner)
-  const change = (more: Partial<State>) => setState(before => before && { ...before, ...more })
+  const id = idOf(entity)
+  const change = (update: (before: State) => Partial<State>) =>
+    setState(before => before && { ...before, ...update(before) })
 
   const finish = (saved?: Entity) => {
     setState(undefined)
-    if (saved) onSaved(saved)
+    if (saved) onSaved?.(saved)
   }
   const send = async (base: Entity, changes: ReadonlyMap<Field, unknown>, repeats = 0): Promise<void> => {
     if (changes.size === 0) return finish(base === entity ? undefined : base)
-    change({ isSaving: true, error: undefined })
+    change(() => ({ isSaving: true, error: undefined }))
     try {
       const references = state?.makesTargets ? {} : { references: 'strict' as const }
       const options = { ifMatch: base.version, representation: true, ...references } as const
       finish(await entities.patch({ id }, bodyOf(changes), options))
     } catch (error) {
       if (!isKithError(error) || error.status !== 412 || repeats >= maxRepeats)
-        return change({ error, isSaving: false })
+        return change(() => ({ error, isSaving: false }))
       await merge(base, changes, repeats)
     }
   }
@@ -90,54 +71,44 @@ export function useEdit({ owner, id, entity, onSaved }: EditOptions): Edit {
       const [otherChange] = mayReadChanges ? (await entities.history({ id }, { size: 1 }).page()).items : []
       // A draft that equals what was read is no change, so it must not overwrite what others wrote.
       const kept = new Set(open.map(([{ path }]) => path))
-      setState(
-        before =>
-          before && {
-            ...before,
-            base: theirs,
-            conflicts,
-            otherChange,
-            drafts: new Map([...before.drafts].filter(([path]) => kept.has(path))),
-            isSaving: false,
-          },
-      )
+      change(({ drafts }) => ({
+        ...{ base: theirs, conflicts, otherChange, isSaving: false },
+        drafts: new Map([...drafts].filter(([path]) => kept.has(path))),
+      }))
     } catch (error) {
-      change({ error, isSaving: false })
+      change(() => ({ error, isSaving: false }))
     }
   }
   const save = async () => {
     if (!state || state.conflicts.some(({ choice }) => choice === undefined)) return
     const { changes, faults } = changesOf(state)
-    change({ faults })
+    change(() => ({ faults }))
     if (faults.size === 0) await send(state.base, changes)
   }
   return {
+    /** Undefined unless the entity is being edited. */
     state,
     isDirty: state !== undefined && state.drafts.size > 0,
+    /** Whether there was an edit before. Then the focus was in it. */
     hasBegun,
-    begin: fields => {
+    begin: (fields: readonly Field[]) => {
       setHasBegun(true)
       setState({ ...untouched, fields, base: entity })
     },
     cancel: () => setState(undefined),
-    add: field => setState(before => before && { ...before, fields: [...before.fields, field] }),
-    draft: field => state?.drafts.get(field.path) ?? draftOf(field, storedValue(field, state?.base ?? entity)),
-    set: (field, draft) =>
-      setState(before => before && { ...before, drafts: new Map(before.drafts).set(field.path, draft) }),
-    setMakesTargets: makesTargets => change({ makesTargets }),
-    choose: (path, choice) =>
-      setState(
-        before =>
-          before && {
-            ...before,
-            conflicts: before.conflicts.map(conflict =>
-              conflict.field.path === path ? { ...conflict, choice } : conflict,
-            ),
-          },
-      ),
+    add: (field: Field) => change(({ fields }) => ({ fields: [...fields, field] })),
+    draft: (field: Field) => state?.drafts.get(field.path) ?? draftOf(field, storedValue(field, state?.base ?? entity)),
+    set: (field: Field, draft: Draft) => change(({ drafts }) => ({ drafts: new Map(drafts).set(field.path, draft) })),
+    setMakesTargets: (makesTargets: boolean) => change(() => ({ makesTargets })),
+    choose: (path: string, choice: 'mine' | 'theirs') =>
+      change(({ conflicts }) => ({
+        conflicts: conflicts.map(each => (each.field.path === path ? { ...each, choice } : each)),
+      })),
     save,
   }
 }
+
+export type Edit = ReturnType<typeof useEdit>
 
 const untouched: Omit<State, 'fields' | 'base'> = {
   drafts: new Map(),

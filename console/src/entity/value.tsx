@@ -1,8 +1,7 @@
 import { Fragment, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { EntityLink } from './entity-link.tsx'
-import type { Field } from './fields.ts'
-import { isErasedTarget } from './fields.ts'
+import { type Field, isErasedTarget } from './fields.ts'
 import { messages } from './messages.ts'
 import styles from './value.module.css'
 
@@ -12,7 +11,7 @@ const maxCharacters = 240
 /** A value of any kind as text. It is never interpreted: neither as HTML nor as an address. */
 export function Value({ value }: { value: unknown }) {
   const texts = useMessages(messages)
-  if (value === null || value === undefined || value === '') return <span className={styles.none}>—</span>
+  if (value === null || value === undefined || value === '') return <span className="muted">—</span>
   if (typeof value === 'boolean') return <>{value ? texts.yes : texts.no}</>
   if (typeof value === 'string') return <LongText text={value} />
   if (typeof value === 'number') return <>{String(value)}</>
@@ -40,7 +39,7 @@ export function LongText({ text, isCode }: { text: string; isCode?: boolean }) {
       {text.length > maxCharacters && (
         <>
           {' '}
-          <button type="button" className={styles.more} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <button type="button" className="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             {isOpen ? texts.showLess : texts.showAll}
           </button>
         </>
@@ -57,34 +56,25 @@ type TargetsProps = {
 }
 
 /** The targets of a relationship by their names, else by their external identifiers, or by their internal ones. */
-export function Targets({ owner, value, labels }: TargetsProps) {
-  const targets: unknown[] = Array.isArray(value) ? value : [value]
+export function Targets({ owner, value, labels = {} }: TargetsProps) {
+  const targets: unknown[] = [value].flat()
   return (
     <span className={styles.targets}>
       {targets.map((target, index) => {
-        if (typeof target === 'string')
-          return (
-            <EntityLink key={target} owner={owner} externalId={target}>
-              <Label labels={labels} identifier={target} />
-            </EntityLink>
-          )
+        const externalId = typeof target === 'string' ? target : null
         const id = internalIdOf(target)
-        if (id !== undefined)
-          return (
-            <EntityLink key={id} owner={owner} id={id} externalId={null}>
-              <Label labels={labels} identifier={id} />
-            </EntityLink>
-          )
+        const identifier = externalId ?? id
         // biome-ignore lint/suspicious/noArrayIndexKey: a value that is no target has no other key
-        return <code key={index}>{JSON.stringify(target)}</code>
+        if (identifier === undefined) return <code key={index}>{JSON.stringify(target)}</code>
+        return (
+          <EntityLink key={identifier} owner={owner} {...(id !== undefined && { id })} externalId={externalId}>
+            <bdi>{Object.hasOwn(labels, identifier) ? labels[identifier] : identifier}</bdi>
+          </EntityLink>
+        )
       })}
     </span>
   )
 }
-
-const Label = ({ labels = {}, identifier }: Pick<TargetsProps, 'labels'> & { identifier: string }) => (
-  <bdi>{Object.hasOwn(labels, identifier) ? labels[identifier] : identifier}</bdi>
-)
 
 /** The internal identifier in `{"id": …}` or `{"record_id": …}`. */
 export function internalIdOf(target: unknown): string | undefined {

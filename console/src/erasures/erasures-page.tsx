@@ -79,6 +79,7 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
 /** What an erasure removed, and what it did not reach. The certificate says it. */
 function ErasureDialog({ erasure, onClose }: { erasure: Erasure; onClose: () => void }) {
   const texts = useMessages(messages)
+  const { records: recordsOfPerson } = useMessages(rightsMessages)
   const formats = useFormats()
   const { id, at, reason, actor, records, certificate } = erasure
   return (
@@ -88,7 +89,7 @@ function ErasureDialog({ erasure, onClose }: { erasure: Erasure; onClose: () => 
           [texts.reason, reason],
           [texts.who, actor],
           [texts.when, formats.exactTime(at)],
-          [texts.records, texts.recordsOf[records]],
+          [recordsOfPerson, texts.recordsOf[records]],
         ]}
       />
       {certificate === null ? <p>{texts.underWayAdvice}</p> : <CertificateFacts certificate={certificate} />}

@@ -34,7 +34,6 @@ export const messages = defineMessages({
     `Dettagli della cancellazione ${number}`,
   ],
   erasure: (number: string) => [`Erasure ${number}`, `Löschung ${number}`, `Cancellazione ${number}`],
-  records: ['Records of the person', 'Datensätze der Person', 'Record della persona'],
   recordsOf: {
     keep: [
       'Kept, without the link to the person',

@@ -40,6 +40,7 @@ export const peopleSubjects = (texts: FilterTexts) => [
 ]
 
 export type ControlProps<Node> = { owner: Owner; node: Node; onChange(node: FilterNode): void }
+type NodeProps<Kind extends FilterNode['kind']> = Omit<ControlProps<NodeOf<Kind>>, 'owner'>
 /** A condition that the builder has controls for. */
 export type Editable = Exclude<FilterNode, { kind: 'group' | 'raw' }>
 
@@ -122,19 +123,19 @@ export function ConditionControls({ owner, node, onChange }: ControlProps<Editab
 }
 
 /** Which address, and whether messages reach it. */
-function DeliverabilityFields({ node, onChange }: Omit<ControlProps<NodeOf<'deliverability'>>, 'owner'>) {
+function DeliverabilityFields({ node, onChange }: NodeProps<'deliverability'>) {
   const texts = useMessages(messages)
   return (
     <>
       <Select
         aria-label={texts.channel}
-        options={(['email', 'sms', 'any'] as const).map(value => ({ value, label: texts.addresses[value] }))}
+        options={texts.addresses}
         value={node.channel || 'any'}
         onChange={channel => onChange({ ...node, channel: channel === 'any' ? '' : channel })}
       />
       <Select
         aria-label={texts.state}
-        options={(['suppressed', 'deliverable'] as const).map(value => ({ value, label: texts.addressStates[value] }))}
+        options={texts.addressStates}
         value={node.state}
         onChange={state => onChange({ ...node, state })}
       />
@@ -182,7 +183,7 @@ function FieldControls({ owner, node, onChange }: ControlProps<NodeOf<'field'> |
 const any = 'any'
 
 /** The purpose, the channel and the state of a consent. */
-export function ConsentFields({ node, onChange }: { node: NodeOf<'consent'>; onChange(node: FilterNode): void }) {
+function ConsentFields({ node, onChange }: NodeProps<'consent'>) {
   const texts = useMessages(messages)
   const { purposes, channels, withPurpose } = useQuestion(node)
   const chosen = (value: string) => (value === any ? '' : value)
@@ -202,12 +203,7 @@ export function ConsentFields({ node, onChange }: { node: NodeOf<'consent'>; onC
       />
       <Select
         aria-label={texts.consentState}
-        options={[
-          { value: 'true', label: texts.granted },
-          { value: 'false', label: texts.refused },
-          { value: 'pending', label: texts.pending },
-          { value: any, label: texts.anyState },
-        ]}
+        options={{ true: texts.granted, false: texts.refused, pending: texts.pending, [any]: texts.anyState }}
         value={node.state || any}
         onChange={value => onChange({ ...node, state: chosen(value) })}
       />
@@ -215,13 +211,8 @@ export function ConsentFields({ node, onChange }: { node: NodeOf<'consent'>; onC
   )
 }
 
-type ContactableFieldsProps = {
-  node: NodeOf<'contactable'>
-  onChange(node: FilterNode): void
-}
-
 /** The purpose and the channel for which people may be written to. */
-export function ContactableFields({ node, onChange }: ContactableFieldsProps) {
+function ContactableFields({ node, onChange }: NodeProps<'contactable'>) {
   const texts = useMessages(messages)
   const { purposes, channels, withPurpose } = useQuestion(node)
   return (

@@ -6,13 +6,7 @@ import type { FieldTypes } from './read-filter.ts'
 export type Owner = string
 
 /** The members of an attribute that decide how a filter tests it. */
-export type TestedAttribute = {
-  owner: string
-  key: string
-  type: Attribute['type']
-  target_stack: string | null
-  state: 'active' | 'archived'
-}
+export type TestedAttribute = Pick<Attribute, 'owner' | 'key' | 'type' | 'target_stack' | 'state'>
 
 export const attributePrefix = 'attribute_values.'
 

@@ -57,7 +57,7 @@ export function incomingFieldsOf(
     )
     return {
       name: incomingField(attribute),
-      label: isOnly && !isTaken ? name : texts.incoming(name, attribute.name || attribute.key),
+      label: isOnly && !isTaken ? name : `${name} (${attribute.name || attribute.key})`,
       type: 'incoming',
       target: attribute.owner,
     }

@@ -1,5 +1,5 @@
 import { type Definitions, filterLimits, type Segment } from '@kith/client'
-import { createContext, useContext, useMemo } from 'react'
+import { createContext, useContext } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { fieldTypesOf, type Owner } from './field-types.ts'
 import { type FilterField, fieldsOf, incomingFieldsOf } from './fields.ts'
@@ -23,11 +23,6 @@ export const useMayFollow = () => useContext(HopsContext) < filterLimits.relatio
 export function useFields(owner: Owner): { fields: FilterField[]; types: FieldTypes } {
   const texts = useMessages(messages)
   const { definitions } = useFilterChoices()
-  return useMemo(
-    () => ({
-      fields: [...fieldsOf(owner, definitions, texts), ...incomingFieldsOf(owner, definitions, texts)],
-      types: fieldTypesOf(owner, definitions),
-    }),
-    [owner, definitions, texts],
-  )
+  const fields = [...fieldsOf(owner, definitions, texts), ...incomingFieldsOf(owner, definitions, texts)]
+  return { fields, types: fieldTypesOf(owner, definitions) }
 }

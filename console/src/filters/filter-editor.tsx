@@ -1,5 +1,5 @@
 import { type Definitions, filterLimits, type Segment } from '@kith/client'
-import { useMemo, useState } from 'react'
+import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -10,14 +10,14 @@ import { isNearLimit, sizeOf } from './filter-size.ts'
 import { type Filter, type FilterGroup, newCondition, newGroup } from './filter-tree.ts'
 import { GroupFields } from './group-fields.tsx'
 import { messages } from './messages.ts'
-import { readFilter } from './read-filter.ts'
+import { type FieldTypes, readFilter } from './read-filter.ts'
 import { writeFilter } from './write-filter.ts'
 
 export type FilterEditorProps = {
   /** Whose fields are tested: `people`, or the key of a stack. */
   owner: Owner
   definitions: Definitions | undefined
-  segments?: readonly Segment[]
+  segments: readonly Segment[]
   /** The filter that the editor begins with. Give the editor another `key` to begin anew. */
   initialFilter: Filter
   /** Called with each filter that the person makes. Undefined while the text of the JSON is no filter. */
@@ -25,12 +25,11 @@ export type FilterEditorProps = {
 }
 
 /** Edits a filter of the API: as conditions, and as JSON. */
-export function FilterEditor({ owner, definitions, segments = [], initialFilter, onChange }: FilterEditorProps) {
+export function FilterEditor({ owner, definitions, segments, initialFilter, onChange }: FilterEditorProps) {
   const texts = useMessages(messages)
-  const types = useMemo(() => fieldTypesOf(owner, definitions), [owner, definitions])
+  const types = fieldTypesOf(owner, definitions)
   const [tree, setTree] = useState(() => startingTree(initialFilter, types))
   const [view, setView] = useState('builder')
-  const choices = useMemo(() => ({ definitions, segments }), [definitions, segments])
   const changeTree = (next: FilterGroup) => {
     setTree(next)
     onChange(writeFilter(next, types))
@@ -40,7 +39,7 @@ export function FilterEditor({ owner, definitions, segments = [], initialFilter,
     onChange(filter)
   }
   return (
-    <FilterChoicesContext value={choices}>
+    <FilterChoicesContext value={{ definitions, segments }}>
       <Tabs
         label={texts.builder}
         selected={view}
@@ -71,10 +70,10 @@ export function FilterEditor({ owner, definitions, segments = [], initialFilter,
 function LimitsHint({ filter }: { filter: Filter }) {
   const texts = useMessages(messages)
   const size = sizeOf(filter)
-  return isNearLimit(size) ? <p className={styles.limits}>{texts.limits(size, filterLimits)}</p> : null
+  return isNearLimit(size) ? <p className={`small ${styles.limits}`}>{texts.limits(size, filterLimits)}</p> : null
 }
 
-function startingTree(filter: Filter, types: Parameters<typeof readFilter>[1]): FilterGroup {
+function startingTree(filter: Filter, types: FieldTypes): FilterGroup {
   const tree = readFilter(filter, types)
   return tree.children.length > 0 ? tree : newGroup(tree.mode, [newCondition()])
 }

@@ -1,7 +1,6 @@
 import { filterLimits } from '@kith/client'
 import { incomingPrefix } from './field-types.ts'
-import { quantifiers } from './filter-tree.ts'
-import { isObject, operatorsIn } from './read-filter.ts'
+import { isObject, operatorsIn, quantifierOf } from './read-filter.ts'
 
 /** How much of the limits of the API a filter uses: conditions in total, levels of nesting, relationships in a row. */
 export type FilterSize = { conditions: number; levels: number; relationships: number }
@@ -30,7 +29,7 @@ function sizeOfMember(name: string, operand: unknown): FilterSize {
   const isIncoming = name.startsWith(incomingPrefix)
   return Object.entries(operatorsIn(operand))
     .map(([operator, value]): FilterSize => {
-      const isQuantifier = quantifiers.some(each => `$${each}` === operator)
+      const isQuantifier = quantifierOf(operator) !== undefined
       if (isQuantifier || (isIncoming && operator === '$where')) {
         const { conditions, levels, relationships } = sizeOf(value)
         return { conditions: conditions + (isQuantifier ? 1 : 0), levels, relationships: relationships + 1 }

@@ -37,6 +37,8 @@ export type Test = { operator: Operator; operand: string }
 /** The type of a field, which decides about its operators and the form of their operands. */
 export type FieldType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'state' | 'json' | 'relation' | 'incoming'
 
+export const isTime = (type: FieldType): type is 'date' | 'datetime' => type === 'date' || type === 'datetime'
+
 const orderedTypes = ['number', 'text', 'date', 'datetime'] as const satisfies FieldType[]
 
 /** The types of the fields that each measure takes. */

@@ -2,6 +2,7 @@ import { useContext } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { ownerName } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
+import fieldStyles from '../ui/field.module.css'
 import { Icon } from '../ui/icon.tsx'
 import { Select } from '../ui/select.tsx'
 import { ConditionControls, type ControlProps, nameOf, peopleSubjects, SubjectPicker } from './condition-controls.tsx'
@@ -35,12 +36,12 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
   const isNested = onRemove !== undefined || label !== undefined
   return (
     <fieldset className={isNested ? styles.nested : styles.group} aria-label={label ?? texts.group}>
-      {label && <p className={styles.groupLabel}>{label}</p>}
+      {label && <p className={fieldStyles.label}>{label}</p>}
       <div className={styles.groupHead}>
         {(children.length > 0 || !label) && (
           <Select<GroupMode>
             aria-label={texts.combine}
-            options={(['all', 'any', 'none'] as const).map(value => ({ value, label: texts.modes[value] }))}
+            options={texts.modes}
             value={mode}
             onChange={value => onChange({ ...group, mode: value })}
           />
@@ -51,7 +52,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
           </Button>
         )}
       </div>
-      {children.length === 0 && !isNested && <p className={styles.hint}>{texts.noConditions}</p>}
+      {children.length === 0 && !isNested && <p className="small">{texts.noConditions}</p>}
       {children.map((child, index) => (
         <ConditionRow
           key={child.id}
@@ -85,7 +86,7 @@ function ConditionRow({ owner, node, onChange, onRemove }: ControlProps<FilterNo
           {node.kind === 'raw' ? (
             <div className={styles.raw}>
               <code>{JSON.stringify(node.filter)}</code>
-              <p>{texts.rawHelp}</p>
+              <p className="small">{texts.rawHelp}</p>
             </div>
           ) : (
             <>

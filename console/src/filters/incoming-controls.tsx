@@ -8,7 +8,6 @@ import {
   type FieldType,
   type FilterNode,
   type Measure,
-  measures,
   type NodeOf,
   newCondition,
   newGroup,
@@ -33,7 +32,7 @@ export function IncomingControls({ target, node, onChange }: IncomingProps) {
     <>
       <Select<Quantifier | Measure>
         aria-label={texts.question}
-        options={[...quantifiers, ...measures].map(value => ({ value, label: texts.incomingQuestions[value] }))}
+        options={texts.incomingQuestions}
         value={node.kind === 'related' ? node.quantifier : node.measure}
         onChange={choose}
       />

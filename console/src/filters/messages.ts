@@ -67,11 +67,6 @@ export const messages = defineMessages({
   },
   question: ['What is asked', 'Wonach gefragt wird', 'Che cosa si chiede'],
   measuredField: ['Field that is measured', 'Gemessenes Feld', 'Campo misurato'],
-  incoming: (owner: string, relationship: string) => [
-    `${owner} (${relationship})`,
-    `${owner} (${relationship})`,
-    `${owner} (${relationship})`,
-  ],
   onlyWhere: (owner: string) => [`Only ${owner} where`, `Nur ${owner}, für die gilt`, `Solo ${owner} per cui vale`],
   limits: (used: Used, most: FilterLimits) => [
     `${used.conditions} of at most ${most.conditions} conditions, ${used.levels} of ${most.depth} levels, ${used.relationships} of ${most.relationDepth} relationships in a row.`,
@@ -117,9 +112,9 @@ export const messages = defineMessages({
   consent: ['Consent', 'Einwilligung', 'Consenso'],
   contactable: ['May be written to', 'Darf angeschrieben werden', 'Contattabile'],
   addresses: {
-    any: ['an address', 'eine Adresse', 'un indirizzo'],
     email: ['the email address', 'die E-Mail-Adresse', 'l’indirizzo email'],
     sms: ['the phone number', 'die Telefonnummer', 'il numero di telefono'],
+    any: ['an address', 'eine Adresse', 'un indirizzo'],
   },
   addressStates: {
     suppressed: ['is suppressed', 'ist gesperrt', 'è sospeso'],

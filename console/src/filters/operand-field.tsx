@@ -3,11 +3,11 @@ import { useMessages } from '../app/language.tsx'
 import { localTime, momentOf, type Suggested } from '../entity/fields.ts'
 import { Suggestions } from '../entity/suggestions.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Select } from '../ui/select.tsx'
+import { Select, type SelectProps } from '../ui/select.tsx'
 import type { Owner } from './field-types.ts'
 import type { FilterField } from './fields.ts'
 import styles from './filter.module.css'
-import type { FieldType, Operator } from './filter-tree.ts'
+import { type FieldType, isTime, type Operator } from './filter-tree.ts'
 import { messages } from './messages.ts'
 import {
   type DurationUnit,
@@ -15,7 +15,6 @@ import {
   durationUnits,
   type RelativeOperand,
   relativeOfText,
-  relativeOperands,
   textOfDuration,
   textOfRelative,
 } from './relative-time.ts'
@@ -53,8 +52,7 @@ export function OperandField({ owner, field, type, operator, operand, onChange }
   const isEquality = operator === 'eq' || operator === 'neq'
   if (options && isEquality)
     return <Select aria-label={label} options={options} value={operand || null} onChange={onChange} />
-  if (type === 'date' || type === 'datetime')
-    return <TimeFields key={type} type={type} text={operand} onChange={onChange} />
+  if (isTime(type)) return <TimeFields key={type} type={type} text={operand} onChange={onChange} />
   const inputMode = type === 'number' ? 'decimal' : 'text'
   const suggested = isEquality && field && suggestedFor(owner, field)
   return (
@@ -78,17 +76,15 @@ function suggestedFor(owner: Owner, { name, type, target, isIndexed }: FilterFie
   return type === 'text' && isIndexed ? { owner, field: name } : undefined
 }
 
-function choicesOf(field: FilterField | undefined, type: FieldType, texts: (typeof messages)['en']) {
-  if (type === 'boolean')
-    return [
-      { value: 'true', label: texts.yes },
-      { value: 'false', label: texts.no },
-    ]
-  if (type === 'state')
-    return [
-      { value: 'active', label: texts.states.active },
-      { value: 'placeholder', label: texts.states.placeholder },
-    ]
+type Options = SelectProps<string>['options']
+
+function choicesOf(
+  field: FilterField | undefined,
+  type: FieldType,
+  texts: (typeof messages)['en'],
+): Options | undefined {
+  if (type === 'boolean') return { true: texts.yes, false: texts.no }
+  if (type === 'state') return texts.states
   return field?.choices?.map(choice => ({ value: String(choice), label: String(choice) }))
 }
 
@@ -108,7 +104,7 @@ export function TimeFields({ type, text, onChange }: TimeProps) {
     <div className={styles.time}>
       <Select<'date' | RelativeOperand>
         aria-label={texts.when}
-        options={(['date', ...relativeOperands] as const).map(value => ({ value, label: texts.whens[value] }))}
+        options={texts.whens}
         value={relative?.name ?? 'date'}
         onChange={choose}
       />

@@ -1,10 +1,8 @@
-import type { FieldType } from './filter-tree.ts'
+import { type FieldType, isTime } from './filter-tree.ts'
 import { isRelative } from './relative-time.ts'
 
 /** An operand that the builder cannot show as a text. */
 export const notShown = Symbol('not shown')
-
-const isTime = (type: FieldType) => type === 'date' || type === 'datetime'
 
 /** The text of an operand in its field, or `notShown` if the field's type has no such operand. */
 export function textOfOperand(type: FieldType, operand: unknown): string | typeof notShown {

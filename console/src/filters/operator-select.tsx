@@ -1,7 +1,7 @@
 import { useMessages } from '../app/language.tsx'
 import { Select } from '../ui/select.tsx'
 import { operatorsOf } from './fields.ts'
-import type { FieldType, Operator, Quantifier } from './filter-tree.ts'
+import { type FieldType, isTime, type Operator, type Quantifier } from './filter-tree.ts'
 import { messages } from './messages.ts'
 
 type OperatorSelectProps<Offered> = {
@@ -26,11 +26,10 @@ export function OperatorSelect<Offered extends Operator | Quantifier>({
   onChange,
 }: OperatorSelectProps<Offered>) {
   const texts = useMessages(messages)
-  const isTime = type === 'date' || type === 'datetime'
   const labels: Record<Operator | Quantifier, string> = {
     ...texts.operators,
     ...texts.quantifiers,
-    ...(isTime && texts.timeOperators),
+    ...(isTime(type) && texts.timeOperators),
     ...(field === 'date_of_birth' && { anniversary: texts.birthday }),
   }
   // A filter that was typed as JSON may use an operator that the list does not offer.

@@ -114,7 +114,8 @@ function readField(field: string, operand: unknown, types: FieldTypes): FilterNo
 export const operatorsIn = (operand: unknown): Filter =>
   isObject(operand) && !relativeOperands.some(name => Object.hasOwn(operand, name)) ? operand : { $eq: operand }
 
-const quantifierOf = (name: string) => quantifiers.find(each => `$${each}` === name)
+/** The quantifier that the API calls so. */
+export const quantifierOf = (name: string) => quantifiers.find(each => `$${each}` === name)
 
 function readRelated(
   field: string,

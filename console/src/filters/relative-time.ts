@@ -1,5 +1,5 @@
 import { isEqual } from '../entity/equal.ts'
-import type { FieldType, Filter, Operator, Test } from './filter-tree.ts'
+import { type FieldType, type Filter, isTime, type Operator, type Test } from './filter-tree.ts'
 
 const letters = { hours: 'H', days: 'D', weeks: 'W', months: 'M', years: 'Y' } as const
 export type DurationUnit = keyof typeof letters
@@ -71,7 +71,7 @@ export function writePeriod(field: string, type: FieldType, { operator, operand 
 
 /** The span of time that the operators on a field stand for. Undefined if they stand for none. */
 export function readPeriod(field: string, type: FieldType, operators: Filter): Test | undefined {
-  if (type !== 'date' && type !== 'datetime') return undefined
+  if (!isTime(type)) return undefined
   const { $gte, $lte, $anniversary } = operators as Record<string, Record<string, unknown> | undefined>
   const operands = {
     in_last: $gte?.$ago,

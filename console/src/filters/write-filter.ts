@@ -1,15 +1,7 @@
 import { incomingPrefix } from './field-types.ts'
-import {
-  type FieldType,
-  type Filter,
-  type FilterGroup,
-  type FilterNode,
-  type NodeOf,
-  quantifiers,
-  type Test,
-} from './filter-tree.ts'
+import type { FieldType, Filter, FilterGroup, FilterNode, NodeOf, Test } from './filter-tree.ts'
 import { linesOf, operandOfText } from './operand-text.ts'
-import { type FieldTypes, isObject, operatorsIn } from './read-filter.ts'
+import { type FieldTypes, isObject, operatorsIn, quantifierOf } from './read-filter.ts'
 import { isPeriod, writePeriod } from './relative-time.ts'
 
 /** The filter that a tree stands for. Conditions that are not complete are left out. */
@@ -42,12 +34,10 @@ function joinOperands(name: string, one: unknown, other: unknown): Filter | unde
   const [first, second] = [operatorsIn(one), operatorsIn(other)]
   if (!name.startsWith(incomingPrefix)) return join(first, second)
   const isSameSelection =
-    [first, second].some(({ $where, ...members }) => Object.keys(members).every(isQuantifier)) ||
+    [first, second].some(({ $where, ...members }) => Object.keys(members).every(quantifierOf)) ||
     JSON.stringify(first.$where) === JSON.stringify(second.$where)
   return isSameSelection ? join(first, second, joinMeasures) : undefined
 }
-
-const isQuantifier = (operator: string) => quantifiers.some(each => `$${each}` === operator)
 
 type JoinMembers = (name: string, one: unknown, other: unknown) => unknown
 
@@ -70,7 +60,7 @@ const joinTests: JoinMembers = (_, one, other) => join(operatorsIn(one), operato
 function joinMeasures(name: string, one: unknown, other: unknown): unknown {
   if (name === '$where') return one
   if (name === '$count') return joinTests(name, one, other)
-  return !isQuantifier(name) && isObject(one) && isObject(other) ? join(one, other, joinTests) : undefined
+  return !quantifierOf(name) && isObject(one) && isObject(other) ? join(one, other, joinTests) : undefined
 }
 
 function writeNode(node: FilterNode, types: FieldTypes): Filter | undefined {

@@ -31,24 +31,37 @@ const unlisted = new Set(['attribute_values', 'consents', 'deliverability', 'mer
 /** The state that everything has by default. Only a placeholder is worth a word. */
 const isOrdinary = ({ key, before, after }: Difference) => key === 'state' && before === null && after === 'active'
 
-/** The fields and attribute values that a change set. Those that stayed without a value are left out. */
-export function differencesOf({ before, after }: Pick<Change, 'before' | 'after'>): Difference[] {
-  const [old, now] = [before ?? {}, after ?? {}]
-  const list = (group: Difference['group'], old: Values, now: Values) =>
-    [...new Set([...Object.keys(now), ...Object.keys(old)])]
-      .filter(key => group === 'attribute' || !unlisted.has(key))
-      .map(key => ({ group, key, before: old[key] ?? null, after: now[key] ?? null }))
-      .filter(difference => !isEqual(difference.before, difference.after) && !isOrdinary(difference))
-  return [...list('field', old, now), ...list('attribute', attributeValuesOf(old), attributeValuesOf(now))]
+type Sides = Pick<Change, 'before' | 'after'>
+
+/** The members that differ, as far as they are among `keys`. A member without a value is null. */
+function compare(
+  group: Difference['group'],
+  old: Values,
+  now: Values,
+  keys: Iterable<string> = new Set([...Object.keys(now), ...Object.keys(old)]),
+): Difference[] {
+  return [...keys]
+    .map(key => ({ group, key, before: old[key] ?? null, after: now[key] ?? null }))
+    .filter(({ before, after }) => !isEqual(before, after))
 }
 
+/** The fields and attribute values that a change set. Those that stayed without a value are left out. */
+export function differencesOf({ before, after }: Sides): Difference[] {
+  const [old, now] = [before ?? {}, after ?? {}]
+  const fields = compare('field', old, now).filter(({ key }) => !unlisted.has(key))
+  const attributes = compare('attribute', attributeValuesOf(old), attributeValuesOf(now))
+  return [...fields, ...attributes].filter(difference => !isOrdinary(difference))
+}
+
+/** The members of a list in one side of a change. */
+const listIn = <Member>(side: Change['before'], name: string) =>
+  (Array.isArray(side?.[name]) ? side[name] : []) as Member[]
+
 /** The consent answers that a change recorded. */
-export function answersOf({ before, after }: Pick<Change, 'before' | 'after'>): AnswerDifference[] {
-  const answersIn = (values: Change['before']) =>
-    (Array.isArray(values?.consents) ? values.consents : []) as LoggedAnswer[]
-  const nameOf = ({ consent_type_id, channel }: LoggedAnswer) => `${consent_type_id} ${channel}`
-  const old = new Map(answersIn(before).map(answer => [nameOf(answer), answer]))
-  const now = new Map(answersIn(after).map(answer => [nameOf(answer), answer]))
+export function answersOf({ before, after }: Sides): AnswerDifference[] {
+  const byName = (side: Change['before']) =>
+    new Map(listIn<LoggedAnswer>(side, 'consents').map(each => [`${each.consent_type_id} ${each.channel}`, each]))
+  const [old, now] = [byName(before), byName(after)]
   return [...new Map([...old, ...now])].map(([name, { consent_type_id, channel }]) => ({
     consent_type_id,
     channel,
@@ -61,11 +74,9 @@ export function answersOf({ before, after }: Pick<Change, 'before' | 'after'>): 
 export type LoggedAddress = Pick<AddressDeliverability, 'channel' | 'state'> & Partial<Pick<Suppression, 'reason'>>
 
 /** The addresses that a change tells are suppressed, or are no longer. */
-export function addressesOf({ before, after }: Pick<Change, 'before' | 'after'>) {
-  const addressesIn = (values: Change['before']) =>
-    (Array.isArray(values?.deliverability) ? values.deliverability : []) as LoggedAddress[]
-  const old = addressesIn(before)
-  return addressesIn(after).map(now => ({ before: old.find(({ channel }) => channel === now.channel), after: now }))
+export function addressesOf({ before, after }: Sides) {
+  const [old, now] = [before, after].map(side => listIn<LoggedAddress>(side, 'deliverability'))
+  return now!.map(after => ({ before: old!.find(({ channel }) => channel === after.channel), after }))
 }
 
 /** The summary flags of all channels. They follow from the answers, and would answer if they were written. */
@@ -85,14 +96,9 @@ export type Restoration = { settable: Difference[]; fixed: Difference[] }
  * answers. Links to erased targets cannot be written.
  */
 export function valuesToRestore(now: Entity, then: Values): Restoration {
-  const list = (group: Difference['group'], now: Values, then: Values, keys: string[]) =>
-    keys
-      .map(key => ({ group, key, before: now[key] ?? null, after: then[key] ?? null }))
-      .filter(({ before, after }) => !isEqual(before, after))
   const fields = Object.keys(then).filter(key => !unwritable.has(key))
-  const [values, valuesThen] = [attributeValuesOf(now), attributeValuesOf(then)]
-  const keys = [...new Set([...Object.keys(values), ...Object.keys(valuesThen)])]
-  const all = [...list('field', now, then, fields), ...list('attribute', values, valuesThen, keys)]
+  const attributes = compare('attribute', attributeValuesOf(now), attributeValuesOf(then))
+  const all = [...compare('field', now, then, fields), ...attributes]
   const isSettable = ({ after }: Difference) => ![after].flat().some(isErasedTarget)
   return { settable: all.filter(isSettable), fixed: all.filter(difference => !isSettable(difference)) }
 }

@@ -1,11 +1,12 @@
-import { type Attribute, type Change, type ConsentType, channels } from '@kith/client'
+import { type Attribute, type Change, channels } from '@kith/client'
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { attributeField } from '../entity/fields.ts'
-import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
-import { consentTypeName } from '../entity/schema.ts'
+import { answerWord, type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
+import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { FieldValue, Value } from '../entity/value.tsx'
+import { Facts } from '../ui/page.tsx'
 import {
   type AnswerDifference,
   addressesOf,
@@ -13,16 +14,9 @@ import {
   type Difference,
   differencesOf,
   type LoggedAddress,
-  type LoggedAnswer,
 } from './differences.ts'
 import styles from './history.module.css'
 import { messages } from './messages.ts'
-
-type HistoryChangesProps = {
-  change: Change
-  attributes: ReadonlyMap<string, Attribute>
-  consentTypes: readonly ConsentType[]
-}
 
 /** The name of a field or attribute. */
 export function nameOf(
@@ -34,7 +28,7 @@ export function nameOf(
   return (texts.fields as Record<string, string>)[key] ?? key
 }
 
-type LoggedValueProps = Pick<HistoryChangesProps, 'attributes'> & { difference: Difference; value: unknown }
+type LoggedValueProps = { difference: Difference; value: unknown; attributes: ReadonlyMap<string, Attribute> }
 
 /** A value by its type. The state of an entity is a word of kith. The names of targets were those of that time, so they are no links. */
 function LoggedValue({ difference: { group, key }, value, attributes }: LoggedValueProps) {
@@ -46,45 +40,46 @@ function LoggedValue({ difference: { group, key }, value, attributes }: LoggedVa
 }
 
 /** The values and answers that a change set. */
-export function HistoryChanges({ change, attributes, consentTypes }: HistoryChangesProps) {
+export function HistoryChanges({ owner, change }: { owner: string; change: Change }) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
+  const { definitions } = useDefinitions()
+  const attributes = attributesOf(definitions, owner)
   const answers = answersOf(change)
-  const addresses = addressesOf(change)
   // The summaries of the answers follow from them, and repeat what the answers say.
   const summaries = new Set<string>(answers.map(({ channel }) => channels[channel].flag))
   const differences = differencesOf(change).filter(({ key }) => !summaries.has(key))
-  if (differences.length === 0 && answers.length === 0 && addresses.length === 0)
+  const isFirst = change.operation === 'create'
+  const values = differences.map(difference => {
+    const step = (
+      <Step
+        key={difference.key}
+        isFirst={isFirst}
+        before={<LoggedValue difference={difference} value={difference.before} attributes={attributes} />}
+        isEmpty={difference.before === null}
+      >
+        <LoggedValue difference={difference} value={difference.after} attributes={attributes} />
+      </Step>
+    )
+    return [nameOf(difference, entityTexts, attributes), step] as const
+  })
+  const given = answers.map(answer => {
+    const purpose = consentTypeName(definitions.consent_types, answer.consent_type_id)
+    const name = `${purpose} · ${entityTexts.channels[answer.channel]}`
+    return [name, <Answer key={name} {...answer} isFirst={isFirst} />] as const
+  })
+  const reached = addressesOf(change).map(address => {
+    const name = `${texts.deliverability} · ${entityTexts.channels[address.after.channel]}`
+    return [name, <Address key={name} {...address} />] as const
+  })
+  const facts = [...values, ...given, ...reached]
+  if (facts.length === 0)
     // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
     return <p className="muted">{change.before === null ? texts.valuesErased : texts.noValues}</p>
   return (
-    <dl className={styles.changes}>
-      {differences.map(difference => (
-        <div key={`${difference.group} ${difference.key}`} className={styles.change}>
-          <dt>{nameOf(difference, entityTexts, attributes)}</dt>
-          <dd>
-            <Step
-              isFirst={change.operation === 'create'}
-              before={<LoggedValue difference={difference} value={difference.before} attributes={attributes} />}
-              isEmpty={difference.before === null}
-            >
-              <LoggedValue difference={difference} value={difference.after} attributes={attributes} />
-            </Step>
-          </dd>
-        </div>
-      ))}
-      {answers.map(answer => (
-        <Answer
-          key={`${answer.consent_type_id} ${answer.channel}`}
-          answer={answer}
-          consentTypes={consentTypes}
-          isFirst={change.operation === 'create'}
-        />
-      ))}
-      {addresses.map(address => (
-        <Address key={address.after.channel} {...address} />
-      ))}
-    </dl>
+    <div className={styles.changes}>
+      <Facts facts={facts} />
+    </div>
   )
 }
 
@@ -116,57 +111,35 @@ function Step({ isFirst, isEmpty, before, children }: StepProps) {
 /** Whether messages reach an address, before and after. */
 function Address({ before, after }: { before: LoggedAddress | undefined; after: LoggedAddress }) {
   const texts = useMessages(suppressionMessages)
-  const { channels } = useMessages(entityMessages)
   return (
-    <div className={styles.change}>
-      <dt>
-        {texts.deliverability} · {channels[after.channel]}
-      </dt>
-      <dd>
-        <Step isFirst={before === undefined} before={before && texts.states[before.state]} isEmpty={false}>
-          {texts.states[after.state]}
-        </Step>
-        {after.reason && <span className="muted"> · {texts.reasons[after.reason]}</span>}
-      </dd>
-    </div>
+    <>
+      <Step isFirst={before === undefined} before={before && texts.states[before.state]} isEmpty={false}>
+        {texts.states[after.state]}
+      </Step>
+      {after.reason && <span className="muted"> · {texts.reasons[after.reason]}</span>}
+    </>
   )
 }
 
-type AnswerProps = { answer: AnswerDifference; consentTypes: readonly ConsentType[]; isFirst: boolean }
-
-function Answer({ answer, consentTypes, isFirst }: AnswerProps) {
+/** The answer to a purpose, before and after. */
+function Answer({ before, after, isFirst }: AnswerDifference & { isFirst: boolean }) {
   const texts = useMessages(messages)
-  const entityTexts = useMessages(entityMessages)
+  const { answers } = useMessages(entityMessages)
   const formats = useFormats()
-  const { consent_type_id, channel, before, after } = answer
-  const isSame =
-    before !== undefined && !after?.superseded && stateOf(before, entityTexts) === stateOf(after, entityTexts)
+  const isSame = before !== undefined && !after?.superseded && answerWord(before) === answerWord(after)
   return (
-    <div className={styles.change}>
-      <dt>
-        {consentTypeName(consentTypes, consent_type_id)} · {entityTexts.channels[channel]}
-      </dt>
-      <dd>
-        <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)} isEmpty={before === undefined}>
-          {stateOf(after, entityTexts)}
-        </Step>
-        {isSame && <span className="muted"> · {texts.again}</span>}
-        {after?.answered_at && (
-          <span className="muted"> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>
-        )}
-        {after?.superseded && (
-          <span className="muted">
-            {' '}
-            · {after.superseded.state ? entityTexts.answers.granted : entityTexts.answers.refused}: {texts.superseded}
-          </span>
-        )}
-      </dd>
-    </div>
+    <>
+      <Step isFirst={isFirst || isSame} before={answers[answerWord(before)]} isEmpty={before === undefined}>
+        {answers[answerWord(after)]}
+      </Step>
+      {isSame && <span className="muted"> · {texts.again}</span>}
+      {after?.answered_at && <span className="muted"> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>}
+      {after?.superseded && (
+        <span className="muted">
+          {' '}
+          · {answers[answerWord(after.superseded)]}: {texts.superseded}
+        </span>
+      )}
+    </>
   )
-}
-
-function stateOf(answer: LoggedAnswer | undefined, { answers }: EntityTexts): string {
-  if (answer?.pending) return answers.pending
-  if (answer === undefined || answer.state === null) return answers.none
-  return answer.state ? answers.granted : answers.refused
 }

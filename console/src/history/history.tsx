@@ -4,7 +4,6 @@ import { type ReactNode, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { type Entity, entitiesOf, scopesOf } from '../entity/entities.ts'
-import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Loading, Problem } from '../ui/page.tsx'
 import { MoreButton } from '../ui/paged-list.tsx'
 import { differencesOf, summaryFlags } from './differences.ts'
@@ -54,19 +53,11 @@ const changesOf = (owner: string, id: string): Source<Entry> => ({
 })
 
 /** The changes of a person or record and what else happened, newest first: who, when, and each value before and after. */
-export function History(props: HistoryProps) {
+export function History({ owner, id, version, shownVersion, onShowVersion, ...props }: HistoryProps) {
+  const { canUndo = true, onChanged, sources: others = [], showRecord } = props
   const texts = useMessages(messages)
   const mayRead = useScope('changes:read')
-  const { owner, id, sources = [] } = props
-  const all = mayRead ? [changesOf(owner, id), ...sources] : sources
-  return all.length > 0 ? <HistoryList {...props} sources={all} /> : <p className="muted">{texts.notAllowed}</p>
-}
-
-type HistoryListProps = HistoryProps & { sources: readonly Source<Entry>[] }
-
-function HistoryList({ owner, id, version, shownVersion, sources, onShowVersion, ...props }: HistoryListProps) {
-  const { canUndo = true, onChanged, showRecord } = props
-  const texts = useMessages(messages)
+  const sources = mayRead ? [changesOf(owner, id), ...others] : others
   const mayWrite = useScope(scopesOf(owner).write)
   const [undone, setUndone] = useState<Change>()
   const query = useInfiniteQuery({
@@ -75,8 +66,10 @@ function HistoryList({ owner, id, version, shownVersion, sources, onShowVersion,
     initialPageParam: undefined as Awaited<ReturnType<typeof readPage<Entry>>>['rest'],
     getNextPageParam: ({ rest }) => rest,
     placeholderData: keepPreviousData,
+    enabled: sources.length > 0,
   })
   const { data, error, refetch, fetchNextPage } = query
+  if (sources.length === 0) return <p className="muted">{texts.notAllowed}</p>
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const entries = data.pages.flatMap(({ events }) => events)
   if (entries.length === 0) return <p className="muted">{texts.none}</p>
@@ -135,7 +128,6 @@ type ChangeEntryProps = {
 function ChangeEntry({ owner, change, isShown, onShow, onUndo }: ChangeEntryProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const schema = useDefinitions().definitions
   const { version } = change
   return (
     <li className={isShown ? `${styles.entry} ${styles.shown}` : styles.entry} aria-current={isShown}>
@@ -145,19 +137,19 @@ function ChangeEntry({ owner, change, isShown, onShow, onUndo }: ChangeEntryProp
         </strong>
         <span>{texts.operations[change.operation]}</span>
       </div>
-      <p className={styles.when}>
+      <p className="small">
         <time dateTime={change.at}>{formats.exactTime(change.at)}</time> · {formats.relative(change.at)}
         {version !== null && ` · ${texts.version(version)}`}
       </p>
       {(change.operation === 'update' || change.operation === 'create') && (
-        <HistoryChanges change={change} attributes={attributesOf(schema, owner)} consentTypes={schema.consent_types} />
+        <HistoryChanges owner={owner} change={change} />
       )}
       {version !== null && (onShow || onUndo) && (
         <div className={styles.actions}>
           {onShow && !isShown && change.operation !== 'delete' && change.operation !== 'erase' && (
             <button
               type="button"
-              className={styles.action}
+              className="link"
               aria-label={texts.showVersion(version)}
               onClick={() => onShow(version)}
             >
@@ -165,7 +157,7 @@ function ChangeEntry({ owner, change, isShown, onShow, onUndo }: ChangeEntryProp
             </button>
           )}
           {onUndo && (
-            <button type="button" className={styles.action} aria-label={texts.undo(version)} onClick={onUndo}>
+            <button type="button" className="link" aria-label={texts.undo(version)} onClick={onUndo}>
               {texts.undoShort}
             </button>
           )}

@@ -22,7 +22,6 @@ export const messages = defineMessages({
       'ha annunciato la cancellazione',
     ],
   },
-  version: (version: number) => [`Version ${version}`, `Fassung ${version}`, `Versione ${version}`],
   showVersion: (version: number) => [
     `Show this version: ${version}`,
     `Diese Fassung zeigen: ${version}`,
@@ -45,11 +44,6 @@ export const messages = defineMessages({
   ],
   again: ['answered again', 'noch einmal beantwortet', 'nuova risposta'],
   answeredAt: (time: string) => [`answered ${time}`, `beantwortet ${time}`, `risposta del ${time}`],
-  undoTitle: (version: number) => [
-    `Undo the change of version ${version}`,
-    `Die Änderung von Fassung ${version} zurücknehmen`,
-    `Annulla la modifica della versione ${version}`,
-  ],
   restoreTitle: (version: number) => [
     `Restore version ${version}`,
     `Fassung ${version} wiederherstellen`,

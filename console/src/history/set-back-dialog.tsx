@@ -57,7 +57,7 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
     },
   )
   const isEmpty = data?.settable.length === 0
-  const title = change ? texts.undoTitle(change.version!) : texts.restoreTitle(version!)
+  const title = change ? texts.undo(change.version!) : texts.restoreTitle(version!)
   return (
     <Dialog title={title} onClose={onClose} size="wide">
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}

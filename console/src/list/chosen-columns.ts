@@ -1,12 +1,14 @@
 import type { Definitions } from '@kith/client'
 import { useState } from 'react'
 import { mayUse } from '../app/field-rights.ts'
+import { useDefinitions } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
+import type { Change, ListSearch } from './search.ts'
 
 const ofPeople = ['email', 'external_id', 'mobile_number', 'language', 'created_at']
 
 /** The columns of a list unless somebody chooses others. Those of records are their attributes, or all values in one column. */
-export function standardColumns(owner: string, { attributes, stacks }: Definitions): string[] {
+function standardColumns(owner: string, { attributes, stacks }: Definitions): string[] {
   if (owner === 'people') return ofPeople
   // The first column may be an attribute already, if the records are named by it.
   const label = stacks.find(({ key }) => key === owner)?.label
@@ -26,17 +28,10 @@ export function chosenColumns(owner: string, inAddress: string | undefined, defi
   return names.filter(name => name !== '' && mayUse('read', owner, name))
 }
 
-export function storeColumns(owner: string, names: readonly string[]): void {
-  localStorage.setItem(storageKey(owner), names.join(','))
-}
-
-/** The widths in pixels that somebody gave columns, by their names. The others share the rest of the window. */
-export type ColumnWidths = Readonly<Record<string, number>>
-export type Resize = (name: string, width: number | undefined) => void
-
 const widthsKey = (owner: string) => `kith.${owner}.widths`
 
-function storedWidths(owner: string): ColumnWidths {
+/** The widths in pixels that somebody gave columns, by their names. The others share the rest of the window. */
+function storedWidths(owner: string): Readonly<Record<string, number>> {
   try {
     return JSON.parse(localStorage.getItem(widthsKey(owner)) ?? '{}')
   } catch {
@@ -44,19 +39,32 @@ function storedWidths(owner: string): ColumnWidths {
   }
 }
 
-/** The widths of the columns of a list, which this browser keeps. */
-export function useColumnWidths(owner: string): { widths: ColumnWidths; resize: Resize; reset(): void } {
+/** The names of the columns of a list and their widths, which this browser keeps, and what changes them. */
+export function useChosenColumns(owner: string, search: ListSearch, change: Change) {
+  const { definitions } = useDefinitions()
   const [widths, setWidths] = useState(() => storedWidths(owner))
-  const keep = (next: ColumnWidths) => {
+  const keepWidths = (next: typeof widths) => {
     setWidths(next)
     localStorage.setItem(widthsKey(owner), JSON.stringify(next))
   }
+  const choose = (chosen: readonly string[]) => {
+    const text = chosen.join(',')
+    localStorage.setItem(storageKey(owner), text)
+    change({ columns: text }, true)
+  }
   return {
+    names: chosenColumns(owner, search.columns, definitions),
+    choose,
     widths,
-    resize: (name, width) => {
+    resize: (name: string, width: number | undefined) => {
       const { [name]: _, ...others } = widths
-      keep(width === undefined ? others : { ...others, [name]: Math.round(width) })
+      keepWidths(width === undefined ? others : { ...others, [name]: Math.round(width) })
     },
-    reset: () => keep({}),
+    reset: () => {
+      keepWidths({})
+      choose(standardColumns(owner, definitions))
+    },
   }
 }
+
+export type ChosenColumns = ReturnType<typeof useChosenColumns>

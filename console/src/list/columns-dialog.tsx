@@ -1,42 +1,24 @@
 import { useMessages } from '../app/language.tsx'
-import { useDefinitions } from '../entity/schema.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import type { FilterField } from '../filters/fields.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Checkbox, FieldGroup } from '../ui/field.tsx'
 import { Icon } from '../ui/icon.tsx'
-import type { ColumnWidths, Resize } from './chosen-columns.ts'
-import { standardColumns } from './chosen-columns.ts'
+import type { ChosenColumns } from './chosen-columns.ts'
 import { useColumnFields } from './columns.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
 
-type ColumnsDialogProps = {
-  owner: string
-  names: readonly string[]
-  widths: ColumnWidths
-  onResize: Resize
-  onReset(): void
-  onChange(names: string[]): void
-  onClose(): void
-}
+type ColumnsDialogProps = { owner: string; columns: ChosenColumns; onClose(): void }
 
 /** The width that a button begins from, and the step of one press, in pixels. */
 const [standardWidth, widthStep] = [200, 40]
 
 /** Chooses the columns of the table, their order and widths. The table changes at once. */
-export default function ColumnsDialog({
-  owner,
-  names,
-  widths,
-  onResize,
-  onReset,
-  onChange,
-  onClose,
-}: ColumnsDialogProps) {
+export default function ColumnsDialog({ owner, columns, onClose }: ColumnsDialogProps) {
   const texts = useMessages(messages)
-  const { definitions } = useDefinitions()
+  const { names, choose, widths, resize } = columns
   const fields = useColumnFields(owner)
   const attributes = fields.filter(({ name }) => name.startsWith(attributePrefix))
   const group = (label: string, fields: readonly FilterField[]) => (
@@ -46,7 +28,7 @@ export default function ColumnsDialog({
           key={name}
           isSelected={names.includes(name)}
           // A new column is the last one.
-          onChange={isChosen => onChange(isChosen ? [...names, name] : names.filter(other => other !== name))}
+          onChange={isChosen => choose(isChosen ? [...names, name] : names.filter(other => other !== name))}
         >
           <span className={styles.columnName}>{label}</span>
         </Checkbox>
@@ -65,7 +47,7 @@ export default function ColumnsDialog({
         <ol className={styles.columnOrder}>
           {names.map((name, at) => {
             const label = fields.find(each => each.name === name)?.label ?? name
-            const move = (by: number) => onChange(names.with(at, names[at + by]!).with(at + by, name))
+            const move = (by: number) => choose(names.with(at, names[at + by]!).with(at + by, name))
             const width = widths[name] ?? standardWidth
             return (
               <li key={name}>
@@ -85,11 +67,11 @@ export default function ColumnsDialog({
                   aria-label={texts.narrower(label)}
                   look="quiet"
                   isDisabled={width <= widthStep}
-                  onPress={() => onResize(name, width - widthStep)}
+                  onPress={() => resize(name, width - widthStep)}
                 >
                   −
                 </Button>
-                <Button aria-label={texts.wider(label)} look="quiet" onPress={() => onResize(name, width + widthStep)}>
+                <Button aria-label={texts.wider(label)} look="quiet" onPress={() => resize(name, width + widthStep)}>
                   +
                 </Button>
               </li>
@@ -98,14 +80,7 @@ export default function ColumnsDialog({
         </ol>
       </FieldGroup>
       <Actions>
-        <Button
-          onPress={() => {
-            onReset()
-            onChange(standardColumns(owner, definitions))
-          }}
-        >
-          {texts.reset}
-        </Button>
+        <Button onPress={columns.reset}>{texts.reset}</Button>
         <Button look="primary" onPress={onClose} autoFocus>
           {texts.close}
         </Button>

@@ -1,6 +1,6 @@
 import type { Definitions } from '@kith/client'
 import { type ReactNode, useMemo } from 'react'
-import { useFormats, useMessages } from '../app/language.tsx'
+import { type Formats, useFormats, useMessages } from '../app/language.tsx'
 import { phoneOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
@@ -37,10 +37,11 @@ export function useColumns(owner: string, names: readonly string[]): Column<Row>
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
   const fields = useColumnFields(owner)
-  const format = useCellFormat()
+  const formats = useFormats()
   const key = names.join(',')
   return useMemo(() => {
     const isSortable = sortableFields(owner, definitions)
+    const format = cellFormat(texts, formats)
     const column = (name: string): Column<Row> => {
       const field = fields.find(each => each.name === name)
       return {
@@ -64,7 +65,7 @@ export function useColumns(owner: string, names: readonly string[]): Column<Row>
       return <NameCell owner={owner} row={row} />
     }
     return [first, ...key.split(',').filter(Boolean).map(column)]
-  }, [owner, texts, definitions, fields, format, key])
+  }, [owner, texts, definitions, fields, formats, key])
 }
 
 /** The least widths of columns in pixels, where the usual one cuts values or the header. */
@@ -113,38 +114,30 @@ const [maxShown, maxTargets] = [200, 5]
 const cut = (text: string) => (text.length > maxShown ? `${text.slice(0, maxShown)}…` : text)
 
 /** Formats values by the types of their fields. A value of another type, which may have been stored before, is shown as it is. */
-function useCellFormat(): (
-  field: FilterField | undefined,
-  value: unknown,
-  labels: Record<string, string> | undefined,
-) => ReactNode {
-  const texts = useMessages(messages)
-  const formats = useFormats()
-  return useMemo(() => {
-    const format = (field: FilterField | undefined, value: unknown): string => {
-      if (value === null || value === undefined) return ''
-      if (typeof value === 'boolean') return value ? texts.yes : texts.no
-      if (typeof value === 'number') return formats.exactNumber(value)
-      if (Array.isArray(value))
-        return value
-          .slice(0, 20)
-          .map(element => format(field, element))
-          .join(', ')
-      if (typeof value !== 'string') return JSON.stringify(value)
-      // A date has no time zone, so it must not be read as midnight in London.
-      if (field?.type === 'date' && /^\d{4}-\d\d-\d\d$/.test(value)) return formats.date(`${value}T00:00:00`)
-      if (field?.type === 'datetime' && !Number.isNaN(Date.parse(value))) return formats.dateTime(value)
+function cellFormat(texts: (typeof messages)['en'], formats: Formats) {
+  const format = (field: FilterField | undefined, value: unknown): string => {
+    if (value === null || value === undefined) return ''
+    if (typeof value === 'boolean') return value ? texts.yes : texts.no
+    if (typeof value === 'number') return formats.exactNumber(value)
+    if (Array.isArray(value))
       return value
-    }
-    return (field, value, labels) => {
-      if (field?.target === undefined || value === null || value === undefined) return cut(format(field, value))
-      const targets = [value].flat()
-      return (
-        <span className={styles.cell}>
-          <Targets owner={field.target} value={targets.slice(0, maxTargets)} labels={labels} />
-          {targets.length > maxTargets && ` … ${targets.length}`}
-        </span>
-      )
-    }
-  }, [texts, formats])
+        .slice(0, 20)
+        .map(element => format(field, element))
+        .join(', ')
+    if (typeof value !== 'string') return JSON.stringify(value)
+    // A date has no time zone, so it must not be read as midnight in London.
+    if (field?.type === 'date' && /^\d{4}-\d\d-\d\d$/.test(value)) return formats.date(`${value}T00:00:00`)
+    if (field?.type === 'datetime' && !Number.isNaN(Date.parse(value))) return formats.dateTime(value)
+    return value
+  }
+  return (field: FilterField | undefined, value: unknown, labels: Record<string, string> | undefined): ReactNode => {
+    if (field?.target === undefined || value === null || value === undefined) return cut(format(field, value))
+    const targets = [value].flat()
+    return (
+      <span className={styles.cell}>
+        <Targets owner={field.target} value={targets.slice(0, maxTargets)} labels={labels} />
+        {targets.length > maxTargets && ` … ${targets.length}`}
+      </span>
+    )
+  }
 }

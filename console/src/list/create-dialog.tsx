@@ -1,6 +1,6 @@
 import { profileFields } from '@kith/client'
 import { useNavigate } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useState } from 'react'
 import { useWrite } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
@@ -14,7 +14,6 @@ import {
   bodyOf,
   contactIn,
   type Draft,
-  type DraftFault,
   draftOf,
   type Field,
   nameOfField,
@@ -25,7 +24,7 @@ import {
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { FieldGroup } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form.tsx'
+import { type Faults, FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
 const profile = [...plainFields.filter(name => profileFields[name].type === 'text'), 'external_id' as const]
@@ -41,7 +40,7 @@ export default function CreateDialog({ owner, onClose }: { owner: string; onClos
   const { definitions } = useDefinitions()
   const [drafts, setDrafts] = useState<ReadonlyMap<string, Draft>>(new Map())
   const [makesTargets, setMakesTargets] = useState(false)
-  const [faults, setFaults] = useState<ReadonlyMap<string, DraftFault>>()
+  const [faults, setFaults] = useState<Faults>()
   const create = useWrite(
     ({ body, makesTargets }: Given, idempotencyKey) =>
       entitiesOf(owner).create(body, { idempotencyKey, ...(!makesTargets && { references: 'strict' }) }),
@@ -63,19 +62,18 @@ export default function CreateDialog({ owner, onClose }: { owner: string; onClos
   const submit = () => {
     const parsed = fields.map(field => ({ field, ...parseDraft(field, draft(field)) }))
     const found = new Map(parsed.flatMap(({ field, fault }) => (fault ? [[field.path, fault] as const] : [])))
-    setFaults(found)
+    setFaults(faultTexts(found, entityTexts))
     const given = parsed.filter(({ value }) => value !== null).map(({ field, value }) => [field, value] as const)
     const body = { attribute_values: {}, ...bodyOf(new Map(given)) }
     if (found.size === 0) create.mutate({ body, makesTargets })
   }
-  const shownFaults = useMemo(() => faults && faultTexts(faults, entityTexts), [faults, entityTexts])
   return (
     <FormDialog
       title={kind.create}
       size="wide"
       onSubmit={submit}
       write={create}
-      {...(shownFaults && { faults: shownFaults })}
+      {...(faults && { faults })}
       submit={texts.create}
       onClose={onClose}
     >

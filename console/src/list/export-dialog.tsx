@@ -20,7 +20,7 @@ export default function ExportDialog(props: ExportDialogProps) {
   const { isLoading } = useDefinitions()
   if (!isLoading) return <ExportForm {...props} />
   return (
-    <Dialog title={texts.exportTitle} onClose={props.onClose}>
+    <Dialog title={texts.export} onClose={props.onClose}>
       <Loading />
     </Dialog>
   )
@@ -42,10 +42,10 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
     return new ExportRun(setup, definitions, look)
   })
   return (
-    <Dialog title={texts.exportTitle} onClose={() => !exporting.isActive && onClose()} hasDraft={false}>
+    <Dialog title={texts.export} onClose={() => !exporting.isActive && onClose()} hasDraft={false}>
       <p className="muted">{texts.exportScope}</p>
       <Select<'shown' | 'all'>
-        label={texts.exportColumns}
+        label={texts.columns}
         options={{ shown: texts.exportShown, all: texts.exportAll }}
         value={choice}
         onChange={setChoice}

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useRef, useState } from 'react'
+import { lazy, Suspense, useRef, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
@@ -9,7 +9,7 @@ import { scopesOf } from '../entity/entities.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { Button, LinkButton } from '../ui/button.tsx'
 import { Loading, Page, Problem } from '../ui/page.tsx'
-import { chosenColumns, storeColumns, useColumnWidths } from './chosen-columns.ts'
+import { useChosenColumns } from './chosen-columns.ts'
 import { ListTable } from './list-table.tsx'
 import { messages } from './messages.ts'
 import { countQuery, type ListQuery, type ListResult, listOf, listQuery } from './queries.ts'
@@ -43,19 +43,14 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
   const kind = texts.kinds[stackName === undefined ? 'people' : 'records']
   const search = useSearch({ strict: false }) as ListSearch
   const navigate = useNavigate()
-  const { definitions } = useDefinitions()
   const canWrite = useScope(scopesOf(owner).write)
   const [opened, setOpened] = useState<'columns' | 'export'>()
   const [isFilterOpen, setFilterOpen] = useState(false)
   // A change of the list shows its beginning. The router would keep the place that was scrolled to.
-  const change: Change = useCallback(
-    (changed, replace = false) =>
-      navigate({ to: '.', search: before => ({ ...before, ...changed }) as never, replace, resetScroll: false }),
-    [navigate],
-  )
-  const names = chosenColumns(owner, search.columns, definitions)
-  const { widths, resize, reset } = useColumnWidths(owner)
-  const query = listOf(owner, search, names)
+  const change: Change = (changed, replace = false) =>
+    navigate({ to: '.', search: before => ({ ...before, ...changed }) as never, replace, resetScroll: false })
+  const columns = useChosenColumns(owner, search, change)
+  const query = listOf(owner, search, columns.names)
   const list = useInfiniteQuery(listQuery(query))
   const close = () => setOpened(undefined)
   const create = () => change({ create: 'yes' })
@@ -115,31 +110,10 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
           <FilterPanel ref={filterPanel} owner={owner} search={search} change={change} onClose={closeFilter} />
         )}
       </Suspense>
-      <ListTable
-        search={search}
-        query={query}
-        list={list}
-        columns={names}
-        widths={widths}
-        onResize={resize}
-        change={change}
-      />
+      <ListTable {...{ search, query, list, columns, change }} />
       <Suspense>
-        {opened === 'columns' && (
-          <ColumnsDialog
-            owner={owner}
-            names={names}
-            widths={widths}
-            onResize={resize}
-            onReset={reset}
-            onClose={close}
-            onChange={chosen => {
-              storeColumns(owner, chosen)
-              change({ columns: chosen.join(',') }, true)
-            }}
-          />
-        )}
-        {opened === 'export' && <ExportDialog query={query} columns={names} onClose={close} />}
+        {opened === 'columns' && <ColumnsDialog owner={owner} columns={columns} onClose={close} />}
+        {opened === 'export' && <ExportDialog query={query} columns={columns.names} onClose={close} />}
         {search.create && canWrite && (
           <CreateDialog owner={owner} onClose={() => change({ create: undefined }, true)} />
         )}

@@ -1,4 +1,4 @@
-import { type Attribute, KithError } from '@kith/client'
+import type { Attribute } from '@kith/client'
 import { type FocusEvent, lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import { useWrite } from '../app/client.ts'
 import { useShortcut } from '../app/keys.tsx'
@@ -13,7 +13,7 @@ import { attributePrefix } from '../filters/field-types.ts'
 import { Button, LinkButton } from '../ui/button.tsx'
 import { EmptyState, Loading, Problem } from '../ui/page.tsx'
 import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
-import type { ColumnWidths, Resize } from './chosen-columns.ts'
+import type { ChosenColumns } from './chosen-columns.ts'
 import { nameOf, useColumns } from './columns.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
@@ -26,20 +26,17 @@ type ListTableProps = {
   search: ListSearch
   query: ListQuery
   list: ListResult
-  /** The names of the chosen columns. */
-  columns: readonly string[]
-  widths: ColumnWidths
-  onResize: Resize
+  columns: ChosenColumns
   change: Change
 }
 
 /** The rows of the list, or why there are none. */
-export function ListTable({ search, query, list, columns: names, widths, onResize, change }: ListTableProps) {
+export function ListTable({ search, query, list, columns: chosenColumns, change }: ListTableProps) {
   const texts = useMessages(messages)
   const { owner } = query
   const { definitions } = useDefinitions()
   const [unindexed, setUnindexed] = useState<Attribute>()
-  const columns = useColumns(owner, names)
+  const columns = useColumns(owner, chosenColumns.names)
   const { data, error, isPlaceholderData, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = list
   const rows = useMemo(() => data?.pages.flatMap(({ items }) => items) ?? [], [data])
   const position = usePosition(query, rows)
@@ -48,7 +45,6 @@ export function ListTable({ search, query, list, columns: names, widths, onResiz
   const bulkTexts = useMessages(bulkMessages)
   const chosen = useSelection(position.listKey, rows)
   useShortcut('x', bulkTexts.keyChoose, () => canWrite && chosen.toggle(position.active ?? 0, false))
-  useRetryWhileBuilding(error, refetch)
   const sort = (next: Sort) => {
     const isAttribute = next.field.startsWith(attributePrefix)
     const attribute = isAttribute && attributesOf(definitions, owner).get(next.field.slice(attributePrefix.length))
@@ -79,8 +75,8 @@ export function ListTable({ search, query, list, columns: names, widths, onResiz
             onEndReached={() => !isFetchingNextPage && !isPlaceholderData && fetchNextPage()}
             sort={query.text === '' ? sortOf(search) : undefined}
             onSort={sort}
-            widths={widths}
-            onResize={onResize}
+            widths={chosenColumns.widths}
+            onResize={chosenColumns.resize}
             choice={
               canWrite
                 ? {
@@ -150,20 +146,12 @@ function useKeptFocus(listKey: string, isPlaceholderData: boolean) {
   }
 }
 
-/** While the service builds an index, it answers 503. The list then asks again every few seconds. */
-function useRetryWhileBuilding(error: unknown, refetch: () => void) {
-  useEffect(() => {
-    if (!(error instanceof KithError) || error.status !== 503) return
-    const timer = setTimeout(refetch, 3_000)
-    return () => clearTimeout(timer)
-  }, [error, refetch])
-}
-
+/** Why the list is empty, and how to begin. */
 function NothingListed({ query: { owner, text, filter }, change }: { query: ListQuery; change: Change }) {
   const texts = useMessages(messages)
   const isOfPeople = owner === 'people'
   const kind = texts.kinds[isOfPeople ? 'people' : 'records']
-  const mayWrite = useScope(scopesOf(owner).write)
+  const { scopes } = useSession()
   const isSearchable = useIsSearchable(owner)
   if (text !== '')
     return (
@@ -178,35 +166,23 @@ function NothingListed({ query: { owner, text, filter }, change }: { query: List
         <Button onPress={() => change({ filter: undefined, segment: undefined })}>{texts.clearFilter}</Button>
       </EmptyState>
     )
-  if (!mayWrite) return <EmptyState title={kind.empty} />
-  if (isOfPeople) return <EmptyStart title={kind.empty} />
   return (
     <EmptyState title={kind.empty}>
-      <LinkButton to="/import" look="primary">
-        {texts.importFile}
-      </LinkButton>
+      {scopes.includes(scopesOf(owner).write) && (
+        <div className={`row centered ${styles.begin}`}>
+          <LinkButton to="/import" look="primary">
+            {texts.importFile}
+          </LinkButton>
+          {isOfPeople && shopScopes.every(scope => scopes.includes(scope)) && <FillShop />}
+        </div>
+      )}
     </EmptyState>
   )
 }
 
 const shopScopes = ['people:write', 'records:write', 'schema:read', 'schema:write']
 
-/** What the list of an organization without people offers: a file, or a sample shop. */
-export function EmptyStart({ title }: { title: string }) {
-  const texts = useMessages(messages)
-  const { scopes } = useSession()
-  return (
-    <EmptyState title={title}>
-      <div className={styles.begin}>
-        <LinkButton to="/import" look="primary">
-          {texts.importFile}
-        </LinkButton>
-        {shopScopes.every(scope => scopes.includes(scope)) && <FillShop />}
-      </div>
-    </EmptyState>
-  )
-}
-
+/** Offers a sample shop to an organization without people. */
 function FillShop() {
   const texts = useMessages(messages)
   const formats = useFormats()

@@ -105,8 +105,6 @@ export const messages = defineMessages({
     'Riga precedente dell’elenco (Invio la apre)',
   ],
   counting: ['counting', 'wird gezählt', 'conteggio in corso'],
-  filter: ['Filter', 'Filter', 'Filtro'],
-  filterOf: (count: string) => [`Filter (${count})`, `Filter (${count})`, `Filtro (${count})`],
   report: ['Report', 'Auswerten', 'Report'],
   columns: ['Columns', 'Spalten', 'Colonne'],
   export: ['Export as CSV', 'Als CSV exportieren', 'Esporta in CSV'],
@@ -126,7 +124,6 @@ export const messages = defineMessages({
   keyFilter: ['Edit the filter', 'Filter bearbeiten', 'Modifica il filtro'],
   everybody: ['All people', 'Alle Personen', 'Tutte le persone'],
   segmentChanged: ['changed', 'geändert', 'modificato'],
-  segmentActions: ['Segment', 'Segment', 'Segmento'],
   saveAsSegment: ['Save the filter as a segment', 'Filter als Segment speichern', 'Salva il filtro come segmento'],
   updateSegment: [
     'Save the changed filter in this segment',
@@ -135,14 +132,11 @@ export const messages = defineMessages({
   ],
   renameSegment: ['Rename this segment', 'Dieses Segment umbenennen', 'Rinomina questo segmento'],
   deleteSegment: ['Delete this segment', 'Dieses Segment löschen', 'Elimina questo segmento'],
-  segmentName: ['Name', 'Name', 'Nome'],
-  segmentKey: ['Key', 'Schlüssel', 'Chiave'],
   segmentKeyHelp: [
     'Lower case letters, digits and _. Filters and programs name the segment by it. It never changes.',
     'Kleinbuchstaben, Ziffern und _. Filter und Programme nennen das Segment so. Er ändert sich nie.',
     'Lettere minuscole, cifre e _. Filtri e programmi usano questa chiave. Non cambia mai.',
   ],
-  segmentDescription: ['Description', 'Beschreibung', 'Descrizione'],
   delete: ['Delete', 'Löschen', 'Elimina'],
   deleteSegmentTitle: (name: string) => [
     `Delete the segment “${name}”?`,
@@ -185,14 +179,12 @@ export const messages = defineMessages({
   ],
   indexIt: ['Index it, and sort', 'Index anlegen und sortieren', 'Crea l’indice e ordina'],
   indexing: ['The index is being built', 'Der Index wird aufgebaut', 'Creazione dell’indice in corso'],
-  exportTitle: ['Export as CSV', 'Als CSV exportieren', 'Esporta in CSV'],
   exportShown: ['The columns of the table', 'Die Spalten der Tabelle', 'Le colonne della tabella'],
   exportAll: [
     'All fields, attributes and consent answers',
     'Alle Felder, Attribute und Antworten zu Einwilligungen',
     'Tutti i campi, gli attributi e le risposte ai consensi',
   ],
-  exportColumns: ['Columns', 'Spalten', 'Colonne'],
   exportScope: [
     'Exports everybody whom the list shows now, also those further down.',
     'Exportiert alle, die die Liste jetzt zeigt, auch die weiter unten.',

@@ -1,12 +1,6 @@
 import type { Filter, Page } from '@kith/client'
-import {
-  type InfiniteData,
-  infiniteQueryOptions,
-  keepPreviousData,
-  queryOptions,
-  type UseInfiniteQueryResult,
-} from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { type InfiniteData, keepPreviousData, queryOptions, type UseInfiniteQueryResult } from '@tanstack/react-query'
+import { client, pagedQuery, untilIndexed } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { queryClient } from '../app/query-client.ts'
 import { type Entity, entitiesOf, idFieldOf, idOf, type Values } from '../entity/entities.ts'
@@ -58,20 +52,12 @@ type ReadOptions = { after?: string | undefined; size: number; signal?: AbortSig
 /** Reads a page of a list. */
 export async function readList(query: ListQuery, { after, size, signal }: ReadOptions): Promise<ListPage> {
   const { owner, text, filter, sort, fields } = query
+  if (text !== '') return search(query, { after, size, signal })
   const entities = entitiesOf(owner)
-  if (text !== '') {
-    const within = { text, filter, idField: idFieldOf(owner) }
-    const searched = isSearchable(owner, queryClient.getQueryData(schemaQuery.queryKey) ?? noDefinitions)
-      ? entities
-      : foundAmongAll(owner)
-    const page = { size, signal, after }
-    return pageOf((await searchWithin(searched as never, within, page)) as unknown as Page<Entity>)
-  }
-  // The names of records, and those of the targets in the columns of relationships.
-  const labels = owner !== 'people' || !fields || fields.some(name => name.startsWith(attributePrefix))
   const options = {
     size,
-    labels,
+    // The names of records, and those of the targets in the columns of relationships.
+    labels: owner !== 'people' || !fields || fields.some(name => name.startsWith(attributePrefix)),
     ...(fields && {
       fields: [...new Set([...rowFields(owner), ...fields])]
         .filter(name => mayUse('read', owner, name))
@@ -85,35 +71,52 @@ export async function readList(query: ListQuery, { after, size, signal }: ReadOp
   return pageOf(page as Page<Entity>)
 }
 
-/** Without a searchable attribute, records are found by their identifiers only, in a search that names their stack. */
-const foundAmongAll = (owner: string) => ({
-  filter: entitiesOf(owner).filter.bind(entitiesOf(owner)),
-  search: (text: string, options: object) => ({
-    page: async () => {
-      const { items, ...page } = await client.search(text, { ...options, owners: [owner] }).page()
-      return { ...page, items: items.map(({ entity }) => entity) }
-    },
-  }),
-})
+/** A search within a filter reads so many pages of results before it returns one without a match. */
+const maxPagesSearched = 5
 
-const pageOf = ({ items, next }: Page<Entity>): ListPage => ({
+/** Reads a page of the results of a search. A filter is applied to each page of results, which keeps their order. */
+async function search({ owner, text, filter }: ListQuery, { after, size, signal }: ReadOptions): Promise<ListPage> {
+  const options = { size: Math.min(size, 100), ...(signal && { signal }) }
+  for (let [page, pages] = [after, 1]; ; pages++) {
+    const { items: found, next } = await searchPage(owner, text, { ...options, labels: true, after: page })
+    const items = filter && found.length > 0 ? await matchesIn(found) : found
+    if (items.length > 0 || next === null || pages === maxPagesSearched) return { items, next }
+    page = next
+  }
+
+  async function matchesIn(found: Row[]): Promise<Row[]> {
+    const among = { $and: [{ [idFieldOf(owner)]: { $in: found.map(({ id }) => id) } }, filter] } as Filter
+    const { items } = await entitiesOf(owner).filter(among, options).page()
+    const ids = new Set(items.map(idOf))
+    return found.filter(({ id }) => ids.has(id))
+  }
+}
+
+type SearchOptions = { size: number; labels: true; after: string | undefined; signal?: AbortSignal }
+
+/** Without a searchable attribute, records are found by their identifiers only, in a search that names their stack. */
+async function searchPage(owner: string, text: string, options: SearchOptions): Promise<ListPage> {
+  if (isSearchable(owner, queryClient.getQueryData(schemaQuery.queryKey) ?? noDefinitions))
+    return pageOf((await entitiesOf(owner).search(text, options).page()) as Page<Entity>)
+  const { items, next } = await client.search(text, { ...options, owners: [owner] }).page()
+  return pageOf({ items: items.map(({ entity }) => entity as unknown as Entity), next })
+}
+
+const pageOf = ({ items, next }: Pick<Page<Entity>, 'items' | 'next'>): ListPage => ({
   items: items.map(item => ({ ...item, id: idOf(item) })),
   next,
 })
 
 /** The pages of a list, kept while somebody looks at one entity, so that the list is there when they come back. */
-export const listQuery = (query: ListQuery) =>
-  infiniteQueryOptions({
-    queryKey: ['entities', query.owner, 'list', query],
-    queryFn: ({ pageParam, signal }) => {
-      const size = query.text !== '' ? searchPageSize : pageParam === undefined ? firstPageSize : pageSize
-      return readList(query, { after: pageParam, size, signal })
-    },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next ?? undefined,
-    placeholderData: keepPreviousData,
-    staleTime: 30_000,
-  })
+export const listQuery = (query: ListQuery) => ({
+  ...pagedQuery(['entities', query.owner, 'list', query], ({ after, signal }) => {
+    const size = query.text !== '' ? searchPageSize : after === undefined ? firstPageSize : pageSize
+    return readList(query, { after, size, signal })
+  }),
+  placeholderData: keepPreviousData,
+  staleTime: 30_000,
+  refetchInterval: untilIndexed,
+})
 
 /** The exact number of people or records that a filter matches. */
 export const countQuery = (owner: string, filter?: Filter) =>
@@ -122,42 +125,3 @@ export const countQuery = (owner: string, filter?: Filter) =>
     queryFn: async ({ signal }) => (await entitiesOf(owner).count(filter, { signal })).count,
     staleTime: 30_000,
   })
-
-/** A search within a filter reads so many pages of results before it returns one without a match. */
-const maxPagesSearched = 5
-
-/** People or the records of a stack: what a search and a filter need of their client. */
-type Searched<E> = {
-  search(
-    text: string,
-    options: { size: number; labels: true; after?: string | undefined; signal?: AbortSignal },
-  ): { page(): Promise<Page<E>> }
-  filter(filter: Filter, options: { size: number; signal?: AbortSignal }): { page(): Promise<Page<E>> }
-}
-
-type Within<K> = { text: string; filter: Filter | undefined; idField: K }
-type PageOptions = { after?: string | undefined; size: number; signal?: AbortSignal | undefined }
-
-/** Reads a page of the results of a search. A filter is applied to each page of results, which keeps their order. */
-export async function searchWithin<K extends string, E extends Record<K, string>>(
-  entities: Searched<E>,
-  { text, filter, idField }: Within<K>,
-  { after, size, signal }: PageOptions,
-): Promise<Page<E>> {
-  const options = { size: Math.min(size, 100), ...(signal && { signal }) }
-  let next = after
-  for (let pages = 1; ; pages++) {
-    const page = await entities.search(text, { ...options, labels: true, after: next }).page()
-    const items = filter ? await keepMatching(page.items) : page.items
-    next = page.next ?? undefined
-    if (items.length > 0 || next === undefined || pages === maxPagesSearched) return { ...page, items }
-  }
-
-  async function keepMatching(found: E[]): Promise<E[]> {
-    if (found.length === 0) return []
-    const among = { $and: [{ [idField]: { $in: found.map(each => each[idField]) } }, filter] } as Filter
-    const { items } = await entities.filter(among, options).page()
-    const ids = new Set(items.map(each => each[idField]))
-    return found.filter(each => ids.has(each[idField]))
-  }
-}

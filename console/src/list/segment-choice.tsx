@@ -12,7 +12,7 @@ import { messages } from './messages.ts'
 import { type Change, effectiveFilter, type ListSearch } from './search.ts'
 
 const SegmentDialog = lazy(() => import('./segment-dialog.tsx'))
-const DeleteSegmentDialog = lazy(() => import('./delete-segment-dialog.tsx'))
+const DeleteSegmentDialog = lazy(async () => ({ default: (await import('./segment-dialog.tsx')).DeleteSegmentDialog }))
 
 /** Stands for no segment. */
 const everybody = ''
@@ -28,16 +28,15 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
   const segment = segments.find(({ key }) => key === search.segment)
   const isChanged = segment !== undefined && search.filter !== undefined
   const close = () => setOpened(undefined)
-  const actions: MenuAction[] = [
-    {
-      id: 'create',
-      label: texts.saveAsSegment,
-      isDisabled: effectiveFilter(search) === undefined,
-      action: () => setOpened('create'),
-    },
-    { id: 'update', label: texts.updateSegment, isDisabled: !isChanged, action: () => setOpened('update') },
-    { id: 'rename', label: texts.renameSegment, isDisabled: !segment, action: () => setOpened('rename') },
-    { id: 'delete', label: texts.deleteSegment, isDisabled: !segment, action: () => setOpened('delete') },
+  const action = (id: Opened, label: string, isDisabled: boolean): MenuAction => ({
+    ...{ id, label, isDisabled },
+    action: () => setOpened(id),
+  })
+  const actions = [
+    action('create', texts.saveAsSegment, effectiveFilter(search) === undefined),
+    action('update', texts.updateSegment, !isChanged),
+    action('rename', texts.renameSegment, !segment),
+    action('delete', texts.deleteSegment, !segment),
   ]
   if (segments.length === 0 && !canWrite) return null
   return (
@@ -57,7 +56,7 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
         />
       </div>
       {canWrite && (
-        <Menu label={texts.segmentActions} actions={actions}>
+        <Menu label={texts.segment} actions={actions}>
           <Icon name="more" />
         </Menu>
       )}

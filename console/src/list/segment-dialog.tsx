@@ -3,6 +3,7 @@ import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { queryClient } from '../app/query-client.ts'
 import type { Filter } from '../filters/filter-tree.ts'
+import { ConfirmDialog } from '../ui/dialog.tsx'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { messages } from './messages.ts'
@@ -61,11 +62,27 @@ export default function SegmentDialog({ kind, segment, filter, onClose, onSaved 
   const title = { create: texts.saveAsSegment, rename: texts.renameSegment, update: texts.updateSegment }[kind]
   return (
     <FormDialog title={title} onSubmit={() => save.mutate(body)} submit={texts.save} onClose={onClose} write={save}>
-      <TextField label={texts.segmentName} isRequired autoFocus {...field('name')} />
-      {isNew && (
-        <TextField label={texts.segmentKey} help={texts.segmentKeyHelp} isRequired {...field('key')} value={key} />
-      )}
-      <TextField label={texts.segmentDescription} {...field('description')} />
+      <TextField label={texts.name} isRequired autoFocus {...field('name')} />
+      {isNew && <TextField label={texts.key} help={texts.segmentKeyHelp} isRequired {...field('key')} value={key} />}
+      <TextField label={texts.description} {...field('description')} />
     </FormDialog>
+  )
+}
+
+type DeleteSegmentDialogProps = { segment: Segment; onClose(): void; onDeleted(): void }
+
+/** Asks before a segment is deleted. */
+export function DeleteSegmentDialog({ segment, onClose, onDeleted }: DeleteSegmentDialogProps) {
+  const texts = useMessages(messages)
+  const remove = useWrite(() => client.segments.delete(segment.key), { refresh: [['segments']], onSuccess: onDeleted })
+  return (
+    <ConfirmDialog
+      title={texts.deleteSegmentTitle(segment.name)}
+      action={texts.delete}
+      write={remove}
+      onClose={onClose}
+    >
+      <p>{texts.deleteSegmentText}</p>
+    </ConfirmDialog>
   )
 }

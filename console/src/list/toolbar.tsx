@@ -34,7 +34,7 @@ export function Toolbar({ owner, search, change, isFilterOpen, onFilter, filterB
   const isSearchable = useIsSearchable(owner) || mayReadPeople
   const conditions = search.filter ? countConditions(search.filter) : 0
   return (
-    <div className={styles.toolbar}>
+    <div className={`row ${styles.toolbar}`}>
       {(isSearchable || search.text !== undefined) && (
         <ListSearchField owner={owner} text={search.text ?? ''} change={change} />
       )}

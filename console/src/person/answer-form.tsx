@@ -12,20 +12,11 @@ import { type Faults, Form } from '../ui/form.tsx'
 import { Notice } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { consentMessages } from './consent-messages.ts'
-import type { Purpose } from './purpose.ts'
+import type { Purpose } from './decision.ts'
 
 type AnswerFormProps = { person: Person; purpose: Purpose; onShow(person: Person): void; onClose: () => void }
 
 type Method = NonNullable<ConsentAssignment['method']>
-export type AnswerDraft = {
-  state: 'true' | 'false' | null
-  method: Method
-  source: string
-  text_version: string
-  reference: string
-  consent_string: string
-  collected_at: string
-}
 
 /** The methods that somebody who records an answer by hand can vouch for. */
 const methods: Method[] = ['phone', 'paper', 'web_form', 'double_opt_in', 'gpc', 'other']
@@ -36,10 +27,12 @@ const place = '/consents/0'
 const effectiveOf = ({ consents }: Person, { consent_type_id, channel }: Purpose) =>
   consents.find(one => one.consent_type_id === consent_type_id && one.channel === channel)
 
-export const emptyAnswer: AnswerDraft = {
-  ...{ state: null, method: 'phone', source: '', text_version: noText },
-  ...{ reference: '', consent_string: '', collected_at: '' },
+export const emptyAnswer = {
+  state: null as 'true' | 'false' | null,
+  method: 'phone' as Method,
+  ...{ source: '', text_version: noText, reference: '', consent_string: '', collected_at: '' },
 }
+type AnswerDraft = typeof emptyAnswer
 
 export const assignmentOf = (draft: AnswerDraft, { consent_type_id, channel }: Purpose): ConsentAssignment => ({
   consent_type_id,
@@ -133,7 +126,7 @@ export function AnswerFields({ draft, onChange, purpose: { type, channel } }: An
     <FieldGroup look="grid">
       <Select<'true' | 'false'>
         label={texts.answer}
-        options={{ true: texts.grant, false: texts.refuse }}
+        options={{ true: entityTexts.answers.granted, false: entityTexts.answers.refused }}
         {...field('state')}
         {...(asksTwice && { help: texts.doubleOptIn })}
       />
@@ -176,7 +169,7 @@ function useTextVersions(count: number, consentTypeId: number | undefined) {
   })
   return (data?.items ?? []).toReversed().map(({ version, language, text }) => ({
     value: String(version),
-    label: `${texts.textOf(version)} · ${language}`,
+    label: `${texts.version(version)} · ${language}`,
     help: text.length > 160 ? `${text.slice(0, 160)}…` : text,
   }))
 }

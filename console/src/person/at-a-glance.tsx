@@ -6,7 +6,7 @@ import {
   type Person,
   type Stack,
 } from '@kith/client'
-import { useQueries } from '@tanstack/react-query'
+import { type UseQueryResult, useQueries } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { readQuery } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
@@ -27,26 +27,30 @@ import styles from './person.module.css'
 /** What somebody on the telephone asks about a person: how to reach her, whether she may be written to, and what she did lately. */
 export function AtAGlance({ person }: { person: Person }) {
   const texts = useMessages(glanceMessages)
-  const stacks = useSummedStacks()
+  const sums = useSums(person.id)
   const mayDecide = useScope('consents:read')
   const hasContact = mayUse('read', 'people', 'email') || mayUse('read', 'people', 'mobile_number')
   const asksConsents = mayDecide && person.consents?.length > 0
-  if (!hasContact && !asksConsents && stacks.length === 0) return null
+  if (!hasContact && !asksConsents && sums.length === 0) return null
   return (
     <Section title={texts.glance}>
       <div className={styles.glance}>
         {hasContact && <Contact person={person} />}
         {asksConsents && <MayBeWrittenTo person={person} />}
-        {stacks.length > 0 && <Sums id={person.id} stacks={stacks} />}
+        {sums.length > 0 && <Sums sums={sums} />}
       </div>
     </Section>
   )
 }
 
-function Part({ title, children }: { title: string; children: ReactNode }) {
+type PartProps = { title: string; queries?: readonly UseQueryResult[]; children: ReactNode }
+
+function Part({ title, queries, children }: PartProps) {
+  const failed = queries?.find(({ error }) => error)
   return (
     <div className={styles.part}>
       <h3>{title}</h3>
+      {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
       {children}
     </div>
   )
@@ -55,6 +59,7 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
 /** The number and the address, which a click calls and writes to. */
 function Contact({ person }: { person: Person }) {
   const texts = useMessages(glanceMessages)
+  const entityTexts = useMessages(entityMessages)
   const { email, mobile_number, mobile_e164 } = person
   const phone = mobile_number && phoneOf(person)
   const link = (href: string, text: string) => (
@@ -63,7 +68,7 @@ function Contact({ person }: { person: Person }) {
     </a>
   )
   const facts: [string, ReactNode][] = [
-    [texts.phone, phone && link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)],
+    [entityTexts.phone, phone && link(`tel:${mobile_e164 ?? phone.replaceAll(/[^\d+]/g, '')}`, phone)],
     // An address may have characters that end a path, such as a question mark.
     [texts.email, email && link(`mailto:${encodeURIComponent(email).replace('%40', '@')}`, email)],
   ]
@@ -84,7 +89,6 @@ function MayBeWrittenTo({ person }: { person: Person }) {
   const { consents } = person
   const asked = consents.slice(0, maxPurposes)
   const queries = useQueries({ queries: asked.map(consent => decisionQuery(person, consent)) })
-  const failed = queries.find(({ error }) => error)
   const decided = asked.flatMap((consent, index) => {
     const decision = queries[index]!.data
     return decision ? [{ ...consent, decision }] : []
@@ -94,8 +98,7 @@ function MayBeWrittenTo({ person }: { person: Person }) {
     return [channels[channel], own.length > 0 && <Decisions key={channel} channel={channel} decided={own} />] as const
   })
   return (
-    <Part title={texts.mayWrite}>
-      {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
+    <Part title={texts.mayWrite} queries={queries}>
       <Facts facts={byChannel} />
       {consents.length > maxPurposes && <p className="small">{texts.more(consents.length - maxPurposes)}</p>}
     </Part>
@@ -113,7 +116,7 @@ function Decisions({ channel, decided }: DecisionsProps) {
   if (decided.every(({ decision }) => decision.reasons[0]?.rule === 'no_address'))
     return <Badge kind="caution">{texts.noAddress[channel]}</Badge>
   return (
-    <ul className={styles.decisions}>
+    <ul className="column tight">
       {decided.map(({ consent_type_id, decision: { allowed, reasons } }) => (
         <li key={consent_type_id}>
           <Badge kind={allowed ? 'positive' : 'negative'}>{allowed ? texts.yes : texts.no}</Badge>{' '}
@@ -127,10 +130,11 @@ function Decisions({ channel, decided }: DecisionsProps) {
   )
 }
 
-type Summed = { stack: Stack; body: AggregateBody & Record<string, unknown>; names: (string | undefined)[] }
+/** What sums up the records of a stack for a person. `names` has the attributes that the measures are of. */
+type Sum = { stack: Stack; body: AggregateBody & Record<string, unknown>; names: (string | undefined)[] }
 
-/** The stacks whose definition says what sums up their records, as far as the session may read what it names. */
-function useSummedStacks(): ((id: string) => Summed)[] {
+/** The sums of the stacks whose definition says what sums up their records, as far as the session may read what it names. */
+function useSums(id: string): Sum[] {
   const { definitions } = useDefinitions()
   const mayRead = useScope('records:read')
   return definitions.stacks.flatMap(stack => {
@@ -141,32 +145,26 @@ function useSummedStacks(): ((id: string) => Summed)[] {
     const named = [person, time, ...measures.map(measure => measure.key)].filter(name => name != null)
     if (named.some(name => attributes.get(name)?.state !== 'active')) return []
     const fieldOf = (name: string) => attributePrefix + name
-    return (id: string): Summed => ({
-      stack,
-      names: measures.map(({ key }) => key && (attributes.get(key)?.name || key)),
-      body: {
-        filter: {
-          [fieldOf(person)]: { $some: { id } },
-          [time === null ? 'created_at' : fieldOf(time)]: { $gte: { $ago: 'P12M' } },
-        },
-        measures: measures.map(({ op, key }) => ({ op, ...(key !== undefined && { field: fieldOf(key) }) })),
-      },
-    })
+    const filter = {
+      [fieldOf(person)]: { $some: { id } },
+      [time === null ? 'created_at' : fieldOf(time)]: { $gte: { $ago: 'P12M' } },
+    }
+    const measured = measures.map(({ op, key }) => ({ op, ...(key !== undefined && { field: fieldOf(key) }) }))
+    const names = measures.map(({ key }) => key && (attributes.get(key)?.name || key))
+    return [{ stack, names, body: { filter, measures: measured } }]
   })
 }
 
-const sumQuery = ({ stack: { key }, body }: Summed) =>
+const sumQuery = ({ stack: { key }, body }: Sum) =>
   readQuery(['entities', key, 'aggregate', body], options => entitiesOf(key).aggregate(body as never, options))
 
 /** The measures of each stack over the last twelve months. */
-function Sums({ id, stacks }: { id: string; stacks: ((id: string) => Summed)[] }) {
+function Sums({ sums }: { sums: readonly Sum[] }) {
   const texts = useMessages(glanceMessages)
   const { measures: operations } = useMessages(reportMessages)
   const formats = useFormats()
-  const summed = stacks.map(of => of(id))
-  const queries = useQueries({ queries: summed.map(sumQuery) })
-  const failed = queries.find(({ error }) => error)
-  const facts = summed.map(({ stack, body, names }, index) => {
+  const queries = useQueries({ queries: sums.map(sumQuery) })
+  const facts = sums.map(({ stack, body, names }, index) => {
     const group = queries[index]!.data?.groups[0]
     const results = body.measures!.map(({ op }, at) => {
       const result = group?.measures[at] ?? (op === 'count' ? 0 : null)
@@ -176,8 +174,7 @@ function Sums({ id, stacks }: { id: string; stacks: ((id: string) => Summed)[] }
     return [stack.name, queries[index]!.data && results.join(' · ')] as const
   })
   return (
-    <Part title={texts.lastTwelveMonths}>
-      {failed && <Problem error={failed.error} onRetry={() => failed.refetch()} />}
+    <Part title={texts.lastTwelveMonths} queries={queries}>
       <Facts facts={facts} />
     </Part>
   )

@@ -4,7 +4,7 @@ import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
-import { messages } from './messages.ts'
+import { rightsMessages } from './rights-messages.ts'
 
 /** Saves the certificate of an erasure as a file that `kith verify` reads. */
 export const downloadCertificate = (id: string, certificate: string) =>
@@ -20,7 +20,7 @@ async function findErasure(id: string): Promise<Erasure | undefined> {
 
 /** Downloads the certificate of a person who was erased. */
 export function CertificateButton({ id }: { id: string }) {
-  const texts = useMessages(messages)
+  const texts = useMessages(rightsMessages)
   const load = useWrite(async () => {
     const certificate = (await findErasure(id))?.certificate ?? null
     if (certificate !== null) downloadCertificate(id, certificate)
@@ -31,7 +31,7 @@ export function CertificateButton({ id }: { id: string }) {
       {load.error && <Problem error={load.error} />}
       {load.data === null && <Notice title={texts.noCertificate} />}
       <Button onPress={() => load.mutate()} isPending={load.isPending}>
-        {texts.certificateOfErasure}
+        {texts.certificate}
       </Button>
     </>
   )

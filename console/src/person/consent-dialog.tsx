@@ -6,7 +6,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { ConfirmationLink } from '../consents/confirmation-link.tsx'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
-import { messages as entityMessages } from '../entity/messages.ts'
+import { answerWord, messages as entityMessages } from '../entity/messages.ts'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
@@ -15,9 +15,8 @@ import { MoreButton } from '../ui/paged-list.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { AnswerForm } from './answer-form.tsx'
 import { consentMessages } from './consent-messages.ts'
-import { decisionQuery, explain } from './decision.ts'
+import { decisionQuery, explain, type Purpose } from './decision.ts'
 import styles from './person.module.css'
-import type { Purpose } from './purpose.ts'
 
 type ConsentDialogProps = {
   person: Person
@@ -37,19 +36,11 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   const decision = useQuery({ ...decisionQuery(person, purpose, at), enabled: mayRead })
   const mayRecord = mayWrite && onShow !== undefined && type?.mandatory !== true
   return (
-    <Dialog
-      title={texts.title(name, entityTexts.channels[channel])}
-      onClose={onClose}
-      size="wide"
-      hasDraft={isRecording}
-    >
+    <Dialog title={`${name} · ${entityTexts.channels[channel]}`} onClose={onClose} size="wide" hasDraft={isRecording}>
       {!mayRead && <p className="muted">{texts.needsScope}</p>}
-      {decision.data ? (
-        <Decision decision={decision.data} purpose={purpose} />
-      ) : (
-        mayRead &&
-        (decision.error ? <Problem error={decision.error} onRetry={() => decision.refetch()} /> : <Loading />)
-      )}
+      {mayRead && decision.isPending && <Loading />}
+      {decision.error && !decision.data && <Problem error={decision.error} onRetry={() => decision.refetch()} />}
+      {decision.data && <Decision decision={decision.data} purpose={purpose} />}
       {decision.data?.reasons.some(reason => reason.rule === 'answer' && reason.pending) && at === undefined && (
         <ConfirmationLink personId={person.id} consent_type_id={consent_type_id} channel={channel} />
       )}
@@ -108,10 +99,10 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
     .filter(answer => at === undefined || Date.parse(answer.at) <= Date.parse(at))
   const standing = answers.find(({ superseded }) => !superseded)
   return (
-    <section className={styles.stack} aria-label={texts.evidence}>
+    <section className="column" aria-label={texts.evidence}>
       <h3>{texts.evidence}</h3>
       {answers.length === 0 && !hasNextPage && <p className="muted">{texts.noAnswers}</p>}
-      <ol className={`${styles.answers} ${styles.linkList}`}>
+      <ol className="column">
         {answers.map(answer => (
           <Answer
             key={`${answer.sequence} ${answer.merged_person_id ?? ''}`}
@@ -126,9 +117,7 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
   )
 }
 
-type AnswerProps = { answer: RecordedAnswer; personId: string; isStanding: boolean }
-
-function Answer({ answer, personId, isStanding }: AnswerProps) {
+function Answer({ answer, personId, isStanding }: { answer: RecordedAnswer; personId: string; isStanding: boolean }) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
   const formats = useFormats()
@@ -139,12 +128,13 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
     const file = new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' })
     saveBlob(file, `receipt-${sequence}.json`)
   })
-  const word = pending ? 'pending' : state ? 'granted' : 'refused'
   const text = (value: string | null) => value && <LongText text={value} />
   return (
     <li className={styles.answer}>
       <div className="row centered">
-        <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>{entityTexts.answers[word]}</Badge>
+        <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>
+          {entityTexts.answers[answerWord(answer)]}
+        </Badge>
         {isStanding && <Badge kind="accent">{texts.stands}</Badge>}
         {superseded && <Badge>{texts.superseded}</Badge>}
         {merged_person_id && <span className="small">{texts.ofMerged}</span>}
@@ -192,9 +182,9 @@ function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; vers
     staleTime: Number.POSITIVE_INFINITY,
   })
   return (
-    <div className={styles.stack}>
+    <div className="column">
       <div className="row centered">
-        <span>{texts.textOf(version)}</span>
+        <span>{texts.version(version)}</span>
         {mayRead && (
           <Button look="quiet" aria-expanded={isOpen} onPress={() => setOpen(!isOpen)}>
             {isOpen ? texts.hideText : texts.showText}

@@ -14,11 +14,6 @@ export const consentMessages = defineMessages({
   },
   addressRefused: ['refused for this address', 'für diese Adresse abgelehnt', 'rifiutato per questo indirizzo'],
   show: ['Show the reason and the evidence', 'Grund und Nachweis zeigen', 'Mostra il motivo e la prova'],
-  title: (purpose: string, channel: string) => [
-    `${purpose} · ${channel}`,
-    `${purpose} · ${channel}`,
-    `${purpose} · ${channel}`,
-  ],
   allowed: {
     email: ['The person may be written to', 'Der Person darf geschrieben werden', 'Si può scrivere alla persona'],
     sms: [
@@ -137,7 +132,6 @@ export const consentMessages = defineMessages({
     'TCF o GPP, così come è stata inviata. Al massimo 8 KiB.',
   ],
   textVersion: ['Text', 'Text', 'Testo'],
-  textOf: (version: number) => [`Version ${version}`, `Fassung ${version}`, `Versione ${version}`],
   hideText: ['Hide the text', 'Text verbergen', 'Nascondi il testo'],
   showText: ['Show the text', 'Text zeigen', 'Mostra il testo'],
   ofMerged: [
@@ -154,8 +148,6 @@ export const consentMessages = defineMessages({
     'Registra solo ciò che la persona ha detto. La risposta non si può togliere, perché è una prova.',
   ],
   answer: ['Answer', 'Antwort', 'Risposta'],
-  grant: ['Granted', 'Erteilt', 'Concesso'],
-  refuse: ['Refused', 'Abgelehnt', 'Rifiutato'],
   collectedAt: ['When the person answered', 'Wann die Person geantwortet hat', 'Quando la persona ha risposto'],
   collectedHelp: [
     'Leave it empty if the person answers now.',

@@ -10,8 +10,8 @@ import { Badge, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { ConsentDialog } from './consent-dialog.tsx'
 import { consentMessages } from './consent-messages.ts'
+import type { Purpose } from './decision.ts'
 import styles from './person.module.css'
-import type { Purpose } from './purpose.ts'
 
 type ConsentsSectionProps = {
   person: Person

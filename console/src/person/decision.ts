@@ -1,9 +1,12 @@
-import type { Channel, ContactReason, Person } from '@kith/client'
+import type { Channel, ConsentType, ContactReason, Person } from '@kith/client'
 import { client, readQuery } from '../app/client.ts'
 import type { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import type { consentMessages } from './consent-messages.ts'
 
 type Asked = { consent_type_id: number; channel: Channel }
+
+/** A purpose on a channel. `type` is undefined if the session may not read the schema. */
+export type Purpose = Asked & { name: string; type: ConsentType | undefined }
 
 /** Whether a person may be written to for a purpose, with the reasons. */
 export const decisionQuery = ({ id, version }: Person, { consent_type_id, channel }: Asked, at?: string) =>

@@ -1,20 +1,17 @@
 import type { AddressDeliverability, Person } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { LiftDialog } from '../deliverability/lift-dialog.tsx'
 import { personAddressesQuery } from '../deliverability/queries.ts'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { Button } from '../ui/button.tsx'
+import { DialogButton } from '../ui/dialog.tsx'
 import { Badge, Facts, Loading, Problem, Section } from '../ui/page.tsx'
 import styles from './person.module.css'
 
-type DeliverabilitySectionProps = { person: Person; onRefresh: () => void }
-
 /** Whether messages reach the addresses of a person, beside what the person answered. */
-export function DeliverabilitySection({ person, onRefresh }: DeliverabilitySectionProps) {
+export function DeliverabilitySection({ person, onRefresh }: { person: Person; onRefresh: () => void }) {
   const texts = useMessages(suppressionMessages)
   const addresses = useQuery(personAddressesQuery(person.id, person.version))
   return (
@@ -34,7 +31,6 @@ function Address({ address, onRefresh }: { address: AddressDeliverability; onRef
   const { channels } = useMessages(entityMessages)
   const formats = useFormats()
   const mayLift = useScope('people:write')
-  const [isLifting, setLifting] = useState(false)
   const { channel, state, suppression, last_delivered_at, last_bounced_at, lifted_at } = address
   const time = (at: string | null | undefined) => at && formats.exactTime(at)
   return (
@@ -59,17 +55,19 @@ function Address({ address, onRefresh }: { address: AddressDeliverability; onRef
       />
       {suppression && mayLift && (
         <div>
-          <Button aria-label={`${texts.lift}: ${address.address}`} onPress={() => setLifting(true)}>
+          <DialogButton
+            aria-label={`${texts.lift}: ${address.address}`}
+            dialog={close => (
+              <LiftDialog
+                lifted={{ channel, address: address.address, reason: suppression.reason }}
+                onLifted={onRefresh}
+                onClose={close}
+              />
+            )}
+          >
             {texts.lift}
-          </Button>
+          </DialogButton>
         </div>
-      )}
-      {suppression && isLifting && (
-        <LiftDialog
-          lifted={{ channel, address: address.address, reason: suppression.reason }}
-          onLifted={onRefresh}
-          onClose={() => setLifting(false)}
-        />
       )}
     </div>
   )

@@ -1,6 +1,6 @@
 import { type DossierPageOptions, type Person, pageLanguages } from '@kith/client'
 import { useEffect, useRef, useState } from 'react'
-import { client } from '../app/client.ts'
+import { client, useWrite } from '../app/client.ts'
 import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { fieldLabels } from '../entity/field-labels.ts'
 import { Button } from '../ui/button.tsx'
@@ -8,7 +8,6 @@ import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { Select } from '../ui/select.tsx'
-import { messages } from './messages.ts'
 import { rightsMessages } from './rights-messages.ts'
 
 type DossierDialogProps = { id: string; person: Person | undefined; onClose: () => void }
@@ -17,34 +16,28 @@ type PageLanguage = NonNullable<DossierPageOptions['language']>
 
 /** What a browser takes each kind of file for. */
 const mediaTypes = { html: 'text/html', ndjson: 'application/x-ndjson' } as const
+type Format = keyof typeof mediaTypes
 
 /** Downloads everything that is held about a person: as a page for the person in its language, or as lines of JSON. */
 export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
   const texts = useMessages(rightsMessages)
-  const { cancel, close } = useMessages(messages)
   const formats = useFormats()
   const consoleLanguage = useLanguage().language
   const ofPerson = pageLanguages.find(language => person?.language?.toLowerCase().startsWith(language))
   const [language, setLanguage] = useState<PageLanguage>(ofPerson ?? consoleLanguage)
-  const [state, setState] = useState<'idle' | keyof typeof mediaTypes | 'done' | { error: unknown }>('idle')
   const controller = useRef<AbortController>(null)
   useEffect(() => () => controller.current?.abort(), [])
-  const start = async (format: keyof typeof mediaTypes) => {
+  const download = useWrite(async (format: Format) => {
     controller.current = new AbortController()
     const { signal } = controller.current
-    setState(format)
-    try {
-      const parts: string[] = []
-      if (format === 'html')
-        for await (const part of client.people.dossierPage({ id }, { language, signal })) parts.push(part)
-      else for await (const line of client.people.dossier({ id }, { signal })) parts.push(`${JSON.stringify(line)}\n`)
-      const file = new Blob(parts, { type: mediaTypes[format] })
-      saveBlob(file, `dossier-${fileNameOf(person?.external_id ?? id)}.${format}`)
-      setState('done')
-    } catch (error) {
-      if (!signal.aborted) setState({ error })
-    }
-  }
+    const parts: string[] = []
+    if (format === 'html')
+      for await (const part of client.people.dossierPage({ id }, { language, signal })) parts.push(part)
+    else for await (const line of client.people.dossier({ id }, { signal })) parts.push(`${JSON.stringify(line)}\n`)
+    const file = new Blob(parts, { type: mediaTypes[format] })
+    saveBlob(file, `dossier-${fileNameOf(person?.external_id ?? id)}.${format}`)
+  })
+  const running = download.isPending ? download.variables : undefined
   return (
     <Dialog title={texts.dossierTitle} onClose={onClose} hasDraft={false}>
       <p>{texts.dossierAdvice}</p>
@@ -55,18 +48,22 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
         value={language}
         onChange={setLanguage}
       />
-      {state === 'done' && <Notice kind="success" title={texts.dossierDone} />}
-      {typeof state === 'object' && <Problem error={state.error} />}
+      {download.isSuccess && <Notice kind="success" title={texts.dossierDone} />}
+      {download.error && <Problem error={download.error} />}
       <Actions>
-        <Button onPress={onClose}>{state === 'done' ? close : cancel}</Button>
-        <Button onPress={() => start('ndjson')} isPending={state === 'ndjson'} isDisabled={state === 'html'}>
+        <Button onPress={onClose}>{download.isSuccess ? texts.close : texts.cancel}</Button>
+        <Button
+          onPress={() => download.mutate('ndjson')}
+          isPending={running === 'ndjson'}
+          isDisabled={running === 'html'}
+        >
           {texts.dossierAsData}
         </Button>
         <Button
           look="primary"
-          onPress={() => start('html')}
-          isPending={state === 'html'}
-          isDisabled={state === 'ndjson'}
+          onPress={() => download.mutate('html')}
+          isPending={running === 'html'}
+          isDisabled={running === 'ndjson'}
           autoFocus
         >
           {texts.dossierAsPage}

@@ -14,19 +14,14 @@ import { Facts, Notice } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { downloadCertificate } from './certificate.tsx'
 import { useHold } from './hold.tsx'
-import { holdMessages } from './hold-messages.ts'
-import { messages } from './messages.ts'
 import { rightsMessages } from './rights-messages.ts'
-
-type EraseDialogProps = { id: string; person: Person | undefined; onClose: () => void }
 
 export type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: boolean }
 
 /** Erases a person: shows what goes, asks for the identifier, and gives the certificate. */
-export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
+export function EraseDialog({ id, person, onClose }: { id: string; person: Person | undefined; onClose: () => void }) {
   const texts = useMessages(rightsMessages)
   const navigate = useNavigate()
-  const { override } = useMessages(holdMessages)
   const hold = useHold(id)
   const [reason, setReason] = useState<Reason>({ reason: '', records: 'keep' })
   const [preview, setPreview] = useState<Erased>()
@@ -67,7 +62,7 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
               isSelected={reason.override_hold ?? false}
               onChange={override_hold => setReason({ ...reason, override_hold })}
             >
-              {override}
+              {texts.overrideHold}
             </Checkbox>
           )}
         </ReasonForm>
@@ -148,23 +143,19 @@ function Confirm({ identifier, preview, write, onBack }: ConfirmProps) {
   )
 }
 
-/** The order of the names: what concerns the person most comes first, tables without a name last. */
-function sortByTable(rows: [string, number][], order: readonly string[]): [string, number][] {
-  const place = (table: string) => (order.includes(table) ? order.indexOf(table) : order.length)
-  return rows.toSorted(([one], [other]) => place(one) - place(other))
-}
-
 function Preview({ erasure: { removed, record_ids, merged_ids, not_removed } }: { erasure: Erased['erasure'] }) {
   const texts = useMessages(rightsMessages)
   const formats = useFormats()
   const names: Record<string, string> = texts.tables
+  // What concerns the person most comes first, tables without a name last.
+  const tables = [...new Set([...Object.keys(names), ...Object.keys(removed)])]
   return (
     <>
       <h3>{texts.willGo}</h3>
       <Facts
-        facts={sortByTable(Object.entries(removed), Object.keys(names))
-          .filter(([, count]) => count > 0)
-          .map(([table, count]) => [names[table] ?? table, texts.rows(count, formats.number(count))] as const)}
+        facts={tables
+          .map(table => [names[table] ?? table, removed[table] ?? 0] as const)
+          .map(([name, count]) => [name, count > 0 && texts.rows(count, formats.number(count))])}
       />
       {record_ids.length > 0 && <p>{texts.recordsGo(record_ids.length, formats.number(record_ids.length))}</p>}
       {merged_ids.length > 0 && <p>{texts.mergedGo(merged_ids.length, formats.number(merged_ids.length))}</p>}
@@ -182,14 +173,13 @@ type DoneProps = { id: string; result: Erased; onAgain: () => void; isPending: b
 
 function Done({ id, result: { certificate }, onAgain, isPending, onClose }: DoneProps) {
   const texts = useMessages(rightsMessages)
-  const { close } = useMessages(messages)
   return (
     <>
       <Notice kind="success" title={texts.erased}>
         <p>{certificate === null ? texts.certificateLater : texts.erasedAdvice}</p>
       </Notice>
       <Actions>
-        <Button onPress={onClose}>{close}</Button>
+        <Button onPress={onClose}>{texts.close}</Button>
         {certificate === null ? (
           <Button look="primary" onPress={onAgain} isPending={isPending}>
             {texts.checkAgain}

@@ -4,7 +4,6 @@ import { defineMessages } from '../app/language.tsx'
 export const glanceMessages = defineMessages({
   glance: ['At a glance', 'Auf einen Blick', 'In breve'],
   contact: ['Contact', 'Kontakt', 'Contatto'],
-  phone: ['Phone', 'Telefon', 'Telefono'],
   email: ['Email', 'E-Mail', 'Email'],
   noContact: [
     'Neither a phone number nor an email address.',

@@ -10,7 +10,7 @@ import { Actions } from '../ui/dialog.tsx'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Notice, Problem } from '../ui/page.tsx'
-import { holdMessages } from './hold-messages.ts'
+import { rightsMessages } from './rights-messages.ts'
 
 /** The hold of a person, if the session may see it and there is one. */
 export function useHold(id: string) {
@@ -20,14 +20,14 @@ export function useHold(id: string) {
 
 /** Says on the page of a person that it is held, and ends the hold. */
 export function HoldNotice({ id }: { id: string }) {
-  const texts = useMessages(holdMessages)
+  const texts = useMessages(rightsMessages)
   const formats = useFormats()
   const hold = useHold(id)
   const end = useWrite(() => client.holds.end({ id }), { refresh: [lifetimesKey] })
   if (!hold) return null
   return (
     <Notice kind="caution" title={texts.held}>
-      <p>{texts.heldFacts(hold.reason, hold.actor)}</p>
+      <p>{`${hold.reason} (${hold.actor})`}</p>
       {hold.until !== null && <p>{texts.heldUntil(formats.exactTime(hold.until))}</p>}
       {end.error && <Problem error={end.error} />}
       <Actions>
@@ -39,11 +39,9 @@ export function HoldNotice({ id }: { id: string }) {
   )
 }
 
-type HoldDialogProps = { id: string; person: Person | undefined; onClose: () => void }
-
 /** Holds a person, or changes its hold. */
-export function HoldDialog({ id, person, onClose }: HoldDialogProps) {
-  const texts = useMessages(holdMessages)
+export function HoldDialog({ id, person, onClose }: { id: string; person: Person | undefined; onClose: () => void }) {
+  const texts = useMessages(rightsMessages)
   const hold = useHold(id)
   const { draft, field } = useDraft({ reason: hold?.reason ?? '', until: hold?.until?.slice(0, 10) ?? '' })
   const write = useWrite((body: HoldBody) => client.holds.set({ id }, body), {
@@ -61,8 +59,8 @@ export function HoldDialog({ id, person, onClose }: HoldDialogProps) {
       onClose={onClose}
     >
       <p>{texts.holdAdvice}</p>
-      <TextField label={texts.reason} help={texts.reasonHelp} isRequired autoFocus {...field('reason')} />
-      <TextField label={texts.until} help={texts.untilHelp} type="date" {...field('until')} />
+      <TextField label={texts.reason} help={texts.holdReasonHelp} isRequired autoFocus {...field('reason')} />
+      <TextField label={texts.holdUntil} help={texts.holdUntilHelp} type="date" {...field('until')} />
     </FormDialog>
   )
 }

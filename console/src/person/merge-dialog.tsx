@@ -17,16 +17,15 @@ import { nameOf } from '../entity/address.ts'
 import type { Entity } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
 import { plainFields } from '../entity/fields.ts'
-import { messages as entityMessages } from '../entity/messages.ts'
+import { answerWord, messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
-import { Value } from '../entity/value.tsx'
+import { internalIdOf, Value } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Loading, Problem } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { MergeNotice } from './merge-notice.tsx'
-import { messages } from './messages.ts'
 import styles from './person.module.css'
 import { rightsMessages } from './rights-messages.ts'
 
@@ -45,7 +44,6 @@ type MergeDialogProps = {
 /** Chooses another person, shows both side by side with the result, and merges them. */
 export function MergeDialog({ person, with: given, onClose, onShow, onNotice }: MergeDialogProps) {
   const texts = useMessages(rightsMessages)
-  const { cancel } = useMessages(messages)
   const [other, setOther] = useState(given)
   return (
     <Dialog title={texts.mergeTitle(nameOf(person))} onClose={onClose} size="wide" hasDraft={false}>
@@ -72,7 +70,7 @@ export function MergeDialog({ person, with: given, onClose, onShow, onNotice }: 
           <p>{texts.mergeAdvice}</p>
           <PersonChoice without={person.id} onChoose={setOther} />
           <Actions>
-            <Button onPress={onClose}>{cancel}</Button>
+            <Button onPress={onClose}>{texts.cancel}</Button>
           </Actions>
         </>
       )}
@@ -113,7 +111,7 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
       {searched === '' ? (
         <Candidates of={without} onChoose={onChoose} />
       ) : (
-        <ul className={styles.results}>
+        <ul className="column tight">
           {found.map(person => (
             <PersonResult key={person.id} person={person} onChoose={onChoose}>
               {[person.external_id, person.email, person.mobile_number].filter(Boolean).join(' · ').slice(0, 200)}
@@ -133,7 +131,7 @@ function Candidates({ of, onChoose }: { of: string; onChoose(person: Named): voi
   return (
     <>
       <p>{texts.candidates}</p>
-      <ul className={styles.results}>
+      <ul className="column tight">
         {data.map(({ person, why }) => (
           <PersonResult key={person.id} person={person} onChoose={onChoose}>
             {why.map(({ by, value }) => texts.reasons[by](value)).join(' · ')}
@@ -321,8 +319,7 @@ function useRows(survivor: Person, other: Person, result: Person): Row[] {
 /** A value of a relationship with the names of its targets. */
 function named(value: unknown, labels: Record<string, string>): unknown {
   if (Array.isArray(value)) return value.map(each => named(each, labels))
-  const { id, record_id = id } = (value ?? {}) as { id?: string; record_id?: string }
-  const identifier = typeof value === 'string' ? value : record_id
+  const identifier = typeof value === 'string' ? value : internalIdOf(value)
   return identifier !== undefined && Object.hasOwn(labels, identifier) ? labels[identifier] : value
 }
 
@@ -331,15 +328,14 @@ function Answers({ changes }: { changes: Merged<AnySchema>['changes']['consents'
   const { answers, channels } = useMessages(entityMessages)
   const { consent_types } = useDefinitions().definitions
   if (changes.length === 0) return null
-  const wordOf = (answer: (typeof changes)[number]['before']) =>
-    answer === null ? answers.none : answer.pending ? answers.pending : answer.state ? answers.granted : answers.refused
   return (
     <div>
       <p>{texts.answersChange}</p>
       <ul>
         {changes.map(({ consent_type_id, channel, before, after }) => (
           <li key={`${consent_type_id} ${channel}`}>
-            {consentTypeName(consent_types, consent_type_id)} · {channels[channel]}: {wordOf(before)} → {wordOf(after)}
+            {consentTypeName(consent_types, consent_type_id)} · {channels[channel]}: {answers[answerWord(before)]} →{' '}
+            {answers[answerWord(after)]}
           </li>
         ))}
       </ul>

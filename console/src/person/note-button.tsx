@@ -1,17 +1,23 @@
-import type { Stack } from '@kith/client'
+import type { Definitions, Stack } from '@kith/client'
 import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useShortcut } from '../app/keys.tsx'
 import { useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
-import { schemaQuery, useDefinitions } from '../entity/schema.ts'
+import { attributesOf, schemaQuery, useDefinitions } from '../entity/schema.ts'
 import { historyKey } from '../history/history.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { glanceMessages } from './glance-messages.ts'
-import { notesOf } from './notes.ts'
+
+/** The stack of notes, as POST /v1/schema/notes finds it: erased with the person, and with a text. Undefined if there is none yet. */
+export const notesOf = (definitions: Definitions) =>
+  definitions.stacks.find(({ key, erased_with }) => {
+    const text = attributesOf(definitions, key).get('text')
+    return erased_with !== null && text?.type === 'text' && text.state === 'active'
+  })
 
 /** Whether the session may write notes. A role can open the stack of notes only once there is one. */
 function useMayNote(): boolean {
@@ -22,12 +28,14 @@ function useMayNote(): boolean {
   return notes ? mayUse('write', notes.key, 'attribute_values.text') : !fields
 }
 
+type NoteProps = { id: string; name: string }
+
 /** Writes a note about a person, by the button or the key `n`. */
-export function NoteButton({ id, name }: { id: string; name: string }) {
-  return useMayNote() ? <WithKey id={id} name={name} /> : null
+export function NoteButton(props: NoteProps) {
+  return useMayNote() ? <WithKey {...props} /> : null
 }
 
-function WithKey({ id, name }: { id: string; name: string }) {
+function WithKey(props: NoteProps) {
   const texts = useMessages(glanceMessages)
   const [isOpen, setOpen] = useState(false)
   useShortcut('n', texts.writeNote, () => setOpen(true))
@@ -36,12 +44,12 @@ function WithKey({ id, name }: { id: string; name: string }) {
       <Button onPress={() => setOpen(true)} aria-keyshortcuts="n">
         {texts.note}
       </Button>
-      {isOpen && <NoteDialog id={id} name={name} onClose={() => setOpen(false)} />}
+      {isOpen && <NoteDialog {...props} onClose={() => setOpen(false)} />}
     </>
   )
 }
 
-function NoteDialog({ id, name, onClose }: { id: string; name: string; onClose: () => void }) {
+function NoteDialog({ id, name, onClose }: NoteProps & { onClose: () => void }) {
   const texts = useMessages(glanceMessages)
   const session = useSession()
   const { definitions } = useDefinitions()

@@ -7,9 +7,7 @@ import { Menu } from '../ui/menu.tsx'
 import { DossierDialog } from './dossier-dialog.tsx'
 import { EraseDialog } from './erase-dialog.tsx'
 import { HoldDialog } from './hold.tsx'
-import { holdMessages } from './hold-messages.ts'
 import { MergeDialog } from './merge-dialog.tsx'
-import { messages } from './messages.ts'
 import { PreferenceLinksDialog } from './preference-links-dialog.tsx'
 import { rightsMessages } from './rights-messages.ts'
 
@@ -41,16 +39,13 @@ const forDeleted: readonly Action[] = ['dossier', 'hold', 'erase']
 
 /** The actions on a person as a whole. */
 export function PersonMenu({ id, person, last, onShow, onDelete, onNotice }: PersonMenuProps) {
-  const texts = useMessages(messages)
-  const rightsTexts = useMessages(rightsMessages)
-  const holdTexts = useMessages(holdMessages)
+  const texts = useMessages(rightsMessages)
   const { scopes } = useSession()
   const [open, setOpen] = useState<Action>()
   const allowed = actions
     .filter(action => scopesOf[action].every(scope => scopes.includes(scope)))
     .filter(action => action === 'delete' || isWhole('people'))
     .filter(action => (person ? action !== 'merge' || person.state === 'active' : forDeleted.includes(action)))
-  const labels = { ...rightsTexts, hold: holdTexts.hold, delete: texts.delete }
   const close = () => setOpen(undefined)
   const shared = { id, onClose: close }
   if (allowed.length === 0) return null
@@ -60,7 +55,7 @@ export function PersonMenu({ id, person, last, onShow, onDelete, onNotice }: Per
         label={texts.more}
         actions={allowed.map(action => ({
           id: action,
-          label: labels[action],
+          label: texts[action],
           action: () => (action === 'delete' ? onDelete?.() : setOpen(action)),
         }))}
       >

@@ -1,7 +1,9 @@
 import { defineMessages } from '../app/language.tsx'
 
-/** The texts of what is done with a person as a whole: merge, erasure, dossier and links. */
+/** The texts of what is done with a person as a whole: merge, erasure, legal hold, dossier and links. */
 export const rightsMessages = defineMessages({
+  more: ['More', 'Mehr', 'Altro'],
+  delete: ['Delete…', 'Löschen …', 'Elimina…'],
   merge: ['Merge…', 'Zusammenführen …', 'Unisci…'],
   mergeTitle: (name: string) => [
     `Merge somebody into ${name}`,
@@ -179,6 +181,11 @@ export const rightsMessages = defineMessages({
     'Conserva il certificato fuori da kith. Dopo il ripristino di un backup più vecchio, dice chi va cancellato di nuovo.',
   ],
   certificate: ['Download the certificate', 'Bescheinigung herunterladen', 'Scarica il certificato'],
+  noCertificate: [
+    'There is no certificate yet.',
+    'Es gibt noch keine Bescheinigung.',
+    'Non c’è ancora un certificato.',
+  ],
   certificateLater: [
     'The history of this person is very long and is still being erased. The certificate comes when that is done.',
     'Der Verlauf dieser Person ist sehr lang und wird noch gelöscht. Die Bescheinigung kommt, wenn das fertig ist.',
@@ -203,4 +210,35 @@ export const rightsMessages = defineMessages({
     idempotency_keys: ['Stored responses', 'Gespeicherte Ergebnisse von Anfragen', 'Esiti di richieste conservati'],
     webhook_deliveries: ['Deliveries to webhooks', 'Zustellungen an Webhooks', 'Consegne ai webhook'],
   },
+  hold: ['Legal hold…', 'Löschsperre …', 'Blocco legale…'],
+  holdTitle: (name: string) => [`Legal hold of ${name}`, `Löschsperre für ${name}`, `Blocco legale di ${name}`],
+  holdAdvice: [
+    'No rule erases or deletes a held person, and an erasure by hand must say that it overrides the hold.',
+    'Keine Regel löscht eine gesperrte Person, und wer sie von Hand löscht, muss sagen, dass er die Sperre übergeht.',
+    'Nessuna regola cancella una persona bloccata, e chi la cancella a mano deve dire che supera il blocco.',
+  ],
+  holdReasonHelp: [
+    'It stays in the change log, so it must not name the person.',
+    'Er bleibt im Änderungsprotokoll, darf die Person also nicht nennen.',
+    'Resta nel registro delle modifiche, quindi non deve nominare la persona.',
+  ],
+  holdUntil: ['Until', 'Bis', 'Fino al'],
+  holdUntilHelp: [
+    'A date. Empty: until somebody ends it.',
+    'Ein Datum. Leer: bis jemand sie aufhebt.',
+    'Una data. Vuoto: finché qualcuno lo toglie.',
+  ],
+  holdNow: ['Hold', 'Sperren', 'Blocca'],
+  held: [
+    'This person is under a legal hold.',
+    'Für diese Person gilt eine Löschsperre.',
+    'Questa persona ha un blocco legale.',
+  ],
+  heldUntil: (time: string) => [`Until ${time}.`, `Bis ${time}.`, `Fino al ${time}.`],
+  endHold: ['End the hold', 'Sperre aufheben', 'Togli il blocco'],
+  overrideHold: [
+    'Erase although the person is under a legal hold',
+    'Trotz der Löschsperre löschen',
+    'Cancella nonostante il blocco legale',
+  ],
 })

@@ -7,9 +7,8 @@ import { useDefinitions } from '../entity/schema.ts'
 import { countQuery } from '../list/queries.ts'
 import { LinkButton } from '../ui/button.tsx'
 import { Badge, EmptyState, Loading, Page, Problem } from '../ui/page.tsx'
-import { Table } from '../ui/table.tsx'
+import { numberCell, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
-import styles from './records.module.css'
 
 /** The stacks, with the number of their records. */
 export function StacksPage() {
@@ -64,5 +63,5 @@ function RecordCount({ stack }: { stack: Stack }) {
   const formats = useFormats()
   const { data, error } = useQuery(countQuery(stack.key))
   if (error) return <span className="small">{texts.countFailed}</span>
-  return <span className={styles.number}>{data === undefined ? '…' : formats.number(data)}</span>
+  return <span className={numberCell}>{data === undefined ? '…' : formats.number(data)}</span>
 }

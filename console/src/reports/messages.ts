@@ -43,8 +43,6 @@ export const messages = defineMessages({
   },
   limit: ['At most', 'Höchstens', 'Al massimo'],
   limitOf: (count: string) => [`${count} groups`, `${count} Gruppen`, `${count} gruppi`],
-  filter: ['Filter', 'Filter', 'Filtro'],
-  filterOf: (count: string) => [`Filter (${count})`, `Filter (${count})`, `Filtro (${count})`],
   download: ['Download as CSV', 'Als CSV herunterladen', 'Scarica come CSV'],
   table: ['Table', 'Tabelle', 'Tabella'],
   incomplete: [

@@ -40,10 +40,8 @@ type Times = { unit: TimeUnit; timeAt: number; isAdded: boolean }
 function courseOf(rows: Row[], { unit, timeAt, isAdded }: Times): Bars | Course {
   const dated = rows.filter(({ by }) => typeof by[timeAt] === 'string')
   const positions = dated.map(({ by }) => spanNumber(unit, by[timeAt] as string))
-  const [first, last] = [
-    positions.reduce((a, b) => Math.min(a, b), Infinity),
-    positions.reduce((a, b) => Math.max(a, b), -Infinity),
-  ]
+  const first = positions.reduce((one, other) => Math.min(one, other), Infinity)
+  const last = positions.reduce((one, other) => Math.max(one, other), -Infinity)
   const length = last - first + 1
   // Two dates that are far apart would make a plot of nothing.
   if (dated.length < 2 || length > 2_000) return barsOf(rows)

@@ -9,7 +9,7 @@ import { FieldGroup } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 import { isGroupable, isMeasured, isTime, type Report, type ReportField } from './report.ts'
-import { type MeasureOperation, measureOperations, type Order, orders, type ReportSearch, timeUnits } from './search.ts'
+import type { MeasureOperation, Order, ReportSearch } from './search.ts'
 
 type ControlProps = {
   report: Report
@@ -78,7 +78,7 @@ function GroupControls({ report, fields, change, index }: ControlProps & { index
       {group?.by !== undefined && (
         <Select
           label={`${texts.span}: ${group.field.label}`}
-          options={timeUnits.map(value => ({ value, label: texts.spans[value] }))}
+          options={texts.spans}
           value={group.by}
           onChange={unit => change({ [by]: unit })}
           name={`/group_by/${index}/by`}
@@ -103,7 +103,7 @@ function MeasureControls({ report: { measure, of, percentile }, fields, change }
     <>
       <Select<MeasureOperation>
         label={texts.measure}
-        options={measureOperations.map(value => ({ value, label: texts.measures[value] }))}
+        options={texts.measures}
         value={measure}
         onChange={choose}
         name="/measures/0/op"
@@ -144,7 +144,7 @@ function OrderControls({ report: { order, limit }, change }: ControlProps) {
     <>
       <Select<Order>
         label={texts.order}
-        options={orders.map(value => ({ value, label: texts.orders[value] }))}
+        options={texts.orders}
         value={order}
         onChange={sort => change({ sort })}
         name="/sort"

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useMemo, useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { csvText } from '../../../transfer/export-shape.ts'
 import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
@@ -20,8 +20,16 @@ import { EmptyState, Loading, Notice, Page, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
-import { reportQuery } from './queries.ts'
-import { type Group, isComplete, isNumeric, type Result, reportFields, reportOf, type TargetLabels } from './report.ts'
+import {
+  type Group,
+  isComplete,
+  isNumeric,
+  type Result,
+  reportFields,
+  reportOf,
+  reportQuery,
+  type TargetLabels,
+} from './report.ts'
 import { ReportControls } from './report-controls.tsx'
 import { ReportPlot } from './report-plot.tsx'
 import { useReportTexts } from './report-texts.ts'
@@ -59,11 +67,9 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
   const [isFilterOpen, setFilterOpen] = useState(false)
   const { owner = 'people', filter } = search
   const { scopes } = useSession()
-  const fields = useMemo(
-    () => reportFields(owner, definitions, filterTexts, target => scopes.includes(scopesOf(target).read)),
-    [owner, definitions, filterTexts, scopes],
-  )
-  const report = useMemo(() => reportOf(search, fields), [search, fields])
+  const mayRead = (target: string) => scopes.includes(scopesOf(target).read)
+  const fields = reportFields(owner, definitions, filterTexts, mayRead)
+  const report = reportOf(search, fields)
   const query = useQuery({ ...reportQuery(report, timeZone), enabled: isComplete(report) })
   const change = (changed: Partial<Record<keyof ReportSearch, unknown>>) =>
     navigate({ to: '.', search: before => ({ ...before, ...changed }) as never, resetScroll: false })
@@ -126,9 +132,7 @@ function DownloadButton({ result, isDisabled }: { result: Result | undefined; is
   )
 }
 
-type ResultProps = { result: Result; isStale: boolean; timeZone: string }
-
-function ReportResult({ result, isStale, timeZone }: ResultProps) {
+function ReportResult({ result, isStale, timeZone }: { result: Result; isStale: boolean; timeZone: string }) {
   const texts = useMessages(messages)
   const { number } = useFormats()
   const { report, aggregate } = result
@@ -157,11 +161,18 @@ function ReportResult({ result, isStale, timeZone }: ResultProps) {
 /** The groups of a report with their results. */
 export function ReportTable({ report, aggregate, labels }: Result) {
   const texts = useMessages(messages)
-  const { valueText, measureText } = useReportTexts()
+  const { groupText, valueText, measureText } = useReportTexts()
   const isNumber = isNumeric(report)
   const measure = measureText(report)
   const groups = report.groups.map(({ field }) => field.label)
   const headers = [...(groups.length > 0 ? groups : [texts.group]), isNumber ? numberHeader(measure) : measure]
+  // The target of a relationship is a link.
+  const groupValue = (group: Group, value: unknown, targetLabels: TargetLabels | undefined) =>
+    group.field.target !== undefined && value !== null ? (
+      <Targets owner={group.field.target} value={value} labels={targetLabels} />
+    ) : (
+      <bdi>{groupText(group, value)}</bdi>
+    )
   return (
     <Table label={texts.table} headers={headers}>
       {aggregate.groups.map(({ by, measures: [value] }, index) => (
@@ -171,7 +182,7 @@ export function ReportTable({ report, aggregate, labels }: Result) {
           {report.groups.map((group, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: both groups may be of one field
             <th key={at} scope="row">
-              <GroupValue group={group} value={by[at]} labels={labels[at]} />
+              {groupValue(group, by[at], labels[at])}
             </th>
           ))}
           <td className={isNumber ? numberCell : undefined}>{valueText(report, value)}</td>
@@ -179,16 +190,6 @@ export function ReportTable({ report, aggregate, labels }: Result) {
       ))}
     </Table>
   )
-}
-
-type GroupValueProps = { group: Group; value: unknown; labels: TargetLabels | undefined }
-
-/** The value of a group. The target of a relationship is a link. */
-function GroupValue({ group, value, labels }: GroupValueProps) {
-  const { groupText } = useReportTexts()
-  const { target } = group.field
-  if (target !== undefined && value !== null) return <Targets owner={target} value={value} labels={labels} />
-  return <bdi>{groupText(group, value)}</bdi>
 }
 
 type Words = { measure: string; identifier: string; locale: string }

@@ -2,7 +2,7 @@ import { useId } from 'react'
 import { useLanguage, useMessages } from '../app/language.tsx'
 import { messages } from './messages.ts'
 import { axisEnd, type Bars, type Course, plotOf } from './plot-data.ts'
-import { plottedOf, type Result } from './report.ts'
+import type { Result } from './report.ts'
 import { type ReportTexts, useReportTexts } from './report-texts.ts'
 import styles from './reports.module.css'
 
@@ -11,19 +11,20 @@ export function ReportPlot(result: Result) {
   const texts = useMessages(messages)
   const { locale } = useLanguage()
   const words = useReportTexts()
-  const { report } = result
-  const plot = plotOf(plottedOf(result))
+  const { report, aggregate } = result
+  const plot = plotOf({
+    groups: aggregate.groups,
+    spans: report.groups.map(({ by }) => by),
+    isAdded: ['count', 'sum', 'count_distinct'].includes(report.measure),
+  })
   const id = useId()
   if (!plot) return null
   const label = texts.plot(words.measureText(report), report.groups.map(({ field }) => field.label).join(', '))
+  const shared = { result, label, words }
   return (
     <figure className={styles.plot} aria-labelledby={id}>
       <figcaption id={id}>{label}</figcaption>
-      {plot.kind === 'bars' ? (
-        <BarPlot plot={plot} result={result} label={label} words={words} />
-      ) : (
-        <CoursePlot plot={plot} result={result} label={label} words={words} />
-      )}
+      {plot.kind === 'bars' ? <BarPlot {...shared} plot={plot} /> : <CoursePlot {...shared} plot={plot} />}
       {plot.hidden > 0 && <p className="small">{texts.hidden(new Intl.NumberFormat(locale).format(plot.hidden))}</p>}
     </figure>
   )
@@ -142,7 +143,7 @@ function CoursePlot({ plot, result: { report, labels }, label, words }: PlotProp
         </p>
       </div>
       {series.length > 1 && (
-        <ul className={styles.legend}>
+        <ul className={`row ${styles.legend}`}>
           {series.map(({ key }, index) => (
             <li key={JSON.stringify(key ?? null)}>
               <svg width="28" height="10" aria-hidden="true">
@@ -157,7 +158,7 @@ function CoursePlot({ plot, result: { report, labels }, label, words }: PlotProp
   )
 }
 
-const lines = [styles.line0, styles.line1, styles.line2, styles.line3, styles.line4]
+const lines = ['', styles.line1, styles.line2, styles.line3, styles.line4]
 const lineClass = (index: number) => `${styles.line} ${lines[index]}`
 
 const pointsOf = (values: readonly (number | null)[], yOf: (value: number) => number) =>

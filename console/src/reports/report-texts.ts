@@ -1,31 +1,36 @@
-import { useMemo } from 'react'
-import { type Formats, useFormats, useLanguage, useMessages } from '../app/language.tsx'
+import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { messages as filterMessages } from '../filters/messages.ts'
 import { messages } from './messages.ts'
 import type { TimeUnit } from './plot-data.ts'
 import type { Group, Report, TargetLabels } from './report.ts'
 import type { MeasureOperation } from './search.ts'
 
-/** How a report is said in the language of the page. */
-export type ReportTexts = {
-  /** The value of a group, such as a month. */
-  groupText(group: Group, value: unknown, labels?: TargetLabels): string
-  /** A result of the measure. */
-  valueText(report: Report, value: unknown): string
-  measureText(report: Report): string
-}
-
 /** Their results have more digits than somebody reads. */
 const averages: readonly MeasureOperation[] = ['avg', 'median', 'percentile']
 
-export function useReportTexts(): ReportTexts {
+export type ReportTexts = ReturnType<typeof useReportTexts>
+
+/** How a report is said in the language of the page. */
+export function useReportTexts() {
   const texts = useMessages(messages)
   const { states } = useMessages(filterMessages)
   const formats = useFormats()
   const { locale } = useLanguage()
-  return useMemo(() => {
-    const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 })
-    const groupText: ReportTexts['groupText'] = ({ field: { type }, by }, value, labels = {}) => {
+  const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 })
+  // A date has no time zone, so it must not be read as midnight in London.
+  const dayText = (day: string) => formats.date(`${day}T00:00:00`)
+  const spanText = (unit: TimeUnit, day: string): string => {
+    const date = new Date(day)
+    const year = new Intl.DateTimeFormat(locale, { year: 'numeric', timeZone: 'UTC' }).format(date)
+    if (unit === 'year') return year
+    if (unit === 'quarter') return texts.quarter(Math.floor(date.getUTCMonth() / 3) + 1, year)
+    if (unit === 'month')
+      return new Intl.DateTimeFormat(locale, { year: 'numeric', month: 'short', timeZone: 'UTC' }).format(date)
+    return unit === 'week' ? texts.weekOf(dayText(day)) : dayText(day)
+  }
+  return {
+    /** The value of a group, such as a month. */
+    groupText({ field: { type }, by }: Group, value: unknown, labels: TargetLabels = {}): string {
       if (value === null || value === undefined) return texts.noValue
       if (typeof value === 'boolean') return value ? texts.yes : texts.no
       if (typeof value === 'number') return formats.exactNumber(value)
@@ -33,31 +38,19 @@ export function useReportTexts(): ReportTexts {
       if (by !== undefined) return spanText(by, value)
       if (Object.hasOwn(labels, value)) return labels[value]!
       return type === 'state' && Object.hasOwn(states, value) ? states[value as keyof typeof states] : value
-    }
-    const spanText = (unit: TimeUnit, day: string): string => {
-      const date = new Date(day)
-      const year = new Intl.DateTimeFormat(locale, { year: 'numeric', timeZone: 'UTC' }).format(date)
-      if (unit === 'year') return year
-      if (unit === 'quarter') return texts.quarter(Math.floor(date.getUTCMonth() / 3) + 1, year)
-      if (unit === 'month')
-        return new Intl.DateTimeFormat(locale, { year: 'numeric', month: 'short', timeZone: 'UTC' }).format(date)
-      return unit === 'week' ? texts.weekOf(dayText(formats, day)) : dayText(formats, day)
-    }
-    const valueText: ReportTexts['valueText'] = ({ measure, of }, value) => {
+    },
+    /** A result of the measure. */
+    valueText({ measure, of }: Report, value: unknown): string {
       if (value === null || value === undefined) return '—'
       if (typeof value === 'number')
         return averages.includes(measure) ? rounded.format(value) : formats.exactNumber(value)
       if (typeof value !== 'string') return JSON.stringify(value)
-      if (of?.type === 'date') return dayText(formats, value)
+      if (of?.type === 'date') return dayText(value)
       return of?.type === 'datetime' ? formats.dateTime(value) : value
-    }
-    const measureText: ReportTexts['measureText'] = ({ measure, of, percentile }) => {
+    },
+    measureText({ measure, of, percentile }: Report): string {
       const name = measure === 'percentile' ? `${texts.measures.percentile} ${percentile}` : texts.measures[measure]
       return of ? `${name}: ${of.label}` : name
-    }
-    return { groupText, valueText, measureText }
-  }, [texts, states, formats, locale])
+    },
+  }
 }
-
-/** A date has no time zone, so it must not be read as midnight in London. */
-const dayText = (formats: Formats, day: string) => formats.date(`${day}T00:00:00`)

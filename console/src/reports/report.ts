@@ -1,9 +1,11 @@
-import type { Aggregate, AggregateBody, Definitions } from '@kith/client'
+import type { Aggregate, AggregateBody, Definitions, Filter } from '@kith/client'
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { entitiesOf } from '../entity/entities.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 import { type FilterField, fieldsOf } from '../filters/fields.ts'
 import type { FieldType } from '../filters/filter-tree.ts'
 import type { messages as filterMessages } from '../filters/messages.ts'
-import type { Plotted, TimeUnit } from './plot-data.ts'
+import type { TimeUnit } from './plot-data.ts'
 import type { MeasureOperation, Order, ReportSearch } from './search.ts'
 
 export type Group = { field: FilterField; by: TimeUnit | undefined }
@@ -94,7 +96,7 @@ export function reportOf(search: ReportSearch, fields: readonly FilterField[]): 
 export const isComplete = ({ measure, of }: Report): boolean => measure === 'count' || of !== undefined
 
 /** The request of a report. The days of times begin in the time zone. */
-export function bodyOf({ groups, measure, of, percentile, filter, order, limit }: Report, timeZone: string) {
+function bodyOf({ groups, measure, of, percentile, filter, order, limit }: Report, timeZone: string) {
   const isDescending = order.startsWith('-')
   const ofMeasure = order.endsWith('measure')
   return {
@@ -112,13 +114,40 @@ export function bodyOf({ groups, measure, of, percentile, filter, order, limit }
   } satisfies AggregateBody
 }
 
-/** What the plot of a result shows. */
-export const plottedOf = ({ report: { groups, measure }, aggregate }: Result): Plotted => ({
-  groups: aggregate.groups,
-  spans: groups.map(({ by }) => by),
-  isAdded: measure === 'count' || measure === 'sum' || measure === 'count_distinct',
-})
-
 /** Whether the results are numbers, which a plot shows. */
 export const isNumeric = ({ measure, of }: Report): boolean =>
   (measure !== 'min' && measure !== 'max') || of?.type === 'number'
+
+/** The result of a report, with the report that it is of, because an older one is shown until the next arrives. */
+export const reportQuery = (report: Report, timeZone: string) => {
+  const body = bodyOf(report, timeZone)
+  return queryOptions({
+    queryKey: ['entities', report.owner, 'aggregate', body],
+    queryFn: async ({ signal }): Promise<Result> => {
+      const aggregate = await entitiesOf(report.owner).aggregate(body as never, { signal })
+      const labels = await Promise.all(
+        report.groups.map(({ field: { target } }, at) => {
+          const values = aggregate.groups.map(({ by }) => by[at]).filter(value => typeof value === 'string')
+          // Without their names, the targets have their identifiers.
+          return target === undefined ? undefined : readLabels(target, values, signal).catch(() => undefined)
+        }),
+      )
+      return { report, aggregate, labels }
+    },
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  })
+}
+
+/** So many targets are named. The plot shows fewer, and nobody reads more. */
+const maxLabels = 500
+
+async function readLabels(owner: string, externalIds: readonly string[], signal: AbortSignal): Promise<TargetLabels> {
+  const $in = [...new Set(externalIds)].slice(0, maxLabels)
+  if ($in.length === 0) return {}
+  const options = { fields: ['external_id'] as const, labels: true as const, size: maxLabels, signal }
+  const { items } = await entitiesOf(owner)
+    .filter({ external_id: { $in } } as Filter, options)
+    .page()
+  return Object.fromEntries(items.map(({ external_id, label }) => [external_id, label]))
+}

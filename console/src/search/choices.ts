@@ -1,7 +1,6 @@
-import { KithError } from '@kith/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { client } from '../app/client.ts'
+import { client, untilIndexed } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { messages as shellMessages } from '../app/messages.ts'
 import { pagesOf } from '../app/navigation.ts'
@@ -63,8 +62,7 @@ function useHits(text: string) {
     },
     enabled: isEnabled,
     placeholderData: keepPreviousData,
-    // While the service builds an index, it answers 503.
-    refetchInterval: ({ state }) => state.error instanceof KithError && state.error.status === 503 && 3_000,
+    refetchInterval: untilIndexed,
   })
   return { ...query, isEnabled: mayRead && text !== '' }
 }

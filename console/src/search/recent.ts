@@ -54,20 +54,12 @@ const isAt = (visited: Visited, { owner, entity }: OwnedEntity) =>
   visited.owner === owner && visited.identifier === (isById(visited) ? entity[idFieldOf(owner)] : entity.external_id)
 
 async function readEntities(owner: string, visited: readonly Visited[], signal: AbortSignal): Promise<OwnedEntity[]> {
-  const isOneOf = (field: string, among: readonly Visited[]) =>
-    among.length === 0 ? [] : [{ [field]: { $in: among.map(({ identifier }) => identifier) } }]
-  const filter = {
-    $or: [
-      ...isOneOf(idFieldOf(owner), visited.filter(isById)),
-      ...isOneOf(
-        'external_id',
-        visited.filter(each => !isById(each)),
-      ),
-    ],
-  } as Filter
+  const $or = visited.map(each => ({ [isById(each) ? idFieldOf(owner) : 'external_id']: each.identifier }))
   const fields = [idFieldOf(owner), 'external_id'] as unknown as 'external_id'[]
   try {
-    const { items } = await entitiesOf(owner).filter(filter, { size: 20, labels: true, fields, signal }).page()
+    const { items } = await entitiesOf(owner)
+      .filter({ $or } as Filter, { size: 20, labels: true, fields, signal })
+      .page()
     return (items as unknown as Entity[]).map(entity => ({ owner, entity }))
   } catch (error) {
     // The stack is gone, or another session may read it.

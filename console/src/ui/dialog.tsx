@@ -1,8 +1,8 @@
-import { type ReactNode, useCallback, useRef } from 'react'
+import { type ReactNode, useCallback, useRef, useState } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import type { Write } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { Button } from './button.tsx'
+import { Button, type ButtonProps } from './button.tsx'
 import styles from './dialog.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext } from './note-change.ts'
@@ -60,6 +60,17 @@ export function CloseAction({ onClose, children }: { onClose: () => void; childr
         {texts.close}
       </Button>
     </Actions>
+  )
+}
+
+/** A button that opens a dialog. */
+export function DialogButton({ dialog, ...button }: ButtonProps & { dialog: (close: () => void) => ReactNode }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <Button {...button} onPress={() => setOpen(true)} />
+      {isOpen && dialog(() => setOpen(false))}
+    </>
   )
 }
 
