@@ -60,7 +60,7 @@ export default function SearchDialog({ onClose }: { onClose(): void }) {
         </ListBox>
       </Autocomplete>
       {error && <Problem error={error} />}
-      <p role="status" className={isEmpty || isSearching ? styles.status : 'visually-hidden'}>
+      <p role="status" className={isEmpty || isSearching ? 'muted' : 'visually-hidden'}>
         {isSearching ? `${texts.searching}…` : isEmpty && (typed.trim() === '' ? texts.begin : texts.nothing)}
       </p>
     </Dialog>

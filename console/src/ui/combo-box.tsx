@@ -60,11 +60,11 @@ export function ComboBox({ label, isLabelShown = false, name, placeholder, choic
   }
   return (
     // React Aria takes back what was typed on Enter and Tab if no option has the focus, so these keys are handled before it.
-    <div className={styles.field} onKeyDownCapture={chooseFirst}>
+    <div className="column tight" onKeyDownCapture={chooseFirst}>
       <AriaComboBox
         {...(!isLabelShown && { 'aria-label': label })}
         {...(name && { name })}
-        className={styles.field}
+        className="column tight"
         menuTrigger="manual"
         items={shown}
         inputValue={typed ?? text}

@@ -42,7 +42,7 @@ export function TextField({ label, help, error, placeholder, rows, list, onChang
         onChange?.(text)
       }}
       {...(error && { isInvalid: true })}
-      className={styles.field}
+      className="column tight"
     >
       {label && <Label className={styles.label}>{label}</Label>}
       {rows ? (
@@ -51,7 +51,7 @@ export function TextField({ label, help, error, placeholder, rows, list, onChang
         <Input className={styles.input} placeholder={placeholder ?? ''} {...(list && { list })} />
       )}
       {help && (
-        <Text slot="description" className={styles.help}>
+        <Text slot="description" className="small">
           {help}
         </Text>
       )}
@@ -91,7 +91,7 @@ export function Checkbox({ help, children, onChange, ...props }: CheckboxProps) 
   return (
     <div className={styles.explained}>
       {box}
-      {help && <p className={styles.help}>{help}</p>}
+      {help && <p className="small">{help}</p>}
       <Fault name={props.name} />
     </div>
   )
@@ -130,7 +130,7 @@ export function FieldGroup({ legend, help, name, look, isDisabled, children, ...
     >
       {legend && <legend className={styles.label}>{legend}</legend>}
       {children}
-      {help && <p className={styles.help}>{help}</p>}
+      {help && <p className="small">{help}</p>}
       <Fault name={name} />
     </fieldset>
   )

@@ -1,5 +1,5 @@
 import { isKithError } from '@kith/client'
-import { type FormEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Form as AriaForm } from 'react-aria-components'
 import { useMessages } from '../app/language.tsx'
 import { SessionError } from '../app/session.tsx'
@@ -68,17 +68,12 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
     form.current?.querySelector<HTMLElement>('[aria-invalid=true], [data-invalid] button')?.focus()
   }, [byName, isNew])
   const noteToDialog = useNoteChange()
-  const noteChange = useCallback(
-    (name?: string) => {
-      noteToDialog()
-      // On blur, as React Aria does it, the fields below would move away from the pointer that is pressed.
-      if (name)
-        setShown(before =>
-          before.byName[name]?.length ? { ...before, byName: { ...before.byName, [name]: [] }, isNew: false } : before,
-        )
-    },
-    [noteToDialog],
-  )
+  const noteChange = (name?: string) => {
+    noteToDialog()
+    // On blur, as React Aria does it, the fields below would move away from the pointer that is pressed.
+    if (name && byName[name]?.length)
+      setShown(before => ({ ...before, byName: { ...before.byName, [name]: [] }, isNew: false }))
+  }
   const send = (event: FormEvent) => {
     event.preventDefault()
     // React passes events of a dialog in the form on to the form.

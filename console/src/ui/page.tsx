@@ -20,23 +20,28 @@ type PageProps = {
 
 /** The frame of every page: its title, its actions and its content. */
 export function Page({ title, subtitle, actions, children }: PageProps) {
-  useEffect(() => {
-    document.title = `${title} · kith`
-  }, [title])
+  useTitle(title)
   return (
     <div className={styles.page}>
-      <header className={styles.header}>
+      <header className="row centered apart gap-3">
         <div className={styles.titles}>
           <h1 ref={useNavigationFocus()} tabIndex={-1}>
             {title}
           </h1>
-          {subtitle && <div className={styles.subtitle}>{subtitle}</div>}
+          {subtitle && <div className="muted">{subtitle}</div>}
         </div>
         {actions && <div className="row">{actions}</div>}
       </header>
       {children}
     </div>
   )
+}
+
+/** Names the tab of the browser. */
+export function useTitle(title: string) {
+  useEffect(() => {
+    document.title = `${title} · kith`
+  }, [title])
 }
 
 let [reachedPath, hasNavigated] = [location.pathname, false]
@@ -63,8 +68,8 @@ function useNavigationFocus() {
 /** A part of a page with a heading. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
-    <section className={styles.section} aria-label={title}>
-      <div className={styles.header}>
+    <section className="column" aria-label={title}>
+      <div className="row centered apart gap-3">
         <h2>{title}</h2>
         {actions && <div className="row">{actions}</div>}
       </div>

@@ -27,13 +27,10 @@ export type SelectProps<Value extends string> = Labelled & {
   isDisabled?: boolean
 }
 
-const listOf = <Value extends string>(options: SelectProps<Value>['options']): readonly Option<Value>[] =>
-  isList(options)
+const listOf = <Value extends string>(options: SelectProps<Value>['options']) =>
+  (Array.isArray(options)
     ? options
-    : Object.entries<string>(options).map(([value, label]) => ({ value: value as Value, label }))
-
-const isList = <Value extends string>(options: SelectProps<Value>['options']): options is readonly Option<Value>[] =>
-  Array.isArray(options)
+    : Object.entries(options).map(([value, label]) => ({ value, label }))) as readonly Option<Value>[]
 
 /** A field with a fixed list of values. */
 export function Select<Value extends string>({
@@ -50,7 +47,7 @@ export function Select<Value extends string>({
   return (
     <AriaSelect
       {...props}
-      className={styles.field}
+      className="column tight"
       value={value}
       onChange={key => {
         if (key === null) return
@@ -68,7 +65,7 @@ export function Select<Value extends string>({
         </span>
       </Button>
       {help && (
-        <Text slot="description" className={styles.help}>
+        <Text slot="description" className="small">
           {help}
         </Text>
       )}

@@ -14,10 +14,48 @@ type TableProps = {
   children: ReactNode
 }
 
-type NumberHeader = { numbers: string }
+type NumberHeader = { numbers: ReactNode }
 
 /** The header of a column of numbers. */
-export const numberHeader = (numbers: string): NumberHeader => ({ numbers })
+export const numberHeader = (numbers: ReactNode): NumberHeader => ({ numbers })
+
+/** A column: its header, what a cell shows of a row, and whether its cells are numbers or name their rows. */
+export type TableColumn<Row> = readonly [header: ReactNode, cell: (row: Row) => ReactNode, kind?: 'number' | 'name']
+
+type ColumnTableProps<Row> = {
+  label: string
+  rows: readonly Row[]
+  rowKey(row: Row, index: number): string | number
+  /** The columns. A column that the session may not see is `false`. */
+  columns: readonly (TableColumn<Row> | false)[]
+}
+
+/** A table whose rows all have the same columns. */
+export function ColumnTable<Row>({ label, rows, rowKey, columns }: ColumnTableProps<Row>) {
+  const shown = columns.filter(column => column !== false)
+  const headers = shown.map(([header, , kind]) => (kind === 'number' ? numberHeader(header) : header))
+  return (
+    <Table label={label} headers={headers}>
+      {rows.map((row, index) => (
+        <tr key={rowKey(row, index)}>
+          {shown.map(([, cell, kind], column) => {
+            const Cell = kind === 'name' ? 'th' : 'td'
+            return (
+              <Cell
+                // biome-ignore lint/suspicious/noArrayIndexKey: the columns of a table are fixed
+                key={column}
+                scope={kind === 'name' ? 'row' : undefined}
+                className={kind === 'number' ? numberCell : undefined}
+              >
+                {cell(row)}
+              </Cell>
+            )
+          })}
+        </tr>
+      ))}
+    </Table>
+  )
+}
 
 const isNumberHeader = (header: ReactNode | NumberHeader): header is NumberHeader =>
   typeof header === 'object' && header !== null && 'numbers' in header

@@ -15,7 +15,7 @@ type TabsProps = {
 export function Tabs({ label, tabs, selected, onSelect }: TabsProps) {
   return (
     <AriaTabs
-      className={styles.tabs}
+      className="column gap-4"
       {...(selected !== undefined && { selectedKey: selected })}
       onSelectionChange={key => onSelect?.(String(key))}
     >
