@@ -55,7 +55,7 @@ function Filters({ search: { kind, subject = '', entity = '', from = '', to = ''
         value={kind ?? ''}
         onChange={chosen => onChange({ kind: chosen as NonNullable<AccessLogSearch['kind']> })}
       />
-      <TextField label={texts.subject} value={subject} onChange={subject => onChange({ subject })} />
+      <TextField label={texts.who} value={subject} onChange={subject => onChange({ subject })} />
       <TextField
         label={texts.entity}
         help={texts.entityHelp}

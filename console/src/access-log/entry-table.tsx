@@ -4,8 +4,9 @@ import { Link } from '@tanstack/react-router'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { Badge, Loading, Problem, Section } from '../ui/page.tsx'
-import { Table } from '../ui/table.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { Badge, Section } from '../ui/page.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { accessLogQuery } from './queries.ts'
 
@@ -21,31 +22,30 @@ export function EntryTable({ label, entries, showsWhom = true }: EntryTableProps
   const texts = useMessages(messages)
   const events: Record<string, string> = texts.events
   const formats = useFormats()
-  const headers = [texts.when, texts.subject, texts.what, ...(showsWhom ? [texts.whom] : []), texts.origin]
   return (
-    <Table label={label} headers={headers}>
-      {entries.map(entry => (
-        <tr key={`${entry.request_id} ${entry.at} ${entry.owner} ${entry.event}`}>
-          <td>{formats.exactTime(entry.at)}</td>
-          <th scope="row">{entry.subject}</th>
-          <td>
-            {entry.event !== null && (
-              <Badge kind={entry.status >= 400 ? 'negative' : 'caution'}>{events[entry.event] ?? entry.event}</Badge>
-            )}{' '}
-            <code>
-              {entry.method} {entry.route}
-            </code>{' '}
-            {entry.target}
-          </td>
-          {showsWhom && (
-            <td>
-              <Whom entry={entry} />
-            </td>
-          )}
-          <td>{entry.ip || '—'}</td>
-        </tr>
-      ))}
-    </Table>
+    <ColumnTable
+      label={label}
+      rows={entries}
+      rowKey={({ request_id, at, owner, event }) => `${request_id} ${at} ${owner} ${event}`}
+      columns={[
+        [texts.when, ({ at }) => formats.exactTime(at)],
+        [texts.who, ({ subject }) => subject, 'name'],
+        [
+          texts.what,
+          ({ event, status, method, route, target }) => (
+            <>
+              {event !== null && <Badge kind={status >= 400 ? 'negative' : 'caution'}>{events[event] ?? event}</Badge>}{' '}
+              <code>
+                {method} {route}
+              </code>{' '}
+              {target}
+            </>
+          ),
+        ],
+        showsWhom && [texts.whom, entry => <Whom entry={entry} />],
+        [texts.origin, ({ ip }) => ip || '—'],
+      ]}
+    />
   )
 }
 
@@ -70,15 +70,17 @@ const shownEntries = 5
 export function SeenBy({ id }: { id: string }) {
   const texts = useMessages(messages)
   const mayRead = useScope('access:read')
-  const log = useInfiniteQuery({ ...accessLogQuery({ entity: id, kind: 'access' }, shownEntries), enabled: mayRead })
+  const log = useInfiniteQuery({
+    ...accessLogQuery({ entity: id, kind: 'access' }, shownEntries),
+    select: ({ pages }) => pages[0]!.items,
+    enabled: mayRead,
+  })
   if (!mayRead) return null
-  const entries = log.data?.pages[0]?.items ?? []
   return (
     <Section title={texts.seenBy}>
-      {log.isPending && <Loading />}
-      {log.error && <Problem error={log.error} onRetry={() => log.refetch()} />}
-      {log.data && entries.length === 0 && <p>{texts.neverSeen}</p>}
-      {entries.length > 0 && <EntryTable label={texts.seenBy} entries={entries} showsWhom={false} />}
+      <Loaded query={log} none={<p>{texts.neverSeen}</p>}>
+        {entries => <EntryTable label={texts.seenBy} entries={entries} showsWhom={false} />}
+      </Loaded>
       <p>
         <Link to="/access-log" search={{ entity: id }}>
           {texts.wholeLog}

@@ -14,7 +14,6 @@ export const messages = defineMessages({
     security: ['Security events', 'Sicherheitsereignisse', 'Eventi di sicurezza'],
   },
   all: ['All', 'Alle', 'Tutti'],
-  subject: ['Who', 'Wer', 'Chi'],
   entity: ['Person or record', 'Person oder Datensatz', 'Persona o record'],
   entityHelp: ['Its internal identifier.', 'Die interne Kennung.', 'Il suo identificatore interno.'],
   from: ['From', 'Von', 'Dal'],
@@ -30,7 +29,6 @@ export const messages = defineMessages({
   more: ['Show older entries', 'Ältere Einträge zeigen', 'Mostra voci precedenti'],
   people: (count: string) => [`${count} people`, `${count} Personen`, `${count} persone`],
   records: (count: string, stack: string) => [`${count} of ${stack}`, `${count} aus ${stack}`, `${count} di ${stack}`],
-  show: (id: string) => [`Show ${id}`, `${id} zeigen`, `Mostra ${id}`],
   seenBy: ['Seen by', 'Gesehen von', 'Vista da'],
   neverSeen: [
     'Nobody has opened this person yet.',

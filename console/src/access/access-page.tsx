@@ -1,3 +1,4 @@
+import type { ConsoleSession } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { client, useWrite } from '../app/client.ts'
@@ -5,10 +6,8 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Badge, Loading, Page, Problem, Section } from '../ui/page.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
-import styles from './access.module.css'
-import { messages as accountMessages } from './account-messages.ts'
 import { AccountList } from './accounts.tsx'
 import { ClientList } from './client-list.tsx'
 import { messages } from './messages.ts'
@@ -21,18 +20,17 @@ import { TokenForm, TokenList } from './tokens.tsx'
 /** The page of accounts, clients, tokens, roles, sessions and keys. */
 export function AccessPage() {
   const texts = useMessages(messages)
-  const { accounts } = useMessages(accountMessages)
   const navigate = useNavigate()
   const { tab = 'accounts' } = useSearch({ strict: false }) as AccessSearch
   const mayWrite = useScope('access:write')
   const tabs = [
-    { id: 'accounts', label: accounts, content: <AccountList /> },
+    { id: 'accounts', label: texts.accounts, content: <AccountList /> },
     { id: 'clients', label: texts.clients, content: <ClientList /> },
     {
       id: 'tokens',
       label: texts.tokens,
       content: (
-        <div className={styles.sections}>
+        <div className="column gap-5">
           <TokenList />
           {mayWrite && <TokenForm />}
         </div>
@@ -57,7 +55,7 @@ export function AccessPage() {
 const kinds = { signs: 'positive', verifies: 'neutral', expired: 'caution' } as const
 
 /** The public part of the keys that sign tokens. */
-export function KeyList() {
+function KeyList() {
   const texts = useMessages(messages)
   const formats = useFormats()
   const keys = useQuery(keysQuery)
@@ -66,73 +64,58 @@ export function KeyList() {
   return (
     <Section title={texts.keys}>
       <p className="muted">{texts.keysAdvice}</p>
-      <Table
+      <ColumnTable
         label={texts.keys}
-        headers={[texts.keyId, texts.algorithm, texts.created, texts.state, texts.verifiesUntil]}
-      >
-        {keys.data.map(({ kid, algorithm, created_at, state, verifies_until }) => (
-          <tr key={kid}>
-            <td>
-              <code>{kid}</code>
-            </td>
-            <td>{algorithm}</td>
-            <td>{formats.dateTime(created_at)}</td>
-            <td>
-              <Badge kind={kinds[state]}>{texts.keyStates[state]}</Badge>
-            </td>
-            <td>{verifies_until ? formats.dateTime(verifies_until) : '—'}</td>
-          </tr>
-        ))}
-      </Table>
+        rows={keys.data}
+        rowKey={({ kid }) => kid}
+        columns={[
+          [texts.keyId, ({ kid }) => <code>{kid}</code>],
+          [texts.algorithm, ({ algorithm }) => algorithm],
+          [texts.created, ({ created_at }) => formats.dateTime(created_at)],
+          [texts.state, ({ state }) => <Badge kind={kinds[state]}>{texts.keyStates[state]}</Badge>],
+          [texts.verifiesUntil, ({ verifies_until }) => (verifies_until ? formats.dateTime(verifies_until) : '—')],
+        ]}
+      />
     </Section>
   )
 }
 
 /** The sessions of the console. The own one is marked. */
-export function SessionList() {
+function SessionList() {
   const texts = useMessages(messages)
   const formats = useFormats()
   const own = useSession()
   const mayWrite = useScope('access:write')
   const sessions = useQuery({ ...sessionsQuery, refetchInterval: 10_000 })
   const end = useWrite((id: string) => client.sessions.revoke(id), { refresh: [sessionsQuery.queryKey] })
+  const stateOf = ({ id, name }: ConsoleSession) => {
+    if (id === own.id) return <Badge kind="accent">{texts.thisSession}</Badge>
+    if (!mayWrite) return <Badge kind="positive">{texts.works}</Badge>
+    return (
+      <Button look="danger" aria-label={texts.endSession(name)} onPress={() => end.mutate(id)}>
+        {texts.end}
+      </Button>
+    )
+  }
   if (sessions.isPending) return <Loading />
   if (!sessions.data) return <Problem error={sessions.error} onRetry={() => sessions.refetch()} />
   return (
     <Section title={texts.sessions}>
       <p className="muted">{texts.sessionsAdvice}</p>
       {end.error && <Problem error={end.error} />}
-      <Table
+      <ColumnTable
         label={texts.sessions}
-        headers={[texts.name, texts.method, texts.scopes, texts.created, texts.expires, texts.state]}
-      >
-        {sessions.data.map(session => (
-          <tr key={session.id}>
-            <th scope="row">{session.name}</th>
-            <td>{texts.methods[session.method]}</td>
-            <td>
-              <ScopeList scopes={session.scopes} />
-            </td>
-            <td>{formats.dateTime(session.created_at)}</td>
-            <td>{formats.dateTime(session.expires_at)}</td>
-            <td>
-              {session.id === own.id ? (
-                <Badge kind="accent">{texts.thisSession}</Badge>
-              ) : mayWrite ? (
-                <Button
-                  look="danger"
-                  aria-label={texts.endSession(session.name)}
-                  onPress={() => end.mutate(session.id)}
-                >
-                  {texts.end}
-                </Button>
-              ) : (
-                <Badge kind="positive">{texts.works}</Badge>
-              )}
-            </td>
-          </tr>
-        ))}
-      </Table>
+        rows={sessions.data}
+        rowKey={({ id }) => id}
+        columns={[
+          [texts.name, ({ name }) => name, 'name'],
+          [texts.method, ({ method }) => texts.methods[method]],
+          [texts.scopes, ({ scopes }) => <ScopeList scopes={scopes} />],
+          [texts.created, ({ created_at }) => formats.dateTime(created_at)],
+          [texts.expires, ({ expires_at }) => formats.dateTime(expires_at)],
+          [texts.state, stateOf],
+        ]}
+      />
     </Section>
   )
 }

@@ -8,16 +8,14 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
 import { type FieldProps, TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
+import { Loaded } from '../ui/loaded.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Badge, EmptyState, Loading, Notice, Problem, Section } from '../ui/page.tsx'
+import { Badge, EmptyState, Notice, Section } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Select } from '../ui/select.tsx'
-import { Table } from '../ui/table.tsx'
-import { messages } from './account-messages.ts'
-import { messages as accessMessages } from './messages.ts'
+import { ColumnTable } from '../ui/table.tsx'
+import { messages } from './messages.ts'
 import { accountsQuery, rolesQuery } from './queries.ts'
-
-type Open = { action: AccountAction; account: Account }
 
 /** The accounts of the organization. The link of an invitation is shown once. */
 export function AccountList() {
@@ -26,94 +24,76 @@ export function AccountList() {
   const mayWrite = useScope('access:write')
   const [invitedName, setInvitedName] = useState<string | null>(null)
   const [invited, setInvited] = useState<InvitedAccount | null>(null)
-  const [open, setOpen] = useState<Open | null>(null)
   const accounts = useQuery(accountsQuery)
-  const rows = accounts.data ?? []
   // The name of a link has a suffix once an account has it.
   const isOwn = ({ name, maker }: Account) =>
     [name, maker].includes(session.name) || session.name.startsWith(`${name} (`)
-  const mayMakeOwn = mayWrite && session.method === 'code' && accounts.data && !rows.some(isOwn)
+  const mayMakeOwn = mayWrite && session.method === 'code' && accounts.data && !accounts.data.some(isOwn)
   const showInvitation = (made: InvitedAccount) => {
     setInvitedName(null)
-    setOpen(null)
     // The person itself opens the link at once.
     if (made.maker === session.name && invitedName === session.name) location.assign(made.invitation_path)
     else setInvited(made)
   }
+  const inviteButton = mayWrite && (
+    <Button look="primary" onPress={() => setInvitedName('')}>
+      {texts.newAccount}
+    </Button>
+  )
   return (
-    <Section
-      title={texts.accounts}
-      actions={
-        mayWrite && (
-          <Button look="primary" onPress={() => setInvitedName('')}>
-            {texts.newAccount}
-          </Button>
-        )
-      }
-    >
-      <p className="muted">{texts.advice}</p>
+    <Section title={texts.accounts} actions={inviteButton}>
+      <p className="muted">{texts.accountsAdvice}</p>
       {mayMakeOwn && (
         <Notice>
-          <p>{texts.own}</p>
+          <p>{texts.ownAdvice}</p>
           <div>
             <Button onPress={() => setInvitedName(session.name)}>{texts.makeOwn}</Button>
           </div>
         </Notice>
       )}
-      {accounts.isPending && <Loading />}
-      {accounts.error && <Problem error={accounts.error} onRetry={() => accounts.refetch()} />}
-      {accounts.data && rows.length === 0 && <EmptyState title={texts.noAccounts} />}
-      {rows.length > 0 && <AccountTable rows={rows} onOpen={mayWrite ? setOpen : null} />}
+      <Loaded query={accounts} none={<EmptyState title={texts.noAccounts} />}>
+        {rows => <AccountTable rows={rows} />}
+      </Loaded>
       {invitedName !== null && (
         <NewAccount name={invitedName} onClose={() => setInvitedName(null)} onInvited={showInvitation} />
       )}
-      {open && <AccountDialog {...open} onClose={() => setOpen(null)} onInvited={showInvitation} />}
-      {invited && (
-        <SecretDialog
-          title={texts.invitation(invited.name)}
-          advice={texts.invitationAdvice}
-          values={[[texts.link, `${location.origin}${invited.invitation_path}`]]}
-          onClose={() => setInvited(null)}
-        />
-      )}
+      {invited && <InvitationLink invited={invited} onClose={() => setInvited(null)} />}
     </Section>
   )
 }
 
-function AccountTable({ rows, onOpen }: { rows: readonly Account[]; onOpen: ((open: Open) => void) | null }) {
+/** The link of an invitation, which is shown once. */
+function InvitationLink({ invited, onClose }: { invited: InvitedAccount; onClose: () => void }) {
   const texts = useMessages(messages)
-  const { name, maker, created, state } = useMessages(accessMessages)
-  const formats = useFormats()
-  const headers = [name, texts.role, texts.lastSignIn, maker, created, state, ...(onOpen ? [texts.more] : [])]
   return (
-    <Table label={texts.accounts} headers={headers}>
-      {rows.map(row => (
-        <tr key={row.id}>
-          <th scope="row">{row.name}</th>
-          <td>{row.role ?? '—'}</td>
-          <td>{row.last_sign_in_at ? formats.dateTime(row.last_sign_in_at) : texts.never}</td>
-          <td>{row.maker}</td>
-          <td>{formats.date(row.created_at)}</td>
-          <td>
-            <AccountState account={row} />
-          </td>
-          {onOpen && (
-            <td>
-              <Menu
-                label={texts.actions(row.name)}
-                actions={actionsOf(row).map(action => ({
-                  id: action,
-                  label: texts[action],
-                  action: () => onOpen({ action, account: row }),
-                }))}
-              >
-                {texts.more}
-              </Menu>
-            </td>
-          )}
-        </tr>
-      ))}
-    </Table>
+    <SecretDialog
+      title={texts.invitation(invited.name)}
+      advice={texts.invitationAdvice}
+      values={[[texts.link, `${location.origin}${invited.invitation_path}`]]}
+      onClose={onClose}
+    />
+  )
+}
+
+function AccountTable({ rows }: { rows: readonly Account[] }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const mayWrite = useScope('access:write')
+  return (
+    <ColumnTable
+      label={texts.accounts}
+      rows={rows}
+      rowKey={({ id }) => id}
+      columns={[
+        [texts.name, account => account.name, 'name'],
+        [texts.role, ({ role }) => role ?? '—'],
+        [texts.lastSignIn, ({ last_sign_in_at: at }) => (at ? formats.dateTime(at) : texts.never)],
+        [texts.maker, account => account.maker],
+        [texts.created, ({ created_at }) => formats.date(created_at)],
+        [texts.state, account => <AccountState account={account} />],
+        mayWrite && [texts.actions, account => <AccountMenu account={account} />],
+      ]}
+    />
   )
 }
 
@@ -126,11 +106,6 @@ function AccountState({ account: { state, invitation_expires_at: end } }: { acco
   return <Badge kind="accent">{texts.invitedUntil(formats.date(end))}</Badge>
 }
 
-export type AccountAction = 'reinvite' | 'changeRole' | 'disable' | 'enable' | 'remove'
-
-export const actionsOf = ({ state }: Account): AccountAction[] =>
-  state === 'disabled' ? ['enable', 'changeRole', 'remove'] : ['reinvite', 'changeRole', 'disable', 'remove']
-
 /** The value of a choice without a role, which is no key. */
 const noRole = '-'
 /** The choice of a role. Null until there is one. */
@@ -140,9 +115,8 @@ const roleOf = (choice: string) => (choice === noRole ? null : choice)
 type NewAccountProps = { name: string; onClose: () => void; onInvited: (invited: InvitedAccount) => void }
 
 /** Invites a person. The name of the session is given for the own account. */
-export function NewAccount({ name: given, onClose, onInvited }: NewAccountProps) {
+function NewAccount({ name: given, onClose, onInvited }: NewAccountProps) {
   const texts = useMessages(messages)
-  const { name: nameLabel } = useMessages(accessMessages)
   const { draft, field } = useDraft<RoleDraft & { name: string }>({ name: given, role: null })
   const create = useWrite((body: AccountBody) => client.access.accounts.create(body), {
     refresh: [accountsQuery.queryKey],
@@ -157,7 +131,7 @@ export function NewAccount({ name: given, onClose, onInvited }: NewAccountProps)
       isDisabled={draft.role === null}
       onClose={onClose}
     >
-      <TextField label={nameLabel} help={texts.nameHelp} isRequired autoFocus {...field('name')} />
+      <TextField label={texts.name} help={texts.nameHelp} isRequired autoFocus {...field('name')} />
       <GrantableRole {...field('role')} />
     </FormDialog>
   )
@@ -166,7 +140,6 @@ export function NewAccount({ name: given, onClose, onInvited }: NewAccountProps)
 /** The roles that the session may give: those that have no more than it has. */
 function GrantableRole(field: FieldProps<RoleDraft['role']>) {
   const texts = useMessages(messages)
-  const { scopeTexts } = useMessages(accessMessages)
   const session = useSession()
   const roles = useQuery(rolesQuery)
   const hasAll = (scopes: readonly string[]) => scopes.every(scope => session.scopes.includes(scope))
@@ -174,41 +147,59 @@ function GrantableRole(field: FieldProps<RoleDraft['role']>) {
     ({ key, scopes, state }) => state === 'active' && hasAll(scopes) && (session.role ?? key) === key,
   )
   const options = [
-    ...(session.role === null && hasAll(Object.keys(scopeTexts)) ? [{ value: noRole, label: texts.noRole }] : []),
+    ...(session.role === null && hasAll(Object.keys(texts.scopeTexts))
+      ? [{ value: noRole, label: texts.wholeAccess }]
+      : []),
     ...given.map(({ key, name }) => ({ value: key, label: name })),
   ]
   return (
     <Select
       label={texts.role}
-      help={roles.data && options.length === 0 ? texts.noRoles : texts.roleHelp}
+      help={roles.data && options.length === 0 ? texts.noGrantableRole : texts.roleHelp}
       options={options}
       {...field}
     />
   )
 }
 
-type AccountDialogProps = {
-  action: AccountAction
-  account: Account
-  onClose: () => void
-  onInvited: (invited: InvitedAccount) => void
-}
+const actionsOf = ({ state }: Account) =>
+  state === 'disabled'
+    ? (['enable', 'changeRole', 'remove'] as const)
+    : (['reinvite', 'changeRole', 'disable', 'remove'] as const)
 
-/** Asks before an action on an account, and does it. */
-export function AccountDialog({ action, account, onClose, onInvited }: AccountDialogProps) {
+/** What can be done with an account. Each action asks first. */
+function AccountMenu({ account }: { account: Account }) {
   const texts = useMessages(messages)
+  const [action, setAction] = useState<ReturnType<typeof actionsOf>[number]>()
   const { accounts } = client.access
-  const refresh = [accountsQuery.queryKey]
-  const reinvite = useWrite(() => accounts.invite(account.id), { refresh, onSuccess: onInvited })
-  const disable = useWrite(() => accounts.update(account.id, { state: 'disabled' }), { refresh, onSuccess: onClose })
-  const enable = useWrite(() => accounts.update(account.id, { state: 'active' }), { refresh, onSuccess: onClose })
-  const remove = useWrite(() => accounts.remove(account.id), { refresh, onSuccess: onClose })
-  if (action === 'changeRole') return <ChangeRole account={account} onClose={onClose} />
-  const write = { reinvite, disable, enable, remove }[action]
+  const close = () => setAction(undefined)
+  const options = { refresh: [accountsQuery.queryKey], onSuccess: close }
+  const reinvite = useWrite(() => accounts.invite(account.id), options)
+  const disable = useWrite(() => accounts.update(account.id, { state: 'disabled' }), options)
+  const enable = useWrite(() => accounts.update(account.id, { state: 'active' }), options)
+  const remove = useWrite(() => accounts.remove(account.id), options)
+  const writes = { reinvite, disable, enable, remove }
   return (
-    <ConfirmDialog title={texts[`${action}Title`](account.name)} action={texts[action]} write={write} onClose={onClose}>
-      <p>{texts[`${action}Advice`]}</p>
-    </ConfirmDialog>
+    <>
+      <Menu
+        label={texts.actionsOn(account.name)}
+        actions={actionsOf(account).map(id => ({ id, label: texts[id], action: () => setAction(id) }))}
+      >
+        {texts.actions}
+      </Menu>
+      {action === 'changeRole' && <ChangeRole account={account} onClose={close} />}
+      {action && action !== 'changeRole' && (
+        <ConfirmDialog
+          title={texts[`${action}Title`](account.name)}
+          action={texts[action]}
+          write={writes[action]}
+          onClose={close}
+        >
+          <p>{texts[`${action}Advice`]}</p>
+        </ConfirmDialog>
+      )}
+      {reinvite.data && <InvitationLink invited={reinvite.data} onClose={reinvite.reset} />}
+    </>
   )
 }
 

@@ -10,10 +10,10 @@ import { FormDialog } from '../ui/form.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { clientsQuery } from './queries.ts'
-import { RevokeDialog } from './revoke-dialog.tsx'
+import { RevokeButton } from './revoke-button.tsx'
 import { RoleChoice, ScopeChoice, ScopeList } from './scope-choice.tsx'
 
 /** The clients of the organization. A new one shows its secret once. */
@@ -22,22 +22,17 @@ export function ClientList() {
   const mayWrite = useScope('access:write')
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<AccessClientWithSecret | null>(null)
-  const [revoking, setRevoking] = useState<AccessClient | null>(null)
   const clients = useInfiniteQuery(clientsQuery)
+  const createButton = mayWrite && (
+    <Button look="primary" onPress={() => setCreating(true)}>
+      {texts.newClient}
+    </Button>
+  )
   return (
-    <Section
-      title={texts.clients}
-      actions={
-        mayWrite && (
-          <Button look="primary" onPress={() => setCreating(true)}>
-            {texts.newClient}
-          </Button>
-        )
-      }
-    >
+    <Section title={texts.clients} actions={createButton}>
       <p className="muted">{texts.clientsAdvice}</p>
       <PagedList query={clients} none={<EmptyState title={texts.noClients} />} more={texts.more}>
-        {rows => <ClientTable rows={rows} onRevoke={mayWrite ? setRevoking : null} />}
+        {rows => <ClientTable rows={rows} />}
       </PagedList>
       {isCreating && (
         <NewClient
@@ -59,63 +54,48 @@ export function ClientList() {
           onClose={() => setCreated(null)}
         />
       )}
-      {revoking && (
-        <RevokeDialog
-          title={texts.revokeClient(revoking.name)}
-          advice={texts.revokeClientAdvice}
-          revoke={() => client.access.clients.revoke(revoking.client_id)}
-          refresh={clientsQuery.queryKey}
-          onClose={() => setRevoking(null)}
-        />
-      )}
     </Section>
   )
 }
 
-function ClientTable({ rows, onRevoke }: { rows: AccessClient[]; onRevoke: ((client: AccessClient) => void) | null }) {
+function ClientTable({ rows }: { rows: AccessClient[] }) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const mayWrite = useScope('access:write')
   return (
-    <Table
+    <ColumnTable
       label={texts.clients}
-      headers={[
-        texts.name,
-        texts.clientId,
-        texts.scopes,
-        texts.created,
-        texts.state,
-        ...(onRevoke ? [texts.revoke] : []),
-      ]}
-    >
-      {rows.map(row => (
-        <tr key={row.client_id}>
-          <th scope="row">{row.name}</th>
-          <td>
-            <code>{row.client_id}</code>
-          </td>
-          <td>
-            <ScopeList scopes={row.scopes} />
-          </td>
-          <td>{formats.date(row.created_at)}</td>
-          <td>
-            {row.revoked_at ? (
-              <Badge kind="negative">{texts.revoked(formats.date(row.revoked_at))}</Badge>
+      rows={rows}
+      rowKey={({ client_id }) => client_id}
+      columns={[
+        [texts.name, ({ name }) => name, 'name'],
+        [texts.clientId, ({ client_id }) => <code>{client_id}</code>],
+        [texts.scopes, ({ scopes }) => <ScopeList scopes={scopes} />],
+        [texts.created, ({ created_at }) => formats.date(created_at)],
+        [
+          texts.state,
+          ({ revoked_at }) =>
+            revoked_at ? (
+              <Badge kind="negative">{texts.revoked(formats.date(revoked_at))}</Badge>
             ) : (
               <Badge kind="positive">{texts.works}</Badge>
-            )}
-          </td>
-          {onRevoke && (
-            <td>
-              {!row.revoked_at && (
-                <Button look="danger" aria-label={`${texts.revoke}: ${row.name}`} onPress={() => onRevoke(row)}>
-                  {texts.revoke}
-                </Button>
-              )}
-            </td>
-          )}
-        </tr>
-      ))}
-    </Table>
+            ),
+        ],
+        mayWrite && [
+          texts.revoke,
+          ({ client_id, name, revoked_at }) =>
+            !revoked_at && (
+              <RevokeButton
+                name={name}
+                title={texts.revokeClient(name)}
+                advice={texts.revokeClientAdvice}
+                revoke={() => client.access.clients.revoke(client_id)}
+                refresh={clientsQuery.queryKey}
+              />
+            ),
+        ],
+      ]}
+    />
   )
 }
 

@@ -12,9 +12,10 @@ import { attributesOf, ownersOf, useDefinitions } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Checkbox, TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
-import { Badge, EmptyState, Loading, Problem, Section } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { Badge, EmptyState, Problem, Section } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable, type TableColumn } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { rolesQuery } from './queries.ts'
@@ -27,22 +28,17 @@ export function RoleList() {
   // Null: a new role.
   const [edited, setEdited] = useState<Role | null | undefined>(undefined)
   const roles = useQuery(rolesQuery)
+  const createButton = mayWrite && (
+    <Button look="primary" onPress={() => setEdited(null)}>
+      {texts.newRole}
+    </Button>
+  )
   return (
-    <Section
-      title={texts.roles}
-      actions={
-        mayWrite && (
-          <Button look="primary" onPress={() => setEdited(null)}>
-            {texts.newRole}
-          </Button>
-        )
-      }
-    >
+    <Section title={texts.roles} actions={createButton}>
       <p className="muted">{texts.rolesAdvice}</p>
-      {roles.isPending && <Loading />}
-      {roles.error && <Problem error={roles.error} onRetry={() => roles.refetch()} />}
-      {roles.data?.length === 0 && <EmptyState title={texts.noRoles} />}
-      {roles.data && roles.data.length > 0 && <RoleTable roles={roles.data} onEdit={mayWrite ? setEdited : null} />}
+      <Loaded query={roles} none={<EmptyState title={texts.noRoles} />}>
+        {rows => <RoleTable roles={rows} onEdit={mayWrite ? setEdited : null} />}
+      </Loaded>
       {edited !== undefined && <RoleDialog role={edited} onClose={() => setEdited(undefined)} />}
     </Section>
   )
@@ -54,49 +50,62 @@ function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => 
     ({ key, state }: Role) => client.access.roles.patch(key, { state: state === 'active' ? 'archived' : 'active' }),
     { refresh: [rolesQuery.queryKey] },
   )
+  const stateButton = (role: Role) => {
+    const [look, action] =
+      role.state === 'active' ? (['danger', texts.archive] as const) : (['quiet', texts.activate] as const)
+    return (
+      onEdit && (
+        <Button look={look} aria-label={`${action}: ${role.name}`} onPress={() => change.mutate(role)}>
+          {action}
+        </Button>
+      )
+    )
+  }
   return (
     <>
       {change.error && <Problem error={change.error} />}
-      <Table label={texts.roles} headers={[texts.name, texts.roleFields, texts.scopes, texts.state, '']}>
-        {roles.map(role => (
-          <tr key={role.key}>
-            <th scope="row">
-              {onEdit ? (
-                <Button look="quiet" onPress={() => onEdit(role)}>
-                  {role.name}
-                </Button>
-              ) : (
-                role.name
-              )}
-              <div className="muted">
-                <code>{role.key}</code>
-              </div>
-            </th>
-            <td>{role.fields ? Object.keys(role.fields).join(', ') || texts.noFields : texts.allFields}</td>
-            <td>
-              <ScopeList scopes={role.scopes} />
-            </td>
-            <td>
-              {role.state === 'active' ? (
+      <ColumnTable
+        label={texts.roles}
+        rows={roles}
+        rowKey={({ key }) => key}
+        columns={[
+          [texts.name, role => <RoleName role={role} onEdit={onEdit} />, 'name'],
+          [
+            texts.roleFields,
+            ({ fields }) => (fields ? Object.keys(fields).join(', ') || texts.noFields : texts.allFields),
+          ],
+          [texts.scopes, ({ scopes }) => <ScopeList scopes={scopes} />],
+          [
+            texts.state,
+            ({ state }) =>
+              state === 'active' ? (
                 <Badge kind="positive">{texts.works}</Badge>
               ) : (
                 <Badge kind="negative">{texts.archived}</Badge>
-              )}
-            </td>
-            <td>
-              {onEdit && (
-                <Button
-                  look={role.state === 'active' ? 'danger' : 'quiet'}
-                  aria-label={`${role.state === 'active' ? texts.archive : texts.activate}: ${role.name}`}
-                  onPress={() => change.mutate(role)}
-                >
-                  {role.state === 'active' ? texts.archive : texts.activate}
-                </Button>
-              )}
-            </td>
-          </tr>
-        ))}
-      </Table>
+              ),
+          ],
+          ['', stateButton],
+        ]}
+      />
+    </>
+  )
+}
+
+type RoleNameProps = { role: Role; onEdit: ((role: Role) => void) | null }
+
+function RoleName({ role, onEdit }: RoleNameProps) {
+  return (
+    <>
+      {onEdit ? (
+        <Button look="quiet" onPress={() => onEdit(role)}>
+          {role.name}
+        </Button>
+      ) : (
+        role.name
+      )}
+      <div className="muted">
+        <code>{role.key}</code>
+      </div>
     </>
   )
 }
@@ -105,7 +114,7 @@ function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => 
 const noFields: Role['fields'] = { people: { read: [], write: [] } }
 
 /** A dialog that makes a role, or changes one. */
-export function RoleDialog({ role, onClose }: { role: Role | null; onClose: () => void }) {
+function RoleDialog({ role, onClose }: { role: Role | null; onClose: () => void }) {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
   const { draft, change, field } = useDraft({
@@ -130,7 +139,7 @@ export function RoleDialog({ role, onClose }: { role: Role | null; onClose: () =
       submit={role ? texts.save : texts.create}
       onClose={onClose}
     >
-      {!role && <TextField label={texts.roleKey} help={texts.roleKeyHelp} isRequired autoFocus {...field('key')} />}
+      {!role && <TextField label={texts.key} help={texts.roleKeyHelp} isRequired autoFocus {...field('key')} />}
       <TextField label={texts.name} {...field('name')} />
       <ScopeChoice {...field('scopes')} />
       <Checkbox
@@ -148,17 +157,17 @@ export function RoleDialog({ role, onClose }: { role: Role | null; onClose: () =
   )
 }
 
-export type RoleFields = NonNullable<Role['fields']>
+type RoleFields = NonNullable<Role['fields']>
 type Use = keyof RoleFields[string]
 
-type Props = { definitions: Definitions; fields: RoleFields; onChange: (fields: RoleFields) => void }
+type FieldMatrixProps = { definitions: Definitions; fields: RoleFields; onChange: (fields: RoleFields) => void }
 
 const all = '*'
 const attributes = 'attribute_values'
 const isAttribute = (name: string) => name.startsWith(`${attributes}.`)
 
 /** The fields of an owner, each to read and to write, beside the values of a person whom the role would be shown. */
-export function FieldMatrix({ definitions, fields, onChange }: Props) {
+function FieldMatrix({ definitions, fields, onChange }: FieldMatrixProps) {
   const texts = useMessages(messages)
   const [owner, setOwner] = useState('people')
   const [example, setExample] = useState('')
@@ -230,26 +239,32 @@ function FieldTable({ definitions, owner, named, set, values }: TableProps) {
         write: change(named.write, isOn),
       })
   }
-  const isFixed = (use: Use, name: string) => !named[use].includes(name) && opens(named[use], name)
+  const columnOf = (use: Use): TableColumn<(typeof rows)[number]> => [
+    texts[use],
+    ({ name, label }) => (
+      <Checkbox
+        aria-label={`${texts[use]}: ${label}`}
+        isSelected={opens(named[use], name)}
+        isDisabled={!named[use].includes(name) && opens(named[use], name)}
+        onChange={isOn => toggle(use, name, isOn)}
+      />
+    ),
+  ]
   return (
-    <Table label={texts.roleFields} headers={[texts.field, texts.read, texts.write, ...(values ? [texts.shown] : [])]}>
-      {rows.map(({ name, label }) => (
-        <tr key={name}>
-          <th scope="row">{label}</th>
-          {(['read', 'write'] as const).map(use => (
-            <td key={use}>
-              <Checkbox
-                aria-label={`${texts[use]}: ${label}`}
-                isSelected={opens(named[use], name)}
-                isDisabled={isFixed(use, name)}
-                onChange={isOn => toggle(use, name, isOn)}
-              />
-            </td>
-          ))}
-          {values && <td>{opens(named.read, name) ? shownValue(values, name, texts.open) : <i>{texts.closed}</i>}</td>}
-        </tr>
-      ))}
-    </Table>
+    <ColumnTable
+      label={texts.roleFields}
+      rows={rows}
+      rowKey={({ name }) => name}
+      columns={[
+        [texts.field, ({ label }) => label, 'name'],
+        columnOf('read'),
+        columnOf('write'),
+        values !== undefined && [
+          texts.shown,
+          ({ name }) => (opens(named.read, name) ? shownValue(values, name, texts.open) : <i>{texts.closed}</i>),
+        ],
+      ]}
+    />
   )
 }
 

@@ -1,79 +1,63 @@
 import type { ApiTokenBody, ListedToken, Scope } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
-import { Button } from '../ui/button.tsx'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Select } from '../ui/select.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { tokensQuery } from './queries.ts'
-import { RevokeDialog } from './revoke-dialog.tsx'
+import { RevokeButton } from './revoke-button.tsx'
 import { RoleChoice, ScopeChoice, ScopeList } from './scope-choice.tsx'
 
 /** The tokens that were made, newest first, with their last use. */
 export function TokenList() {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const mayWrite = useScope('access:write')
-  const [revoking, setRevoking] = useState<ListedToken | null>(null)
   const tokens = useInfiniteQuery(tokensQuery)
   return (
     <Section title={texts.madeTokens}>
       <PagedList query={tokens} none={<EmptyState title={texts.noTokens} />} more={texts.moreTokens}>
         {rows => (
-          <Table
+          <ColumnTable
             label={texts.madeTokens}
-            headers={[texts.name, texts.maker, texts.scopes, texts.lastUsed, texts.expires, texts.state]}
-          >
-            {rows.map(row => (
-              <tr key={row.jti}>
-                <th scope="row">{row.name}</th>
-                <td>{row.maker}</td>
-                <td>
-                  <ScopeList scopes={row.scopes} />
-                </td>
-                <td>{row.last_used_at ? formats.dateTime(row.last_used_at) : texts.never}</td>
-                <td>{formats.dateTime(row.expires_at)}</td>
-                <td>
-                  <TokenState token={row} onRevoke={mayWrite ? setRevoking : null} />
-                </td>
-              </tr>
-            ))}
-          </Table>
+            rows={rows}
+            rowKey={({ jti }) => jti}
+            columns={[
+              [texts.name, ({ name }) => name, 'name'],
+              [texts.maker, ({ maker }) => maker],
+              [texts.scopes, ({ scopes }) => <ScopeList scopes={scopes} />],
+              [texts.lastUsed, ({ last_used_at: at }) => (at ? formats.dateTime(at) : texts.never)],
+              [texts.expires, ({ expires_at }) => formats.dateTime(expires_at)],
+              [texts.state, token => <TokenState token={token} />],
+            ]}
+          />
         )}
       </PagedList>
-      {revoking && (
-        <RevokeDialog
-          title={texts.revokeToken(revoking.name)}
-          advice={texts.revokeTokenAdvice}
-          revoke={() => client.access.tokens.revoke(revoking.jti)}
-          refresh={tokensQuery.queryKey}
-          onClose={() => setRevoking(null)}
-        />
-      )}
     </Section>
   )
 }
 
-type StateProps = { token: ListedToken; onRevoke: ((token: ListedToken) => void) | null }
-
-function TokenState({ token, onRevoke }: StateProps) {
+function TokenState({ token: { jti, name, revoked_at, expires_at } }: { token: ListedToken }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  if (token.revoked_at) return <Badge kind="negative">{texts.revoked(formats.date(token.revoked_at))}</Badge>
-  if (Date.parse(token.expires_at) <= Date.now()) return <Badge>{texts.keyStates.expired}</Badge>
-  if (!onRevoke) return <Badge kind="positive">{texts.works}</Badge>
+  const mayWrite = useScope('access:write')
+  if (revoked_at) return <Badge kind="negative">{texts.revoked(formats.date(revoked_at))}</Badge>
+  if (Date.parse(expires_at) <= Date.now()) return <Badge>{texts.keyStates.expired}</Badge>
+  if (!mayWrite) return <Badge kind="positive">{texts.works}</Badge>
   return (
-    <Button look="danger" aria-label={`${texts.revoke}: ${token.name}`} onPress={() => onRevoke(token)}>
-      {texts.revoke}
-    </Button>
+    <RevokeButton
+      name={name}
+      title={texts.revokeToken(name)}
+      advice={texts.revokeTokenAdvice}
+      revoke={() => client.access.tokens.revoke(jti)}
+      refresh={tokensQuery.queryKey}
+    />
   )
 }
 
@@ -81,16 +65,15 @@ function TokenState({ token, onRevoke }: StateProps) {
 export function TokenForm() {
   const texts = useMessages(messages)
   const session = useSession()
-  const { draft, field } = useDraft({ name: session.name, scopes: [] as Scope[], role: '' })
-  const { name, scopes, role } = draft
-  const [seconds, setSeconds] = useState('3600')
+  const { draft, field } = useDraft({ name: session.name, scopes: [] as Scope[], role: '', expires_in: '3600' })
+  const { name, scopes, role, expires_in } = draft
   const create = useWrite((body: ApiTokenBody) => client.access.createToken(body), { refresh: [tokensQuery.queryKey] })
   return (
     <Section title={texts.newToken}>
       <p className="muted">{texts.tokensAdvice}</p>
       <Form
         onSubmit={() =>
-          create.mutate({ name: name.trim(), scopes, expires_in: Number(seconds), ...(role && { role }) })
+          create.mutate({ name: name.trim(), scopes, expires_in: Number(expires_in), ...(role && { role }) })
         }
         write={create}
         submit={texts.create}
@@ -99,12 +82,8 @@ export function TokenForm() {
         <TextField label={texts.name} help={texts.tokenNameHelp} isRequired {...field('name')} />
         <Select
           label={texts.lifetime}
-          options={[
-            { value: '3600', label: texts.hour },
-            { value: '14400', label: texts.fourHours },
-          ]}
-          value={seconds}
-          onChange={setSeconds}
+          options={{ 3600: texts.hour, 14400: texts.fourHours }}
+          {...field('expires_in')}
         />
         <RoleChoice {...field('role')} />
         <ScopeChoice {...field('scopes')} />

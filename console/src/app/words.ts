@@ -35,6 +35,8 @@ export function inEachLanguage<Defined extends Entries>(entries: Defined): Messa
 export const words = {
   action: ['Action', 'Aktion', 'Azione'],
   all: ['All', 'Alle', 'Tutte'],
+  archive: ['Archive', 'Archivieren', 'Archivia'],
+  archived: ['Archived', 'Archiviert', 'Archiviato'],
   attributes: ['Attributes', 'Attribute', 'Attributi'],
   cancel: ['Cancel', 'Abbrechen', 'Annulla'],
   channel: ['Channel', 'Kanal', 'Canale'],
@@ -70,6 +72,7 @@ export const words = {
   reason: ['Reason', 'Grund', 'Motivo'],
   records: ['Records', 'Datensätze', 'Record'],
   request: ['Request', 'Anfrage', 'Richiesta'],
+  role: ['Role', 'Rolle', 'Ruolo'],
   save: ['Save', 'Speichern', 'Salva'],
   saving: ['Saving', 'Wird gespeichert', 'Salvataggio'],
   schema: ['Schema', 'Schema', 'Schema'],

@@ -9,7 +9,8 @@ import { CopyField } from '../ui/copy-field.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
-import { EmptyState, Facts, Loading, Problem, Section } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { EmptyState, Facts, Section } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import styles from './deliverability.module.css'
 import { messages } from './messages.ts'
@@ -20,7 +21,6 @@ export function SourceList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('webhooks:write')
   const [isAdding, setAdding] = useState(false)
-  const [removed, setRemoved] = useState<DeliverabilitySource>()
   const sources = useQuery({ ...sourcesQuery, refetchInterval: 10_000 })
   const addButton = mayWrite && (
     <Button look="primary" onPress={() => setAdding(true)}>
@@ -30,35 +30,38 @@ export function SourceList() {
   return (
     <Section title={texts.sources} actions={addButton}>
       <p>{texts.sourcesAdvice}</p>
-      {sources.isPending && <Loading />}
-      {sources.error && <Problem error={sources.error} onRetry={() => sources.refetch()} />}
-      {sources.data?.length === 0 && <EmptyState title={texts.noSources}>{texts.noSourcesAdvice}</EmptyState>}
-      {sources.data && sources.data.length > 0 && (
-        <ul className={styles.sources} aria-label={texts.sources}>
-          {sources.data.map(source => (
-            <Source key={source.key} source={source} onRemove={mayWrite ? () => setRemoved(source) : undefined} />
-          ))}
-        </ul>
-      )}
+      <Loaded query={sources} none={<EmptyState title={texts.noSources}>{texts.noSourcesAdvice}</EmptyState>}>
+        {items => (
+          <ul className="column gap-4" aria-label={texts.sources}>
+            {items.map(source => (
+              <Source key={source.key} source={source} />
+            ))}
+          </ul>
+        )}
+      </Loaded>
       {isAdding && <SourceForm onClose={() => setAdding(false)} />}
-      {removed && <RemoveSource source={removed} onClose={() => setRemoved(undefined)} />}
     </Section>
   )
 }
 
-type SourceProps = { source: DeliverabilitySource; onRemove: (() => void) | undefined }
-
-function Source({ source: { key, provider, path, ...source }, onRemove }: SourceProps) {
+function Source({ source: { key, provider, path, ...source } }: { source: DeliverabilitySource }) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const mayWrite = useScope('webhooks:write')
+  const [isRemoving, setRemoving] = useState(false)
+  const close = () => setRemoving(false)
+  const remove = useWrite(() => client.deliverability.removeSource(key), {
+    refresh: [sourcesQuery.queryKey],
+    onSuccess: close,
+  })
   return (
     <li className={styles.source}>
       <div className={styles.sourceHead}>
         <h3>
           {key} · {texts.providers[provider]}
         </h3>
-        {onRemove && (
-          <Button look="danger" aria-label={`${texts.removeSource}: ${key}`} onPress={onRemove}>
+        {mayWrite && (
+          <Button look="danger" aria-label={`${texts.removeSource}: ${key}`} onPress={() => setRemoving(true)}>
             {texts.removeSource}
           </Button>
         )}
@@ -75,20 +78,12 @@ function Source({ source: { key, provider, path, ...source }, onRemove }: Source
       />
       <CopyField label={texts.pasteAddress} text={location.origin + path} />
       <p className="muted">{texts.where[provider]}</p>
+      {isRemoving && (
+        <ConfirmDialog title={texts.removeTitle(key)} action={texts.removeAction} write={remove} onClose={close}>
+          <p>{texts.removeAdvice(texts.providers[provider])}</p>
+        </ConfirmDialog>
+      )}
     </li>
-  )
-}
-
-function RemoveSource({ source, onClose }: { source: DeliverabilitySource; onClose: () => void }) {
-  const texts = useMessages(messages)
-  const remove = useWrite(() => client.deliverability.removeSource(source.key), {
-    refresh: [sourcesQuery.queryKey],
-    onSuccess: onClose,
-  })
-  return (
-    <ConfirmDialog title={texts.removeTitle(source.key)} action={texts.removeAction} write={remove} onClose={onClose}>
-      <p>{texts.removeAdvice(texts.providers[source.provider])}</p>
-    </ConfirmDialog>
   )
 }
 
@@ -96,10 +91,9 @@ type Provider = DeliverabilitySource['provider']
 
 /** The member of the body by which kith checks the requests of each provider. */
 const secrets = { ses: 'topic_arn', sendgrid: 'public_key', mailgun: 'secret', postmark: 'secret' } as const
-const providers = Object.keys(secrets) as Provider[]
 
 /** Lets a mail provider send its events. The new source then shows the address to give to the provider. */
-export function SourceForm({ onClose }: { onClose: () => void }) {
+function SourceForm({ onClose }: { onClose: () => void }) {
   const texts = useMessages(messages)
   const { draft, change, field } = useDraft({ key: '', provider: 'ses' as Provider, secret: '' })
   const { key, provider, secret } = draft
@@ -119,7 +113,7 @@ export function SourceForm({ onClose }: { onClose: () => void }) {
     >
       <Select
         label={texts.provider}
-        options={providers.map(value => ({ value, label: texts.providers[value] }))}
+        options={texts.providers}
         {...field('provider')}
         onChange={chosen => change({ provider: chosen, secret: '' })}
       />

@@ -10,7 +10,7 @@ import { FieldGroup, TextField } from '../ui/field.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { Select } from '../ui/select.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import styles from './deliverability.module.css'
 import { LiftDialog, type LiftedAddress } from './lift-dialog.tsx'
 import { messages } from './messages.ts'
@@ -73,60 +73,54 @@ function SearchFields({ search: { text = '', reason, channel }, onChange }: Supp
 
 function SuppressionTable({ rows }: { rows: SuppressedAddress[] }) {
   const texts = useMessages(messages)
-  const suppressionTexts = useMessages(suppressionMessages)
-  const { channels } = useMessages(entityMessages)
+  const { reasons, since, until, untilLifted, provider, lift } = useMessages(suppressionMessages)
   const formats = useFormats()
   const mayLift = useScope('people:write')
   const [lifted, setLifted] = useState<LiftedAddress>()
-  const { since, until, provider, lift } = suppressionTexts
   return (
     <>
-      <Table
+      <ColumnTable
         label={texts.suppressions}
-        headers={[texts.address, texts.reason, since, until, provider, ...(mayLift ? [texts.action] : [])]}
-      >
-        {rows.map(({ channel, address, suppression }, index) =>
-          suppression === null ? null : (
-            // An erased address is known by its place alone.
-            <tr key={address === null ? index : `${channel} ${address}`}>
-              <th scope="row">
-                <span className={styles.address}>
-                  {address === null ? (
-                    texts.erasedAddress(channels[channel])
-                  ) : (
-                    <Link to="/people" search={{ text: address }}>
-                      {address.slice(0, address.indexOf('@') + 1)}
-                      <wbr />
-                      {address.slice(address.indexOf('@') + 1)}
-                    </Link>
-                  )}
-                </span>
-              </th>
-              <td>
-                <Badge kind={suppression.reason === 'complaint' ? 'negative' : 'caution'}>
-                  {suppressionTexts.reasons[suppression.reason]}
-                </Badge>
-              </td>
-              <td>{formats.dateTime(suppression.from)}</td>
-              <td>{suppression.until === null ? suppressionTexts.untilLifted : formats.date(suppression.until)}</td>
-              <td>{suppression.provider ?? '—'}</td>
-              {mayLift && (
-                <td>
-                  {address !== null && (
-                    <Button
-                      aria-label={`${lift}: ${address}`}
-                      onPress={() => setLifted({ channel, address, reason: suppression.reason })}
-                    >
-                      {lift}
-                    </Button>
-                  )}
-                </td>
-              )}
-            </tr>
-          ),
-        )}
-      </Table>
+        rows={rows.flatMap(({ suppression, ...row }) => (suppression === null ? [] : { ...row, ...suppression }))}
+        // An erased address is known by its place alone.
+        rowKey={({ channel, address }, index) => (address === null ? index : `${channel} ${address}`)}
+        columns={[
+          [texts.address, row => <Address {...row} />, 'name'],
+          [
+            texts.reason,
+            ({ reason }) => <Badge kind={reason === 'complaint' ? 'negative' : 'caution'}>{reasons[reason]}</Badge>,
+          ],
+          [since, ({ from }) => formats.dateTime(from)],
+          [until, ({ until }) => (until === null ? untilLifted : formats.date(until))],
+          [provider, ({ provider }) => provider ?? '—'],
+          mayLift && [
+            texts.action,
+            ({ channel, address, reason }) =>
+              address !== null && (
+                <Button aria-label={`${lift}: ${address}`} onPress={() => setLifted({ channel, address, reason })}>
+                  {lift}
+                </Button>
+              ),
+          ],
+        ]}
+      />
       {lifted && <LiftDialog lifted={lifted} onClose={() => setLifted(undefined)} />}
     </>
+  )
+}
+
+function Address({ channel, address }: Pick<SuppressedAddress, 'channel' | 'address'>) {
+  const texts = useMessages(messages)
+  const { channels } = useMessages(entityMessages)
+  if (address === null) return <span className={styles.address}>{texts.erasedAddress(channels[channel])}</span>
+  const domainAt = address.indexOf('@') + 1
+  return (
+    <span className={styles.address}>
+      <Link to="/people" search={{ text: address }}>
+        {address.slice(0, domainAt)}
+        <wbr />
+        {address.slice(domainAt)}
+      </Link>
+    </span>
   )
 }

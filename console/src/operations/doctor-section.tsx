@@ -13,7 +13,6 @@ type Report = Awaited<ReturnType<typeof client.operations.doctor>>
 type Finding = Report['findings'][number]
 
 const kinds = { ok: 'positive', warning: 'caution', wrong: 'negative' } as const
-const order = { wrong: 0, warning: 1, ok: 2 } as const
 
 /** The findings of `kith doctor`, the worst first, each with what to do. */
 export function DoctorSection() {
@@ -38,23 +37,20 @@ export function DoctorSection() {
 function ReportParts({ report: { checked_at, findings, last_backup_at } }: { report: Report }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const sorted = findings.toSorted((a, b) => order[a.verdict] - order[b.verdict])
-  const bad = sorted.filter(({ verdict }) => verdict !== 'ok')
-  const ok = sorted.filter(({ verdict }) => verdict === 'ok')
-  const wrong = bad.filter(({ verdict }) => verdict === 'wrong').length
+  const { wrong = [], warning = [], ok = [] } = Object.groupBy(findings, ({ verdict }) => verdict)
   const counts = [
-    ...(wrong > 0 ? [texts.wrongCount(wrong)] : []),
-    ...(bad.length > wrong ? [texts.warningCount(bad.length - wrong)] : []),
+    ...(wrong.length > 0 ? [texts.wrongCount(wrong.length)] : []),
+    ...(warning.length > 0 ? [texts.warningCount(warning.length)] : []),
   ]
   return (
     <>
       <Notice
-        kind={wrong > 0 ? 'error' : bad.length > 0 ? 'caution' : 'success'}
+        kind={wrong.length > 0 ? 'error' : warning.length > 0 ? 'caution' : 'success'}
         title={counts.length > 0 ? counts.join(' ') : texts.healthy}
       >
         <p>{texts.checked(formats.relative(checked_at))}</p>
       </Notice>
-      <Findings findings={bad} />
+      <Findings findings={[...wrong, ...warning]} />
       <Backup at={last_backup_at} />
       {ok.length > 0 && (
         <details className={styles.details}>
@@ -71,7 +67,7 @@ function Backup({ at }: { at: string | null }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <div className={styles.backup}>
+    <div className="column gap-2">
       <h3>{texts.backup}</h3>
       <p>{at === null ? texts.noBackup : texts.lastBackup(formats.relative(at), formats.dateTime(at))}</p>
       <p>{texts.backupAdvice}</p>
@@ -83,7 +79,7 @@ function Backup({ at }: { at: string | null }) {
 function Findings({ findings }: { findings: Finding[] }) {
   if (findings.length === 0) return null
   return (
-    <ul className={styles.findings}>
+    <ul className="column">
       {findings.map(finding => (
         <FindingItem key={`${finding.check} ${finding.message}`} finding={finding} />
       ))}
@@ -103,12 +99,12 @@ function FindingItem({ finding: { check, verdict, message, advice } }: { finding
   const page = advice === null ? undefined : pageOf(check)
   const command = advice === null || check === 'backup' ? undefined : commandOf(advice)
   return (
-    <li>
+    <li className={styles.finding}>
       <p>
         <Badge kind={kinds[verdict]}>{texts.verdicts[verdict]}</Badge> <strong>{names[check] ?? check}</strong>
       </p>
       <p>{said(message)}</p>
-      {advice && <p className={styles.advice}>→ {said(advice)}</p>}
+      {advice && <p className="muted">→ {said(advice)}</p>}
       {page && (
         <div>
           <LinkButton {...page.link}>{texts.pages[page.name]}</LinkButton>

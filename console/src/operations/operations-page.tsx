@@ -15,7 +15,7 @@ export function OperationsPage() {
   const { latest, points, error, retry } = useMetricHistory()
   return (
     <Page title={texts.title} subtitle={texts.subtitle}>
-      {error !== null && error !== undefined && (
+      {error && (
         <>
           <Problem error={error} onRetry={retry} />
           {latest && error instanceof KithConnectionError && <Notice kind="caution">{texts.stale}</Notice>}
@@ -69,72 +69,63 @@ const megabyte = 1_000_000
 const colors = ['--accent', '--positive', '--caution', '--negative', '--text-muted']
 
 /** Small plots of the load. */
-export function LoadPlots({ points }: { points: Point[] }) {
+function LoadPlots({ points }: { points: Point[] }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const times = points.map(({ at }) => at)
   const short = (value: number) => formats.number(Math.round(value * 10) / 10)
-  const series = (label: string, color: string, read: (point: Point) => number | null): Series => ({
+  const line = (label: string, color: string, read: (point: Point) => number | null) => ({
     label,
     color,
     values: points.map(read),
   })
+  const plot = (label: string, ...series: Series[]) => (
+    <Plot label={label} series={series} times={times} height={140} format={short} />
+  )
   const followers = [...new Set(points.flatMap(({ metrics }) => metrics.followers.map(({ follower }) => follower)))]
-  const plots: { label: string; series: Series[] }[] = [
-    {
-      label: texts.requests,
-      series: [
-        series(texts.allRequests, '--accent', ({ requests }) => requests),
-        series(texts.shed, '--caution', ({ shed }) => shed),
-        series(texts.errors, '--negative', ({ errors }) => errors),
-      ],
-    },
-    { label: texts.latency, series: [series(texts.latency, '--accent', ({ latencyMs }) => latencyMs)] },
-    {
-      label: texts.queues,
-      series: [
-        series(texts.reads, '--positive', ({ metrics }) => metrics.queues.read),
-        series(texts.writes, '--accent', ({ metrics }) => metrics.queues.write),
-        series(texts.forConnection, '--caution', ({ metrics }) =>
-          metrics.database.pools.reduce((sum, { waiting }) => sum + waiting, 0),
-        ),
-      ],
-    },
-    {
-      label: texts.eventLoop,
-      series: [
-        series(texts.median, '--positive', ({ metrics }) => metrics.event_loop.p50_seconds * 1_000),
-        series(texts.p99, '--accent', ({ metrics }) => metrics.event_loop.p99_seconds * 1_000),
-      ],
-    },
-    {
-      label: texts.memory,
-      series: [
-        series(texts.resident, '--accent', ({ metrics }) => metrics.memory.resident_bytes / megabyte),
-        series(texts.heap, '--positive', ({ metrics }) => metrics.memory.heap_used_bytes / megabyte),
-      ],
-    },
-    { label: texts.cpu, series: [series(texts.cpu, '--accent', ({ cpuPercent }) => cpuPercent)] },
-    ...(followers.length > 0
-      ? [
-          {
-            label: texts.lag,
-            series: followers.map((name, index) =>
-              series(
-                name,
-                colors[index % colors.length]!,
-                ({ metrics }) => metrics.followers.find(({ follower }) => follower === name)?.seconds ?? null,
-              ),
-            ),
-          },
-        ]
-      : []),
-  ]
+  const secondsOf = (name: string, { metrics }: Point) =>
+    metrics.followers.find(({ follower }) => follower === name)?.seconds ?? null
   return (
     <div className={styles.plots}>
-      {plots.map(plot => (
-        <Plot key={plot.label} {...plot} times={times} height={140} format={short} />
-      ))}
+      {plot(
+        texts.requests,
+        line(texts.allRequests, '--accent', ({ requests }) => requests),
+        line(texts.shed, '--caution', ({ shed }) => shed),
+        line(texts.errors, '--negative', ({ errors }) => errors),
+      )}
+      {plot(
+        texts.latency,
+        line(texts.latency, '--accent', ({ latencyMs }) => latencyMs),
+      )}
+      {plot(
+        texts.queues,
+        line(texts.reads, '--positive', ({ metrics }) => metrics.queues.read),
+        line(texts.writes, '--accent', ({ metrics }) => metrics.queues.write),
+        line(texts.forConnection, '--caution', ({ metrics }) =>
+          metrics.database.pools.reduce((sum, { waiting }) => sum + waiting, 0),
+        ),
+      )}
+      {plot(
+        texts.eventLoop,
+        line(texts.median, '--positive', ({ metrics }) => metrics.event_loop.p50_seconds * 1_000),
+        line(texts.p99, '--accent', ({ metrics }) => metrics.event_loop.p99_seconds * 1_000),
+      )}
+      {plot(
+        texts.memory,
+        line(texts.resident, '--accent', ({ metrics }) => metrics.memory.resident_bytes / megabyte),
+        line(texts.heap, '--positive', ({ metrics }) => metrics.memory.heap_used_bytes / megabyte),
+      )}
+      {plot(
+        texts.cpu,
+        line(texts.cpu, '--accent', ({ cpuPercent }) => cpuPercent),
+      )}
+      {followers.length > 0 &&
+        plot(
+          texts.lag,
+          ...followers.map((name, index) =>
+            line(name, colors[index % colors.length]!, point => secondsOf(name, point)),
+          ),
+        )}
     </div>
   )
 }
@@ -144,7 +135,7 @@ const pollMs = 5_000
 const maxPoints = 120
 
 /** What the plots show of one reading. A rate is that of the time since the reading before. */
-export type Point = {
+type Point = {
   /** A Unix time in seconds. */
   at: number
   requests: number
@@ -156,20 +147,13 @@ export type Point = {
 }
 
 /** Reads the metrics while the page is visible, and keeps the last ones for the plots. */
-export function useMetricHistory(): {
-  latest: OperationsMetrics | undefined
-  points: Point[]
-  error: unknown
-  retry: () => void
-} {
-  const [points, setPoints] = useState<Point[]>([])
-  const [previous, setPrevious] = useState<OperationsMetrics>()
+function useMetricHistory() {
+  const [readings, setReadings] = useState<OperationsMetrics[]>([])
   const { data, error, refetch } = useQuery({ ...metricsQuery, refetchInterval: pollMs })
   useEffect(() => {
-    if (!data || data.at === previous?.at) return
-    if (previous) setPoints(before => [...before, pointOf(data, previous)].slice(-maxPoints))
-    setPrevious(data)
-  }, [data, previous])
+    if (data) setReadings(before => (data.at === before.at(-1)?.at ? before : [...before, data].slice(-maxPoints - 1)))
+  }, [data])
+  const points = readings.slice(1).map((now, index) => pointOf(now, readings[index]!))
   return { latest: data, points, error, retry: () => void refetch() }
 }
 

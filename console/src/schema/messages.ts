@@ -69,8 +69,6 @@ export const messages = defineMessages({
     'Regeln gelten für spätere Schreibvorgänge. Schon gespeicherte Werte bleiben, wie sie sind.',
     'Le regole valgono per le scritture successive. I valori già salvati restano come sono.',
   ],
-  archived: ['Archived', 'Archiviert', 'Archiviato'],
-  archive: ['Archive', 'Archivieren', 'Archivia'],
   activate: ['Use again', 'Wieder verwenden', 'Usa di nuovo'],
   archiveHelp: [
     'An archived attribute has no type and no rules any more. Its values stay.',

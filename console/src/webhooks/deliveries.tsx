@@ -9,7 +9,7 @@ import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { Badge, EmptyState, Facts, Loading, Notice, Problem, Section } from '../ui/page.tsx'
 import { MoreButton } from '../ui/paged-list.tsx'
 import { Select } from '../ui/select.tsx'
-import { numberCell, numberHeader, Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { deliveriesQuery, webhooksKey } from './queries.ts'
 import styles from './webhooks.module.css'
@@ -26,6 +26,7 @@ const kinds = {
 type Row = WebhookDelivery | WebhookTestDelivery
 const isTest = (row: Row): row is WebhookTestDelivery => 'at' in row
 const timeOf = (row: Row) => (isTest(row) ? row.at : row.created_at)
+const attemptsOf = (row: Row) => (isTest(row) ? 1 : row.attempts)
 
 /**
  * The delivery that the receiver does not accept first, then the deliveries and tests, newest first. Tests that are older than the
@@ -114,62 +115,54 @@ type DeliveryTableProps = {
 
 function DeliveryTable({ rows, onShow, onSendAgain }: DeliveryTableProps) {
   const texts = useMessages(messages)
-  const headers = [
-    numberHeader(texts.change),
-    texts.type,
-    texts.state,
-    numberHeader(texts.attempts),
-    texts.response,
-    texts.when,
-    texts.details,
-  ]
+  const formats = useFormats()
+  const nameOf = (row: Row) => (isTest(row) ? row.type : formats.number(row.sequence))
+  const lastAttemptOf = (row: Row) => {
+    const at = isTest(row) ? row.at : row.last_attempt_at
+    return at ? formats.exactTime(at) : '—'
+  }
   return (
-    <Table label={texts.deliveries} headers={headers}>
-      {rows.map(row => (
-        <DeliveryRow key={row.message_id} row={row} onShow={onShow} onSendAgain={onSendAgain} />
-      ))}
-    </Table>
+    <ColumnTable
+      label={texts.deliveries}
+      rows={rows}
+      rowKey={({ message_id }) => message_id}
+      columns={[
+        [texts.change, row => (isTest(row) ? '—' : nameOf(row)), 'number'],
+        [texts.type, ({ type }) => type],
+        [texts.state, row => <DeliveryState row={row} />],
+        [texts.attempts, row => formats.number(attemptsOf(row)), 'number'],
+        [texts.response, ({ response_status, error }) => response_status ?? error ?? '—'],
+        [texts.when, lastAttemptOf],
+        [
+          texts.details,
+          row => (
+            <div className={styles.buttons}>
+              <Button aria-label={texts.show(nameOf(row))} onPress={() => onShow(row)}>
+                {texts.details}
+              </Button>
+              {onSendAgain && !isTest(row) && (
+                <Button aria-label={`${texts.sendAgain}: ${nameOf(row)}`} onPress={() => onSendAgain(row)}>
+                  {texts.sendAgain}
+                </Button>
+              )}
+            </div>
+          ),
+        ],
+      ]}
+    />
   )
 }
 
-type DeliveryRowProps = {
-  row: Row
-  onShow: (row: Row) => void
-  onSendAgain: ((delivery: WebhookDelivery) => void) | null
-}
-
-function DeliveryRow({ row, onShow, onSendAgain }: DeliveryRowProps) {
+function DeliveryState({ row }: { row: Row }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const delivery = isTest(row) ? null : row
-  const lastAttemptAt = isTest(row) ? row.at : row.last_attempt_at
-  const name = delivery ? formats.number(delivery.sequence) : row.type
   return (
-    <tr>
-      <td className={numberCell}>{delivery ? name : '—'}</td>
-      <td>{row.type}</td>
-      <td>
-        <Badge kind={kinds[row.state]}>{texts.states[row.state]}</Badge>
-        {delivery?.state === 'failing' && delivery.next_attempt_at && (
-          <span className={styles.muted}>{texts.nextAttempt(formats.exactTime(delivery.next_attempt_at))}</span>
-        )}
-      </td>
-      <td className={numberCell}>{formats.number(delivery ? delivery.attempts : 1)}</td>
-      <td>{row.response_status ?? row.error ?? '—'}</td>
-      <td>{lastAttemptAt ? formats.exactTime(lastAttemptAt) : '—'}</td>
-      <td>
-        <div className={styles.buttons}>
-          <Button aria-label={texts.show(name)} onPress={() => onShow(row)}>
-            {texts.details}
-          </Button>
-          {onSendAgain && delivery && (
-            <Button aria-label={`${texts.sendAgain}: ${name}`} onPress={() => onSendAgain(delivery)}>
-              {texts.sendAgain}
-            </Button>
-          )}
-        </div>
-      </td>
-    </tr>
+    <>
+      <Badge kind={kinds[row.state]}>{texts.states[row.state]}</Badge>
+      {!isTest(row) && row.state === 'failing' && row.next_attempt_at && (
+        <div className="small">{texts.nextAttempt(formats.exactTime(row.next_attempt_at))}</div>
+      )}
+    </>
   )
 }
 
@@ -185,7 +178,7 @@ function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
         facts={[
           [texts.type, type],
           [texts.messageId, <code key="id">{message_id}</code>],
-          [texts.attempts, formats.number(delivery ? delivery.attempts : 1)],
+          [texts.attempts, formats.number(attemptsOf(row))],
           [texts.duration, duration_ms === null ? '—' : texts.milliseconds(formats.number(duration_ms))],
           [texts.next, delivery?.next_attempt_at && formats.exactTime(delivery.next_attempt_at)],
         ]}

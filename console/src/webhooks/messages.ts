@@ -1,9 +1,8 @@
 import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
-  title: ['Webhooks', 'Webhooks', 'Webhook'],
   subtitle: ['Where kith sends changes.', 'Wohin kith Änderungen sendet.', 'Dove kith invia le modifiche.'],
-  create: ['New webhook', 'Neuer Webhook', 'Nuovo webhook'],
+  newWebhook: ['New webhook', 'Neuer Webhook', 'Nuovo webhook'],
   none: ['No webhooks yet', 'Noch keine Webhooks', 'Ancora nessun webhook'],
   noneAdvice: [
     'A webhook sends each change to a URL of yours, signed, in order, with retries.',
@@ -23,7 +22,7 @@ export const messages = defineMessages({
   unseen: ['Changes not looked at yet', 'Noch nicht betrachtete Änderungen', 'Modifiche non ancora esaminate'],
   lastSuccess: ['Last success', 'Letzter Erfolg', 'Ultimo successo'],
   active: ['Active', 'Aktiv', 'Attivo'],
-  pausedState: ['Paused', 'Angehalten', 'In pausa'],
+  paused: ['Paused', 'Angehalten', 'In pausa'],
   failing: ['Failing', 'Gestört', 'In errore'],
   gone: [
     'Ended: the receiver responded with 410',
@@ -67,7 +66,6 @@ export const messages = defineMessages({
     'Eine je Zeile, etwa Authorization: Bearer …, höchstens fünf. Werte werden nie wieder gezeigt: Eine Zeile ohne Wert behält ihn.',
     'Una per riga, per esempio Authorization: Bearer …, al massimo cinque. I valori non si vedono più: una riga senza valore lo conserva.',
   ],
-  createAction: ['Create', 'Anlegen', 'Crea'],
   secretTitle: ['The secret of the webhook', 'Das Geheimnis des Webhooks', 'Il segreto del webhook'],
   secretAdvice: [
     'It is shown only now. The receiver checks signatures with it. Copy it to a safe place.',

@@ -25,7 +25,7 @@ export function WebhookPage() {
   if (webhook.isPending) return <Loading />
   if (!webhook.data)
     return (
-      <Page title={texts.title}>
+      <Page title={texts.webhooks}>
         <Problem error={webhook.error} onRetry={() => webhook.refetch()} />
       </Page>
     )

@@ -2,14 +2,13 @@ import type { Webhook } from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Badge } from '../ui/page.tsx'
 import { messages } from './messages.ts'
-import styles from './webhooks.module.css'
 
 /** Whether the webhook sends, and why not. */
 export function WebhookState({ webhook }: { webhook: Webhook }) {
   const texts = useMessages(messages)
   const { disabled, active, failing_since } = webhook
   if (disabled) return <Badge kind="negative">{disabled.reason === 'gone' ? texts.gone : texts.disabled}</Badge>
-  if (!active) return <Badge kind="caution">{texts.pausedState}</Badge>
+  if (!active) return <Badge kind="caution">{texts.paused}</Badge>
   return failing_since ? <Badge kind="negative">{texts.failing}</Badge> : <Badge kind="positive">{texts.active}</Badge>
 }
 
@@ -24,7 +23,7 @@ export function Backlog({ webhook: { backlog } }: { webhook: Webhook }) {
   return (
     <>
       {backlog.deliveries < maxCounted ? count : texts.orMore(count)}
-      {backlog.oldest_at && <span className={styles.muted}>{texts.oldest(formats.exactTime(backlog.oldest_at))}</span>}
+      {backlog.oldest_at && <div className="small">{texts.oldest(formats.exactTime(backlog.oldest_at))}</div>}
     </>
   )
 }

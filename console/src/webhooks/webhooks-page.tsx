@@ -6,14 +6,14 @@ import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
-import { EmptyState, Loading, Page, Problem } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { EmptyState, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
-import { numberCell, numberHeader, Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { webhooksKey, webhooksQuery } from './queries.ts'
 import { WebhookForm } from './webhook-form.tsx'
 import { Backlog, WebhookState } from './webhook-state.tsx'
-import styles from './webhooks.module.css'
 
 /** The page that lists the webhooks, and makes new ones. */
 export function WebhooksPage() {
@@ -27,20 +27,19 @@ export function WebhooksPage() {
   })
   const createButton = mayWrite && (
     <Button look="primary" onPress={() => setCreating(true)}>
-      {texts.create}
+      {texts.newWebhook}
     </Button>
   )
   return (
-    <Page title={texts.title} subtitle={texts.subtitle} actions={createButton}>
-      {webhooks.isPending && <Loading />}
-      {webhooks.error && <Problem error={webhooks.error} onRetry={() => webhooks.refetch()} />}
-      {webhooks.data?.length === 0 && <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}
-      {webhooks.data && webhooks.data.length > 0 && <WebhookTable webhooks={webhooks.data} />}
+    <Page title={texts.webhooks} subtitle={texts.subtitle} actions={createButton}>
+      <Loaded query={webhooks} none={<EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>}>
+        {rows => <WebhookTable webhooks={rows} />}
+      </Loaded>
       {isCreating && (
         <WebhookForm
-          title={texts.create}
+          title={texts.newWebhook}
           webhook={null}
-          action={texts.createAction}
+          action={texts.create}
           onClose={() => {
             create.reset()
             setCreating(false)
@@ -63,27 +62,29 @@ export function WebhooksPage() {
 function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const headers = [texts.url, texts.events, texts.state, numberHeader(texts.waitingDeliveries), texts.lastSuccess]
   return (
-    <Table label={texts.title} headers={headers}>
-      {webhooks.map(webhook => (
-        <tr key={webhook.id}>
-          <th scope="row">
-            <Link to="/webhooks/$webhookId" params={{ webhookId: String(webhook.id) }}>
-              {webhook.url}
-            </Link>
-            {webhook.description && <span className={styles.muted}>{webhook.description}</span>}
-          </th>
-          <td>{webhook.events.join(', ')}</td>
-          <td>
-            <WebhookState webhook={webhook} />
-          </td>
-          <td className={numberCell}>
-            <Backlog webhook={webhook} />
-          </td>
-          <td>{webhook.last_success_at ? formats.relative(webhook.last_success_at) : texts.never}</td>
-        </tr>
-      ))}
-    </Table>
+    <ColumnTable
+      label={texts.webhooks}
+      rows={webhooks}
+      rowKey={({ id }) => id}
+      columns={[
+        [
+          texts.url,
+          ({ id, url, description }) => (
+            <>
+              <Link to="/webhooks/$webhookId" params={{ webhookId: String(id) }}>
+                {url}
+              </Link>
+              {description && <div className="small">{description}</div>}
+            </>
+          ),
+          'name',
+        ],
+        [texts.events, ({ events }) => events.join(', ')],
+        [texts.state, webhook => <WebhookState webhook={webhook} />],
+        [texts.waitingDeliveries, webhook => <Backlog webhook={webhook} />, 'number'],
+        [texts.lastSuccess, ({ last_success_at: at }) => (at ? formats.relative(at) : texts.never)],
+      ]}
+    />
   )
 }
