@@ -1,17 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { Loading, Notice, Problem } from '../ui/page.tsx'
+import { Loading, Notice, Problem, useTitle } from '../ui/page.tsx'
 import { useWrite } from './client.ts'
 import { useMessages } from './language.tsx'
+import { messages } from './messages.ts'
 import { isRepeated, NewPasswordFields, noPassword } from './new-password.tsx'
-import { messages } from './password-messages.ts'
 import { queryClient } from './query-client.ts'
 import { requestConsole, type Session, SessionError, sessionQuery } from './session.tsx'
 import { takeSignInCode } from './sign-in-code.ts'
-import styles from './sign-in-page.module.css'
+import { SignInFrame } from './sign-in-frame.tsx'
 
 type Invitation = { name: string; organization: { key: string } }
 
@@ -25,23 +25,16 @@ export function InvitationPage() {
     staleTime: Number.POSITIVE_INFINITY,
   })
   const title = invitation.data ? texts.welcome(invitation.data.name) : 'kith'
-  useEffect(() => {
-    document.title = `${title} · kith`
-  }, [title])
+  useTitle(title)
   if (invitation.isPending) return <Loading />
   return (
-    <main className={styles.main}>
-      <div className={styles.card}>
-        <h1 className={styles.title}>
-          <img src="/console/icon.svg" alt="" width="32" height="32" /> {title}
-        </h1>
-        {invitation.data ? (
-          <Acceptance code={code} invitation={invitation.data} />
-        ) : (
-          <InvitationFault error={invitation.error} onRetry={() => invitation.refetch()} />
-        )}
-      </div>
-    </main>
+    <SignInFrame title={title}>
+      {invitation.data ? (
+        <Acceptance code={code} invitation={invitation.data} />
+      ) : (
+        <InvitationFault error={invitation.error} onRetry={() => invitation.refetch()} />
+      )}
+    </SignInFrame>
   )
 }
 
@@ -66,7 +59,7 @@ function Acceptance({ code, invitation: { name, organization } }: { code: string
       submit={texts.accept}
       isDisabled={!isRepeated(chosen)}
     >
-      <p className={styles.advice}>{texts.invitationAdvice(organization.key)}</p>
+      <p className="small">{texts.invitationAdvice(organization.key)}</p>
       <TextField label={texts.name} autoComplete="username" isReadOnly value={name} />
       <NewPasswordFields name="/password" label={texts.password} value={chosen} onChange={setChosen} />
     </Form>

@@ -1,11 +1,19 @@
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from 'react'
+import {
+  createContext,
+  type Dispatch,
+  type ReactNode,
+  type SetStateAction,
+  useContext,
+  useEffect,
+  useRef,
+  useState,
+} from 'react'
 
 /** A keyboard shortcut: one key, or two that are pressed one after the other, such as "g p", or one with Ctrl or ⌘, such as "Ctrl+k". */
 export type Shortcut = { keys: string; description: string; action: () => void }
 
-type Registry = { add(shortcut: Shortcut): () => void; list: Shortcut[] }
+const KeysContext = createContext<[Shortcut[], Dispatch<SetStateAction<Shortcut[]>>]>([[], () => {}])
 
-const KeysContext = createContext<Registry | undefined>(undefined)
 /** The second key of a shortcut counts if it comes within this time. */
 const sequenceMs = 1_000
 
@@ -22,9 +30,9 @@ const isCommand = ({ ctrlKey, metaKey }: KeyboardEvent) => ctrlKey || metaKey
 
 /** Listens for the shortcuts of the pages below it. */
 export function KeysProvider({ children }: { children: ReactNode }) {
-  const [list, setList] = useState<Shortcut[]>([])
-  const current = useRef(list)
-  current.current = list
+  const state = useState<Shortcut[]>([])
+  const current = useRef(state[0])
+  current.current = state[0]
   useEffect(() => {
     let [first, firstAt] = ['', 0]
     const listen = (event: KeyboardEvent) => {
@@ -43,28 +51,20 @@ export function KeysProvider({ children }: { children: ReactNode }) {
     window.addEventListener('keydown', listen)
     return () => window.removeEventListener('keydown', listen)
   }, [])
-  const registry = useMemo(
-    () => ({
-      list,
-      add: (shortcut: Shortcut) => {
-        setList(before => [...before, shortcut])
-        return () => setList(before => before.filter(other => other !== shortcut))
-      },
-    }),
-    [list],
-  )
-  return <KeysContext value={registry}>{children}</KeysContext>
+  return <KeysContext value={state}>{children}</KeysContext>
 }
 
 /** The shortcuts that work on this page, for the dialog that lists them. */
-export const useShortcuts = (): Shortcut[] => useContext(KeysContext)?.list ?? []
+export const useShortcuts = (): Shortcut[] => useContext(KeysContext)[0]
 
 /** Adds a shortcut while the component is shown. */
 export function useShortcut(keys: string, description: string, action: () => void): void {
-  const add = useContext(KeysContext)?.add
+  const [, setList] = useContext(KeysContext)
   const latest = useRef(action)
   latest.current = action
-  const adding = useRef(add)
-  adding.current = add
-  useEffect(() => adding.current?.({ keys, description, action: () => latest.current() }), [keys, description])
+  useEffect(() => {
+    const shortcut = { keys, description, action: () => latest.current() }
+    setList(before => [...before, shortcut])
+    return () => setList(before => before.filter(other => other !== shortcut))
+  }, [keys, description, setList])
 }

@@ -37,19 +37,12 @@ export function LanguageProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     document.documentElement.lang = language
   }, [language])
-  const state = useMemo(
-    () => ({
-      language,
-      locale,
-      setLanguage: (chosen: Language) => {
-        localStorage.setItem(storageKey, chosen)
-        setLanguage(chosen)
-      },
-    }),
-    [language, locale],
-  )
+  const choose = (chosen: Language) => {
+    localStorage.setItem(storageKey, chosen)
+    setLanguage(chosen)
+  }
   return (
-    <LanguageContext value={state}>
+    <LanguageContext value={{ language, locale, setLanguage: choose }}>
       <I18nProvider locale={locale}>{children}</I18nProvider>
     </LanguageContext>
   )
@@ -66,26 +59,8 @@ export function useMessages<Texts>(messages: Messages<Texts>): Texts {
   return messages[useLanguage().language]
 }
 
-/** The formats of the page's locale. Times are shown in the time zone of the browser. */
-export type Formats = {
-  number(value: number): string
-  /** A number with all its digits. */
-  exactNumber(value: number): string
-  /** A share from 0 to 1 as a percentage. */
-  percent(share: number): string
-  /** A day, such as 23 Nov 2026. */
-  date(instant: string | number | Date): string
-  /** A moment to the minute. */
-  dateTime(instant: string | number | Date): string
-  /** A moment to the second. */
-  exactTime(instant: string | number | Date): string
-  /** How long ago or ahead a moment is, such as "3 minutes ago". */
-  relative(instant: string | number | Date): string
-  /** The name of a language, such as German for `de`. */
-  language(tag: string): string
-  /** A number of bytes, such as 3.2 MB. */
-  bytes(count: number): string
-}
+/** The formats of the page's locale. */
+export type Formats = ReturnType<typeof createFormats>
 
 export function useFormats(): Formats {
   const { locale } = useLanguage()
@@ -101,9 +76,12 @@ const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [
   ['second', 1_000],
 ]
 
+type Instant = string | number | Date
+
 const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
 
-export function createFormats(locale: string): Formats {
+/** What is shown in a locale. Times are in the time zone of the browser. */
+export function createFormats(locale: string) {
   const number = new Intl.NumberFormat(locale)
   const exactNumber = new Intl.NumberFormat(locale, { maximumFractionDigits: 20 })
   const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 })
@@ -112,23 +90,31 @@ export function createFormats(locale: string): Formats {
   const exactTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
   return {
-    number: value => number.format(value),
-    exactNumber: value => exactNumber.format(value),
-    percent: share => percent.format(share),
-    date: instant => date.format(new Date(instant)),
-    dateTime: instant => dateTime.format(new Date(instant)),
-    exactTime: instant => exactTime.format(new Date(instant)),
-    relative: instant => {
+    number: (value: number) => number.format(value),
+    /** A number with all its digits. */
+    exactNumber: (value: number) => exactNumber.format(value),
+    /** A share from 0 to 1 as a percentage. */
+    percent: (share: number) => percent.format(share),
+    /** A day, such as 23 Nov 2026. */
+    date: (instant: Instant) => date.format(new Date(instant)),
+    /** A moment to the minute. */
+    dateTime: (instant: Instant) => dateTime.format(new Date(instant)),
+    /** A moment to the second. */
+    exactTime: (instant: Instant) => exactTime.format(new Date(instant)),
+    /** How long ago or ahead a moment is, such as "3 minutes ago". */
+    relative: (instant: Instant) => {
       const differenceMs = new Date(instant).getTime() - Date.now()
       const [unit, lengthMs] =
         relativeUnits.find(([, length]) => Math.abs(differenceMs) >= length) ?? relativeUnits.at(-1)!
       return relative.format(Math.round(differenceMs / lengthMs), unit)
     },
-    language: tag => {
+    /** The name of a language, such as German for `de`. */
+    language: (tag: string) => {
       const name = new Intl.DisplayNames(locale, { type: 'language' }).of(tag) ?? tag
       return name.slice(0, 1).toLocaleUpperCase(locale) + name.slice(1)
     },
-    bytes: count => {
+    /** A number of bytes, such as 3.2 MB. */
+    bytes: (count: number) => {
       const power = Math.min(byteUnits.length - 1, count < 1 ? 0 : Math.floor(Math.log10(count) / 3))
       return new Intl.NumberFormat(locale, {
         style: 'unit',

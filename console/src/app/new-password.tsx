@@ -1,6 +1,6 @@
 import { TextField } from '../ui/field.tsx'
 import { useMessages } from './language.tsx'
-import { messages } from './password-messages.ts'
+import { messages } from './messages.ts'
 
 /** A password that is being chosen, and once more as it was repeated. */
 export type NewPassword = { password: string; repeated: string }

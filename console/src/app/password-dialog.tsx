@@ -5,8 +5,8 @@ import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/page.tsx'
 import { useWrite } from './client.ts'
 import { useMessages } from './language.tsx'
+import { messages } from './messages.ts'
 import { isRepeated, NewPasswordFields, noPassword } from './new-password.tsx'
-import { messages } from './password-messages.ts'
 import { requestConsole, useSession } from './session.tsx'
 
 /** Changes the password of the account that is signed in. */

@@ -10,7 +10,6 @@ import { KeysProvider, useShortcut } from './keys.tsx'
 import { type Language, useLanguage, useMessages } from './language.tsx'
 import { messages } from './messages.ts'
 import { type NavigationPage, pagesOf } from './navigation.ts'
-import { messages as passwordMessages } from './password-messages.ts'
 import { requestConsole, type Session, SessionProvider, useSession, useSessionQuery } from './session.tsx'
 import styles from './shell.module.css'
 
@@ -37,11 +36,12 @@ function Frame() {
   const texts = useMessages(messages)
   const session = useSession()
   const [isMenuOpen, setMenuOpen] = useState(false)
-  const [isKeysOpen, setKeysOpen] = useState(false)
-  const [isSearchOpen, setSearchOpen] = useState(false)
-  useShortcut('?', texts.listKeys, () => setKeysOpen(true))
-  useShortcut('/', texts.search, () => setSearchOpen(true))
-  useShortcut('Ctrl+k', texts.search, () => setSearchOpen(true))
+  const [dialog, setDialog] = useState<'keys' | 'search'>()
+  const close = () => setDialog(undefined)
+  const openSearch = () => setDialog('search')
+  useShortcut('?', texts.listKeys, () => setDialog('keys'))
+  useShortcut('/', texts.search, openSearch)
+  useShortcut('Ctrl+k', texts.search, openSearch)
   useNotedVisits(session)
   const path = useRouterState({ select: state => state.location.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: every change of the page closes the menu of a narrow window
@@ -56,8 +56,8 @@ function Frame() {
         <div className={styles.brand}>
           <img src="/console/icon.svg" alt="" width="26" height="26" />
           <strong>kith</strong>
-          <span className={styles.organization}>{session.organization.key}</span>
-          <button type="button" className={styles.searchButton} onClick={() => setSearchOpen(true)}>
+          <span className="small clipped">{session.organization.key}</span>
+          <button type="button" className={styles.searchButton} onClick={openSearch}>
             {texts.searchButton}
             <span aria-hidden="true">/</span>
           </button>
@@ -95,8 +95,10 @@ function Frame() {
       {allowed.map(page => (
         <GoTo key={page.to} page={page} />
       ))}
-      <Suspense>{isKeysOpen && <KeysDialog onClose={() => setKeysOpen(false)} />}</Suspense>
-      <Suspense>{isSearchOpen && <SearchDialog onClose={() => setSearchOpen(false)} />}</Suspense>
+      <Suspense>
+        {dialog === 'keys' && <KeysDialog onClose={close} />}
+        {dialog === 'search' && <SearchDialog onClose={close} />}
+      </Suspense>
     </div>
   )
 }
@@ -127,7 +129,6 @@ function GoTo({ page }: { page: NavigationPage }) {
 function Account({ session }: { session: Session }) {
   const texts = useMessages(messages)
   const { language, setLanguage } = useLanguage()
-  const { changePassword } = useMessages(passwordMessages)
   const [isChanging, setChanging] = useState(false)
   // A new document holds nothing of what the session has read.
   const signOut = useWrite(() => requestConsole('DELETE', 'session'), {
@@ -147,11 +148,11 @@ function Account({ session }: { session: Session }) {
       <p className={styles.name}>
         {texts.signedInAs} <strong title={session.name}>{session.name}</strong>
       </p>
-      {session.account_id !== null && <Button onPress={() => setChanging(true)}>{changePassword}</Button>}
+      {session.account_id !== null && <Button onPress={() => setChanging(true)}>{texts.changePassword}</Button>}
       <Suspense>{isChanging && <PasswordDialog onClose={() => setChanging(false)} />}</Suspense>
       <Button onPress={() => signOut.mutate()}>{texts.signOut}</Button>
       {signOut.error && <Problem error={signOut.error} />}
-      <p className={styles.version}>kith {session.version}</p>
+      <p className="small">kith {session.version}</p>
     </div>
   )
 }
