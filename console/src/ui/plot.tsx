@@ -33,7 +33,7 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
   const latestTimes = useRef(times)
   latestTimes.current = times
   const shape = JSON.stringify([label, height, times.length === 1, series.map(({ label, color }) => [label, color])])
-  // One point makes no line. It is drawn as a dot until the second one comes.
+  // One point makes no line. It is drawn as a dot in the middle, with its time, until the second one comes.
   const isAlone = times.length === 1
   // The plot is made anew only if its series change. New values are given to the plot that is there.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for the members that the plot is made of
@@ -54,14 +54,21 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
         height,
         // The values under the pointer would move the page.
         legend: { show: series.length > 1, live: false },
-        scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] } },
+        scales: {
+          ...(isAlone && { x: { range: (_, only) => [only - 1, only + 1] } }),
+          y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] },
+        },
         cursor: { drag: { x: false, y: false } },
         series: [
           {},
           ...series.map(({ label, color }) => ({ label, stroke: colorOf(color), width: 2, points: { show: isAlone } })),
         ],
         axes: [
-          { ...axis, values: (_, splits) => splits.map(timeFormat(latestTimes.current, locale)) },
+          {
+            ...axis,
+            ...(isAlone && { splits: () => latestTimes.current }),
+            values: (_, splits) => splits.map(timeFormat(latestTimes.current, locale)),
+          },
           { ...axis, size: 60, values: (_, values) => values.map(value => latestShow.current(value)) },
         ],
       },
