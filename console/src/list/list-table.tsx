@@ -67,6 +67,7 @@ export function ListTable({ search, query, list, columns: chosenColumns, change 
           <VirtualTable<Row>
             key={position.listKey}
             label={texts.kinds[owner === 'people' ? 'people' : 'records'].title}
+            hasCards
             columns={columns}
             rows={rows}
             rowKey={rowKey}

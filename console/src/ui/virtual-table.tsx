@@ -1,4 +1,13 @@
-import { type KeyboardEvent, memo, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import {
+  type KeyboardEvent,
+  memo,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Icon } from './icon.tsx'
 import { messages } from './messages.ts'
@@ -47,11 +56,14 @@ type VirtualTableProps<Row> = {
   onResize?: ((key: string, width: number | undefined) => void) | undefined
   /** With it, rows can be chosen. */
   choice?: RowChoice<Row> | undefined
+  /** Draws each row as a card where the window is as narrow as a telephone. */
+  hasCards?: boolean
   /** The row whose first link gets the focus when this changes. */
   activeIndex?: number | undefined
 }
 
-const rowHeight = 40
+/** The height of a header and of a row, and that of a card, which has its first cell above the others. */
+const [lineHeight, cardHeight] = [40, 64]
 /** The width of the column of checkboxes. */
 const choiceWidth = 44
 /** The width of a character of a header, of its padding with the icon, and the most that a header takes, in pixels. */
@@ -78,10 +90,13 @@ export function VirtualTable<Row>({
   widths = {},
   onResize,
   choice,
+  hasCards = false,
   activeIndex,
 }: VirtualTableProps<Row>) {
   const texts = useMessages(messages)
   const scroller = useRef<HTMLDivElement>(null)
+  const areCards = useNarrow() && hasCards
+  const rowHeight = areCards ? cardHeight : lineHeight
   const { first, last } = useVisibleRows(scroller, rows.length, rowHeight)
   useEffect(() => {
     if (hasMore && last >= rows.length - rowsAhead) onEndReached?.()
@@ -91,20 +106,20 @@ export function VirtualTable<Row>({
     const element = scroller.current!
     const top = activeIndex * rowHeight
     // The header covers the first row of what is in sight.
-    const least = top + 2 * rowHeight - element.clientHeight
+    const least = top + lineHeight + rowHeight - element.clientHeight
     if (element.scrollTop > top || element.scrollTop < least) element.scrollTop = element.scrollTop > top ? top : least
     // The row is there after the next frame, if it was out of sight.
     const frame = requestAnimationFrame(() => focusRow(scroller.current, activeIndex))
     return () => cancelAnimationFrame(frame)
-  }, [activeIndex])
+  }, [activeIndex, rowHeight])
   const tracks = columns.map(column => {
     const width = widths[column.key]
+    if (areCards) return 'max-content'
     return width ? `${width}px` : `minmax(${minWidthOf(column)}px, ${column.grow ?? 1}fr)`
   })
   const template = [...(choice ? [`${choiceWidth}px`] : []), ...tracks].join(' ')
   const widthOf = (column: Column<Row>) => widths[column.key] ?? minWidthOf(column)
   const minWidth = columns.reduce((sum, column) => sum + widthOf(column), choice ? choiceWidth : 0)
-  const rowStyle = { gridTemplateColumns: template, height: rowHeight }
   return (
     <section
       className={styles.scroller}
@@ -115,9 +130,20 @@ export function VirtualTable<Row>({
       data-scroll-restoration-id={label}
     >
       {/* Elements of a table cannot be placed freely, so roles tell screen readers what they are. */}
-      <div role="table" aria-label={label} aria-rowcount={total === undefined ? -1 : total + 1} style={{ minWidth }}>
+      <div
+        role="table"
+        aria-label={label}
+        aria-rowcount={total === undefined ? -1 : total + 1}
+        className={areCards ? styles.cards : undefined}
+        style={areCards ? undefined : { minWidth }}
+      >
         <div role="rowgroup" className={styles.head}>
-          <div role="row" aria-rowindex={1} className={styles.row} style={rowStyle}>
+          <div
+            role="row"
+            aria-rowindex={1}
+            className={styles.row}
+            style={{ gridTemplateColumns: template, height: lineHeight }}
+          >
             {choice && (
               <div role="columnheader" className={styles.choice}>
                 <input
@@ -143,6 +169,7 @@ export function VirtualTable<Row>({
               row={row}
               index={first + offset}
               template={template}
+              height={rowHeight}
               columns={columns}
               isChosen={choice?.isChosen(row)}
               onChoose={choice?.toggle}
@@ -164,6 +191,7 @@ type TableRowProps<Row> = {
   row: Row
   index: number
   template: string
+  height: number
   columns: readonly Column<Row>[]
   isChosen: boolean | undefined
   onChoose: RowChoice<Row>['toggle'] | undefined
@@ -173,14 +201,14 @@ type TableRowProps<Row> = {
 /** A row is drawn when it comes into sight, and not with every step of the scrolling. */
 const TableRow = memo(DataRow) as typeof DataRow
 
-function DataRow<Row>({ row, index, template, columns, isChosen, onChoose, choiceLabel }: TableRowProps<Row>) {
+function DataRow<Row>({ row, index, template, height, columns, isChosen, onChoose, choiceLabel }: TableRowProps<Row>) {
   return (
     <div
       role="row"
       aria-rowindex={index + 2}
       className={`${styles.row} ${styles.data}`}
       data-chosen={isChosen || undefined}
-      style={{ gridTemplateColumns: template, height: rowHeight, transform: `translateY(${index * rowHeight}px)` }}
+      style={{ gridTemplateColumns: template, height, transform: `translateY(${index * height}px)` }}
     >
       {onChoose && (
         <div role="cell" className={styles.choice}>
@@ -280,6 +308,18 @@ function ColumnHeader<Row>({
     </div>
   )
 }
+
+const narrow = matchMedia('(max-width: 480px)')
+
+/** Whether the window is as narrow as a telephone. */
+const useNarrow = (): boolean =>
+  useSyncExternalStore(
+    onChange => {
+      narrow.addEventListener('change', onChange)
+      return () => narrow.removeEventListener('change', onChange)
+    },
+    () => narrow.matches,
+  )
 
 /** Rows that are drawn above and below those in sight. */
 const overscan = 12
