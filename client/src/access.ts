@@ -1,7 +1,7 @@
 import { AccountEndpoints } from './accounts.ts'
+import { EndpointGroup } from './endpoint-group.ts'
 import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type {
   AccessClient,
   AccessClientBody,
@@ -28,20 +28,11 @@ export type AccessLogOptions = PageOptions &
  * The scopes are `access:read` and `access:write`. A caller
  * can grant only scopes that it has.
  */
-export class AccessEndpoints {
-  readonly clients: ApiClientEndpoints
-  readonly tokens: ApiTokenEndpoints
-  readonly roles: RoleEndpoints
-  readonly accounts: AccountEndpoints
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-    this.clients = new ApiClientEndpoints(send)
-    this.tokens = new ApiTokenEndpoints(send)
-    this.accounts = new AccountEndpoints(send)
-    this.roles = new RoleEndpoints(send)
-  }
+export class AccessEndpoints extends EndpointGroup {
+  readonly clients = new ApiClientEndpoints(this.transport)
+  readonly tokens = new ApiTokenEndpoints(this.transport)
+  readonly roles = new RoleEndpoints(this.transport)
+  readonly accounts = new AccountEndpoints(this.transport)
 
   /**
    * Makes a token, which is shown only in this result. `expires_in` are seconds.
@@ -52,7 +43,7 @@ export class AccessEndpoints {
    * ```
    */
   createToken(body: ApiTokenBody, options?: CallOptions): Call<ApiToken> {
-    return this.#send('POST /v1/tokens', { body }, options)
+    return this.send('POST /v1/tokens', { body }, options)
   }
 
   /**
@@ -66,7 +57,7 @@ export class AccessEndpoints {
   log({ size, after, entity, subject, kind, from, to, ...options }: AccessLogOptions = {}): Listing<AccessEntry> {
     const filter = { entity, subject, kind, from, to, limit: size }
     const read = async (cursor?: string) => {
-      const page = await this.#send('GET /v1/access-log', { query: { ...filter, cursor } }, options)
+      const page = await this.send('GET /v1/access-log', { query: { ...filter, cursor } }, options)
       return { items: page.items, has_more: page.has_more, next: page.next_cursor }
     }
     return new Listing(read, after)
@@ -81,18 +72,12 @@ export class AccessEndpoints {
    * ```
    */
   async keys(options?: CallOptions): Promise<SigningKey[]> {
-    return (await this.#send('GET /v1/keys', {}, options)).items
+    return (await this.send('GET /v1/keys', {}, options)).items
   }
 }
 
 /** The clients of an organization: programs that fetch their own tokens. */
-export class ApiClientEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class ApiClientEndpoints extends EndpointGroup {
   /**
    * Creates a client. Its secret is shown only in this result.
    *
@@ -102,7 +87,7 @@ export class ApiClientEndpoints {
    * ```
    */
   create(body: AccessClientBody, options?: CallOptions): Call<AccessClientWithSecret> {
-    return this.#send('POST /v1/clients', { body }, options)
+    return this.send('POST /v1/clients', { body }, options)
   }
 
   /**
@@ -115,7 +100,7 @@ export class ApiClientEndpoints {
    * ```
    */
   list({ size, after, ...options }: ApiClientListOptions = {}): Listing<AccessClient> {
-    const read = (before?: string) => this.#send('GET /v1/clients', { query: { before, limit: size } }, options)
+    const read = (before?: string) => this.send('GET /v1/clients', { query: { before, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ client_id }) => client_id), after)
   }
 
@@ -129,7 +114,7 @@ export class ApiClientEndpoints {
    * ```
    */
   get(client_id: string, options?: CallOptions): Call<AccessClient> {
-    return this.#send('GET /v1/clients/{client_id}', { params: { client_id } }, options)
+    return this.send('GET /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 
   /**
@@ -141,18 +126,12 @@ export class ApiClientEndpoints {
    * ```
    */
   revoke(client_id: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/clients/{client_id}', { params: { client_id } }, options)
+    return this.send('DELETE /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 }
 
 /** The tokens that callers and `kith token` made. Those that clients fetch end with the client and are not listed. */
-export class ApiTokenEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class ApiTokenEndpoints extends EndpointGroup {
   /**
    * Lists the tokens, newest first, with their last use.
    *
@@ -163,7 +142,7 @@ export class ApiTokenEndpoints {
    * ```
    */
   list({ size, after, ...options }: ApiClientListOptions = {}): Listing<ListedToken> {
-    const read = (before?: string) => this.#send('GET /v1/tokens', { query: { before, limit: size } }, options)
+    const read = (before?: string) => this.send('GET /v1/tokens', { query: { before, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ jti }) => jti), after)
   }
 
@@ -176,18 +155,12 @@ export class ApiTokenEndpoints {
    * ```
    */
   revoke(jti: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/tokens/{jti}', { params: { jti } }, options)
+    return this.send('DELETE /v1/tokens/{jti}', { params: { jti } }, options)
   }
 }
 
 /** The roles of an organization: what the clients, tokens and sessions with a role may do, and which fields they may read and write. */
-export class RoleEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class RoleEndpoints extends EndpointGroup {
   /**
    * Creates a role.
    *
@@ -198,7 +171,7 @@ export class RoleEndpoints {
    * ```
    */
   create(body: RoleBody, options?: CallOptions): Call<Role> {
-    return this.#send('POST /v1/roles', { body }, options)
+    return this.send('POST /v1/roles', { body }, options)
   }
 
   /**
@@ -210,7 +183,7 @@ export class RoleEndpoints {
    * ```
    */
   async list(options?: CallOptions): Promise<Role[]> {
-    return (await this.#send('GET /v1/roles', {}, options)).items
+    return (await this.send('GET /v1/roles', {}, options)).items
   }
 
   /**
@@ -222,7 +195,7 @@ export class RoleEndpoints {
    * ```
    */
   get(role_key: string, options?: CallOptions): Call<Role> {
-    return this.#send('GET /v1/roles/{role_key}', { params: { role_key } }, options)
+    return this.send('GET /v1/roles/{role_key}', { params: { role_key } }, options)
   }
 
   /**
@@ -234,6 +207,6 @@ export class RoleEndpoints {
    * ```
    */
   patch(role_key: string, body: RolePatch, options?: CallOptions): Call<Role> {
-    return this.#send('PATCH /v1/roles/{role_key}', { params: { role_key }, body }, options)
+    return this.send('PATCH /v1/roles/{role_key}', { params: { role_key }, body }, options)
   }
 }

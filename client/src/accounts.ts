@@ -1,16 +1,10 @@
+import { EndpointGroup } from './endpoint-group.ts'
 import { type Listing, listingOfAll } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type { Account, AccountBody, AccountPatch, InvitedAccount } from './wire.ts'
 
 /** The people who sign in to the console with a password. A caller can give only a role that has no more than itself. */
-export class AccountEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class AccountEndpoints extends EndpointGroup {
   /**
    * Creates an account. The link of its invitation is shown only in this result: put the address of the service before it.
    *
@@ -20,7 +14,7 @@ export class AccountEndpoints {
    * ```
    */
   create(body: AccountBody, options?: CallOptions): Call<InvitedAccount> {
-    return this.#send('POST /v1/accounts', { body }, options)
+    return this.send('POST /v1/accounts', { body }, options)
   }
 
   /**
@@ -33,7 +27,7 @@ export class AccountEndpoints {
    * ```
    */
   list(options?: CallOptions): Listing<Account> {
-    return listingOfAll(() => this.#send('GET /v1/accounts', {}, options))
+    return listingOfAll(() => this.send('GET /v1/accounts', {}, options))
   }
 
   /**
@@ -46,7 +40,7 @@ export class AccountEndpoints {
    * ```
    */
   update(id: string, body: AccountPatch, options?: CallOptions): Call<Account> {
-    return this.#send('PATCH /v1/accounts/{account_id}', { params: { account_id: id }, body }, options)
+    return this.send('PATCH /v1/accounts/{account_id}', { params: { account_id: id }, body }, options)
   }
 
   /**
@@ -58,7 +52,7 @@ export class AccountEndpoints {
    * ```
    */
   remove(id: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/accounts/{account_id}', { params: { account_id: id } }, options)
+    return this.send('DELETE /v1/accounts/{account_id}', { params: { account_id: id } }, options)
   }
 
   /**
@@ -71,6 +65,6 @@ export class AccountEndpoints {
    * ```
    */
   invite(id: string, options?: CallOptions): Call<InvitedAccount> {
-    return this.#send('POST /v1/accounts/{account_id}/invitation', { params: { account_id: id } }, options)
+    return this.send('POST /v1/accounts/{account_id}/invitation', { params: { account_id: id } }, options)
   }
 }
