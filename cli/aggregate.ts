@@ -148,7 +148,7 @@ async function printGroups(options: Options, lines: AsyncIterable<AggregateLine>
         yield Object.fromEntries([...line.by, ...line.measures].map((value, at) => [names[at]!, value]))
       } else end = line
   }
-  await printRows(format, names, rows())
+  await printRows(options, names, rows())
   const { sequence, skipped, warnings = [] } = end!
   for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
   for (const { path, values } of skipped)

@@ -8,7 +8,7 @@ import { organizationOf } from '../src/values/actor-names.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows, wordsColumn } from './print-rows.ts'
 import { recordOperation, requireOrganization, type Session } from './session.ts'
 
 type Options = ConnectionOptions & { json?: boolean }
@@ -17,10 +17,10 @@ export function clientCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Creates, lists and revokes clients: programs that fetch their own tokens from POST /oauth/token. Works on the database of this ' +
     'machine, or at a service.'
-  return newPlainCommand('client', description, ['client create --org default --scope "people:read"', 'client list'])
-    .addCommand(createCommand(environment))
-    .addCommand(listCommand(environment))
-    .addCommand(revokeCommand(environment))
+  return newPlainCommand('client', description, [
+    'client create --org default --scope "people:read"',
+    'client list',
+  ]).addSubcommands(environment, [createCommand, listCommand, revokeCommand])
 }
 
 function createCommand(environment: NodeJS.ProcessEnv): Command {
@@ -65,18 +65,14 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
         return found
       },
     })
-    await printRows(formatOf(options), columns, clients)
+    await printRows(options, columns, clients)
   })
 }
 
 /** No organization has so many clients. */
 const maxListed = 1_000_000
 
-const columns = [
-  ...['client_id', 'name'],
-  { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
-  ...['role', 'created_at', 'revoked_at'],
-]
+const columns = [...['client_id', 'name'], wordsColumn('scopes'), ...['role', 'created_at', 'revoked_at']]
 
 async function recordClient(session: Session, event: 'client_created' | 'client_revoked', client_id: string) {
   const { id } = await requireOrganization(session.db, organizationOf(client_id)!)

@@ -2,7 +2,8 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { DuplicateGroup, DuplicatesBody } from '../client/index.ts'
 import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, formatOf, isJson, printRows } from './print-rows.ts'
+import { firstOf } from './service-commands.ts'
 import { printStderr } from './stderr.ts'
 
 type SharedKey = NonNullable<DuplicatesBody['by']>[number]
@@ -42,17 +43,13 @@ async function list(environment: NodeJS.ProcessEnv, options: Options): Promise<v
   const { client } = await connect(environment, options, { scope: 'people:read' })
   let count = 0
   async function* readRows() {
-    if (limit > 0)
-      for await (const group of client.people.duplicates({
-        size: Math.min(limit, maxGroups),
-        ...givenOf(options, 'by'),
-      })) {
-        count += 1
-        yield* format === 'json' || format === 'ndjson' ? [group] : personRows(group, count)
-        if (count >= limit) return
-      }
+    const list = (size: number) => client.people.duplicates({ size, ...givenOf(options, 'by') })
+    for await (const group of firstOf(limit, maxGroups, list)) {
+      count += 1
+      yield* isJson(format) ? [group] : personRows(group, count)
+    }
   }
-  await printRows(format, columns, readRows())
+  await printRows(options, columns, readRows())
   if (format === 'table') printStderr(count === 1 ? '1 group' : `${count} groups`)
 }
 

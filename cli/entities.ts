@@ -75,7 +75,7 @@ async function get(kind: Kind, environment: NodeJS.ProcessEnv, name: string, opt
   const selected = options.fields ? selectFields(whole, options.fields) : whole
   const entity = options.labels ? { label, ...selected, relationship_labels } : selected
   const format = formatOf(options)
-  if (format === 'table') return printRows(format, ['field', { name: 'value', isWhole: true }], membersOf(entity))
+  if (format === 'table') return printRows(options, ['field', { name: 'value', isWhole: true }], membersOf(entity))
   const fields = [...(options.labels ? ['label'] : []), ...(fieldsFor(options.fields, format, kind) ?? [])]
   return printRow(format, entityColumns(fields, [], format)([entity]), entity)
 }

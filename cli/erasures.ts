@@ -20,9 +20,7 @@ export function erasuresCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('erasures', description, [
     'erasures list --org acme > certificates.txt',
     'erasures apply --org acme certificates.txt --yes',
-  ])
-    .addCommand(listCommand(environment))
-    .addCommand(applyCommand(environment))
+  ]).addSubcommands(environment, [listCommand, applyCommand])
 }
 
 const columns = ['id', 'at', 'completed_at', 'entity_id', 'actor', 'reason', 'records']
@@ -52,7 +50,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       if (unfinished > 0) printStderr(`${unfinished} more are being erased, and have no certificate yet.`)
       const format = formatOf(options)
       if (options.format === undefined && !process.stdout.isTTY) printResult({}, { value: rows, lines })
-      else await printRows(format, format === 'table' ? columns : [...columns, 'certificate'], rows)
+      else await printRows(options, format === 'table' ? columns : [...columns, 'certificate'], rows)
     }),
   )
 }

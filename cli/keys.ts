@@ -7,7 +7,7 @@ import { listOrganizations } from '../src/organizations/organizations.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import { recordOperation, type Session, withSession } from './session.ts'
 
 type Json = { json?: boolean }
@@ -17,12 +17,7 @@ export function keysCommand(environment: NodeJS.ProcessEnv): Command {
     'keys list',
     'keys rotate',
     'keys rewrap --new-key',
-  ])
-    .addCommand(listCommand(environment))
-    .addCommand(rotateCommand(environment))
-    .addCommand(revokeCommand(environment))
-    .addCommand(rewrapCommand(environment))
-    .addCommand(forgetCommand(environment))
+  ]).addSubcommands(environment, [listCommand, rotateCommand, revokeCommand, rewrapCommand, forgetCommand])
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
@@ -33,7 +28,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       service: client => client.access.keys(),
       database: ({ db }) => listKeys(db),
     })
-    await printRows(formatOf(options), ['kid', 'algorithm', 'created_at', 'state', 'verifies_until'], keys)
+    await printRows(options, ['kid', 'algorithm', 'created_at', 'state', 'verifies_until'], keys)
   })
 }
 

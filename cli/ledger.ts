@@ -8,7 +8,7 @@ import { readLedger, readVerifierKeys } from '../src/ledger/ledger.ts'
 import { listOrganizations, type Organization } from '../src/organizations/organizations.ts'
 import { loadConfig } from '../src/process/config.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import { formatCount, startProgress } from './progress.ts'
 import { requireOrganization, withServer, withSession } from './session.ts'
 
@@ -21,11 +21,7 @@ export function ledgerCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('ledger', description, [
     'ledger checkpoint --org acme > checkpoint.txt',
     'ledger verify --org acme --since checkpoint.txt',
-  ])
-    .addCommand(checkpointCommand(environment))
-    .addCommand(verifyCommand(environment))
-    .addCommand(keysCommand(environment))
-    .addCommand(rotateKeyCommand(environment))
+  ]).addSubcommands(environment, [checkpointCommand, verifyCommand, keysCommand, rotateKeyCommand])
 }
 
 const addOrg = (command: Command) => command.option('--org <key>', 'The organization.', 'default')
@@ -122,7 +118,7 @@ function keysCommand(environment: NodeJS.ProcessEnv): Command {
     withSession(environment, async ({ config, db }) => {
       const { id } = await requireOrganization(db, options.org)
       const keys = await readVerifierKeys(contextOf(db, id), config.ledgerOrigin)
-      await printRows(formatOf(options), [{ name: 'key', isWhole: true }, 'created_at', 'retired_at'], keys)
+      await printRows(options, [{ name: 'key', isWhole: true }, 'created_at', 'retired_at'], keys)
     }),
   )
 }

@@ -4,7 +4,7 @@ import { contextOf } from '../src/db/context.ts'
 import type { Database } from '../src/db/db.ts'
 import { listOrganizations, type Organization } from '../src/organizations/organizations.ts'
 import { newPlainCommand, UsageError } from './command.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import { requireOrganization, withSession } from './session.ts'
 
 type RenewOptions = FormatOption & { org?: string; all?: boolean }
@@ -30,7 +30,7 @@ function renewCommand(environment: NodeJS.ProcessEnv): Command {
         const renewed = []
         for (const { id, key } of await organizationsOf(db, options))
           renewed.push({ organization: key, ...(await renewLogId(contextOf(db, id))) })
-        await printRows(formatOf(options), ['organization', 'log_id', 'head'], renewed)
+        await printRows(options, ['organization', 'log_id', 'head'], renewed)
       })
     })
 }

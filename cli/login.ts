@@ -3,7 +3,7 @@ import { type ClientOptions, createClient, isKithError } from '../client/index.t
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { type Access, type ConnectionOptions, requireUrl, resolveAccess } from './connection.ts'
 import { readInput } from './files.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import {
   defaultProfile,
   deleteProfile,
@@ -101,7 +101,7 @@ export function profilesCommand(environment: NodeJS.ProcessEnv): Command {
       const profile = await findProfile(environment, name)
       if (profile !== null) profiles.push({ name, url: profile.url, credentials: credentialsOf(profile) })
     }
-    await printRows(formatOf(options), ['name', 'url', 'credentials'], profiles)
+    await printRows(options, ['name', 'url', 'credentials'], profiles)
   })
 }
 

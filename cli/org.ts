@@ -12,7 +12,7 @@ import { defaultLimits } from '../src/process/config.ts'
 import { dropAllViews } from '../src/sql-views/sql-views.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import { formatCount, startProgress } from './progress.ts'
 import { withSession } from './session.ts'
 
@@ -22,10 +22,7 @@ export function orgCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('org', 'Creates, lists and deletes organizations, the tenants of the service.', [
     'org create acme',
     'org list',
-  ])
-    .addCommand(createCommand(environment))
-    .addCommand(listCommand(environment))
-    .addCommand(deleteCommand(environment))
+  ]).addSubcommands(environment, [createCommand, listCommand, deleteCommand])
 }
 
 function createCommand(environment: NodeJS.ProcessEnv): Command {
@@ -44,7 +41,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   return addFormatOption(command).action((options: FormatOption) =>
     withSession(environment, async ({ db }) => {
       const organizations = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
-      await printRows(formatOf(options), ['key', 'created_at'], organizations)
+      await printRows(options, ['key', 'created_at'], organizations)
     }),
   )
 }

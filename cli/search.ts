@@ -47,7 +47,7 @@ async function search(environment: NodeJS.ProcessEnv, text: string, options: Opt
       if (count >= limit) return
     }
   }
-  await printRows(format, entityColumns(columns, [], format), readRows())
+  await printRows(options, entityColumns(columns, [], format), readRows())
   if (!options.owner || format === 'table') printStderr(`Searched: ${searched.join(', ')}.`)
   const more = hasMore ? '. There are more: use --limit <count>, or --limit all.' : ''
   if (format === 'table' || (hasMore && options.limit === undefined))

@@ -6,7 +6,7 @@ import { scopes, splitScopes } from '../src/route/scopes.ts'
 import { newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeTokenForOthers } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows, wordsColumn } from './print-rows.ts'
 import { recordOperation, requireOrganization } from './session.ts'
 
 type TokenOptions = ConnectionOptions & { scope?: string; role?: string; ttl: number; json?: boolean }
@@ -57,7 +57,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
         return (await readTokenPage(context, { limit: maxListed })).items
       },
     })
-    await printRows(formatOf(options), columns, tokens)
+    await printRows(options, columns, tokens)
   })
 }
 
@@ -66,7 +66,7 @@ const maxListed = 10_000
 
 const columns = [
   ...['jti', 'name'],
-  { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
+  wordsColumn('scopes'),
   ...['role', 'maker', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'],
 ]
 

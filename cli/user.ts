@@ -7,7 +7,7 @@ import { type Context, contextOf } from '../src/db/context.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, localAddress } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import { requireOrganization, type Session } from './session.ts'
 
 type Options = ConnectionOptions & { json?: boolean }
@@ -51,7 +51,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       service: listOfService,
       database: onDatabase(environment, ({ context }) => listAccounts(context)),
     })
-    await printRows(formatOf(options), columns, accounts)
+    await printRows(options, columns, accounts)
   })
 }
 

@@ -98,7 +98,7 @@ export async function printListing(
     }
   }
   const columns = [...(options.labels ? ['label'] : []), ...(fields ?? [])]
-  await printRows(format, entityColumns(columns, include ?? [], format), readRows())
+  await printRows(options, entityColumns(columns, include ?? [], format), readRows())
   reportCount({ kind, count, hasMore, isTable: format === 'table', isLimitChosen: options.limit !== undefined })
 }
 
