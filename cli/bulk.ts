@@ -5,7 +5,7 @@ import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { readArgument, readJsonArgument } from './files.ts'
 import { addUndo } from './imports.ts'
-import { formatCount, startProgress } from './progress.ts'
+import { formatCount, withProgress } from './progress.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
 import { atService, firstOf, listAtService } from './service-commands.ts'
 
@@ -137,13 +137,10 @@ async function waitFor(client: Client, begun: Job, options: RunOptions): Promise
     fraction: last.total === 0 ? 1 : 1 - last.remaining / last.total,
     refused: last.refused,
   })
-  const progress = startProgress('entities', reading, options)
-  try {
+  return withProgress('entities', reading, options, async () => {
     for await (const job of client.jobs.follow(begun.id, { intervalMs: 500 })) last = job
-  } finally {
-    progress.end()
-  }
-  return last
+    return last
+  })
 }
 
 const lineOf = ({ external_id, id, error, message, details }: JobRefusal) =>

@@ -3,7 +3,7 @@ import type { Client, ImportCounts, ImportRefusal } from '../client/index.ts'
 import { newCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { writeAll } from './files.ts'
-import { startProgress } from './progress.ts'
+import { withProgress } from './progress.ts'
 import type { Dataset } from './seed/dataset.ts'
 import { declareShop } from './seed/declare.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
@@ -64,24 +64,18 @@ async function sendShop(client: Client, dataset: Dataset, options: SeedOptions):
   let current = 0
   const count = () => done.reduce((sum, [, { received }]) => sum + received, current)
   const readProgress = () => ({ count: count(), fraction: count() / linesIn(dataset) })
-  const progressLine = startProgress('lines', readProgress, options)
-  try {
+  return withProgress('lines', readProgress, options, async ({ print }) => {
     await sendEarlierVersions(client, dataset)
     for (const file of files) {
       const progress = ({ received }: ImportCounts) => {
         current = received
       }
-      const counts = await sendFile(client, dataset, file, {
-        progress,
-        refused: refusalPrinter(file, progressLine.print),
-      })
+      const counts = await sendFile(client, dataset, file, { progress, refused: refusalPrinter(file, print) })
       current = 0
       done.push([file, counts])
     }
-  } finally {
-    progressLine.end()
-  }
-  return done
+    return done
+  })
 }
 
 const maxPrintedRefusals = 5

@@ -31,14 +31,9 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
       return command.error('error: Give --scope with the scopes of the token, or list or revoke.')
     const token = await atServiceOrDatabase(environment, options, 'access:write', {
       service: async client => {
-        const words = splitScopes(scope) as ApiTokenBody['scopes']
-        const body = {
-          scopes: words,
-          expires_in: ttl,
-          ...(subject !== undefined && { name: subject }),
-          ...(role !== undefined && { role }),
-        }
-        return (await client.access.createToken(body)).token
+        const scopes = splitScopes(scope) as ApiTokenBody['scopes']
+        const given = { ...(subject !== undefined && { name: subject }), ...(role !== undefined && { role }) }
+        return (await client.access.createToken({ scopes, expires_in: ttl, ...given })).token
       },
       database: (session, org) => makeTokenForOthers(session, { org, scope, role, ttl, subject }),
     })

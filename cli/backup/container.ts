@@ -7,6 +7,7 @@ import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { Type } from '../../src/values/json-schema.ts'
+import { parsedJson } from '../../transfer/parsed-json.ts'
 import { type QuietOptions, startProgress } from '../progress.ts'
 import { visible } from '../visible.ts'
 import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature.ts'
@@ -166,7 +167,7 @@ async function readHeader(handle: FileHandle, file: string): Promise<{ header: H
     start = Buffer.concat([start, more])
   }
   const line = start.subarray(0, start.indexOf(10))
-  const header = parse(line.toString()) as Header | undefined
+  const header = parsedJson(line.toString()) as Header | undefined
   if (typeof header?.version !== 'number') throw new Error(`${file} is damaged: its header cannot be read.`)
   if (header.version !== formats.unsigned && header.version !== formats.signed)
     throw new Error(
@@ -186,14 +187,6 @@ async function readHeader(handle: FileHandle, file: string): Promise<{ header: H
 function findRepeated(names: string[]): string | undefined {
   const seen = new Set<string>()
   return names.find(name => seen.size === seen.add(name).size)
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 async function read(handle: FileHandle, position: number, length: number): Promise<Buffer> {
@@ -261,7 +254,7 @@ async function* parseFrames(plain: AsyncIterable<Buffer>): AsyncGenerator<Frame,
 function decode(letter: string, payload: Buffer): Frame {
   if (letter === letters.table) return { type: 'table', name: payload.toString() }
   if (letter !== letters.end) throw damaged(`it has a frame of the unknown type ${JSON.stringify(letter)}`)
-  const end = parse(payload.toString())
+  const end = parsedJson(payload.toString())
   const fault = findFault('end', end)
   if (fault) throw damaged(`in its last frame, ${fault}`)
   return { type: 'end', end: end as End }

@@ -4,15 +4,22 @@ import { type CsvHead, csvItems } from '../../transfer/csv.ts'
 import { recordLines } from '../../transfer/delivery-events.ts'
 import type { ImportItem } from '../../transfer/item.ts'
 import { ndjsonItems } from '../../transfer/ndjson.ts'
-import { newCommand, printResult, UsageError } from '../command.ts'
+import { newCommand, UsageError } from '../command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from '../connection.ts'
-import { errorMessage } from '../error-message.ts'
 import { pathOf } from '../files.ts'
 import { addFileOptions, checkFileOptions, type FileCommandOptions, readSettings } from '../import/file-options.ts'
 import { formatOf, type Input, openInput } from '../import/input.ts'
 import { openRejectsFile, type RejectsFile } from '../import/rejects-file.ts'
-import { closingHints, formatLines, headerOf, type Outcome, refusedHints, sendFile } from '../import/send-file.ts'
-import { formatCount, formatDuration } from '../progress.ts'
+import {
+  closingHints,
+  countsText,
+  endOf,
+  headerOf,
+  type Outcome,
+  printOutcome,
+  refusedHints,
+  sendFile,
+} from '../import/send-file.ts'
 import { eventColumnsOf, eventOf } from './event-columns.ts'
 
 type Options = ConnectionOptions & FileCommandOptions
@@ -77,23 +84,13 @@ type Job = { file: string; input: Input; refused: RejectsFile; options: Options;
 
 function report(job: Job, outcome: Outcome, seconds: number) {
   const { refused, options, leftOut } = job
-  const { state, stopped, error } = outcome
-  const { received, updated: stored, unchanged, failed } = state
-  const counts = Object.entries({ stored, unchanged, refused: failed })
+  const { received, updated: stored, unchanged, failed } = outcome.state
   const summary = [
-    `${formatLines(received)} in ${formatDuration(seconds)}: ${counts.map(([name, count]) => `${formatCount(count)} ${name}`).join(', ')}`,
+    countsText(received, seconds, { stored, unchanged, refused: failed }),
     ...(leftOut.length > 0 ? [`Left out these columns: ${leftOut.join(', ')}.`] : []),
-    ...refusedHints(state, refused),
+    ...refusedHints(outcome.state, refused),
     ...closingHints(outcome, job),
   ]
-  printResult(options, {
-    value: {
-      ...{ received, stored, unchanged, failed, left_out_columns: leftOut },
-      refused_file: failed > 0 ? refused.name : null,
-      stopped_after: stopped || error ? state.line : null,
-      error: error && errorMessage(error),
-    },
-    messages: [...(error ? [errorMessage(error)] : []), ...(error && received === 0 ? [] : summary)],
-  })
-  if (stopped || error || failed > 0) process.exitCode = 1
+  const value = { received, stored, unchanged, failed, left_out_columns: leftOut, ...endOf(outcome, refused) }
+  printOutcome(options, outcome, { value, summary })
 }

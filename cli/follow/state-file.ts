@@ -1,4 +1,5 @@
 import { renameSync, writeFileSync } from 'node:fs'
+import { parsedJson } from '../../transfer/parsed-json.ts'
 import { readFileOrNull } from '../files.ts'
 
 /** The position of a follower of the change log. */
@@ -54,16 +55,8 @@ export class StateFile {
 export async function readPosition(path: string, name: string): Promise<Position | null> {
   const text = await readFileOrNull(path)
   if (text === null) return null
-  const position = parse(text)
+  const position = parsedJson(text) as Partial<Position> | null | undefined
   if (typeof position?.log_id !== 'string' || !Number.isSafeInteger(position.after))
     throw new Error(`${name} is not a state file of kith follow. Delete it to begin again.`)
   return position as Position
-}
-
-function parse(text: string): Partial<Position> | null {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
