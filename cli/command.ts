@@ -1,9 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 /** Wrong usage that commander does not detect. The program exits with 2. */
 export class UsageError extends Error {}
 
+/** A command whose subcommands have modules of their own. */
 export class KithCommand extends Command {
   addSubcommands(
     environment: NodeJS.ProcessEnv,

@@ -4,7 +4,7 @@ import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, isJson, printRows } from './print-rows.ts'
 import { firstOf } from './service-commands.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type SharedKey = NonNullable<DuplicatesBody['by']>[number]
 type Options = ConnectionOptions & FormatOption & { by?: SharedKey[]; limit?: number }

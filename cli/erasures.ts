@@ -9,7 +9,7 @@ import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { readInput } from './files.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from './print-rows.ts'
 import { addOrgOption, type OrgOption, requireOrganization, withSession } from './session.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type Options = OrgOption & JsonOption
 

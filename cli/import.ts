@@ -8,7 +8,7 @@ import type { Format } from '../transfer/file.ts'
 import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
 import { EarlierLines, SharedAddresses } from '../transfer/shared-addresses.ts'
-import { newCommand, UsageError, wholeNumber } from './command.ts'
+import { givenOf, newCommand, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { pathOf } from './files.ts'
 import { AnswerCounts } from './import/answer-counts.ts'
@@ -202,13 +202,11 @@ async function transfer(job: Job): Promise<Outcome> {
   const importOptions = {
     dryRun,
     createOnly: options.createOnly ?? false,
-    ...(options.maxRefused !== undefined && { maxRefused: options.maxRefused }),
+    ...givenOf(options, 'maxRefused', 'consents', 'match'),
     // One id for all requests, so that the import is one.
     requestId: job.id,
-    ...(options.consents && { consents: options.consents }),
     ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),
-    ...(options.match && { match: options.match }),
     ...(!job.profile && options.phoneCountry && { phoneCountry: options.phoneCountry }),
   }
   return sendFile(job, async ({ signal, isStopped, print, retry }) => {

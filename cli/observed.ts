@@ -4,8 +4,7 @@ import { givenOf, newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { atService } from './service-commands.ts'
-import { printStderr } from './stderr.ts'
-import { visible } from './visible.ts'
+import { printStderr, visible } from './terminal.ts'
 
 type DeclareOptions = ConnectionOptions &
   Pick<DeclareBody, 'type' | 'cardinality' | 'name'> & { indexed?: true; dryRun?: boolean; json?: true }

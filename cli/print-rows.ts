@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { stringify } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
 import { writeAll } from './files.ts'
-import { visible } from './visible.ts'
+import { visible } from './terminal.ts'
 
 const formats = ['table', 'json', 'csv', 'ndjson'] as const
 export type RowFormat = (typeof formats)[number]

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 /** The progress of a command. `fraction` is the part that is done, 0 to 1, or null if the total is unknown. */
 export type ProgressReading = { count: number; fraction: number | null; refused?: number }

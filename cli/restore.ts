@@ -20,7 +20,7 @@ import { isDiskFull, pathOf } from './files.ts'
 import { formatCount, formatDuration, withProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
-import { visible } from './visible.ts'
+import { visible } from './terminal.ts'
 
 export type RestoreOptions = {
   key?: string

@@ -9,7 +9,7 @@ import { applySteps, groupSteps, indexOf, type StepGroup } from './schema/apply.
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
 import { planLines, stepText } from './schema/words.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type PullOptions = ConnectionOptions & { json?: true }
 type DiffOptions = PullOptions & { archiveMissing?: true }

@@ -4,7 +4,7 @@ import { addConnectionOptions, type ConnectionOptions, connect } from './connect
 import { addFormatOption, type FormatOption, formatOf, isJson, printRows, type Row } from './print-rows.ts'
 import { entityColumns } from './questions/columns.ts'
 import { addLimitOption, defaultLimit, LimitedRows } from './questions/list-options.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type Options = ConnectionOptions & FormatOption & { owner?: string[]; limit?: number }
 

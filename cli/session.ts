@@ -16,7 +16,7 @@ import {
   type Organization,
 } from '../src/organizations/organizations.ts'
 import { type Config, loadConfig } from '../src/process/config.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 /** The database of a command. `migrations` are the names of the migrations that this command has run in it. */
 export type Session = { config: Config; db: Database; migrations: string[] }

@@ -11,7 +11,7 @@ import { isEncrypted } from './backup/encryption.ts'
 import { requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { pathOf, readInput } from './files.ts'
-import { visible } from './visible.ts'
+import { visible } from './terminal.ts'
 
 type Options = { key?: string; text?: string; quiet?: true; json?: boolean }
 

@@ -13,7 +13,7 @@ import {
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type Column, type FormatOption, printRows } from './print-rows.ts'
 import { atService, listAtService } from './service-commands.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type DeliveriesOptions = FormatOption & {
   status?: WebhookDelivery['status']
