@@ -1,5 +1,4 @@
-import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
-import { isFailure } from './retry.ts'
+import { isFailure, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import type { ErrorCode } from './wire.ts'
 
 type Parsed = Readonly<Record<string, unknown>>

@@ -1,12 +1,12 @@
 import { fetchWithin, payloadOf } from './answer.ts'
 import { createTokenSource } from './credentials.ts'
 import { type Endpoints, repetitions } from './endpoints.ts'
-import { isKithError, KithError } from './errors.ts'
+import { type Failure, isFailure, isKithError, KithError } from './errors.ts'
 import { encode, segment } from './json.ts'
 import { NewestWrite } from './newest-write.ts'
 import type { Attempt, Call, ClientOptions, UpdateOptions } from './options.ts'
 import { type QueryValue, queryOf } from './query.ts'
-import { type Failure, isFailure, outcomeOf, pauseBefore } from './retry.ts'
+import { outcomeOf, pauseBefore } from './retry.ts'
 import { ndjson, type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
 
 /** An endpoint: a method and the template of a path. */
