@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
+import type { Client } from '../client/index.ts'
 import { newPlainCommand } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, isJson, printRows, type Row } from './print-rows.ts'
 import { entityColumns } from './questions/columns.ts'
 import { addLimitOption, defaultLimit, LimitedRows } from './questions/list-options.ts'
+import { atService } from './service-commands.ts'
 import { printStderr } from './terminal.ts'
 
-type Options = ConnectionOptions & FormatOption & { owner?: string[]; limit?: number }
+type Options = FormatOption & { owner?: string[]; limit?: number }
 
 /** The most hits of a page. */
 const maxHits = 100
@@ -22,15 +23,12 @@ export function searchCommand(environment: NodeJS.ProcessEnv): Command {
       '--owner <key...>',
       'people or the key of a stack (repeatable). Default: all that the token may search, at most 10.',
     )
-  return addConnectionOptions(addFormatOption(addLimitOption(command))).action((text: string, options: Options) =>
-    search(environment, text, options),
-  )
+  return atService(environment, addFormatOption(addLimitOption(command)), 'people:read records:read', search)
 }
 
-async function search(environment: NodeJS.ProcessEnv, text: string, options: Options): Promise<void> {
+async function search(client: Client, text: string, options: Options): Promise<void> {
   const { owner: owners = ['*'], limit = defaultLimit } = options
   const format = formatOf(options)
-  const { client } = await connect(environment, options, { scope: 'people:read records:read' })
   const shown = new LimitedRows(limit)
   let searched: string[] = []
   const listing = client.search(text, { size: Math.min(limit, maxHits), owners })
