@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { parsedJson } from '../../transfer/parsed-json.ts'
 import { UsageError } from '../command.ts'
 import { readFileOrNull } from '../files.ts'
 
@@ -54,14 +55,10 @@ export async function findProfile(environment: NodeJS.ProcessEnv, name: string):
 }
 
 function parse(text: string): Profile | null {
-  try {
-    const { url, token, client_id, client_secret } = JSON.parse(text) as Record<string, unknown>
-    if (typeof url !== 'string') return null
-    if (typeof token === 'string') return { url, token }
-    return typeof client_id === 'string' && typeof client_secret === 'string' ? { url, client_id, client_secret } : null
-  } catch {
-    return null
-  }
+  const { url, token, client_id, client_secret } = (parsedJson(text) ?? {}) as Record<string, unknown>
+  if (typeof url !== 'string') return null
+  if (typeof token === 'string') return { url, token }
+  return typeof client_id === 'string' && typeof client_secret === 'string' ? { url, client_id, client_secret } : null
 }
 
 /**
