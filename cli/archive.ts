@@ -12,12 +12,9 @@ import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 const gracePatienceMs = 60_000
 
 export function archiveCommand(environment: NodeJS.ProcessEnv): Command {
-  const examples = ['archive list', 'archive base']
-  return newPlainCommand(
-    'archive',
-    'Shows and fills the archive of the embedded database (KITH_ARCHIVE).',
-    examples,
-  ).addSubcommands(environment, [listCommand, baseCommand])
+  const description = 'Shows and fills the archive of the embedded database (KITH_ARCHIVE).'
+  const command = newPlainCommand('archive', description, ['archive list', 'archive base'])
+  return command.addSubcommands(environment, [listCommand, baseCommand])
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
