@@ -65,15 +65,17 @@ async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
 async function followUntil(
   stopping: AbortController,
   environment: NodeJS.ProcessEnv,
-  { state: file, after, entity, ...options }: FollowOptions,
+  { state: file, after, subject, entity, ...options }: FollowOptions,
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
   const { client } = await connect(environment, options, { scope })
   const changes = client.changes.follow({
     ...(position ? { after: position.after, logId: position.log_id } : { after }),
-    ...givenOf(options, 'subject', 'stack', 'operation', 'segment', 'links'),
+    // `connect` does not get it, because it would take it for the subject of a token.
+    ...(subject && { subject }),
     ...(entity && { entity }),
+    ...givenOf(options, 'stack', 'operation', 'segment', 'links'),
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>
       printStderr(`${errorMessage(error)} Connecting again in ${(pauseMs / 1_000).toFixed(1)} s.`),
