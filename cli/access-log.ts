@@ -1,12 +1,9 @@
 import { type Command, Option } from 'commander'
 import type { AccessLogOptions } from '../client/index.ts'
-import { newPlainCommand, wholeNumber } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
+import { firstOf, listAtService } from './service-commands.ts'
 
-type Options = ConnectionOptions &
-  FormatOption &
-  Pick<AccessLogOptions, 'entity' | 'kind' | 'from' | 'to'> & { of?: string; limit?: number }
+type Options = Pick<AccessLogOptions, 'entity' | 'kind' | 'from' | 'to'> & { of?: string; limit?: number }
 
 export function accessLogCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -21,12 +18,10 @@ export function accessLogCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--from <time>', 'Only entries at or after this time, RFC 3339.')
     .option('--to <time>', 'Only entries at or before this time, RFC 3339.')
     .option('--limit <entries>', 'At most so many entries.', wholeNumber(1))
-  return addConnectionOptions(addFormatOption(command)).action(async (options: Options) => {
-    const { entity, of: subject, kind, from, to, limit } = options
-    const { client } = await connect(environment, options, { scope: 'access:read' })
-    const given = Object.entries({ entity, subject, kind, from, to }).filter(([, value]) => value !== undefined)
-    const entries = client.access.log({ ...Object.fromEntries(given), size: Math.min(limit ?? maxPage, maxPage) })
-    await printRows(formatOf(options), columns, limit === undefined ? entries : firstOf(entries, limit))
+  return listAtService(environment, command, 'access:read', columns, ({ access }, options: Options) => {
+    const { of: subject, limit = Number.POSITIVE_INFINITY } = options
+    const filter = { ...givenOf(options, 'entity', 'kind', 'from', 'to'), ...(subject !== undefined && { subject }) }
+    return firstOf(limit, maxPage, size => access.log({ ...filter, size }))
   })
 }
 
@@ -37,12 +32,3 @@ const columns = [
   { name: 'ids', textOf: (ids: unknown) => (ids as string[]).slice(0, 3).join(' ') },
   ...['target', 'ip', 'request_id'],
 ]
-
-async function* firstOf<T>(items: AsyncIterable<T>, limit: number): AsyncGenerator<T> {
-  let left = limit
-  for await (const item of items) {
-    yield item
-    left -= 1
-    if (left === 0) return
-  }
-}

@@ -1,12 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { AggregateBody, AggregateLine, Filter } from '../client/index.ts'
+import { parseWithAllDigits } from '../src/values/parse-json.ts'
 import { newPlainCommand, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
-import { createExactFetch, type ExactFetch } from './questions/exact-numbers.ts'
-import { printStderr } from './stderr.ts'
-import { visible } from './visible.ts'
+import { printStderr, visible } from './terminal.ts'
 
 type Group = NonNullable<AggregateBody['group_by']>[number]
 type Measure = NonNullable<AggregateBody['measures']>[number]
@@ -148,10 +147,37 @@ async function printGroups(options: Options, lines: AsyncIterable<AggregateLine>
         yield Object.fromEntries([...line.by, ...line.measures].map((value, at) => [names[at]!, value]))
       } else end = line
   }
-  await printRows(format, names, rows())
+  await printRows(options, names, rows())
   const { sequence, skipped, warnings = [] } = end!
   for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
   for (const { path, values } of skipped)
     printStderr(`${path}: ${values} values of another type than the attribute are not measured.`)
   if (format === 'table') printStderr(`${count === 1 ? '1 group' : `${count} groups`}, at change ${sequence}`)
+}
+
+/** A fetch for a client that reads lines, and the line that it read last, each once, with all digits of its numbers. */
+type ExactFetch = { fetch: typeof fetch; nextLine: () => unknown }
+
+function createExactFetch(): ExactFetch {
+  let text = ''
+  return {
+    fetch: async (input, init) => {
+      const response = await fetch(input, init)
+      text = ''
+      const decoder = new TextDecoder()
+      const keep = new TransformStream<Uint8Array, Uint8Array>({
+        transform: (bytes, controller) => {
+          text += decoder.decode(bytes, { stream: true })
+          controller.enqueue(bytes)
+        },
+      })
+      return new Response(response.body?.pipeThrough(keep) ?? null, response)
+    },
+    nextLine: () => {
+      const end = text.indexOf('\n')
+      const line = text.slice(0, end)
+      text = text.slice(end + 1)
+      return parseWithAllDigits(line)
+    },
+  }
 }

@@ -6,8 +6,7 @@ import { scopes } from '../src/route/scopes.ts'
 import { newPlainCommand, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, resolveTarget, type Target } from './connection.ts'
 import { readArgument, writeAll } from './files.ts'
-import { printStderr } from './stderr.ts'
-import { visible } from './visible.ts'
+import { printStderr, visible } from './terminal.ts'
 
 type Options = ConnectionOptions & { body?: string; header: Headers }
 

@@ -6,16 +6,15 @@ import { startEmbedded } from '../src/db/embedded.ts'
 import { type Config, loadConfig } from '../src/process/config.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { hasData } from './doctor/storage.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 
 /** A running service archives the log of a copy within its interval. */
 const gracePatienceMs = 60_000
 
 export function archiveCommand(environment: NodeJS.ProcessEnv): Command {
-  const examples = ['archive list', 'archive base']
-  return newPlainCommand('archive', 'Shows and fills the archive of the embedded database (KITH_ARCHIVE).', examples)
-    .addCommand(listCommand(environment))
-    .addCommand(baseCommand(environment))
+  const description = 'Shows and fills the archive of the embedded database (KITH_ARCHIVE).'
+  const command = newPlainCommand('archive', description, ['archive list', 'archive base'])
+  return command.addSubcommands(environment, [listCommand, baseCommand])
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
@@ -32,7 +31,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
         until: until ?? null,
         bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
       }))
-      await printRows(formatOf(options), ['base', 'timeline', 'from', 'until', 'bytes'], rows)
+      await printRows(options, ['base', 'timeline', 'from', 'until', 'bytes'], rows)
     },
   )
 }

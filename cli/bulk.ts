@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander'
 import type { BulkRequest, Client, Job, JobPreview, JobRefusal } from '../client/index.ts'
-import { newCommand, newPlainCommand, printResult, UsageError, wholeNumber } from './command.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError, wholeNumber } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { readArgument } from './files.ts'
-import { linesOfUndone } from './imports.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { formatCount, startProgress } from './progress.ts'
+import { readArgument, readJsonArgument } from './files.ts'
+import { addUndo } from './imports.ts'
+import { formatCount, withProgress } from './progress.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
+import { atService, firstOf, listAtService } from './service-commands.ts'
 
 const scopes = 'people:read people:write records:read records:write'
 
@@ -18,14 +18,15 @@ export function bulkCommand(environment: NodeJS.ProcessEnv): Command {
     `bulk patch people --where attribute_values.city=Rome --body '{"attribute_values":{"city":"Milan"}}' --dry-run`,
     'bulk list',
     'bulk undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+  ]).addSubcommands(environment, [
+    patchCommand,
+    deleteCommand,
+    eraseCommand,
+    listCommand,
+    refusedCommand,
+    cancelCommand,
+    undoCommand,
   ])
-    .addCommand(patchCommand(environment))
-    .addCommand(deleteCommand(environment))
-    .addCommand(eraseCommand(environment))
-    .addCommand(listCommand(environment))
-    .addCommand(refusedCommand(environment))
-    .addCommand(cancelCommand(environment))
-    .addCommand(undoCommand(environment))
 }
 
 type RunOptions = ConnectionOptions &
@@ -56,17 +57,9 @@ function patchCommand(environment: NodeJS.ProcessEnv): Command {
     .argument(...owner)
     .requiredOption('--body <json>', 'What each gets, as a PATCH has it: JSON, or @ and the name of a file, or -.')
   return addRunOptions(command).action(async (owner: string, options: RunOptions & { body: string }) => {
-    const text = (await readArgument(environment, options.body)).toString()
-    await run(environment, owner, options, { op: 'patch', body: parsed(text) })
+    const body = (await readJsonArgument(environment, '--body', options.body)) as Record<string, unknown>
+    await run(environment, owner, options, { op: 'patch', body })
   })
-}
-
-function parsed(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) as Record<string, unknown>
-  } catch (error) {
-    throw new UsageError(`--body is not JSON: ${(error as Error).message}`)
-  }
 }
 
 function deleteCommand(environment: NodeJS.ProcessEnv): Command {
@@ -144,13 +137,10 @@ async function waitFor(client: Client, begun: Job, options: RunOptions): Promise
     fraction: last.total === 0 ? 1 : 1 - last.remaining / last.total,
     refused: last.refused,
   })
-  const progress = startProgress('entities', reading, options)
-  try {
+  return withProgress('entities', reading, options, async () => {
     for await (const job of client.jobs.follow(begun.id, { intervalMs: 500 })) last = job
-  } finally {
-    progress.end()
-  }
-  return last
+    return last
+  })
 }
 
 const lineOf = ({ external_id, id, error, message, details }: JobRefusal) =>
@@ -167,20 +157,15 @@ const summaryOf = ({ id, state, done, unchanged, refused, remaining }: Job) =>
 const columns = 'id owner op state actor started_at total done unchanged refused remaining undone_at'.split(' ')
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  type Options = ConnectionOptions & FormatOption & { limit: number }
   const command = newPlainCommand('list', 'Lists the jobs, newest first.', ['bulk list --limit 10']).option(
     '--limit <count>',
     'The most jobs to list.',
     wholeNumber(),
     50,
   )
-  return addConnectionOptions(addFormatOption(command)).action(async ({ limit, ...options }: Options) => {
-    const { client } = await connect(environment, options, { scope: scopes })
-    const jobs: Job[] = []
-    if (limit > 0)
-      for await (const job of client.jobs.list({ size: Math.min(limit, 500) })) if (jobs.push(job) === limit) break
-    await printRows(formatOf(options), columns, jobs)
-  })
+  return listAtService(environment, command, scopes, columns, ({ jobs }, { limit }: { limit: number }) =>
+    firstOf(limit, 500, size => jobs.list({ size })),
+  )
 }
 
 const idOfJob = ['<id>', 'The id of the job, as bulk list prints it.'] as const
@@ -189,37 +174,25 @@ function refusedCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('refused', 'Lists what a job was refused to change, and why.', [
     'bulk refused 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --format csv',
   ]).argument(...idOfJob)
-  return addConnectionOptions(addFormatOption(command)).action(
-    async (id: string, options: ConnectionOptions & FormatOption) => {
-      const { client } = await connect(environment, options, { scope: scopes })
-      const rows = client.jobs.refused(id, { size: 500 })
-      await printRows(formatOf(options), ['id', 'external_id', 'error', 'message', 'details'], rows)
-    },
-  )
+  const columns = ['id', 'external_id', 'error', 'message', 'details']
+  return listAtService(environment, command, scopes, columns, ({ jobs }, id: string) => jobs.refused(id, { size: 500 }))
 }
 
 function cancelCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('cancel', 'Ends a job. What it changed stays, until an undo.', [
     'bulk cancel 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
   ]).argument(...idOfJob)
-  return addConnectionOptions(command).action(async (id: string, options: ConnectionOptions & { json?: boolean }) => {
-    const { client } = await connect(environment, options, { scope: scopes })
+  return atService(environment, command, scopes, async (client, id: string, options: JsonOption) => {
     const value = await client.jobs.cancel(id)
-    printResult(options, { value, lines: [], messages: [summaryOf(value)] })
+    printResult(options, { value, messages: [summaryOf(value)] })
   })
 }
 
 function undoCommand(environment: NodeJS.ProcessEnv): Command {
-  type Options = ConnectionOptions & YesOption & { dryRun?: true; json?: boolean }
   const description =
     'Takes back what a job changed and nothing has written since, and brings back what it deleted. Prints what it left. Erasures stay.'
-  const command = newCommand('undo', description, ['bulk undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --dry-run'])
-    .argument(...idOfJob)
-    .option('--dry-run', 'Change nothing, and print what the undo would do.')
-  return addYesOption(addConnectionOptions(command)).action(async (id: string, options: Options) => {
-    const { client } = await connect(environment, options, { scope: scopes })
-    if (!options.dryRun) await confirm(options, `Take back the job ${id}?`)
-    const value = await client.jobs.undo(id, { dryRun: options.dryRun ?? false })
-    printResult(options, { value, ...linesOfUndone(value) })
-  })
+  const command = newCommand('undo', description, [
+    'bulk undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --dry-run',
+  ]).argument(...idOfJob)
+  return addUndo(environment, command, 'job', scopes, ({ jobs }) => jobs)
 }

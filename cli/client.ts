@@ -1,15 +1,14 @@
 import { type Command, Option } from 'commander'
-import type { AccessClient, AccessClientBody, Client } from '../client/index.ts'
+import type { AccessClient, AccessClientBody } from '../client/index.ts'
 import { createClient, readClientPage, revokeClient } from '../src/auth/clients.ts'
 import { contextOf } from '../src/db/context.ts'
-import { listOrganizations } from '../src/organizations/organizations.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
 import { organizationOf } from '../src/values/actor-names.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { recordOperation, requireOrganization, type Session } from './session.ts'
+import { addFormatOption, type FormatOption, printRows, wordsColumn } from './print-rows.ts'
+import { organizationsOf, recordOperation, requireOrganization, type Session } from './session.ts'
 
 type Options = ConnectionOptions & { json?: boolean }
 
@@ -17,10 +16,10 @@ export function clientCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Creates, lists and revokes clients: programs that fetch their own tokens from POST /oauth/token. Works on the database of this ' +
     'machine, or at a service.'
-  return newPlainCommand('client', description, ['client create --org default --scope "people:read"', 'client list'])
-    .addCommand(createCommand(environment))
-    .addCommand(listCommand(environment))
-    .addCommand(revokeCommand(environment))
+  return newPlainCommand('client', description, [
+    'client create --org default --scope "people:read"',
+    'client list',
+  ]).addSubcommands(environment, [createCommand, listCommand, revokeCommand])
 }
 
 function createCommand(environment: NodeJS.ProcessEnv): Command {
@@ -57,34 +56,28 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('list', description, ['client list', 'client list --profile acme --format csv'])
   return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
     const clients = await atServiceOrDatabase(environment, options, 'access:read', {
-      service: listOfService,
+      service: client => client.access.clients.list({ size: 500 }).all(),
       database: async ({ db }, key) => {
         const found: AccessClient[] = []
-        for (const { id } of key === undefined ? await listOrganizations(db) : [await requireOrganization(db, key)])
+        for (const { id } of await organizationsOf(db, key))
           found.push(...(await readClientPage(contextOf(db, id), { limit: maxListed })).items)
         return found
       },
     })
-    await printRows(formatOf(options), columns, clients)
+    await printRows(options, columns, clients)
   })
 }
 
 /** No organization has so many clients. */
 const maxListed = 1_000_000
 
-const columns = [
-  ...['client_id', 'name'],
-  { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
-  ...['role', 'created_at', 'revoked_at'],
-]
+const columns = [...['client_id', 'name'], wordsColumn('scopes'), ...['role', 'created_at', 'revoked_at']]
 
 async function recordClient(session: Session, event: 'client_created' | 'client_revoked', client_id: string) {
   const { id } = await requireOrganization(session.db, organizationOf(client_id)!)
   const command = event === 'client_created' ? 'kith client create' : 'kith client revoke'
   await recordOperation(session, [id], { event, target: client_id, command })
 }
-
-const listOfService = ({ access }: Client): Promise<AccessClient[]> => access.clients.list({ size: 500 }).all()
 
 function revokeCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Revokes a client. It gets no more tokens, and its tokens are rejected within ten seconds.'

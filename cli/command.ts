@@ -1,11 +1,22 @@
 import { Command, Help, InvalidArgumentError, type Option } from 'commander'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 /** Wrong usage that commander does not detect. The program exits with 2. */
 export class UsageError extends Error {}
 
+/** A command whose subcommands have modules of their own. */
+export class KithCommand extends Command {
+  addSubcommands(
+    environment: NodeJS.ProcessEnv,
+    subcommands: readonly ((environment: NodeJS.ProcessEnv) => Command)[],
+  ): this {
+    for (const create of subcommands) this.addCommand(create(environment))
+    return this
+  }
+}
+
 /** Creates a command with `--json` and with examples in its help. */
-export function newCommand(name: string, description: string, examples: string[]): Command {
+export function newCommand(name: string, description: string, examples: string[]): KithCommand {
   return newPlainCommand(name, description, examples).option(
     '--json',
     'Print the result as one JSON value on standard output.',
@@ -13,9 +24,9 @@ export function newCommand(name: string, description: string, examples: string[]
 }
 
 /** Creates a command without `--json`: one that groups subcommands, or whose output is a stream. */
-export function newPlainCommand(name: string, description: string, examples: string[]): Command {
+export function newPlainCommand(name: string, description: string, examples: string[]): KithCommand {
   const lines = examples.map(example => `\n  ${withProgram(example)}`)
-  return new Command(name)
+  return new KithCommand(name)
     .description(description)
     .helpOption('-h, --help', 'Show this help.')
     .configureHelp({ optionDescription })
@@ -33,12 +44,15 @@ function withProgram(example: string): string {
   return example.replace(/^((?:[A-Z_]+=\S+ )*)/, '$1npx kith ')
 }
 
+/** The option `--json`, as commander returns it. */
+export type JsonOption = { json?: boolean | undefined }
+
 /**
  * Prints a command's result on standard output: `value` as one line of JSON with `--json`, else `lines`. `messages` go to
  * standard error in both cases.
  */
 export function printResult(
-  { json }: { json?: boolean | undefined },
+  { json }: JsonOption,
   { value, lines = [], messages = [] }: { value: unknown; lines?: string[]; messages?: string[] },
 ): void {
   for (const line of messages) printStderr(line)

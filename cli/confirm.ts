@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
 import { UsageError } from './command.ts'
-import { printStderr } from './stderr.ts'
-import { visible } from './visible.ts'
+import { printStderr, visible } from './terminal.ts'
 
 /** The option that {@link addYesOption} adds, as commander returns it. */
 export type YesOption = { yes?: true }

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
-import { newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import type { Client } from '../client/index.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { exportEventsCommand } from './deliverability/export.ts'
 import { importEventsCommand } from './deliverability/import.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
+import { atService } from './service-commands.ts'
 
 export function deliverabilityCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -13,11 +14,7 @@ export function deliverabilityCommand(environment: NodeJS.ProcessEnv): Command {
     'deliverability lift email ada@example.com',
     'deliverability import suppressed.csv',
     'deliverability export --output deliverability.ndjson',
-  ])
-    .addCommand(listCommand(environment))
-    .addCommand(liftCommand(environment))
-    .addCommand(importEventsCommand(environment))
-    .addCommand(exportEventsCommand(environment))
+  ]).addSubcommands(environment, [listCommand, liftCommand, importEventsCommand, exportEventsCommand])
 }
 
 const columns = ['channel', 'address', 'reason', 'from', 'until', 'provider']
@@ -25,7 +22,7 @@ const pageSize = 500
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
   type Filter = { channel?: 'email' | 'sms'; reason?: 'hard_bounce' | 'soft_bounce' | 'complaint'; search?: string }
-  type Options = ConnectionOptions & FormatOption & Filter & { limit: number }
+  type Options = FormatOption & Filter & { limit: number }
   const command = newPlainCommand('list', 'Lists the suppressed addresses, the latest first.', [
     'deliverability list --search example.com',
   ])
@@ -33,8 +30,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--reason <reason>', 'Only this reason: hard_bounce, soft_bounce or complaint.')
     .option('--search <text>', 'Only addresses with this part.')
     .option('--limit <count>', 'The most addresses to list.', wholeNumber(), 1_000)
-  return addConnectionOptions(addFormatOption(command)).action(async (options: Options) => {
-    const { client } = await connect(environment, options, { scope: 'people:read' })
+  return atService(environment, addFormatOption(command), 'people:read', async (client, options: Options) => {
     const { channel, reason, search } = options
     async function* rows() {
       let cursor: string | null | undefined
@@ -47,20 +43,19 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
         cursor = next_cursor
       }
     }
-    await printRows(formatOf(options), columns, rows())
+    await printRows(options, columns, rows())
   })
 }
 
 function liftCommand(environment: NodeJS.ProcessEnv): Command {
-  type Options = ConnectionOptions & { json?: boolean }
   const command = newCommand('lift', 'Lifts the suppression of an address: the events until now no longer count.', [
     'deliverability lift email ada@example.com',
   ])
     .argument('<channel>', 'The channel: email or sms.')
     .argument('<address>', 'The address.')
-  return addConnectionOptions(command).action(async (channel: string, address: string, options: Options) => {
-    const { client } = await connect(environment, options, { scope: 'people:write' })
+  const lift = async (client: Client, channel: string, address: string, options: JsonOption) => {
     await client.deliverability.lift(channel, address)
     printResult(options, { value: { channel, address }, lines: [`The address ${address} is no longer suppressed.`] })
-  })
+  }
+  return atService(environment, command, 'people:write', lift)
 }

@@ -8,7 +8,7 @@ import { newPlainCommand } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { fileExists, pathOf, writeAll } from './files.ts'
 import { otherHoldersText } from './other-holders.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type Options = ConnectionOptions & {
   id?: true

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { DuplicateGroup, DuplicatesBody } from '../client/index.ts'
+import type { Client, DuplicateGroup, DuplicatesBody } from '../client/index.ts'
 import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { printStderr } from './stderr.ts'
+import { addFormatOption, type FormatOption, formatOf, isJson, printRows } from './print-rows.ts'
+import { atService, firstOf } from './service-commands.ts'
+import { printStderr } from './terminal.ts'
 
 type SharedKey = NonNullable<DuplicatesBody['by']>[number]
-type Options = ConnectionOptions & FormatOption & { by?: SharedKey[]; limit?: number }
+type Options = FormatOption & { by?: SharedKey[]; limit?: number }
 
 const sharedKeys: readonly string[] = ['email', 'mobile', 'name'] satisfies SharedKey[]
 /** The most groups of a page. */
@@ -27,7 +27,7 @@ export function duplicatesCommand(environment: NodeJS.ProcessEnv): Command {
       parseKeys,
     )
     .option('--limit <count>', 'The most groups to list. Default: all.', wholeNumber())
-  return addConnectionOptions(addFormatOption(command)).action((options: Options) => list(environment, options))
+  return atService(environment, addFormatOption(command), 'people:read', list)
 }
 
 function parseKeys(text: string): string[] {
@@ -36,23 +36,18 @@ function parseKeys(text: string): string[] {
   return keys
 }
 
-async function list(environment: NodeJS.ProcessEnv, options: Options): Promise<void> {
+async function list(client: Client, options: Options): Promise<void> {
   const { limit = Number.POSITIVE_INFINITY } = options
   const format = formatOf(options)
-  const { client } = await connect(environment, options, { scope: 'people:read' })
   let count = 0
   async function* readRows() {
-    if (limit > 0)
-      for await (const group of client.people.duplicates({
-        size: Math.min(limit, maxGroups),
-        ...givenOf(options, 'by'),
-      })) {
-        count += 1
-        yield* format === 'json' || format === 'ndjson' ? [group] : personRows(group, count)
-        if (count >= limit) return
-      }
+    const list = (size: number) => client.people.duplicates({ size, ...givenOf(options, 'by') })
+    for await (const group of firstOf(limit, maxGroups, list)) {
+      count += 1
+      yield* isJson(format) ? [group] : personRows(group, count)
+    }
   }
-  await printRows(format, columns, readRows())
+  await printRows(options, columns, readRows())
   if (format === 'table') printStderr(count === 1 ? '1 group' : `${count} groups`)
 }
 

@@ -41,9 +41,8 @@ function entitiesCommand(kind: Kind, description: string, environment: NodeJS.Pr
 
 /** Creates a subcommand with the options of the connection, and for records with `--stack`. */
 function subcommand(kind: Kind, name: string, description: string, examples: string[]): Command {
-  const of = kind === 'people' ? 'people' : 'records'
   const withStack = kind === 'people' ? '' : ' --stack orders'
-  const lines = examples.map(example => `${of} ${name}${withStack}${example && ` ${example}`}`)
+  const lines = examples.map(example => `${kind} ${name}${withStack}${example && ` ${example}`}`)
   const command = newPlainCommand(name, description, lines)
   if (kind === 'records') command.requiredOption('--stack <key>', 'The stack of the records.')
   return command
@@ -75,7 +74,7 @@ async function get(kind: Kind, environment: NodeJS.ProcessEnv, name: string, opt
   const selected = options.fields ? selectFields(whole, options.fields) : whole
   const entity = options.labels ? { label, ...selected, relationship_labels } : selected
   const format = formatOf(options)
-  if (format === 'table') return printRows(format, ['field', { name: 'value', isWhole: true }], membersOf(entity))
+  if (format === 'table') return printRows(options, ['field', { name: 'value', isWhole: true }], membersOf(entity))
   const fields = [...(options.labels ? ['label'] : []), ...(fieldsFor(options.fields, format, kind) ?? [])]
   return printRow(format, entityColumns(fields, [], format)([entity]), entity)
 }

@@ -2,11 +2,17 @@ import { type Command, Option } from 'commander'
 import type { Erased } from '../client/index.ts'
 import { newCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { otherHoldersText } from './other-holders.ts'
+import { atService } from './service-commands.ts'
 
-type Options = ConnectionOptions &
-  YesOption & { reason: string; records: 'keep' | 'linked'; id?: true; overrideHold?: true; dryRun?: true; json?: true }
+type Options = YesOption & {
+  reason: string
+  records: 'keep' | 'linked'
+  id?: true
+  overrideHold?: true
+  dryRun?: true
+  json?: true
+}
 
 export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -26,8 +32,8 @@ export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--id', 'The person is given by the internal identifier.')
     .option('--override-hold', 'Erase the person although it is under a legal hold.')
     .option('--dry-run', 'Erase nothing, and print what would be removed.')
-  return addConnectionOptions(addYesOption(command)).action(async (person: string, options: Options) => {
-    const { client } = await connect(environment, options, { scope: 'people:erase' })
+  const asking = addYesOption(command)
+  return atService(environment, asking, 'people:erase', async (client, person: string, options: Options) => {
     const { reason, records, overrideHold = false, dryRun = false } = options
     const why = { reason, records, ...(overrideHold && { override_hold: true }) }
     const send = (dryRun: boolean) =>

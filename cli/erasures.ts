@@ -4,14 +4,14 @@ import { type CertificateContent, CertificateError, verifyCertificate } from '..
 import { applyErasures } from '../src/rights/erasure/apply-erasures.ts'
 import type { ErasureRow } from '../src/rights/erasure/erase-person.ts'
 import { listErasuresSql } from '../src/rights/erasure/erasure-sql.ts'
-import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { readInput } from './files.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from './print-rows.ts'
-import { requireOrganization, withSession } from './session.ts'
-import { printStderr } from './stderr.ts'
+import { addOrgOption, type OrgOption, requireOrganization, withSession } from './session.ts'
+import { printStderr } from './terminal.ts'
 
-type Options = { org: string; json?: boolean }
+type Options = OrgOption & JsonOption
 
 export function erasuresCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -20,14 +20,10 @@ export function erasuresCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('erasures', description, [
     'erasures list --org acme > certificates.txt',
     'erasures apply --org acme certificates.txt --yes',
-  ])
-    .addCommand(listCommand(environment))
-    .addCommand(applyCommand(environment))
+  ]).addSubcommands(environment, [listCommand, applyCommand])
 }
 
 const columns = ['id', 'at', 'completed_at', 'entity_id', 'actor', 'reason', 'records']
-
-const addOrg = (command: Command) => command.option('--org <key>', 'The organization.', 'default')
 
 const pageSize = 500
 const lastId = 2_147_483_647
@@ -37,7 +33,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
     'Lists every erasure, newest first: a table on a terminal, else the certificates, one per line. Keep these outside of the database: after a ' +
     'restore from a backup, they tell whom to erase again.'
   const command = newPlainCommand('list', description, ['erasures list --org acme > certificates.txt'])
-  return addOrg(addFormatOption(command)).action((options: Options & FormatOption) =>
+  return addOrgOption(addFormatOption(command)).action((options: Options & FormatOption) =>
     withSession(environment, async ({ db }) => {
       const { id } = await requireOrganization(db, options.org)
       const rows: Omit<ErasureRow, 'removed'>[] = []
@@ -52,7 +48,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       if (unfinished > 0) printStderr(`${unfinished} more are being erased, and have no certificate yet.`)
       const format = formatOf(options)
       if (options.format === undefined && !process.stdout.isTTY) printResult({}, { value: rows, lines })
-      else await printRows(format, format === 'table' ? columns : [...columns, 'certificate'], rows)
+      else await printRows(options, format === 'table' ? columns : [...columns, 'certificate'], rows)
     }),
   )
 }
@@ -65,7 +61,7 @@ function applyCommand(environment: NodeJS.ProcessEnv): Command {
     'erasures apply',
     'erasures apply --org acme certificates.txt --yes',
   ]).argument('[file]', 'Certificates, one per line, as erasures list prints them; - reads standard input.')
-  return addYesOption(addOrg(command)).action((file: string | undefined, options: Options & YesOption) =>
+  return addYesOption(addOrgOption(command)).action((file: string | undefined, options: Options & YesOption) =>
     withSession(environment, async ({ config, db }) => {
       const organization = await requireOrganization(db, options.org)
       const text = file === undefined ? '' : (await readInput(environment, file)).toString()

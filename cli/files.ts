@@ -28,6 +28,20 @@ export async function readArgument(environment: NodeJS.ProcessEnv, text: string)
   return text.startsWith('@') ? readInput(environment, text.slice(1)) : Buffer.from(text)
 }
 
+/** The JSON that an argument names, as {@link readArgument} reads it. Throws a UsageError, which names the option, if it is not JSON. */
+export async function readJsonArgument(
+  environment: NodeJS.ProcessEnv,
+  option: string,
+  argument: string,
+): Promise<unknown> {
+  const text = (await readArgument(environment, argument)).toString()
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new UsageError(`${option} is not JSON: ${(error as Error).message}`)
+  }
+}
+
 /** The text of a file, or null if the file does not exist. */
 export async function readFileOrNull(file: string): Promise<string | null> {
   return (await readOrNull(file))?.toString() ?? null

@@ -1,14 +1,15 @@
+import { renameSync, writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { type Change, type ChangeStream, isKithError } from '../client/index.ts'
 import { operations, subjects } from '../src/organizations/logged-changes.ts'
-import { newPlainCommand, wholeNumber } from './command.ts'
+import { parsedJson } from '../transfer/parsed-json.ts'
+import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
-import { pathOf } from './files.ts'
-import { readPosition, StateFile } from './follow/state-file.ts'
+import { pathOf, readFileOrNull } from './files.ts'
 import { linksOption } from './questions/list-options.ts'
 import { handleInterrupt } from './signal-handling.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type FollowOptions = ConnectionOptions & {
   after?: number
@@ -64,19 +65,17 @@ async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
 async function followUntil(
   stopping: AbortController,
   environment: NodeJS.ProcessEnv,
-  { state: file, after, subject, stack, operation, segment, entity, links, ...options }: FollowOptions,
+  { state: file, after, subject, entity, ...options }: FollowOptions,
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
   const { client } = await connect(environment, options, { scope })
   const changes = client.changes.follow({
     ...(position ? { after: position.after, logId: position.log_id } : { after }),
+    // `connect` does not get it, because it would take it for the subject of a token.
     ...(subject && { subject }),
-    ...(stack && { stack }),
-    ...(operation && { operation }),
-    ...(segment && { segment }),
     ...(entity && { entity }),
-    ...(links && { links }),
+    ...givenOf(options, 'stack', 'operation', 'segment', 'links'),
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>
       printStderr(`${errorMessage(error)} Connecting again in ${(pauseMs / 1_000).toFixed(1)} s.`),
@@ -131,4 +130,63 @@ function writeLine(line: string): Promise<void> {
       if (!error) resolve()
     })
   })
+}
+
+/** The position of a follower of the change log. */
+type Position = { log_id: string; after: number }
+
+// A write waits for the disk. At 100,000 changes, one write per change would take minutes.
+const minIntervalMs = 100
+
+/** The file that keeps a position. It is replaced as a whole, so that it never holds a part of one. */
+class StateFile {
+  readonly #path: string
+  readonly #onError: (error: Error) => void
+  #unsaved: Position | undefined
+  #nextMs = 0
+  #timer: NodeJS.Timeout | undefined
+
+  /** `onError` is called if a later save fails. */
+  constructor(path: string, onError: (error: Error) => void) {
+    this.#path = path
+    this.#onError = onError
+  }
+
+  /** Saves a position now, or within 100 ms if one was just saved. */
+  save(position: Position): void {
+    this.#unsaved = position
+    const waitMs = this.#nextMs - performance.now()
+    if (waitMs <= 0) this.flush()
+    else this.#timer ??= setTimeout(() => this.#flushLater(), waitMs)
+  }
+
+  /** Saves the last position if it is not saved yet. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (!this.#unsaved) return
+    const next = `${this.#path}.new`
+    writeFileSync(next, `${JSON.stringify(this.#unsaved)}\n`, { flush: true })
+    renameSync(next, this.#path)
+    this.#unsaved = undefined
+    this.#nextMs = performance.now() + minIntervalMs
+  }
+
+  #flushLater() {
+    try {
+      this.flush()
+    } catch (error) {
+      this.#onError(error as Error)
+    }
+  }
+}
+
+/** Reads the position in a file. Null if the file does not exist. `name` is the name as it was typed, for the error. */
+async function readPosition(path: string, name: string): Promise<Position | null> {
+  const text = await readFileOrNull(path)
+  if (text === null) return null
+  const position = parsedJson(text) as Partial<Position> | null | undefined
+  if (typeof position?.log_id !== 'string' || !Number.isSafeInteger(position.after))
+    throw new Error(`${name} is not a state file of kith follow. Delete it to begin again.`)
+  return position as Position
 }

@@ -8,9 +8,8 @@ import type { Format } from '../transfer/file.ts'
 import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
 import { EarlierLines, SharedAddresses } from '../transfer/shared-addresses.ts'
-import { newCommand, printResult, UsageError, wholeNumber } from './command.ts'
+import { givenOf, newCommand, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
 import { AnswerCounts } from './import/answer-counts.ts'
 import {
@@ -27,8 +26,18 @@ import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.
 import { addProfileOptions, type ProfileCommandOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
 import { rememberedOptions } from './import/remembered-mapping.ts'
-import { closingHints, formatLines, headerOf, type Outcome, refusedHints, sendFile } from './import/send-file.ts'
-import { formatCount, formatDuration } from './progress.ts'
+import {
+  closingHints,
+  countsText,
+  endOf,
+  formatLines,
+  headerOf,
+  type Outcome,
+  printOutcome,
+  refusedHints,
+  sendFile,
+} from './import/send-file.ts'
+import { formatCount } from './progress.ts'
 
 type ImportOptions = ConnectionOptions &
   ProfileCommandOptions &
@@ -114,9 +123,9 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   checkFileOptions(format, options)
   if (options.profile !== undefined && (owner !== 'people' || format !== 'csv'))
     throw new UsageError('--profile applies only to CSV of people.')
-  if (options.consents && owner !== 'people') throw new UsageError('--consents applies only to people.')
-  if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
-  if (options.phoneCountry && owner !== 'people') throw new UsageError('--phone-country applies only to people.')
+  const { consents, match, phoneCountry } = options
+  for (const [name, value] of Object.entries({ consents, match, 'phone-country': phoneCountry }))
+    if (value && owner !== 'people') throw new UsageError(`--${name} applies only to people.`)
   if (file === '-' && countsAddresses(options))
     throw new UsageError(
       'To find addresses that many lines share, a file is read twice. Give a file, or --shared-addresses to recognize people by them too.',
@@ -193,13 +202,11 @@ async function transfer(job: Job): Promise<Outcome> {
   const importOptions = {
     dryRun,
     createOnly: options.createOnly ?? false,
-    ...(options.maxRefused !== undefined && { maxRefused: options.maxRefused }),
+    ...givenOf(options, 'maxRefused', 'consents', 'match'),
     // One id for all requests, so that the import is one.
     requestId: job.id,
-    ...(options.consents && { consents: options.consents }),
     ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),
-    ...(options.match && { match: options.match }),
     ...(!job.profile && options.phoneCountry && { phoneCountry: options.phoneCountry }),
   }
   return sendFile(job, async ({ signal, isStopped, print, retry }) => {
@@ -266,32 +273,28 @@ async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => 
 }
 
 function report(job: Job, outcome: Outcome, seconds: number) {
-  const { state, stopped, error } = outcome
-  const { received, created, updated, unchanged, failed } = state
+  const { received, created, updated, unchanged, failed, leftOut, warnings } = outcome.state
   const value = {
-    ...{ received, created, updated, unchanged, failed, left_out: state.leftOut },
-    warnings: state.warnings,
+    ...{ received, created, updated, unchanged, failed, left_out: leftOut, warnings },
     import_id: job.options.dryRun ? null : job.id,
     dry_run: job.options.dryRun ?? false,
-    refused_file: failed > 0 ? job.refused.name : null,
-    stopped_after: stopped || error ? state.line : null,
-    error: error && errorMessage(error),
+    ...endOf(outcome, job.refused),
     ...(job.options.match && { met_earlier: job.earlier.count, shared_addresses: job.shared.lines }),
     ...(job.profile && { answers: job.counts.value(), left_out_columns: job.leftOut }),
   }
-  const summary = error && received === 0 ? [] : summaryOf(job, outcome, seconds)
-  printResult(job.options, { value, messages: [...(error ? [errorMessage(error)] : []), ...summary] })
-  if (stopped || error || failed > 0) process.exitCode = 1
+  printOutcome(job.options, outcome, { value, summary: summaryOf(job, outcome, seconds) })
 }
 
 function summaryOf(job: Job, outcome: Outcome, seconds: number): string[] {
   const { refused, options } = job
   const { received, created, updated, unchanged, failed, leftOut, warnings } = outcome.state
-  const outcomes = { created, updated, unchanged, refused: failed }
-  const counts = Object.entries(outcomes).map(([name, count]) => `${formatCount(count)} ${name}`)
-  const dryRunNote = options.dryRun ? ', checked and not stored' : ''
   return [
-    `${formatLines(received)} in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
+    countsText(
+      received,
+      seconds,
+      { created, updated, unchanged, refused: failed },
+      options.dryRun ? ', checked and not stored' : '',
+    ),
     ...job.counts.lines(id => job.typeKeys.get(id)!),
     ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
     ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),

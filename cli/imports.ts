@@ -1,67 +1,61 @@
 import type { Command } from 'commander'
-import type { Undone } from '../client/index.ts'
-import { newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
+import type { Client, Undone } from '../client/index.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { formatCount } from './progress.ts'
+import { atService, firstOf, listAtService } from './service-commands.ts'
 
 export function importsCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('imports', 'Lists the imports of an organization, and takes one back.', [
     'imports list',
     'imports undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --dry-run',
-  ])
-    .addCommand(listCommand(environment))
-    .addCommand(undoCommand(environment))
+  ]).addSubcommands(environment, [listCommand, undoCommand])
 }
 
 const columns = 'id owner actor started_at ended_at received created updated unchanged failed undone_at'.split(' ')
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  type Options = ConnectionOptions & FormatOption & { limit: number }
   const command = newPlainCommand('list', 'Lists the imports, newest first.', ['imports list --limit 10']).option(
     '--limit <count>',
     'The most imports to list.',
     wholeNumber(),
     50,
   )
-  return addConnectionOptions(addFormatOption(command)).action(async (options: Options) => {
-    const { client } = await connect(environment, options, { scope: 'changes:read' })
-    async function* rows() {
-      let left = options.limit
-      if (left > 0)
-        for await (const each of client.imports.list({ size: Math.min(left, 500) })) {
-          yield each
-          left -= 1
-          if (left === 0) return
-        }
-    }
-    await printRows(formatOf(options), columns, rows())
-  })
+  return listAtService(environment, command, 'changes:read', columns, ({ imports }, { limit }: { limit: number }) =>
+    firstOf(limit, 500, size => imports.list({ size })),
+  )
 }
 
 function undoCommand(environment: NodeJS.ProcessEnv): Command {
-  type Options = ConnectionOptions & YesOption & { dryRun?: true; json?: boolean }
   const description =
     'Takes back what an import changed and nothing has written since, as ordinary changes. Prints what it left. An interrupted undo goes on ' +
     'when the command runs again.'
-  const command = newCommand('undo', description, ['imports undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --dry-run'])
-    .argument('<id>', 'The id of the import, as imports list prints it.')
-    .option('--dry-run', 'Change nothing, and print what the undo would do.')
-  return addYesOption(addConnectionOptions(command)).action(async (id: string, options: Options) => {
-    const scope = 'people:write records:write'
-    const { client } = await connect(environment, options, { scope })
-    if (!options.dryRun) await confirm(options, `Take back the import ${id}?`)
-    const value = await client.imports.undo(id, { dryRun: options.dryRun ?? false })
-    printResult(options, { value, ...linesOfUndone(value) })
-  })
+  const command = newCommand('undo', description, [
+    'imports undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --dry-run',
+  ]).argument('<id>', 'The id of the import, as imports list prints it.')
+  return addUndo(environment, command, 'import', 'people:write records:write', ({ imports }) => imports)
 }
 
-/** What an undo has left, a line each, and its counts. */
-export const linesOfUndone = (value: Undone): { lines: string[]; messages: string[] } => ({
-  lines: value.left.map(lineOf),
-  messages: [summaryOf(value)],
-})
+type Undoing = { undo(id: string, options: { dryRun: boolean }): Promise<Undone> }
+
+/** Gives a command the options of an undo. It asks, undoes what has the id, and prints what was left, a line each. */
+export function addUndo(
+  environment: NodeJS.ProcessEnv,
+  command: Command,
+  noun: string,
+  scope: string,
+  undoingOf: (client: Client) => Undoing,
+): Command {
+  type Options = YesOption & JsonOption & { dryRun?: true }
+  command.option('--dry-run', 'Change nothing, and print what the undo would do.')
+  const undo = async (client: Client, id: string, options: Options) => {
+    const { dryRun = false } = options
+    if (!dryRun) await confirm(options, `Take back the ${noun} ${id}?`)
+    const value = await undoingOf(client).undo(id, { dryRun })
+    printResult(options, { value, lines: value.left.map(lineOf), messages: [summaryOf(value)] })
+  }
+  return addYesOption(atService(environment, command, scope, undo))
+}
 
 const lineOf = ({ owner, id, external_id, path, reason, message }: Undone['left'][number]) =>
   [owner, external_id ?? id, path ?? '', reason, message ?? ''].join('\t').trimEnd()

@@ -4,25 +4,18 @@ import { masterKeysOf } from '../src/db/db.ts'
 import { addMasterKey, keyFilePath } from '../src/keys-at-rest/key-file.ts'
 import { rewrapAll, totalOf } from '../src/keys-at-rest/keys-at-rest.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
-import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import { recordOperation, type Session, withSession } from './session.ts'
-
-type Json = { json?: boolean }
 
 export function keysCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('keys', 'The keys that sign tokens, and the master key that wraps all keys and secrets.', [
     'keys list',
     'keys rotate',
     'keys rewrap --new-key',
-  ])
-    .addCommand(listCommand(environment))
-    .addCommand(rotateCommand(environment))
-    .addCommand(revokeCommand(environment))
-    .addCommand(rewrapCommand(environment))
-    .addCommand(forgetCommand(environment))
+  ]).addSubcommands(environment, [listCommand, rotateCommand, revokeCommand, rewrapCommand, forgetCommand])
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
@@ -33,13 +26,13 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       service: client => client.access.keys(),
       database: ({ db }) => listKeys(db),
     })
-    await printRows(formatOf(options), ['kid', 'algorithm', 'created_at', 'state', 'verifies_until'], keys)
+    await printRows(options, ['kid', 'algorithm', 'created_at', 'state', 'verifies_until'], keys)
   })
 }
 
 function rotateCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Signs with a new key from now on. Tokens of older keys stay valid until they expire.'
-  return newCommand('rotate', description, ['keys rotate']).action((options: Json) =>
+  return newCommand('rotate', description, ['keys rotate']).action((options: JsonOption) =>
     withSession(environment, async session => {
       const kid = await rotateKeys(session.db)
       await recordKey(session, { event: 'key_rotated', target: kid, command: 'kith keys rotate' })
@@ -63,7 +56,7 @@ function revokeCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('revoke', description, ['keys revoke NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs --yes'])
   return addYesOption(command)
     .argument('<kid>', 'The kid, as shown by keys list.')
-    .action(async (kid: string, options: Json & YesOption) => {
+    .action(async (kid: string, options: JsonOption & YesOption) => {
       await confirm(options, `Revoke the key ${kid}? Every token that it signed is rejected.`)
       await withSession(environment, async session => {
         await revokeKey(session.db, kid)
@@ -78,7 +71,7 @@ function rewrapCommand(environment: NodeJS.ProcessEnv): Command {
     'Wraps all keys and secrets by the first master key of the file, while kith runs. A run that was interrupted is finished by the next.'
   return newCommand('rewrap', description, ['keys rewrap', 'keys rewrap --new-key'])
     .option('--new-key', 'First put a new key before the others in the file. They still unwrap.')
-    .action((options: Json & { newKey?: true }) =>
+    .action((options: JsonOption & { newKey?: true }) =>
       withSession(environment, async ({ db, config }) => {
         const path = keyFilePath(config) ?? throwNoFile()
         if (options.newKey) await addMasterKey(path)
@@ -104,7 +97,7 @@ function forgetCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Replaces what a lost master key wraps: new keys for tokens and ledgers, new secrets of webhooks; links in messages end. Stop kith first.'
   return addYesOption(newCommand('forget', description, ['keys forget --yes'])).action(
-    async (options: Json & YesOption) => {
+    async (options: JsonOption & YesOption) => {
       await confirm(options, 'Replace every key and secret that does not open? Nothing brings them back.')
       await withSession(
         environment,

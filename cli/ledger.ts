@@ -5,14 +5,21 @@ import { type Database, openDatabase } from '../src/db/db.ts'
 import { type AuditResult, auditLedger, readKeptCheckpoint } from '../src/ledger/audit.ts'
 import { listLedgerKeys, rotateLedgerKey } from '../src/ledger/keys.ts'
 import { readLedger, readVerifierKeys } from '../src/ledger/ledger.ts'
-import { listOrganizations, type Organization } from '../src/organizations/organizations.ts'
+import type { Organization } from '../src/organizations/organizations.ts'
 import { loadConfig } from '../src/process/config.ts'
-import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { formatCount, startProgress } from './progress.ts'
-import { requireOrganization, withServer, withSession } from './session.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
+import { formatCount, withProgress } from './progress.ts'
+import {
+  addOrgOption,
+  type OrgOption,
+  organizationsOf,
+  requireOrganization,
+  withServer,
+  withSession,
+} from './session.ts'
 
-type OrgOptions = { org: string; json?: boolean }
+type OrgOptions = OrgOption & JsonOption
 type VerifyOptions = OrgOptions & { all?: boolean; since?: string }
 
 export function ledgerCommand(environment: NodeJS.ProcessEnv): Command {
@@ -21,20 +28,14 @@ export function ledgerCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('ledger', description, [
     'ledger checkpoint --org acme > checkpoint.txt',
     'ledger verify --org acme --since checkpoint.txt',
-  ])
-    .addCommand(checkpointCommand(environment))
-    .addCommand(verifyCommand(environment))
-    .addCommand(keysCommand(environment))
-    .addCommand(rotateKeyCommand(environment))
+  ]).addSubcommands(environment, [checkpointCommand, verifyCommand, keysCommand, rotateKeyCommand])
 }
-
-const addOrg = (command: Command) => command.option('--org <key>', 'The organization.', 'default')
 
 function checkpointCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Prints the newest checkpoint of a ledger. Keep it where the administrators of the service cannot change it.'
   const command = newCommand('checkpoint', description, ['ledger checkpoint --org acme > checkpoint.txt'])
-  return addOrg(command).action((options: OrgOptions) =>
+  return addOrgOption(command).action((options: OrgOptions) =>
     withSession(environment, async ({ config, db }) => {
       const { id } = await requireOrganization(db, options.org)
       const { checkpoint, size } = await readLedger(contextOf(db, id), config.ledgerOrigin)
@@ -54,7 +55,7 @@ function verifyCommand(environment: NodeJS.ProcessEnv): Command {
     'ledger verify --all',
     'ledger verify --org acme --since checkpoint.txt',
   ])
-  return addOrg(command)
+  return addOrgOption(command)
     .option('--all', 'All organizations.')
     .option('--since <file>', 'A checkpoint that was kept elsewhere. Proves that the ledger has only grown since.')
     .action(async (options: VerifyOptions) => {
@@ -76,9 +77,9 @@ export async function verifyLedgers(
 ): Promise<AuditResult[]> {
   const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith command' })
   try {
-    const organizations = options.all ? await listOrganizations(db) : [await requireOrganization(db, options.org)]
     const results: AuditResult[] = []
-    for (const organization of organizations) results.push(await verify(db, organization, { kept, options }))
+    for (const organization of await organizationsOf(db, options.all ? undefined : options.org))
+      results.push(await verify(db, organization, { kept, options }))
     return results
   } finally {
     await db.close()
@@ -90,16 +91,11 @@ type Verification = { kept: string | undefined; options: Pick<VerifyOptions, 'js
 async function verify(db: Database, { id, key }: Organization, { kept, options }: Verification): Promise<AuditResult> {
   const since = kept === undefined ? undefined : await readKeptCheckpoint(db, key, kept)
   let [count, size] = [0, 0]
-  const progress = startProgress('entries', () => ({ count, fraction: size === 0 ? null : count / size }), options)
+  const readProgress = () => ({ count, fraction: size === 0 ? null : count / size })
   const onProgress = (done: number, all: number) => {
-    count = done
-    size = all
+    ;[count, size] = [done, all]
   }
-  try {
-    return await auditLedger(contextOf(db, id), { since, onProgress })
-  } finally {
-    progress.end()
-  }
+  return withProgress('entries', readProgress, options, () => auditLedger(contextOf(db, id), { since, onProgress }))
 }
 
 /** The lines that show what an audit found. */
@@ -118,11 +114,11 @@ function keysCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Lists the keys that verify the checkpoints of an organization, newest first. The one that was not retired signs.'
   const command = addFormatOption(newPlainCommand('keys', description, ['ledger keys --org acme']))
-  return addOrg(command).action((options: OrgOptions & FormatOption) =>
+  return addOrgOption(command).action((options: OrgOptions & FormatOption) =>
     withSession(environment, async ({ config, db }) => {
       const { id } = await requireOrganization(db, options.org)
       const keys = await readVerifierKeys(contextOf(db, id), config.ledgerOrigin)
-      await printRows(formatOf(options), [{ name: 'key', isWhole: true }, 'created_at', 'retired_at'], keys)
+      await printRows(options, [{ name: 'key', isWhole: true }, 'created_at', 'retired_at'], keys)
     }),
   )
 }

@@ -1,14 +1,17 @@
 import { type Command, Option } from 'commander'
 import type { RetentionRule } from '../client/index.ts'
-import { givenOf, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { givenOf, type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { withNames } from './print-rows.ts'
+import { atService, listAtService } from './service-commands.ts'
 
-type Options = ConnectionOptions & { json?: true }
-type RuleOptions = Options & { days?: string; action?: 'erase' | 'delete'; dailyLimit?: string; segment?: string }
+type Confirmed = JsonOption & YesOption
+type RuleOptions = ConnectionOptions &
+  JsonOption & { days?: string; action?: 'erase' | 'delete'; dailyLimit?: string; segment?: string }
 
 const scope = 'people:erase'
+const previewScope = `${scope} people:read`
 const ruleColumns = ['id', 'key', 'segment', 'after_days', 'action', 'daily_limit', 'state', 'today']
 
 /** A rule as a row: off, active, or why it has stopped itself. */
@@ -20,28 +23,19 @@ const rowOf = (rule: RetentionRule) => ({
 
 export function retentionRuleCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Manages retention rules, which erase or delete people who have been in a segment for long.'
-  const command = newPlainCommand('retention-rule', description, [
+  const parts = [listCommand, createCommand, patchCommand, resumeCommand, pauseCommand, deleteCommand, previewCommand]
+  return newPlainCommand('retention-rule', description, [
     'retention-rule create gone --days 1095 --action erase',
     'retention-rule preview 1',
     'retention-rule resume 1',
-  ])
-  return command
-    .addCommand(listCommand(environment))
-    .addCommand(createCommand(environment))
-    .addCommand(patchCommand(environment))
-    .addCommand(activeCommand(environment, 'resume', 'Turns a rule on, also one that has stopped itself.', true))
-    .addCommand(activeCommand(environment, 'pause', 'Turns a rule off.', false))
-    .addCommand(deleteCommand(environment))
-    .addCommand(previewCommand(environment))
-    .addCommand(runsCommand(environment))
+  ]).addSubcommands(environment, [...parts, runsCommand])
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('list', 'Lists the rules.', ['retention-rule list'])
-  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
-    const { client } = await connect(environment, options, { scope })
-    await printRows(formatOf(options), ruleColumns, (await client.retentionRules.list().all()).map(rowOf))
-  })
+  return listAtService(environment, command, scope, ruleColumns, async ({ retentionRules }) =>
+    (await retentionRules.list().all()).map(rowOf),
+  )
 }
 
 const addRuleOptions = (command: Command) =>
@@ -86,28 +80,26 @@ const idOf = (rule: string) => numberOf('rule', rule)!
 function patchCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('patch', 'Changes a rule.', ['retention-rule patch 1 --daily-limit 100'])
   const withOptions = addRuleOptions(addRule(command)).option('--segment <key>', 'The segment.')
-  return addConnectionOptions(withOptions).action(async (rule: string, options: RuleOptions) => {
-    const { client } = await connect(environment, options, { scope })
+  return atService(environment, withOptions, scope, async (client, rule: string, options: RuleOptions) => {
     const value = await client.retentionRules.patch(idOf(rule), settingsOf(options))
     printResult(options, { value, messages: [`Changed the rule ${value.key}.`] })
   })
 }
 
-function activeCommand(
-  environment: NodeJS.ProcessEnv,
-  name: 'pause' | 'resume',
-  description: string,
-  active: boolean,
-): Command {
+const resumeCommand = (environment: NodeJS.ProcessEnv): Command =>
+  activeCommand(environment, 'resume', 'Turns a rule on, also one that has stopped itself.')
+
+const pauseCommand = (environment: NodeJS.ProcessEnv): Command =>
+  activeCommand(environment, 'pause', 'Turns a rule off.')
+
+function activeCommand(environment: NodeJS.ProcessEnv, name: 'pause' | 'resume', description: string): Command {
+  const active = name === 'resume'
   const command = addYesOption(addRule(newCommand(name, description, [`retention-rule ${name} 1 --yes`])))
-  return addConnectionOptions(command).action(async (rule: string, options: Options & YesOption) => {
-    const { client } = await connect(environment, options, { scope: `${scope} people:read` })
+  return atService(environment, command, previewScope, async (client, rule: string, options: Confirmed) => {
     if (active) {
       const { count, daily_limit } = await client.retentionRules.preview(idOf(rule))
-      await confirm(
-        options,
-        `Turn the rule on? It concerns ${count} people today, at most ${daily_limit} of them a day.`,
-      )
+      const concerned = `It concerns ${count} people today, at most ${daily_limit} of them a day.`
+      await confirm(options, `Turn the rule on? ${concerned}`)
     }
     const value = await client.retentionRules.patch(idOf(rule), { active })
     printResult(options, { value, messages: [`The rule ${value.key} is ${active ? 'on' : 'off'}.`] })
@@ -116,24 +108,18 @@ function activeCommand(
 
 function deleteCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('delete', 'Deletes a rule. The people stay.', ['retention-rule delete 1 --yes'])
-  return addConnectionOptions(addYesOption(addRule(command))).action(
-    async (rule: string, options: Options & YesOption) => {
-      const { client } = await connect(environment, options, { scope })
-      await confirm(options, `Delete the rule ${rule}? The people stay.`)
-      await client.retentionRules.delete(idOf(rule))
-      printResult(options, { value: { id: idOf(rule) }, messages: [`Deleted the rule ${rule}.`] })
-    },
-  )
+  const asking = addYesOption(addRule(command))
+  return atService(environment, asking, scope, async (client, rule: string, options: Confirmed) => {
+    await confirm(options, `Delete the rule ${rule}? The people stay.`)
+    await client.retentionRules.delete(idOf(rule))
+    printResult(options, { value: { id: idOf(rule) }, messages: [`Deleted the rule ${rule}.`] })
+  })
 }
 
 function previewCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand(
-    'preview',
-    'Prints whom a rule would erase or delete today: their number and the first ones.',
-    ['retention-rule preview 1'],
-  )
-  return addConnectionOptions(addRule(command)).action(async (rule: string, options: Options) => {
-    const { client } = await connect(environment, options, { scope: `${scope} people:read` })
+  const description = 'Prints whom a rule would erase or delete today: their number and the first ones.'
+  const command = addRule(newCommand('preview', description, ['retention-rule preview 1']))
+  return atService(environment, command, previewScope, async (client, rule: string, options: JsonOption) => {
     const value = await client.retentionRules.preview(idOf(rule))
     const { count, held, daily_limit, would_pause, items } = value
     printResult(options, {
@@ -148,39 +134,31 @@ function previewCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function runsCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('runs', 'Lists what a rule has done, by day, newest first.', [
-    'retention-rule runs 1',
-  ])
-  return addConnectionOptions(addFormatOption(addRule(command))).action(
-    async (rule: string, options: ConnectionOptions & FormatOption) => {
-      const { client } = await connect(environment, options, { scope })
-      await printRows(formatOf(options), ['day', 'told', 'done'], await client.retentionRules.runs(idOf(rule)).all())
-    },
+  const description = 'Lists what a rule has done, by day, newest first.'
+  const command = addRule(newPlainCommand('runs', description, ['retention-rule runs 1']))
+  return listAtService(environment, command, scope, ['day', 'told', 'done'], ({ retentionRules }, rule: string) =>
+    retentionRules.runs(idOf(rule)),
   )
 }
 
 export function holdCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Holds people: no rule erases them, and by hand only --override-hold does.'
-  return newPlainCommand('hold', description, ['hold set ada --reason "Case 2026-17"', 'hold list', 'hold end ada'])
-    .addCommand(listHoldsCommand(environment))
-    .addCommand(setHoldCommand(environment))
-    .addCommand(endHoldCommand(environment))
+  return newPlainCommand('hold', description, [
+    'hold set ada --reason "Case 2026-17"',
+    'hold list',
+    'hold end ada',
+  ]).addSubcommands(environment, [listHoldsCommand, setHoldCommand, endHoldCommand])
 }
 
 function listHoldsCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('list', 'Lists the holds that are in force.', ['hold list'])
-  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
-    const { client } = await connect(environment, options, { scope })
-    const holds = await client.holds.list().all()
-    const rows = holds.map(({ people, ...hold }) => ({
-      ...hold,
-      people: people.map(({ id, external_id }) => external_id ?? id).join(' '),
-    }))
-    await printRows(formatOf(options), ['people', 'reason', 'until', 'actor', 'created_at'], rows)
-  })
+  const columns = ['people', 'reason', 'until', 'actor', 'created_at']
+  return listAtService(environment, command, scope, columns, async ({ holds }) =>
+    (await holds.list().all()).map(withNames),
+  )
 }
 
-type HoldOptions = Options & { id?: true; reason: string; until?: string }
+type HoldOptions = JsonOption & { id?: true; reason: string; until?: string }
 
 const addPerson = (command: Command) =>
   command
@@ -195,8 +173,7 @@ function setHoldCommand(environment: NodeJS.ProcessEnv): Command {
   ])
     .requiredOption('--reason <text>', 'Why. The change log keeps it, so it must not name the person.')
     .option('--until <time>', 'When the hold ends by itself.')
-  return addConnectionOptions(addPerson(command)).action(async (person: string, options: HoldOptions) => {
-    const { client } = await connect(environment, options, { scope })
+  return atService(environment, addPerson(command), scope, async (client, person: string, options: HoldOptions) => {
     const { reason, until = null } = options
     const value = await client.holds.set(personOf(person, options), { reason, until })
     printResult(options, { value, messages: [`${person} is held.`] })
@@ -204,13 +181,11 @@ function setHoldCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function endHoldCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('end', 'Ends the hold of a person.', ['hold end ada --yes'])
-  return addConnectionOptions(addYesOption(addPerson(command))).action(
-    async (person: string, options: Options & YesOption & { id?: true }) => {
-      const { client } = await connect(environment, options, { scope })
-      await confirm(options, `End the hold of ${person}?`)
-      await client.holds.end(personOf(person, options))
-      printResult(options, { value: { person }, messages: [`${person} is not held any more.`] })
-    },
-  )
+  const command = addYesOption(addPerson(newCommand('end', 'Ends the hold of a person.', ['hold end ada --yes'])))
+  type Options = Confirmed & { id?: true }
+  return atService(environment, command, scope, async (client, person: string, options: Options) => {
+    await confirm(options, `End the hold of ${person}?`)
+    await client.holds.end(personOf(person, options))
+    printResult(options, { value: { person }, messages: [`${person} is not held any more.`] })
+  })
 }

@@ -1,11 +1,9 @@
 import type { Command } from 'commander'
 import { renewLogId } from '../src/changes/log-id.ts'
 import { contextOf } from '../src/db/context.ts'
-import type { Database } from '../src/db/db.ts'
-import { listOrganizations, type Organization } from '../src/organizations/organizations.ts'
 import { newPlainCommand, UsageError } from './command.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { requireOrganization, withSession } from './session.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
+import { organizationsOf, withSession } from './session.ts'
 
 type RenewOptions = FormatOption & { org?: string; all?: boolean }
 
@@ -28,13 +26,9 @@ function renewCommand(environment: NodeJS.ProcessEnv): Command {
       if ((options.org === undefined) === (options.all !== true)) throw new UsageError('Give either --org or --all.')
       return withSession(environment, async ({ db }) => {
         const renewed = []
-        for (const { id, key } of await organizationsOf(db, options))
+        for (const { id, key } of await organizationsOf(db, options.org))
           renewed.push({ organization: key, ...(await renewLogId(contextOf(db, id))) })
-        await printRows(formatOf(options), ['organization', 'log_id', 'head'], renewed)
+        await printRows(options, ['organization', 'log_id', 'head'], renewed)
       })
     })
-}
-
-async function organizationsOf(db: Database, { org }: RenewOptions): Promise<Organization[]> {
-  return org === undefined ? listOrganizations(db) : [await requireOrganization(db, org)]
 }

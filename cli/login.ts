@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { type ClientOptions, createClient, isKithError } from '../client/index.ts'
-import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { type Access, type ConnectionOptions, requireUrl, resolveAccess } from './connection.ts'
 import { readInput } from './files.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import {
   defaultProfile,
   deleteProfile,
@@ -14,8 +14,7 @@ import {
   storeProfile,
 } from './profiles/profile-files.ts'
 
-type Json = { json?: true }
-type LoginOptions = Json & Pick<ConnectionOptions, 'token' | 'tokenFile' | 'clientId' | 'clientSecret'> & Named
+type LoginOptions = JsonOption & Pick<ConnectionOptions, 'token' | 'tokenFile' | 'clientId' | 'clientSecret'> & Named
 type Named = { url: string; profile: string }
 
 const nameOption = ['--profile <name>', 'The name of the profile.', defaultProfile] as const
@@ -86,7 +85,7 @@ export function logoutCommand(environment: NodeJS.ProcessEnv): Command {
     'logout --profile acme',
   ])
     .option(...nameOption)
-    .action(async ({ profile, ...options }: Json & { profile: string }) => {
+    .action(async ({ profile, ...options }: JsonOption & { profile: string }) => {
       if (!(await deleteProfile(environment, profile)))
         throw new Error(`There is no profile ${JSON.stringify(profile)}. See kith profiles.`)
       printResult(options, { value: { profile }, messages: [`Deleted the profile ${profile}.`] })
@@ -101,7 +100,7 @@ export function profilesCommand(environment: NodeJS.ProcessEnv): Command {
       const profile = await findProfile(environment, name)
       if (profile !== null) profiles.push({ name, url: profile.url, credentials: credentialsOf(profile) })
     }
-    await printRows(formatOf(options), ['name', 'url', 'credentials'], profiles)
+    await printRows(options, ['name', 'url', 'credentials'], profiles)
   })
 }
 

@@ -3,7 +3,7 @@ import { type Command, CommanderError } from 'commander'
 import { version } from '../src/process/version.ts'
 import { newPlainCommand, UsageError } from './command.ts'
 import { completeCommand } from './completion.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type CreateCommand = (environment: NodeJS.ProcessEnv) => Command
 

@@ -8,7 +8,7 @@ import { parseWithAllDigits } from '../src/values/parse-json.ts'
 import { newPlainCommand, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type Options = ConnectionOptions & { write?: true }
 

@@ -2,9 +2,9 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { Client, EntityAddress, MergeKeep, MergeResult, UnmergeResult } from '../client/index.ts'
 import { givenOf, newCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { atService } from './service-commands.ts'
 
-type Options = ConnectionOptions & YesOption & { ids?: true; dryRun?: true; json?: true; keep?: MergeKeep }
+type Options = YesOption & { ids?: true; dryRun?: true; json?: true; keep?: MergeKeep }
 
 /** The part of a result that both commands print. */
 type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'completed' | 'merged'> & {
@@ -64,19 +64,18 @@ function joinCommand(
     .argument('<merged>', 'The external identifier of the person who is merged.')
     .option('--ids', 'Both are internal identifiers.')
     .option('--dry-run', 'Change nothing, and print what would change.')
-  return addConnectionOptions(addYesOption(command)).action(
-    async (survivor: string, from: string, options: Options) => {
-      const { client } = await connect(environment, options, { scope: 'people:read people:write' })
-      const addressOf = (name: string) => (options.ids ? { id: name } : name)
-      const pair = { survivor: addressOf(survivor), from: addressOf(from), ...givenOf(options, 'keep') }
-      const { dryRun = false } = options
-      const question = name === 'merge' ? `Merge ${from} into ${survivor}?` : `Unmerge ${from} from ${survivor}?`
-      if (!dryRun)
-        await confirm(options, question, async () => linesOf(name, await send(client, pair, { dryRun: true })).slice(1))
-      const value = await send(client, pair, { dryRun })
-      printResult(options, { value, lines: linesOf(name, value) })
-    },
-  )
+  const asking = addYesOption(command)
+  const scope = 'people:read people:write'
+  return atService(environment, asking, scope, async (client, survivor: string, from: string, options: Options) => {
+    const addressOf = (name: string) => (options.ids ? { id: name } : name)
+    const pair = { survivor: addressOf(survivor), from: addressOf(from), ...givenOf(options, 'keep') }
+    const { dryRun = false } = options
+    const question = name === 'merge' ? `Merge ${from} into ${survivor}?` : `Unmerge ${from} from ${survivor}?`
+    if (!dryRun)
+      await confirm(options, question, async () => linesOf(name, await send(client, pair, { dryRun: true })).slice(1))
+    const value = await send(client, pair, { dryRun })
+    printResult(options, { value, lines: linesOf(name, value) })
+  })
 }
 
 function linesOf(

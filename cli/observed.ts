@@ -3,8 +3,8 @@ import { type Client, type DeclareBody, declarableTypes, type ObservedKey, type 
 import { givenOf, newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { printStderr } from './stderr.ts'
-import { visible } from './visible.ts'
+import { atService } from './service-commands.ts'
+import { printStderr, visible } from './terminal.ts'
 
 type DeclareOptions = ConnectionOptions &
   Pick<DeclareBody, 'type' | 'cardinality' | 'name'> & { indexed?: true; dryRun?: boolean; json?: true }
@@ -16,9 +16,7 @@ export function observedCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('observed', description, [
     'observed list people',
     'observed declare people age --type number --dry-run',
-  ])
-    .addCommand(listCommand(environment))
-    .addCommand(declareCommand(environment))
+  ]).addSubcommands(environment, [listCommand, declareCommand])
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
@@ -29,17 +27,16 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   ])
     .argument(...ownerArgument)
     .option('--all', 'Read all entities, however long it takes.')
-  return addConnectionOptions(addFormatOption(command)).action(
-    async (owner: string, { all, ...options }: ConnectionOptions & FormatOption & { all?: true }) => {
-      const { client } = await connect(environment, options, { scope: 'schema:read' })
-      const { items, entities, truncated } = all ? await readAll(client, owner) : await client.schema.observed(owner)
-      const format = formatOf(options)
-      await printRows(format, columns, items)
-      const counted = `${items.length === 1 ? '1 key' : `${items.length} keys`} in ${entities} entities`
-      if (truncated) printStderr(`${counted}, the newest. There are more.`)
-      else if (format === 'table') printStderr(counted)
-    },
-  )
+  type Options = FormatOption & { all?: true }
+  const listing = addFormatOption(command)
+  return atService(environment, listing, 'schema:read', async (client, owner: string, { all, ...options }: Options) => {
+    const { items, entities, truncated } = all ? await readAll(client, owner) : await client.schema.observed(owner)
+    const format = formatOf(options)
+    await printRows(options, columns, items)
+    const counted = `${items.length === 1 ? '1 key' : `${items.length} keys`} in ${entities} entities`
+    if (truncated) printStderr(`${counted}, the newest. There are more.`)
+    else if (format === 'table') printStderr(counted)
+  })
 }
 
 async function readAll(client: Client, owner: string): Promise<ObservedKeys> {

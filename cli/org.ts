@@ -10,28 +10,23 @@ import {
 } from '../src/organizations/organizations.ts'
 import { defaultLimits } from '../src/process/config.ts'
 import { dropAllViews } from '../src/sql-views/sql-views.ts'
-import { newCommand, newPlainCommand, printResult } from './command.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import { formatCount, startProgress } from './progress.ts'
 import { withSession } from './session.ts'
-
-type Json = { json?: boolean }
 
 export function orgCommand(environment: NodeJS.ProcessEnv): Command {
   return newPlainCommand('org', 'Creates, lists and deletes organizations, the tenants of the service.', [
     'org create acme',
     'org list',
-  ])
-    .addCommand(createCommand(environment))
-    .addCommand(listCommand(environment))
-    .addCommand(deleteCommand(environment))
+  ]).addSubcommands(environment, [createCommand, listCommand, deleteCommand])
 }
 
 function createCommand(environment: NodeJS.ProcessEnv): Command {
   return newCommand('create', 'Creates an organization.', ['org create acme'])
     .argument('<key>', 'The key: 1 to 63 of a-z, 0-9, _ and -, starting with a letter.')
-    .action((key: string, options: Json) =>
+    .action((key: string, options: JsonOption) =>
       withSession(environment, async ({ db }) => {
         const { created_at } = await createOrganization(db, key)
         printResult(options, { value: { key, created_at }, messages: [`Created organization ${key}.`] })
@@ -44,7 +39,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   return addFormatOption(command).action((options: FormatOption) =>
     withSession(environment, async ({ db }) => {
       const organizations = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
-      await printRows(formatOf(options), ['key', 'created_at'], organizations)
+      await printRows(options, ['key', 'created_at'], organizations)
     }),
   )
 }
@@ -55,7 +50,7 @@ function deleteCommand(environment: NodeJS.ProcessEnv): Command {
     'undone, but by restoring a backup. Run the command again if it was interrupted. The key is not given again.'
   return addYesOption(newCommand('delete', description, ['org delete acme', 'org delete acme --yes']))
     .argument('<key>', 'The key, as shown by org list.')
-    .action((key: string, options: Json & YesOption) =>
+    .action((key: string, options: JsonOption & YesOption) =>
       withSession(environment, async ({ db }) => {
         await requireDeletable(db, key)
         await confirm(options, `Delete the organization ${key}? It cannot be undone.`, () => contentsOf(db, key), key)

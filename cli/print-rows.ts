@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { stringify } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
 import { writeAll } from './files.ts'
-import { visible } from './visible.ts'
+import { visible } from './terminal.ts'
 
 const formats = ['table', 'json', 'csv', 'ndjson'] as const
 export type RowFormat = (typeof formats)[number]
@@ -17,6 +17,21 @@ export type Row = Record<string, unknown>
 /** A column of a table and of CSV: the name of a member, or what it shows. `textOf` shortens a value for a table. */
 export type Column = string | ColumnOf
 type ColumnOf = { name: string; read?: (row: Row) => unknown; textOf?: (value: unknown) => string; isWhole?: true }
+
+/** A row with the people of an object by their names. */
+export const withNames = <Row extends { people: readonly { id: string; external_id: string | null }[] }>({
+  people,
+  ...row
+}: Row): Omit<Row, 'people'> & { people: string } => ({
+  ...row,
+  people: people.map(({ id, external_id }) => external_id ?? id).join(' '),
+})
+
+/** Whether the format has whole rows, and no columns. */
+export const isJson = (format: RowFormat): boolean => format === 'json' || format === 'ndjson'
+
+/** A column of words that are separated by spaces in a table. */
+export const wordsColumn = (name: string): ColumnOf => ({ name, textOf: words => (words as string[]).join(' ') })
 
 /** Adds `--format`, and `--json` as in the commands that print no rows. */
 export const addFormatOption = (command: Command): Command =>
@@ -34,14 +49,14 @@ export const formatOf = ({ format }: FormatOption): RowFormat => format ?? (proc
 
 /** Prints one row: in JSON it is the value itself, not an array. */
 export const printRow = (format: RowFormat, columns: readonly Column[], row: object): Promise<void> =>
-  printRows(format === 'json' ? 'ndjson' : format, columns, [row])
+  printRows({ format: format === 'json' ? 'ndjson' : format }, columns, [row])
 
 /**
  * Prints rows on standard output, in batches as they arrive, and no faster than standard output takes them. JSON has whole rows. The
  * first batch of a table decides its widths, and its columns if `columns` is a function.
  */
 export async function printRows(
-  format: RowFormat,
+  options: FormatOption,
   columns: readonly Column[] | ((rows: readonly Row[]) => readonly Column[]),
   rows: AsyncIterable<object> | Iterable<object>,
 ): Promise<void> {
@@ -49,7 +64,7 @@ export async function printRows(
     (typeof columns === 'function' ? columns(rows) : columns).map(each =>
       typeof each === 'string' ? { name: each } : each,
     )
-  await writeAll(process.stdout, printers[format](inBatches(rows), columnsOf))
+  await writeAll(process.stdout, printers[formatOf(options)](inBatches(rows), columnsOf))
 }
 
 const rowsPerBatch = 500

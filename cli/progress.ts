@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 /** The progress of a command. `fraction` is the part that is done, 0 to 1, or null if the total is unknown. */
 export type ProgressReading = { count: number; fraction: number | null; refused?: number }
@@ -16,7 +16,7 @@ const minBarColumns = 80
 const rateReadings = 50
 
 /** The options of a command that shows no progress. With `--json`, its only output is the result. */
-export type QuietOptions = { quiet?: boolean; json?: boolean }
+export type QuietOptions = { quiet?: boolean | undefined; json?: boolean | undefined }
 
 /** Starts to show progress. `readProgress` is called every 0.2 seconds on a terminal, else every 5. A quiet command shows only messages. */
 export function startProgress(
@@ -50,6 +50,17 @@ export function startProgress(
       erase()
     },
   }
+}
+
+/** Shows progress while `work` runs. */
+export async function withProgress<T>(
+  noun: string,
+  readProgress: () => ProgressReading,
+  options: QuietOptions,
+  work: (line: ProgressLine) => Promise<T>,
+): Promise<T> {
+  const line = startProgress(noun, readProgress, options)
+  return work(line).finally(line.end)
 }
 
 type Rate = { perSecond: number; leftSeconds: number | null }

@@ -17,10 +17,10 @@ import { type Loaded, loadBackup, refuseOtherVersions, renewLogIds } from './bac
 import { describeSignature, requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { isDiskFull, pathOf } from './files.ts'
-import { formatCount, formatDuration, startProgress } from './progress.ts'
+import { formatCount, formatDuration, withProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
-import { visible } from './visible.ts'
+import { visible } from './terminal.ts'
 
 export type RestoreOptions = {
   key?: string
@@ -210,24 +210,18 @@ async function storeFile(
 ): Promise<string> {
   const target = createWriteStream(path, { flags: 'wx', mode: 0o600 })
   const readProgress = () => ({ count: Math.round(target.bytesWritten / 1e6), fraction: null })
-  const progressLine = startProgress(noun, readProgress, options)
-  try {
-    await fill(target)
-    return path
-  } catch (error) {
-    if (!isDiskFull(error as NodeJS.ErrnoException)) throw error
+  await withProgress(noun, readProgress, options, () => fill(target)).catch(error => {
+    if (!isDiskFull(error)) throw error
     throw new Error(`${tmpdir()} has no room for the backup. Set TMPDIR to a folder that has. Nothing was restored.`)
-  } finally {
-    progressLine.end()
-  }
+  })
+  return path
 }
 
 async function load(url: string, backup: Backup, { options, signal }: Work): Promise<Loaded> {
   const progress = { bytes: 0, rows: 0 }
   const readProgress = () => ({ count: progress.rows, fraction: Math.min(1, progress.bytes / backup.bytes) })
-  const progressLine = startProgress('rows', readProgress, options)
   const keepsLogId = options.keepLogId === true
-  return loadBackup({ url, backup, keepsLogId, signal, progress }).finally(progressLine.end)
+  return withProgress('rows', readProgress, options, () => loadBackup({ url, backup, keepsLogId, signal, progress }))
 }
 
 /** The master key that the restored keys need and this environment does not have. */

@@ -2,46 +2,38 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import type { RoleBody } from '../client/index.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
-import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { wordsColumn } from './print-rows.ts'
+import { atService, listAtService } from './service-commands.ts'
 
-type Options = ConnectionOptions & { json?: true }
-type RoleOptions = Options & { scope?: string; fields?: string; name?: string; archive?: true; activate?: true }
+type RoleOptions = ConnectionOptions &
+  JsonOption & { scope?: string; fields?: string; name?: string; archive?: true; activate?: true }
 
 export function roleCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Manages roles: what clients, tokens and sessions may do, and which fields they may read and write.'
-  const command = newPlainCommand('role', description, [
+  return newPlainCommand('role', description, [
     'role create desk --scope "people:read people:write" --fields desk.json',
     'role list',
     'role patch desk --archive',
-  ])
-  return command
-    .addCommand(listCommand(environment))
-    .addCommand(showCommand(environment))
-    .addCommand(createCommand(environment))
-    .addCommand(patchCommand(environment))
+  ]).addSubcommands(environment, [listCommand, showCommand, createCommand, patchCommand])
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('list', 'Lists the roles.', ['role list', 'role list --format csv'])
-  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
-    const { client } = await connect(environment, options, { scope: 'access:read' })
-    await printRows(formatOf(options), columns, await client.access.roles.list())
-  })
+  return listAtService(environment, command, 'access:read', columns, client => client.access.roles.list())
 }
 
 const columns = [
   ...['key', 'name', 'state'],
-  { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
+  wordsColumn('scopes'),
   { name: 'fields', textOf: (fields: unknown) => (fields ? Object.keys(fields).join(' ') : 'all') },
 ]
 
 function showCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('show', 'Shows a role with its fields.', ['role show desk']).argument('<key>', 'The role.')
-  return addConnectionOptions(command).action(async (key: string, options: Options) => {
-    const { client } = await connect(environment, options, { scope: 'access:read' })
+  return atService(environment, command, 'access:read', async (client, key: string, options: JsonOption) => {
     const value = await client.access.roles.get(key)
     printResult(options, { value, lines: JSON.stringify(value, null, 2).split('\n') })
   })

@@ -9,7 +9,7 @@ import { applySteps, groupSteps, indexOf, type StepGroup } from './schema/apply.
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
 import { planLines, stepText } from './schema/words.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 type PullOptions = ConnectionOptions & { json?: true }
 type DiffOptions = PullOptions & { archiveMissing?: true }
@@ -20,10 +20,10 @@ const defaultFile = 'kith.schema.json'
 export function schemaCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Keeps stacks, attributes, consent types and segments in a file under version control; see docs/schema-file.md.'
-  return newPlainCommand('schema', description, ['schema pull', 'schema diff', 'schema push --dry-run'])
-    .addCommand(pullCommand(environment))
-    .addCommand(diffCommand(environment))
-    .addCommand(pushCommand(environment))
+  return newPlainCommand('schema', description, ['schema pull', 'schema diff', 'schema push --dry-run']).addSubcommands(
+    environment,
+    [pullCommand, diffCommand, pushCommand],
+  )
 }
 
 function pullCommand(environment: NodeJS.ProcessEnv): Command {

@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
+import type { Client } from '../client/index.ts'
 import { newPlainCommand } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from './print-rows.ts'
+import { addFormatOption, type FormatOption, formatOf, isJson, printRows, type Row } from './print-rows.ts'
 import { entityColumns } from './questions/columns.ts'
-import { addLimitOption } from './questions/list-options.ts'
-import { printStderr } from './stderr.ts'
+import { addLimitOption, defaultLimit, LimitedRows } from './questions/list-options.ts'
+import { atService } from './service-commands.ts'
+import { printStderr } from './terminal.ts'
 
-type Options = ConnectionOptions & FormatOption & { owner?: string[]; limit?: number }
+type Options = FormatOption & { owner?: string[]; limit?: number }
 
-const defaultLimit = 50
 /** The most hits of a page. */
 const maxHits = 100
 
@@ -23,35 +23,21 @@ export function searchCommand(environment: NodeJS.ProcessEnv): Command {
       '--owner <key...>',
       'people or the key of a stack (repeatable). Default: all that the token may search, at most 10.',
     )
-  return addConnectionOptions(addFormatOption(addLimitOption(command))).action((text: string, options: Options) =>
-    search(environment, text, options),
-  )
+  return atService(environment, addFormatOption(addLimitOption(command)), 'people:read records:read', search)
 }
 
-async function search(environment: NodeJS.ProcessEnv, text: string, options: Options): Promise<void> {
+async function search(client: Client, text: string, options: Options): Promise<void> {
   const { owner: owners = ['*'], limit = defaultLimit } = options
   const format = formatOf(options)
-  const { client } = await connect(environment, options, { scope: 'people:read records:read' })
-  const isJson = format === 'json' || format === 'ndjson'
-  let count = 0
-  let hasMore = false
+  const shown = new LimitedRows(limit)
   let searched: string[] = []
-  async function* readRows() {
-    const listing = client.search(text, { size: Math.min(limit, maxHits), owners })
-    for await (const { items, has_more, owners } of listing.pages()) {
-      searched = owners
-      const hits = items.slice(0, limit - count) as Row[]
-      yield* isJson ? hits : hits.map(rowOf)
-      count += hits.length
-      hasMore = has_more || hits.length < items.length
-      if (count >= limit) return
-    }
-  }
-  await printRows(format, entityColumns(columns, [], format), readRows())
+  const listing = client.search(text, { size: Math.min(limit, maxHits), owners })
+  const rows = shown.read(listing.pages(), isJson(format) ? hit => hit : rowOf, ({ owners }) => {
+    searched = owners
+  })
+  await printRows(options, entityColumns(columns, [], format), rows)
   if (!options.owner || format === 'table') printStderr(`Searched: ${searched.join(', ')}.`)
-  const more = hasMore ? '. There are more: use --limit <count>, or --limit all.' : ''
-  if (format === 'table' || (hasMore && options.limit === undefined))
-    printStderr(`${count} ${count === 1 ? 'hit' : 'hits'}${more}`)
+  shown.report({ one: 'hit', many: 'hits' }, options)
 }
 
 const columns = ['owner', 'external_id', 'first_name', 'last_name', 'email', 'attribute_values', 'created_at']

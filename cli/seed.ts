@@ -1,11 +1,13 @@
 import { type Command, Option } from 'commander'
-import type { Client, ImportCounts, ImportRefusal } from '../client/index.ts'
+import type { Client, Definitions, ImportCounts, ImportRefusal } from '../client/index.ts'
 import { newCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { writeAll } from './files.ts'
-import { startProgress } from './progress.ts'
+import { withProgress } from './progress.ts'
+import { applySteps, groupSteps } from './schema/apply.ts'
+import { planPush, type Step } from './schema/plan.ts'
 import type { Dataset } from './seed/dataset.ts'
-import { declareShop } from './seed/declare.ts'
+import { shop } from './seed/definitions.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
 import { sendEarlierVersions, sendFile } from './seed/send-lines.ts'
 
@@ -64,24 +66,18 @@ async function sendShop(client: Client, dataset: Dataset, options: SeedOptions):
   let current = 0
   const count = () => done.reduce((sum, [, { received }]) => sum + received, current)
   const readProgress = () => ({ count: count(), fraction: count() / linesIn(dataset) })
-  const progressLine = startProgress('lines', readProgress, options)
-  try {
+  return withProgress('lines', readProgress, options, async ({ print }) => {
     await sendEarlierVersions(client, dataset)
     for (const file of files) {
       const progress = ({ received }: ImportCounts) => {
         current = received
       }
-      const counts = await sendFile(client, dataset, file, {
-        progress,
-        refused: refusalPrinter(file, progressLine.print),
-      })
+      const counts = await sendFile(client, dataset, file, { progress, refused: refusalPrinter(file, print) })
       current = 0
       done.push([file, counts])
     }
-  } finally {
-    progressLine.end()
-  }
-  return done
+    return done
+  })
 }
 
 const maxPrintedRefusals = 5
@@ -99,4 +95,30 @@ function refusalPrinter(file: FileName, print: (line: string) => void): (refusal
 function summaryOf([file, { created, updated, unchanged, failed }]: Done): string {
   const refused = failed > 0 ? `, ${failed} refused` : ''
   return `${file}: ${created} created, ${updated} updated, ${unchanged} unchanged${refused}`
+}
+
+/**
+ * Declares the definitions of the shop and returns the ids of its consent types. If the organization has a conflicting
+ * definition, it throws before it changes anything.
+ */
+async function declareShop(client: Client): Promise<Dataset['consentTypeIds']> {
+  const current = await client.schema.get()
+  const marketing = marketingOf(current)
+  const { steps, faults } = planPush(shop, current)
+  if (faults.length > 0)
+    throw new Error(
+      `The shop conflicts with the schema of this organization: ${faults.map(({ message }) => message).join('; ')}.`,
+    )
+  for (const group of groupSteps(steps.filter(isNeeded))) await applySteps(client, group)
+  const surveys = (await client.schema.consentTypes.list().all()).find(({ key }) => key === 'surveys')!.id
+  return { marketing, surveys }
+}
+
+/** Steps that change names, descriptions or indexes are skipped, because the organization may have chosen its own. */
+const isNeeded = (step: Step) => step.action === 'create' || 'state' in step.fields || 'cardinality' in step.fields
+
+function marketingOf({ consent_types }: Definitions): number {
+  const type = consent_types.find(({ key, state }) => key === 'marketing' && state === 'active')
+  if (type?.channels.length === 2 && !type.mandatory) return type.id
+  throw new Error('The shop needs an active, not mandatory consent type marketing with the channels email and sms.')
 }

@@ -1,40 +1,30 @@
 import type { Command } from 'commander'
-import { givenOf, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { givenOf, type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
 import { addListOptions, type ListOptions, printListing } from './questions/list-options.ts'
 import { peopleOf } from './questions/reads.ts'
+import { atService, listAtService } from './service-commands.ts'
 
-type Options = ConnectionOptions & { json?: true }
-type CreateOptions = Options & ConditionOptions & { name?: string; description?: string }
+type CreateOptions = ConnectionOptions & JsonOption & ConditionOptions & { name?: string; description?: string }
 
 export function segmentsCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Manages segments: filters of people with a name.'
   return newPlainCommand('segments', description, [
     `segments create vips --filter '{"attribute_values.revenue": {"$gte": 1000}}'`,
     'segments people vips --sort last_name',
-  ])
-    .addCommand(listCommand(environment))
-    .addCommand(getCommand(environment))
-    .addCommand(createCommand(environment))
-    .addCommand(deleteCommand(environment))
-    .addCommand(peopleCommand(environment))
+  ]).addSubcommands(environment, [listCommand, getCommand, createCommand, deleteCommand, peopleCommand])
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('list', 'Lists the segments.', ['segments list', 'segments list --format csv'])
-  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
-    const { client } = await connect(environment, options, { scope: 'schema:read' })
-    await printRows(formatOf(options), ['key', 'name', 'filter'], await client.segments.list().all())
-  })
+  return listAtService(environment, command, 'schema:read', ['key', 'name', 'filter'], client => client.segments.list())
 }
 
 function getCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('get', 'Prints the filter of a segment.', ['segments get vips'])
-  return addConnectionOptions(command.argument('<key>', 'The key.')).action(async (key: string, options: Options) => {
-    const { client } = await connect(environment, options, { scope: 'schema:read' })
+  const command = addKey(newCommand('get', 'Prints the filter of a segment.', ['segments get vips']))
+  return atService(environment, command, 'schema:read', async (client, key: string, options: JsonOption) => {
     const value = await client.segments.get(key)
     printResult(options, { value, lines: [JSON.stringify(value.filter, null, 2)] })
   })
@@ -62,9 +52,9 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
 
 function deleteCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('delete', 'Deletes a segment. The people stay.', ['segments delete vips --yes'])
-  const withOptions = addConnectionOptions(addYesOption(command.argument('<key>', 'The key.')))
-  return withOptions.action(async (key: string, options: Options & YesOption) => {
-    const { client } = await connect(environment, options, { scope: 'schema:write' })
+  type Options = JsonOption & YesOption
+  const asking = addYesOption(addKey(command))
+  return atService(environment, asking, 'schema:write', async (client, key: string, options: Options) => {
     await confirm(options, `Delete the segment ${key}? The people stay.`)
     await client.segments.delete(key)
     printResult(options, { value: { key }, messages: [`Deleted the segment ${key}.`] })
@@ -75,11 +65,11 @@ function peopleCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('people', 'Lists the people of a segment, newest first.', [
     'segments people vips',
     'segments people vips --sort last_name --fields external_id,email --format csv --limit all',
-  ]).argument('<key>', 'The key.')
-  return addConnectionOptions(addListOptions(command)).action(
-    async (key: string, options: ConnectionOptions & ListOptions) => {
-      const { client } = await connect(environment, options, { scope: 'schema:read people:read records:read' })
-      await printListing('people', options, selection => peopleOf(client, key, selection))
-    },
+  ])
+  const scope = 'schema:read people:read records:read'
+  return atService(environment, addListOptions(addKey(command)), scope, (client, key: string, options: ListOptions) =>
+    printListing('people', options, selection => peopleOf(client, key, selection)),
   )
 }
+
+const addKey = (command: Command) => command.argument('<key>', 'The key.')

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { storeOperation } from '../src/accesses/access-log.ts'
 import { loadOrCreateKeys } from '../src/auth/keys/keys.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
@@ -11,10 +12,11 @@ import {
   ensureDefaultOrganization,
   findOrganization,
   isOrganizationKey,
+  listOrganizations,
   type Organization,
 } from '../src/organizations/organizations.ts'
 import { type Config, loadConfig } from '../src/process/config.ts'
-import { printStderr } from './stderr.ts'
+import { printStderr } from './terminal.ts'
 
 /** The database of a command. `migrations` are the names of the migrations that this command has run in it. */
 export type Session = { config: Config; db: Database; migrations: string[] }
@@ -70,6 +72,16 @@ export async function requireOrganization(db: Database, key: string): Promise<Or
   if (!organization) throw new Error(`There is no organization ${JSON.stringify(key)}. See kith org list.`)
   return organization
 }
+
+/** The organization with this key, or all of them without a key. */
+export const organizationsOf = async (db: Database, key: string | undefined): Promise<Organization[]> =>
+  key === undefined ? listOrganizations(db) : [await requireOrganization(db, key)]
+
+/** The option that {@link addOrgOption} adds, as commander returns it. */
+export type OrgOption = { org: string }
+
+/** Adds `--org` to a command that runs on the database of one organization. */
+export const addOrgOption = (command: Command): Command => command.option('--org <key>', 'The organization.', 'default')
 
 /**
  * Runs `work` with the address of that database, and neither migrates it nor creates anything in it. A stopped embedded

@@ -6,7 +6,7 @@ import { scopes, splitScopes } from '../src/route/scopes.ts'
 import { newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeTokenForOthers } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows, wordsColumn } from './print-rows.ts'
 import { recordOperation, requireOrganization } from './session.ts'
 
 type TokenOptions = ConnectionOptions & { scope?: string; role?: string; ttl: number; json?: boolean }
@@ -31,14 +31,9 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
       return command.error('error: Give --scope with the scopes of the token, or list or revoke.')
     const token = await atServiceOrDatabase(environment, options, 'access:write', {
       service: async client => {
-        const words = splitScopes(scope) as ApiTokenBody['scopes']
-        const body = {
-          scopes: words,
-          expires_in: ttl,
-          ...(subject !== undefined && { name: subject }),
-          ...(role !== undefined && { role }),
-        }
-        return (await client.access.createToken(body)).token
+        const scopes = splitScopes(scope) as ApiTokenBody['scopes']
+        const given = { ...(subject !== undefined && { name: subject }), ...(role !== undefined && { role }) }
+        return (await client.access.createToken({ scopes, expires_in: ttl, ...given })).token
       },
       database: (session, org) => makeTokenForOthers(session, { org, scope, role, ttl, subject }),
     })
@@ -57,7 +52,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
         return (await readTokenPage(context, { limit: maxListed })).items
       },
     })
-    await printRows(formatOf(options), columns, tokens)
+    await printRows(options, columns, tokens)
   })
 }
 
@@ -66,7 +61,7 @@ const maxListed = 10_000
 
 const columns = [
   ...['jti', 'name'],
-  { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
+  wordsColumn('scopes'),
   ...['role', 'maker', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'],
 ]
 

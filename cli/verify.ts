@@ -11,7 +11,7 @@ import { isEncrypted } from './backup/encryption.ts'
 import { requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { pathOf, readInput } from './files.ts'
-import { visible } from './visible.ts'
+import { visible } from './terminal.ts'
 
 type Options = { key?: string; text?: string; quiet?: true; json?: boolean }
 
@@ -48,11 +48,8 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
         printVerified(options, await verifyReceipt(input, { key: options.key, text }))
       } catch (error) {
         if (!(error instanceof ReceiptError || error instanceof CertificateError)) throw error
-        const { part, message } = error
         const noun = error instanceof ReceiptError ? 'receipt' : 'certificate'
-        const lines = [`The ${noun} is not valid: ${part}.`, message]
-        printResult(options, { value: { valid: false, part, message }, lines: lines.map(visible) })
-        process.exitCode = 1
+        printInvalid(options, `The ${noun} is not valid: ${error.part}.`, error)
       }
     })
 }
@@ -66,10 +63,7 @@ async function verifySignedBackup(options: Options, { file, path }: { file: stri
     printBackup(options, header)
   } catch (error) {
     if (error instanceof UsageError) throw error
-    const { message } = error as Error
-    const lines = ['The backup is not valid.', message]
-    printResult(options, { value: { valid: false, part: 'backup', message }, lines: lines.map(visible) })
-    process.exitCode = 1
+    printInvalid(options, 'The backup is not valid.', { part: 'backup', message: (error as Error).message })
   }
 }
 
@@ -88,15 +82,8 @@ function printBackup(options: Options, { at, kith, signed_by }: Header) {
     'A backup holds the key that signs. Whoever could read the database or an unencrypted backup can sign another one.',
     `The content is what the database had at ${at}: the service states it.`,
   ]
-  const lines = [
-    `The backup of ${at}, made by kith ${kith}, is valid.`,
-    ...section('Proved', proved),
-    ...section('Not proved', not_proved),
-  ]
-  printResult(options, {
-    value: { valid: true, at, kith, signed_by: signed_by ?? null, proved, not_proved },
-    lines: lines.map(visible),
-  })
+  const facts = { at, kith, signed_by: signed_by ?? null }
+  printValid(options, [`The backup of ${at}, made by kith ${kith}, is valid.`], facts, { proved, not_proved })
 }
 
 async function verifyErasure(options: Options, certificate: string) {
@@ -111,40 +98,40 @@ function printCertificate(options: Options, { organization, verifier_key, erasur
     `The organization ${organization} states that it erased the person ${person_id} at ${at}.`,
   ]
   const not_proved = [
-    ...(options.key === undefined
-      ? [
-          `The key ${verifier_key} is the organization's own. Compare it with the key that the organization publishes, or give --key.`,
-        ]
-      : []),
+    ...(options.key === undefined ? [ownKeyText(verifier_key)] : []),
     `The person ${person_id} is the person whom you mean: the organization states it.`,
     ...not_removed.map(each => `Also erased: ${each}.`),
   ]
   const rows = Object.entries(removed).map(([table, count]) => `${table.padEnd(20)} ${count}`)
-  const lines = [
-    'The certificate is valid.',
-    ...section('Removed rows, by table', rows),
-    ...section('Proved', proved),
-    ...section('Not proved', not_proved),
-  ]
-  printResult(options, {
-    value: { valid: true, organization, verifier_key, erasure, proved, not_proved },
-    lines: lines.map(visible),
-  })
+  const head = ['The certificate is valid.', ...section('Removed rows, by table', rows)]
+  printValid(options, head, { organization, verifier_key, erasure }, { proved, not_proved })
 }
 
 function printVerified(options: Options, verified: VerifiedReceipt) {
   const proved = provedBy(verified)
   const not_proved = notProvedBy(verified, options.key !== undefined)
   const entry = Object.entries(verified.entry).map(([member, value]) => `${member.padEnd(16)} ${JSON.stringify(value)}`)
-  const lines = [
-    'The receipt is valid.',
-    ...section('The entry', entry),
-    ...section('Proved', proved),
-    ...section('Not proved', not_proved),
-  ]
   const { text, ...facts } = verified
+  printValid(options, ['The receipt is valid.', ...section('The entry', entry)], facts, { proved, not_proved })
+}
+
+function printValid(
+  options: Options,
+  head: string[],
+  facts: object,
+  { proved, not_proved }: { proved: string[]; not_proved: string[] },
+) {
+  const lines = [...head, ...section('Proved', proved), ...section('Not proved', not_proved)]
   printResult(options, { value: { valid: true, ...facts, proved, not_proved }, lines: lines.map(visible) })
 }
+
+function printInvalid(options: Options, head: string, { part, message }: { part: string; message: string }) {
+  printResult(options, { value: { valid: false, part, message }, lines: [head, message].map(visible) })
+  process.exitCode = 1
+}
+
+const ownKeyText = (key: string) =>
+  `The key ${key} is the organization's own. Compare it with the key that the organization publishes, or give --key.`
 
 const section = (title: string, lines: string[]) => ['', title, ...lines.map(line => `  ${line}`)]
 
@@ -161,11 +148,7 @@ function provedBy({ key, origin, index, size, text }: VerifiedReceipt): string[]
 
 function notProvedBy({ entry, key, origin, text }: VerifiedReceipt, isKeyGiven: boolean): string[] {
   return [
-    ...(isKeyGiven
-      ? []
-      : [
-          `The key ${key} is the organization's own. Compare it with the key that the organization publishes, or give --key.`,
-        ]),
+    ...(isKeyGiven ? [] : [ownKeyText(key)]),
     `Others are shown the same log ${origin}. Compare the checkpoint with one that was kept elsewhere.`,
     `The person who answered is the person ${entry.person_id}, and the evidence and the times of the entry are true: the organization states them.`,
     ...(text === 'none' ? ['The person saw a certain text: the entry names none.'] : []),

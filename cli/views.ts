@@ -7,7 +7,7 @@ import { dropRetired, dropViews, findViews, renewViews, type SqlViews } from '..
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { readInput } from './files.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
 import { recordOperation, requireOrganization, type Session, withSession } from './session.ts'
 import { createViews, isViewsName, loginSettings } from './views/create-views.ts'
 
@@ -17,11 +17,11 @@ type CreateOptions = Options & { role?: string; fieldsOf?: string; passwordFile?
 export function viewsCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Makes, lists, renews and drops views of an organization, which a role of PostgreSQL reads by SQL.'
-  return newPlainCommand('views', description, ['views create --org acme', 'views list', 'views drop --org acme'])
-    .addCommand(createCommand(environment))
-    .addCommand(listCommand(environment))
-    .addCommand(renewCommand(environment))
-    .addCommand(dropCommand(environment))
+  return newPlainCommand('views', description, [
+    'views create --org acme',
+    'views list',
+    'views drop --org acme',
+  ]).addSubcommands(environment, [createCommand, listCommand, renewCommand, dropCommand])
 }
 
 const addOrg = (command: Command) => command.requiredOption('--org <key>', 'The organization.')
@@ -97,7 +97,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       const rows: object[] = []
       for (const { id, key } of await listOrganizations(db))
         rows.push(...(await findViews(db, id)).map(views => ({ organization: key, ...rowOf(views) })))
-      await printRows(formatOf(options), ['organization', 'schema', 'role', 'fields_of', 'state', 'created_at'], rows)
+      await printRows(options, ['organization', 'schema', 'role', 'fields_of', 'state', 'created_at'], rows)
     }),
   )
 }

@@ -1,40 +1,42 @@
 import { text } from 'node:stream/consumers'
 import { Argument, type Command, Option } from 'commander'
 import type { Webhook, WebhookDelivery } from '../client/index.ts'
-import { givenOf, newCommand, newPlainCommand, printResult, UsageError, wholeNumber } from './command.ts'
+import {
+  givenOf,
+  type JsonOption,
+  newCommand,
+  newPlainCommand,
+  printResult,
+  UsageError,
+  wholeNumber,
+} from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type Column, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { printStderr } from './stderr.ts'
+import { addFormatOption, type Column, type FormatOption, printRows } from './print-rows.ts'
+import { atService, listAtService } from './service-commands.ts'
+import { printStderr } from './terminal.ts'
 
-type ListOptions = ConnectionOptions & FormatOption
-type DeliveriesOptions = ListOptions & {
+type DeliveriesOptions = FormatOption & {
   status?: WebhookDelivery['status']
   state?: WebhookDelivery['state']
   before?: number
   limit?: number
 }
 type HeadersOptions = ConnectionOptions & { set?: string; remove?: string; json?: true }
-type LinksOptions = ConnectionOptions & { json?: true }
-type ReplayOptions = ConnectionOptions & { after: number; until?: number; json?: true }
+type ReplayOptions = JsonOption & { after: number; until?: number }
 
 export function webhooksCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Lists webhooks and their deliveries, sends changes again, and sets headers and links.'
-  return newPlainCommand('webhooks', description, ['webhooks list', 'webhooks deliveries 1 --status failed'])
-    .addCommand(listCommand(environment))
-    .addCommand(deliveriesCommand(environment))
-    .addCommand(replayCommand(environment))
-    .addCommand(headersCommand(environment))
-    .addCommand(linksCommand(environment))
+  return newPlainCommand('webhooks', description, [
+    'webhooks list',
+    'webhooks deliveries 1 --status failed',
+  ]).addSubcommands(environment, [listCommand, deliveriesCommand, replayCommand, headersCommand, linksCommand])
 }
 
-const readScope = { scope: 'webhooks:read' }
+const readScope = 'webhooks:read'
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('list', 'Lists the webhooks.', ['webhooks list', 'webhooks list --json | jq .'])
-  return addConnectionOptions(addFormatOption(command)).action(async (options: ListOptions) => {
-    const { client } = await connect(environment, options, readScope)
-    await printRows(formatOf(options), webhookColumns, await client.webhooks.list().all())
-  })
+  return listAtService(environment, command, readScope, webhookColumns, client => client.webhooks.list())
 }
 
 const webhookColumns: Column[] = [
@@ -71,8 +73,8 @@ function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--before <number>', 'Only deliveries of changes before this number.', wholeNumber())
     .option('--limit <count>', 'The most deliveries to list, up to 500. Default: 50.', wholeNumber())
-  return addConnectionOptions(addFormatOption(command)).action(async (id: number, options: DeliveriesOptions) => {
-    const { client } = await connect(environment, options, readScope)
+  const listing = addFormatOption(command)
+  return atService(environment, listing, readScope, async (client, id: number, options: DeliveriesOptions) => {
     const { before, limit, ...selection } = givenOf(options, 'status', 'state', 'before', 'limit')
     const page = {
       ...selection,
@@ -80,7 +82,7 @@ function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
       ...(before !== undefined && { after: String(before) }),
     }
     const { items, next } = await client.webhooks.deliveries(id, page).page()
-    await printRows(formatOf(options), deliveryColumns, items)
+    await printRows(options, deliveryColumns, items)
     if (next !== null) printStderr(`There are more: --before ${next}`)
   })
 }
@@ -101,8 +103,7 @@ function replayCommand(environment: NodeJS.ProcessEnv): Command {
     .argument('<id>', 'The id, as shown by webhooks list.', wholeNumber())
     .requiredOption('--after <number>', 'Begin after the change with this number.', wholeNumber())
     .option('--until <number>', 'End with this change. Default: the position of the webhook.', wholeNumber())
-  return addConnectionOptions(command).action(async (id: number, options: ReplayOptions) => {
-    const { client } = await connect(environment, options, { scope: 'webhooks:write' })
+  return atService(environment, command, 'webhooks:write', async (client, id: number, options: ReplayOptions) => {
     const value = await client.webhooks.replay(id, givenOf(options, 'after', 'until'))
     const messages = [`kith sends the matching changes after ${value.after} up to ${value.until} again.`]
     printResult(options, { value, messages })
@@ -139,8 +140,8 @@ function linksCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('links', description, ['webhooks links 1 on', 'webhooks links 1 off'])
     .argument('<id>', 'The id, as shown by webhooks list.', wholeNumber())
     .addArgument(new Argument('<state>', 'Whether they carry links.').choices(['on', 'off']))
-  return addConnectionOptions(command).action(async (id: number, state: 'on' | 'off', options: LinksOptions) => {
-    const { client } = await connect(environment, options, { scope: 'webhooks:write people:write people:read' })
+  const scope = 'webhooks:write people:write people:read'
+  return atService(environment, command, scope, async (client, id: number, state: string, options: JsonOption) => {
     const { links } = await client.webhooks.update(id, { links: state === 'on' })
     const messages = [links ? 'The webhook sends confirmation links.' : 'The webhook sends no links.']
     printResult(options, { value: { links }, messages })

@@ -1,6 +1,7 @@
 import type { Attribute } from '../client/index.ts'
 import { isDate, isDateTime } from '../src/values/formats.ts'
 import { readsBackEqual } from '../src/values/scalars.ts'
+import { parsedJson } from './parsed-json.ts'
 
 /**
  * Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`, or null where clocks are put forward over
@@ -91,7 +92,7 @@ export function jsonOf(cell: string, type: CellType, options: ParseOptions, pref
 /** Converts a cell with many values to a JSON array. The cell has separators, or is a JSON array as in an export. */
 export function listOf(cell: string, type: CellType, options: ParseOptions, prefix?: string): string {
   const text = cell.trim()
-  const array = text.startsWith('[') ? parsed(text) : undefined
+  const array = text.startsWith('[') ? parsedJson(text) : undefined
   if (Array.isArray(array)) return prefix === undefined ? oneLine(text) : prefixAll(array, prefix)
   if (type === 'json') throw new Error('is not a JSON array')
   const values = text.split(options.listSeparator).filter(value => value.trim() !== '')
@@ -202,16 +203,8 @@ function offsetOf(zone: string): string {
 }
 
 function jsonText(text: string): string {
-  if (parsed(text) === undefined) throw new Error('is not JSON. A JSON text needs double quotes')
+  if (parsedJson(text) === undefined) throw new Error('is not JSON. A JSON text needs double quotes')
   return oneLine(text)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 // In valid JSON, a line end can only occur between values.

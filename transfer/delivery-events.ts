@@ -6,6 +6,7 @@ import {
   KithError,
 } from '../client/index.ts'
 import type { ImportItem } from './item.ts'
+import { parsedJson } from './parsed-json.ts'
 
 /** The most events of a request. */
 const maxEvents = 1_000
@@ -86,12 +87,8 @@ async function outcomesOf(lines: string[], record: Record): Promise<Outcome[]> {
 }
 
 function parse(line: string): DeliveryEvent | undefined {
-  try {
-    const event: unknown = JSON.parse(line)
-    return typeof event === 'object' && event !== null ? (event as DeliveryEvent) : undefined
-  } catch {
-    return undefined
-  }
+  const event = parsedJson(line)
+  return typeof event === 'object' && event !== null ? (event as DeliveryEvent) : undefined
 }
 
 const refusalOf = (path: string, message: string, error: LineRefusal['error'] = 'invalid_parameter'): LineRefusal => ({

@@ -1,5 +1,6 @@
 import { writable } from '../client/index.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal } from './item.ts'
+import { parsedJson } from './parsed-json.ts'
 import { concat, type Pieces } from './pieces.ts'
 
 /** No service accepts an entity of more bytes. A longer line is refused and not kept in memory. */
@@ -112,7 +113,7 @@ type Body = { body: string } | { body: null; refusal?: Refusal }
  */
 function bodyOf(text: string, owner: string): Body {
   if (!text.includes('"created_at"') || !text.includes('"version"')) return { body: text }
-  const read = parse(text)
+  const read = parsedJson(text)
   if (!isRead(read)) return { body: text }
   const kind = 'record_id' in read ? read.stack_key : 'people'
   if (kind !== owner)
@@ -120,14 +121,6 @@ function bodyOf(text: string, owner: string): Body {
   // The links to a placeholder create it again. If it were written, it would no longer be a placeholder.
   if (read.state === 'placeholder') return { body: null }
   return { body: JSON.stringify(writable(read as never)) }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function isRead(value: unknown): value is Record<string, unknown> {

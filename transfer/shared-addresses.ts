@@ -1,5 +1,6 @@
 import type { MatchKind } from '../client/index.ts'
 import type { ImportItem } from './item.ts'
+import { parsedJson } from './parsed-json.ts'
 
 /** An address that more lines of a file have is a placeholder, such as `info@example.com`, or that of a family: it tells nobody apart. */
 export const maxLinesOfAddress = 10
@@ -11,7 +12,8 @@ type Key = { kind: MatchKind; key: string }
 
 /** What a line recognizes its person by, as the service compares it, but for notations of phones. */
 function keysOf({ body }: ImportItem, match: readonly MatchKind[]): Key[] {
-  const { external_id, email, mobile_prefix, mobile_number, match: own } = parsed(body)
+  const fields = (parsedJson(body ?? '') ?? {}) as Record<string, unknown>
+  const { external_id, email, mobile_prefix, mobile_number, match: own } = fields
   // A line can say itself what its person is recognized by.
   if (own !== undefined) return []
   const texts: Record<MatchKind, unknown> = {
@@ -23,14 +25,6 @@ function keysOf({ body }: ImportItem, match: readonly MatchKind[]): Key[] {
     const text = String(texts[kind] ?? '').trim()
     return text === '' ? [] : [{ kind, key: `${kind} ${text}` }]
   })
-}
-
-function parsed(body: string | null): Record<string, unknown> {
-  try {
-    return (JSON.parse(body!) ?? {}) as Record<string, unknown>
-  } catch {
-    return {}
-  }
 }
 
 function phoneOf(prefix: unknown, number: string): string {

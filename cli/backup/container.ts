@@ -5,36 +5,51 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { Static } from 'typebox'
 import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { Type } from '../../src/values/json-schema.ts'
+import { parsedJson } from '../../transfer/parsed-json.ts'
 import { type QuietOptions, startProgress } from '../progress.ts'
-import { visible } from '../visible.ts'
+import { visible } from '../terminal.ts'
 import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature.ts'
+
+const text = () => Type.String({ minLength: 1 })
+/** Messages quote these, so they have no characters that move the cursor. */
+const visibleText = () => Type.String({ pattern: '^[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]+$' })
+const shapes = {
+  header: Type.Object({
+    format: Type.Literal('kith-backup'),
+    version: Type.Number(),
+    /** The version of kith that made the backup. */
+    kith: visibleText(),
+    /** The time of the snapshot, by PostgreSQL's clock. */
+    at: visibleText(),
+    postgresql: visibleText(),
+    compression: Type.Literal('zstd'),
+    /** The verifier key of the signature. Absent in format 1, which is not signed. */
+    signed_by: Type.Optional(visibleText()),
+    /** The migrations that had run. */
+    migrations: Type.Array(visibleText(), { minItems: 1 }),
+    tables: Type.Array(Type.Object({ name: text(), columns: Type.Array(text()) }), { minItems: 1 }),
+  }),
+  end: Type.Object({
+    rows: Type.Record(Type.String(), Type.Integer({ minimum: 0 })),
+    sequences: Type.Array(
+      Type.Object({ name: text(), last_value: Type.String({ pattern: '^-?[0-9]{1,19}$' }), is_called: Type.Boolean() }),
+    ),
+  }),
+}
 
 /**
  * The header of a backup file. The file is this header as one line of JSON, one zstd stream of frames, and the SHA-256 of
  * all bytes before it as 64 hexadecimal digits and a line feed. In format 2, the signature of the SHA-256 follows as 128 hexadecimal digits
  * and a line feed. docs/backups.md describes it.
  */
-export type Header = {
-  format: 'kith-backup'
-  version: number
-  /** The version of kith that made the backup. */
-  kith: string
-  /** The time of the snapshot, by PostgreSQL's clock. */
-  at: string
-  postgresql: string
-  compression: 'zstd'
-  /** The verifier key of the signature. Absent in format 1, which is not signed. */
-  signed_by?: string
-  /** The migrations that had run. */
-  migrations: string[]
-  tables: { name: string; columns: string[] }[]
-}
+export type Header = Static<typeof shapes.header>
 
 /** The last frame. `rows` counts the rows of each table; `sequences` are the positions of the sequences. */
-export type End = { rows: Record<string, number>; sequences: Sequence[] }
-export type Sequence = { name: string; last_value: string; is_called: boolean }
+export type End = Static<typeof shapes.end>
+export type Sequence = End['sequences'][number]
 
 /**
  * A frame. A `table` frame starts a table; any number of `rows` frames follow it, in COPY's text format. A reader gets the rows of a long
@@ -166,7 +181,7 @@ async function readHeader(handle: FileHandle, file: string): Promise<{ header: H
     start = Buffer.concat([start, more])
   }
   const line = start.subarray(0, start.indexOf(10))
-  const header = parse(line.toString()) as Header | undefined
+  const header = parsedJson(line.toString()) as Header | undefined
   if (typeof header?.version !== 'number') throw new Error(`${file} is damaged: its header cannot be read.`)
   if (header.version !== formats.unsigned && header.version !== formats.signed)
     throw new Error(
@@ -186,14 +201,6 @@ async function readHeader(handle: FileHandle, file: string): Promise<{ header: H
 function findRepeated(names: string[]): string | undefined {
   const seen = new Set<string>()
   return names.find(name => seen.size === seen.add(name).size)
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 async function read(handle: FileHandle, position: number, length: number): Promise<Buffer> {
@@ -261,7 +268,7 @@ async function* parseFrames(plain: AsyncIterable<Buffer>): AsyncGenerator<Frame,
 function decode(letter: string, payload: Buffer): Frame {
   if (letter === letters.table) return { type: 'table', name: payload.toString() }
   if (letter !== letters.end) throw damaged(`it has a frame of the unknown type ${JSON.stringify(letter)}`)
-  const end = parse(payload.toString())
+  const end = parsedJson(payload.toString())
   const fault = findFault('end', end)
   if (fault) throw damaged(`in its last frame, ${fault}`)
   return { type: 'end', end: end as End }
@@ -270,27 +277,6 @@ function decode(letter: string, payload: Buffer): Frame {
 /** The error of a file whose SHA-256 is correct. The fault may quote the file. */
 export const damaged = (fault: string): Error =>
   new Error(visible(`The backup is damaged: ${fault}. No row was restored. Use another backup.`))
-
-const text = () => Type.String({ minLength: 1 })
-/** Messages quote these, so they have no characters that move the cursor. */
-const visibleText = () => Type.String({ pattern: '^[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]+$' })
-const shapes = {
-  header: Type.Object({
-    kith: visibleText(),
-    at: visibleText(),
-    postgresql: visibleText(),
-    compression: Type.Literal('zstd'),
-    signed_by: Type.Optional(visibleText()),
-    migrations: Type.Array(visibleText(), { minItems: 1 }),
-    tables: Type.Array(Type.Object({ name: text(), columns: Type.Array(text()) }), { minItems: 1 }),
-  }),
-  end: Type.Object({
-    rows: Type.Record(Type.String(), Type.Integer({ minimum: 0 })),
-    sequences: Type.Array(
-      Type.Object({ name: text(), last_value: Type.String({ pattern: '^-?[0-9]{1,19}$' }), is_called: Type.Boolean() }),
-    ),
-  }),
-}
 
 /** Says what is wrong with the shape of a value, as the end of a sentence. Undefined if nothing is. */
 function findFault(shape: keyof typeof shapes, value: unknown): string | undefined {

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream } from 'node:fs'
 import { rename, rm, truncate, writeFile } from 'node:fs/promises'
-import type { Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { createGzip } from 'node:zlib'
+import { constants, createGunzip, createGzip } from 'node:zlib'
+import { parse } from 'csv-parse'
 import type { Format } from '../../transfer/file.ts'
 import { fileExists, readFileOrNull } from '../files.ts'
-import { openPartialFile, type ResumePoint, readResumePoint } from './resume.ts'
 
 /** The file or standard output that an export writes to. */
 export type Output = {
@@ -82,7 +82,8 @@ async function resumePart(
     throw new Error(
       `The definitions have changed, and with them the columns of ${name}.part. Continue it under the earlier definitions, ${startAgain}`,
     )
-  const resumePoint = await readResumePoint(part, compressed, format, identifier).catch(() => undefined)
+  const scan = format === 'ndjson' ? lastLine : lastRecord
+  const resumePoint = await scan(openPartialFile(part, compressed), identifier).catch(() => undefined)
   if (!resumePoint || (resumePoint.lines > 0 && !resumePoint.after_id))
     throw new Error(`${name}.part is not an export of this kind. Use --force to start again.`)
   if (!compressed) await truncate(part, resumePoint.bytes)
@@ -129,4 +130,56 @@ function outputTo(
     },
     leave,
   }
+}
+
+/** The usable part of an interrupted export: uncompressed bytes and number of whole lines, and the id of the last entity. */
+type ResumePoint = { bytes: number; lines: number; after_id: string | undefined }
+
+/** Reads the text of a file that may be cut off anywhere, also within its compressed data. */
+function openPartialFile(path: string, compressed: boolean): Readable {
+  const file = createReadStream(path)
+  if (!compressed) return file
+  const uncompressed = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
+  file.on('error', error => uncompressed.destroy(error)).pipe(uncompressed)
+  return uncompressed
+}
+
+async function lastLine(text: Readable, identifier: string): Promise<ResumePoint> {
+  let [bytes, lines] = [0, 0]
+  let last: Buffer = Buffer.alloc(0)
+  let unfinished: Buffer[] = []
+  for await (const piece of text as AsyncIterable<Buffer>) {
+    let start = 0
+    for (let end = piece.indexOf(10); end !== -1; end = piece.indexOf(10, start)) {
+      last = Buffer.concat([...unfinished, piece.subarray(start, end)])
+      ;[unfinished, start, lines] = [[], end + 1, lines + 1]
+      bytes += last.length + 1
+    }
+    if (start < piece.length) unfinished.push(piece.subarray(start))
+  }
+  const after_id = lines === 0 ? undefined : (JSON.parse(last.toString()) as Record<string, string>)[identifier]
+  return { bytes, lines, after_id }
+}
+
+async function lastRecord(text: Readable, identifier: string): Promise<ResumePoint> {
+  let column = -1
+  // The last record may be cut off and still look complete. The record before it is surely complete.
+  let [last, before]: [ResumePoint, ResumePoint] = [emptyResumePoint, emptyResumePoint]
+  let lastByte = 0
+  const parser = parse({
+    on_record: (cells: string[], { bytes, records }) => {
+      if (records === 1) column = cells.indexOf(identifier)
+      const after_id = records === 1 ? undefined : cells[column]
+      ;[before, last] = [last, { bytes, lines: records - 1, after_id }]
+      return null
+    },
+  }).resume()
+  const ended = new Promise<boolean>(resolve => parser.on('end', () => resolve(true)).on('error', () => resolve(false)))
+  for await (const piece of text as AsyncIterable<Buffer>) {
+    lastByte = piece.at(-1) ?? lastByte
+    if (!parser.write(piece)) await Promise.race([new Promise(resolve => parser.once('drain', resolve)), ended])
+  }
+  parser.end()
+  const isWhole = !(await ended) || lastByte === 10
+  return isWhole ? last : before
 }

@@ -1,16 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Static } from 'typebox'
-import { parseJson } from '../../src/http/input/json.ts'
-import { trimAndCheck } from '../../src/http/input/trim.ts'
-import { compile } from '../../src/http/input/validate.ts'
-import { defaultLimits } from '../../src/process/config.ts'
 import { channels } from '../../src/values/channels.ts'
-import { type Detail, Fault, pointer } from '../../src/values/errors.ts'
+import { type Detail, pointer } from '../../src/values/errors.ts'
 import { Type } from '../../src/values/json-schema.ts'
 import { phoneColumns, profileTexts } from '../../src/values/profile-fields.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import { outcomes } from '../../transfer/profile-answers.ts'
+import { listFaults, parseChecked } from '../checked-file.ts'
 import { UsageError } from '../command.ts'
 
 const closed = { additionalProperties: false }
@@ -92,25 +89,11 @@ async function profileNames(): Promise<string> {
 
 /** Parses a profile. Throws an Error whose message has every fault with its JSON Pointer. */
 export function parseProfile(bytes: Buffer, name: string): Profile {
-  const details = faultsOf(bytes)
-  if (Array.isArray(details)) {
-    const lines = details.map(({ path, message }) => `  ${path || '/'} ${message}`)
-    throw new Error([`The profile ${name} cannot be used:`, ...lines].join('\n'))
-  }
-  return details
-}
-
-function faultsOf(bytes: Buffer): Profile | Detail[] {
-  try {
-    const parsed = trimAndCheck(parseJson(bytes, defaultLimits) as Record<string, unknown>, defaultLimits)
-    compile(profileFile)(parsed, 'body')
-    const faults = ruleFaults(parsed as Profile)
-    return faults.length > 0 ? faults : (parsed as Profile)
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    const { details, message } = error.refusal
-    return details.length > 0 ? details : [{ path: '', message }]
-  }
+  const buildError = (details: Detail[]) => new Error(listFaults(`The profile ${name}`, details))
+  const profile = parseChecked(profileFile, bytes, buildError)
+  const faults = ruleFaults(profile)
+  if (faults.length > 0) throw buildError(faults)
+  return profile
 }
 
 function ruleFaults(profile: Profile): Detail[] {

@@ -3,8 +3,9 @@ import { doneBytesOf, type ImportJob, type ImportState, importAll, startState } 
 import type { ImportItem } from '../../transfer/item.ts'
 import { refusedOf } from '../../transfer/refused.ts'
 import { Retries } from '../../transfer/retry.ts'
+import { type JsonOption, printResult } from '../command.ts'
 import { errorMessage } from '../error-message.ts'
-import { formatCount, type QuietOptions, startProgress } from '../progress.ts'
+import { formatCount, formatDuration, type QuietOptions, startProgress } from '../progress.ts'
 import { handleInterrupt } from '../signal-handling.ts'
 import type { Input } from './input.ts'
 import type { RejectsFile } from './rejects-file.ts'
@@ -98,6 +99,30 @@ export function headerOf({ cells }: CsvHead): string[] {
 }
 
 export const formatLines = (count: number) => `${formatCount(count)} ${count === 1 ? 'line' : 'lines'}`
+
+/** The members of a result about the end of a file. */
+export const endOf = ({ state: { failed, line }, stopped, error }: Outcome, refused: RejectsFile) => ({
+  refused_file: failed > 0 ? refused.name : null,
+  stopped_after: stopped || error ? line : null,
+  error: error && errorMessage(error),
+})
+
+/** Prints what became of a file: `value` as JSON, or the lines of `summary`. Exits with 1 unless all lines are done. */
+export function printOutcome(
+  options: JsonOption,
+  { state: { received, failed }, stopped, error }: Outcome,
+  { value, summary }: { value: object; summary: string[] },
+): void {
+  const messages = [...(error ? [errorMessage(error)] : []), ...(error && received === 0 ? [] : summary)]
+  printResult(options, { value, messages })
+  if (stopped || error || failed > 0) process.exitCode = 1
+}
+
+/** The first line of a summary. `note` follows the duration. */
+export function countsText(received: number, seconds: number, counts: Record<string, number>, note = ''): string {
+  const parts = Object.entries(counts).map(([name, count]) => `${formatCount(count)} ${name}`)
+  return `${formatLines(received)} in ${formatDuration(seconds)}${note}: ${parts.join(', ')}`
+}
 
 /** Says where the refused lines are. */
 export const refusedHints = ({ failed }: ImportState, { name }: RejectsFile): string[] =>

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { parsedJson } from '../../transfer/parsed-json.ts'
 import { UsageError } from '../command.ts'
 import { readFileOrNull } from '../files.ts'
 
@@ -36,13 +37,17 @@ export function requireProfileName(name: string): void {
     )
 }
 
-/** Reads a profile. Null if there is none. Throws if the file is not a profile. */
-export async function findProfile(environment: NodeJS.ProcessEnv, name: string): Promise<Profile | null> {
+/** The file of a profile, or null without a folder. */
+function fileOf(environment: NodeJS.ProcessEnv, name: string): string | null {
   requireProfileName(name)
   const folder = folderOf(environment)
-  if (folder === null) return null
-  const file = join(folder, name + extension)
-  const text = await readFileOrNull(file)
+  return folder && join(folder, name + extension)
+}
+
+/** Reads a profile. Null if there is none. Throws if the file is not a profile. */
+export async function findProfile(environment: NodeJS.ProcessEnv, name: string): Promise<Profile | null> {
+  const file = fileOf(environment, name)
+  const text = file === null ? null : await readFileOrNull(file)
   if (text === null) return null
   const profile = parse(text)
   if (profile === null) throw new Error(`${file} is not a profile of kith. Run kith login --profile ${name} again.`)
@@ -50,14 +55,10 @@ export async function findProfile(environment: NodeJS.ProcessEnv, name: string):
 }
 
 function parse(text: string): Profile | null {
-  try {
-    const { url, token, client_id, client_secret } = JSON.parse(text) as Record<string, unknown>
-    if (typeof url !== 'string') return null
-    if (typeof token === 'string') return { url, token }
-    return typeof client_id === 'string' && typeof client_secret === 'string' ? { url, client_id, client_secret } : null
-  } catch {
-    return null
-  }
+  const { url, token, client_id, client_secret } = (parsedJson(text) ?? {}) as Record<string, unknown>
+  if (typeof url !== 'string') return null
+  if (typeof token === 'string') return { url, token }
+  return typeof client_id === 'string' && typeof client_secret === 'string' ? { url, client_id, client_secret } : null
 }
 
 /**
@@ -65,12 +66,10 @@ function parse(text: string): Profile | null {
  * leaves the old one or the new one.
  */
 export async function storeProfile(environment: NodeJS.ProcessEnv, name: string, profile: Profile): Promise<string> {
-  requireProfileName(name)
-  const folder = folderOf(environment)
-  if (folder === null)
+  const file = fileOf(environment, name)
+  if (file === null)
     throw new UsageError('There is no folder for profiles. Set XDG_CONFIG_HOME to the folder of your configuration.')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const file = join(folder, name + extension)
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const next = `${file}.${randomUUID()}`
   try {
     await writeFile(next, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true })
@@ -84,12 +83,10 @@ export async function storeProfile(environment: NodeJS.ProcessEnv, name: string,
 
 /** Deletes a profile. Returns whether there was one. */
 export async function deleteProfile(environment: NodeJS.ProcessEnv, name: string): Promise<boolean> {
-  requireProfileName(name)
-  const folder = folderOf(environment)
-  if (folder === null) return false
+  const file = fileOf(environment, name)
   try {
-    await rm(join(folder, name + extension))
-    return true
+    if (file !== null) await rm(file)
+    return file !== null
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
     throw error

@@ -1,6 +1,6 @@
 import type { Person } from '../../client/index.ts'
 import { attributePrefix } from '../../src/values/profile-fields.ts'
-import type { Column, Row, RowFormat } from '../print-rows.ts'
+import { type Column, isJson, type Row, type RowFormat } from '../print-rows.ts'
 
 const defaultFields = {
   people: ['external_id', 'first_name', 'last_name', 'email', 'mobile_number', 'state', 'created_at'],
@@ -13,7 +13,7 @@ export function fieldsFor(
   format: RowFormat,
   kind: 'people' | 'records',
 ): string[] | undefined {
-  return chosen ?? (format === 'json' || format === 'ndjson' ? undefined : defaultFields[kind])
+  return chosen ?? (isJson(format) ? undefined : defaultFields[kind])
 }
 
 /**

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Filter } from '../../client/index.ts'
 import { profileTexts } from '../../src/values/profile-fields.ts'
-import { UsageError } from '../command.ts'
-import { readArgument } from '../files.ts'
+import { readJsonArgument } from '../files.ts'
 
 /** The options that select entities, as commander returns them. */
 export type ConditionOptions = { filter?: string; where: Filter[]; segment?: string }
@@ -51,17 +50,8 @@ export async function readCondition(
 ): Promise<Filter | undefined> {
   const conditions = [
     ...(segment === undefined ? [] : [{ $segment: segment }]),
-    ...(filter === undefined ? [] : [await readFilter(environment, filter)]),
+    ...(filter === undefined ? [] : [(await readJsonArgument(environment, '--filter', filter)) as Filter]),
     ...where,
   ]
   return conditions.length > 1 ? { $and: conditions } : conditions[0]
-}
-
-async function readFilter(environment: NodeJS.ProcessEnv, argument: string): Promise<Filter> {
-  const text = (await readArgument(environment, argument)).toString()
-  try {
-    return JSON.parse(text) as Filter
-  } catch (error) {
-    throw new UsageError(`--filter is not JSON: ${(error as Error).message}`)
-  }
 }

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Page } from '../../client/index.ts'
 import { givenOf, wholeNumber } from '../command.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from '../print-rows.ts'
-import { printStderr } from '../stderr.ts'
-import { visible } from '../visible.ts'
+import { printStderr, visible } from '../terminal.ts'
 import { entityColumns, fieldsFor } from './columns.ts'
 import type { Pages } from './reads.ts'
 
@@ -16,7 +16,7 @@ export type ListOptions = FormatOption & {
   limit?: number
 }
 
-const defaultLimit = 50
+export const defaultLimit = 50
 
 /** Adds `--fields`, `--sort`, `--include`, `--labels`, `--links`, `--limit` and `--format`. */
 export function addListOptions(command: Command): Command {
@@ -83,30 +83,46 @@ export async function printListing(
   const fields = fieldsFor(options.fields, format, kind)
   const size = Math.min(limit, maxSize)
   const selection = { size, ...(fields && { fields }), ...givenOf(options, 'include', 'labels', 'links', 'sort') }
-  let count = 0
-  let hasMore = false
+  const shown = new LimitedRows(limit)
   let warned = false
-  async function* readRows() {
-    for await (const { items, has_more, warnings = [] } of list(selection).pages()) {
-      if (!warned) for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
-      warned = true
-      const rows = items.slice(0, limit - count) as Row[]
-      yield* rows.map(convert)
-      count += rows.length
-      hasMore = has_more || rows.length < items.length
-      if (count >= limit) return
-    }
-  }
+  const rows = shown.read(list(selection).pages(), convert, ({ warnings = [] }) => {
+    if (!warned) for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
+    warned = true
+  })
   const columns = [...(options.labels ? ['label'] : []), ...(fields ?? [])]
-  await printRows(format, entityColumns(columns, include ?? [], format), readRows())
-  reportCount({ kind, count, hasMore, isTable: format === 'table', isLimitChosen: options.limit !== undefined })
+  await printRows(options, entityColumns(columns, include ?? [], format), rows)
+  shown.report({ one: kind === 'people' ? 'person' : 'record', many: kind }, options)
 }
 
-type Printed = { kind: Kind; count: number; hasMore: boolean; isTable: boolean; isLimitChosen: boolean }
+/** The rows of a listing up to a limit. It knows how many there were. */
+export class LimitedRows {
+  readonly #limit: number
+  #count = 0
+  #hasMore = false
 
-/** Tells how many were printed with a table, and in any format if the default limit has cut the output. */
-function reportCount({ kind, count, hasMore, isTable, isLimitChosen }: Printed): void {
-  const noun = count === 1 ? { people: 'person', records: 'record' }[kind] : kind
-  const more = hasMore ? '. There are more: use --limit <count>, or --limit all' : ''
-  if (isTable || (hasMore && !isLimitChosen)) printStderr(`${count} ${noun}${more}${more && '.'}`)
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  async *read<P extends Page<unknown>>(
+    pages: AsyncIterable<P>,
+    convert: (item: Row) => Row,
+    onPage: (page: P) => void,
+  ): AsyncGenerator<Row> {
+    for await (const page of pages) {
+      onPage(page)
+      const rows = page.items.slice(0, this.#limit - this.#count) as Row[]
+      yield* rows.map(convert)
+      this.#count += rows.length
+      this.#hasMore = page.has_more || rows.length < page.items.length
+      if (this.#count >= this.#limit) return
+    }
+  }
+
+  /** Tells how many were printed with a table, and in any format if the default limit has cut the output. */
+  report({ one, many }: { one: string; many: string }, options: FormatOption & { limit?: number }): void {
+    const more = this.#hasMore ? '. There are more: use --limit <count>, or --limit all.' : ''
+    if (formatOf(options) === 'table' || (this.#hasMore && options.limit === undefined))
+      printStderr(`${this.#count} ${this.#count === 1 ? one : many}${more}`)
+  }
 }

@@ -1,19 +1,16 @@
 import type { Static } from 'typebox'
 import type { Attribute, ConsentType, Definitions, Segment, Stack } from '../../client/index.ts'
-import { rulesOf } from '../../src/attributes/rules.ts'
 import { newAttribute } from '../../src/attributes/schema.ts'
 import { newConsentType } from '../../src/consents/schema.ts'
-import { parseJson } from '../../src/http/input/json.ts'
-import { trimAndCheck } from '../../src/http/input/trim.ts'
-import { compile } from '../../src/http/input/validate.ts'
 import { definitionState } from '../../src/organizations/definition-schema.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import { newSegment } from '../../src/segments/schema.ts'
 import { newStack } from '../../src/stacks/schema.ts'
 import { inStoredOrder } from '../../src/stacks/stacks.ts'
-import { noRules } from '../../src/values/attribute-rules.ts'
-import { type Detail, Fault } from '../../src/values/errors.ts'
+import { noRules, ruleNames } from '../../src/values/attribute-rules.ts'
+import type { Detail } from '../../src/values/errors.ts'
 import { Type } from '../../src/values/json-schema.ts'
+import { listFaults, parseChecked } from '../checked-file.ts'
 import type { Declared } from './declared.ts'
 import { findFaults } from './rules.ts'
 
@@ -36,61 +33,53 @@ type SchemaFile = Static<typeof schemaFile>
 /** The file is invalid, or it changes an immutable field. The message lists every fault with its path. Nothing was changed. */
 export class SchemaFileError extends Error {
   constructor(name: string, details: Detail[]) {
-    super([`${name} cannot be used:`, ...details.map(({ path, message }) => `  ${path || '/'} ${message}`)].join('\n'))
+    super(listFaults(name, details))
   }
 }
-
-// The limits of the service for a request body.
-const limits = { jsonDepth: 32, stringBytes: 65_536, keyBytes: 150 }
 
 /**
  * Parses a schema file as the service parses a body: texts are trimmed, and repeated or unknown keys are refused. Throws a
  * SchemaFileError, whose message has `name` and every fault with its path.
  */
 export function parseSchemaFile(bytes: Buffer, name: string): Declared {
-  try {
-    const parsed = trimAndCheck(parseJson(bytes, limits) as Record<string, unknown>, limits)
-    compile(schemaFile)(parsed, 'body')
-    const declared = withDefaults(parsed as SchemaFile)
-    const faults = findFaults(declared)
-    if (faults.length > 0) throw new SchemaFileError(name, faults)
-    return declared
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    const { details, message } = error.refusal
-    throw new SchemaFileError(name, details.length > 0 ? details : [{ path: '', message }])
-  }
+  const parsed = parseChecked(schemaFile, bytes, details => new SchemaFileError(name, details))
+  const declared = withDefaults(parsed)
+  const faults = findFaults(declared)
+  if (faults.length > 0) throw new SchemaFileError(name, faults)
+  return declared
 }
+
+/** What a definition has where the file says nothing. */
+const defaultsOf = {
+  stack: (key: string) => ({ name: key, retention_days: null, label: null, summary: null, erased_with: null }),
+  attribute: (key: string) => ({
+    ...{ name: key, description: null, target_stack: null, cardinality: 'one' as const },
+    ...{ indexed: false, searchable: false, state: 'active' as const, ...noRules },
+  }),
+  consentType: (key: string) => ({
+    ...{ name: key, description: null },
+    ...{ mandatory: false, default_state: false, state: 'active' as const },
+  }),
+  segment: (key: string) => ({ name: key, description: null }),
+}
+const channelDefaults = { is_default: false, double_opt_in: false }
 
 function withDefaults({ stacks, attributes, consent_types, segments }: SchemaFile): Declared {
   return {
-    stacks: stacks.map(
-      ({ key, kind, name = key, retention_days = null, label = null, summary, erased_with = null }) => ({
-        ...{ key, kind, name, retention_days, label, summary: summary ? inStoredOrder(summary) : null, erased_with },
-      }),
-    ),
-    attributes: attributes.map(({ key, name = key, description = null, target_stack = null, ...rest }) => ({
-      key,
-      name,
-      description,
-      target_stack,
-      ...{ cardinality: 'one' as const, indexed: false, searchable: false, state: 'active' as const },
-      ...noRules,
-      ...rest,
+    stacks: stacks.map(({ summary, ...stack }) => ({
+      ...{ key: stack.key, kind: stack.kind },
+      ...defaultsOf.stack(stack.key),
+      ...stack,
+      summary: summary ? inStoredOrder(summary) : null,
     })),
-    consent_types: consent_types.map(({ key, name = key, description = null, channels, ...rest }) => ({
-      key,
-      name,
-      description,
-      channels: channels.map(({ channel, is_default = false, double_opt_in = false }) => ({
-        channel,
-        is_default,
-        double_opt_in,
-      })),
-      ...{ mandatory: false, default_state: false, state: 'active' as const, ...rest },
-    })),
+    attributes: attributes.map(each => ({ ...{ key: each.key }, ...defaultsOf.attribute(each.key), ...each })),
+    consent_types: consent_types.map(({ channels: named, ...type }) => {
+      const { name, description, ...flags } = defaultsOf.consentType(type.key)
+      const channels = named.map(({ channel, ...marks }) => ({ channel, ...channelDefaults, ...marks }))
+      return { ...{ key: type.key, name, description }, channels, ...flags, ...type }
+    }),
     ...(segments && {
-      segments: segments.map(({ key, name = key, description = null, filter }) => ({ key, name, description, filter })),
+      segments: segments.map(each => ({ ...{ key: each.key }, ...defaultsOf.segment(each.key), ...each })),
     }),
   }
 }
@@ -120,53 +109,46 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
   Number(b === peopleKey) - Number(a === peopleKey) || compare(a, b)
 
-function stackEntry(stack: Stack): SchemaFile['stacks'][number] {
-  const { key, kind, name, retention_days, label, summary, erased_with } = stack
-  return {
-    ...{ key, kind },
-    ...(name !== key && { name }),
-    ...(retention_days !== null && { retention_days }),
-    ...(label !== null && { label }),
-    ...(summary !== null && { summary }),
-    ...(erased_with !== null && { erased_with }),
-  }
+/** The members of a definition with these names, in this order, without those that have their default. */
+function entryOf<Definition extends object, Name extends keyof Definition>(
+  definition: Definition,
+  names: readonly Name[],
+  defaults: object,
+): Pick<Definition, Name> {
+  const given: Partial<Record<PropertyKey, unknown>> = defaults
+  return Object.fromEntries(
+    names.flatMap(name => (definition[name] === given[name] ? [] : [[name, definition[name]]])),
+  ) as Pick<Definition, Name>
 }
 
-function segmentEntry({ key, name, description, filter }: Segment): NonNullable<SchemaFile['segments']>[number] {
-  return { key, ...(name !== key && { name }), ...(description !== null && { description }), filter }
-}
+const stackEntry = (stack: Stack) =>
+  entryOf(
+    stack,
+    ['key', 'kind', 'name', 'retention_days', 'label', 'summary', 'erased_with'],
+    defaultsOf.stack(stack.key),
+  ) as SchemaFile['stacks'][number]
 
-function attributeEntry(attribute: Attribute): SchemaFile['attributes'][number] {
-  const { owner, key, type, target_stack, cardinality, indexed, searchable, name, description } = attribute
-  return {
-    owner,
-    key,
+const attributeEntry = (attribute: Attribute) =>
+  entryOf(attribute, attributeMembers, defaultsOf.attribute(attribute.key)) as SchemaFile['attributes'][number]
+
+const attributeMembers = [
+  ...(['owner', 'key', 'type', 'target_stack', 'cardinality', 'indexed', 'searchable'] as const),
+  ...ruleNames,
+  ...(['name', 'description'] as const),
+]
+
+const segmentEntry = (segment: Segment) =>
+  entryOf(segment, ['key', 'name', 'description', 'filter'], defaultsOf.segment(segment.key)) as SegmentEntry
+
+type SegmentEntry = NonNullable<SchemaFile['segments']>[number]
+
+function consentTypeEntry({ channels, ...type }: ConsentType): SchemaFile['consent_types'][number] {
+  const { key, ...more } = entryOf(
     type,
-    ...(target_stack !== null && { target_stack }),
-    ...(cardinality !== 'one' && { cardinality }),
-    ...(indexed && { indexed }),
-    ...(searchable && { searchable }),
-    ...rulesOf(attribute),
-    ...(name !== key && { name }),
-    ...(description !== null && { description }),
-  }
-}
-
-function consentTypeEntry(type: ConsentType): SchemaFile['consent_types'][number] {
-  const { key, name, description, state, mandatory, default_state, channels } = type
-  return {
-    key,
-    channels: channels
-      .toSorted((a, b) => compare(a.channel, b.channel))
-      .map(({ channel, is_default, double_opt_in }) => ({
-        channel,
-        ...(is_default && { is_default }),
-        ...(double_opt_in && { double_opt_in }),
-      })),
-    ...(name !== key && { name }),
-    ...(description !== null && { description }),
-    ...(mandatory && { mandatory }),
-    ...(default_state && { default_state }),
-    ...(state !== 'active' && { state }),
-  }
+    ['key', 'name', 'description', 'mandatory', 'default_state', 'state'],
+    defaultsOf.consentType(type.key),
+  )
+  const sorted = channels.toSorted((a, b) => compare(a.channel, b.channel))
+  const entries = sorted.map(each => entryOf(each, ['channel', 'is_default', 'double_opt_in'], channelDefaults))
+  return { key, channels: entries, ...more } as SchemaFile['consent_types'][number]
 }

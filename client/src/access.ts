@@ -1,14 +1,17 @@
-import { AccountEndpoints } from './accounts.ts'
-import { Listing, type PageOptions, pageOf } from './listing.ts'
+import { EndpointGroup } from './endpoint-group.ts'
+import { Listing, listingOfAll, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type {
   AccessClient,
   AccessClientBody,
   AccessClientWithSecret,
   AccessEntry,
+  Account,
+  AccountBody,
+  AccountPatch,
   ApiToken,
   ApiTokenBody,
+  InvitedAccount,
   ListedToken,
   Role,
   RoleBody,
@@ -28,20 +31,11 @@ export type AccessLogOptions = PageOptions &
  * The scopes are `access:read` and `access:write`. A caller
  * can grant only scopes that it has.
  */
-export class AccessEndpoints {
-  readonly clients: ApiClientEndpoints
-  readonly tokens: ApiTokenEndpoints
-  readonly roles: RoleEndpoints
-  readonly accounts: AccountEndpoints
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-    this.clients = new ApiClientEndpoints(send)
-    this.tokens = new ApiTokenEndpoints(send)
-    this.accounts = new AccountEndpoints(send)
-    this.roles = new RoleEndpoints(send)
-  }
+export class AccessEndpoints extends EndpointGroup {
+  readonly clients = new ApiClientEndpoints(this.transport)
+  readonly tokens = new ApiTokenEndpoints(this.transport)
+  readonly roles = new RoleEndpoints(this.transport)
+  readonly accounts = new AccountEndpoints(this.transport)
 
   /**
    * Makes a token, which is shown only in this result. `expires_in` are seconds.
@@ -52,7 +46,7 @@ export class AccessEndpoints {
    * ```
    */
   createToken(body: ApiTokenBody, options?: CallOptions): Call<ApiToken> {
-    return this.#send('POST /v1/tokens', { body }, options)
+    return this.send('POST /v1/tokens', { body }, options)
   }
 
   /**
@@ -66,7 +60,7 @@ export class AccessEndpoints {
   log({ size, after, entity, subject, kind, from, to, ...options }: AccessLogOptions = {}): Listing<AccessEntry> {
     const filter = { entity, subject, kind, from, to, limit: size }
     const read = async (cursor?: string) => {
-      const page = await this.#send('GET /v1/access-log', { query: { ...filter, cursor } }, options)
+      const page = await this.send('GET /v1/access-log', { query: { ...filter, cursor } }, options)
       return { items: page.items, has_more: page.has_more, next: page.next_cursor }
     }
     return new Listing(read, after)
@@ -81,18 +75,12 @@ export class AccessEndpoints {
    * ```
    */
   async keys(options?: CallOptions): Promise<SigningKey[]> {
-    return (await this.#send('GET /v1/keys', {}, options)).items
+    return (await this.send('GET /v1/keys', {}, options)).items
   }
 }
 
 /** The clients of an organization: programs that fetch their own tokens. */
-export class ApiClientEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class ApiClientEndpoints extends EndpointGroup {
   /**
    * Creates a client. Its secret is shown only in this result.
    *
@@ -102,7 +90,7 @@ export class ApiClientEndpoints {
    * ```
    */
   create(body: AccessClientBody, options?: CallOptions): Call<AccessClientWithSecret> {
-    return this.#send('POST /v1/clients', { body }, options)
+    return this.send('POST /v1/clients', { body }, options)
   }
 
   /**
@@ -115,7 +103,7 @@ export class ApiClientEndpoints {
    * ```
    */
   list({ size, after, ...options }: ApiClientListOptions = {}): Listing<AccessClient> {
-    const read = (before?: string) => this.#send('GET /v1/clients', { query: { before, limit: size } }, options)
+    const read = (before?: string) => this.send('GET /v1/clients', { query: { before, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ client_id }) => client_id), after)
   }
 
@@ -129,7 +117,7 @@ export class ApiClientEndpoints {
    * ```
    */
   get(client_id: string, options?: CallOptions): Call<AccessClient> {
-    return this.#send('GET /v1/clients/{client_id}', { params: { client_id } }, options)
+    return this.send('GET /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 
   /**
@@ -141,18 +129,12 @@ export class ApiClientEndpoints {
    * ```
    */
   revoke(client_id: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/clients/{client_id}', { params: { client_id } }, options)
+    return this.send('DELETE /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 }
 
 /** The tokens that callers and `kith token` made. Those that clients fetch end with the client and are not listed. */
-export class ApiTokenEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class ApiTokenEndpoints extends EndpointGroup {
   /**
    * Lists the tokens, newest first, with their last use.
    *
@@ -163,7 +145,7 @@ export class ApiTokenEndpoints {
    * ```
    */
   list({ size, after, ...options }: ApiClientListOptions = {}): Listing<ListedToken> {
-    const read = (before?: string) => this.#send('GET /v1/tokens', { query: { before, limit: size } }, options)
+    const read = (before?: string) => this.send('GET /v1/tokens', { query: { before, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ jti }) => jti), after)
   }
 
@@ -176,18 +158,12 @@ export class ApiTokenEndpoints {
    * ```
    */
   revoke(jti: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/tokens/{jti}', { params: { jti } }, options)
+    return this.send('DELETE /v1/tokens/{jti}', { params: { jti } }, options)
   }
 }
 
 /** The roles of an organization: what the clients, tokens and sessions with a role may do, and which fields they may read and write. */
-export class RoleEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class RoleEndpoints extends EndpointGroup {
   /**
    * Creates a role.
    *
@@ -198,7 +174,7 @@ export class RoleEndpoints {
    * ```
    */
   create(body: RoleBody, options?: CallOptions): Call<Role> {
-    return this.#send('POST /v1/roles', { body }, options)
+    return this.send('POST /v1/roles', { body }, options)
   }
 
   /**
@@ -210,7 +186,7 @@ export class RoleEndpoints {
    * ```
    */
   async list(options?: CallOptions): Promise<Role[]> {
-    return (await this.#send('GET /v1/roles', {}, options)).items
+    return (await this.send('GET /v1/roles', {}, options)).items
   }
 
   /**
@@ -222,7 +198,7 @@ export class RoleEndpoints {
    * ```
    */
   get(role_key: string, options?: CallOptions): Call<Role> {
-    return this.#send('GET /v1/roles/{role_key}', { params: { role_key } }, options)
+    return this.send('GET /v1/roles/{role_key}', { params: { role_key } }, options)
   }
 
   /**
@@ -234,6 +210,72 @@ export class RoleEndpoints {
    * ```
    */
   patch(role_key: string, body: RolePatch, options?: CallOptions): Call<Role> {
-    return this.#send('PATCH /v1/roles/{role_key}', { params: { role_key }, body }, options)
+    return this.send('PATCH /v1/roles/{role_key}', { params: { role_key }, body }, options)
+  }
+}
+
+/** The people who sign in to the console with a password. A caller can give only a role that has no more than itself. */
+export class AccountEndpoints extends EndpointGroup {
+  /**
+   * Creates an account. The link of its invitation is shown only in this result: put the address of the service before it.
+   *
+   * ```ts
+   * const { state, invitation_path } = await client.access.accounts.create({ name: 'Ada Lovelace', role: null })
+   * console.log(state, invitation_path.split('#')[0]) // invited /console/invitation
+   * ```
+   */
+  create(body: AccountBody, options?: CallOptions): Call<InvitedAccount> {
+    return this.send('POST /v1/accounts', { body }, options)
+  }
+
+  /**
+   * Lists the accounts, newest first.
+   *
+   * ```ts
+   * await client.access.accounts.create({ name: 'Grace Hopper', role: null })
+   * const [newest] = await client.access.accounts.list().all()
+   * console.log(newest?.name, newest?.last_sign_in_at) // Grace Hopper null
+   * ```
+   */
+  list(options?: CallOptions): Listing<Account> {
+    return listingOfAll(() => this.send('GET /v1/accounts', {}, options))
+  }
+
+  /**
+   * Changes the role of an account, disables or enables it. With another role, or disabled, its sessions end within ten seconds.
+   *
+   * ```ts
+   * const { id } = await client.access.accounts.create({ name: 'Mary', role: null })
+   * const { state } = await client.access.accounts.update(id, { state: 'disabled' })
+   * console.log(state) // disabled
+   * ```
+   */
+  update(id: string, body: AccountPatch, options?: CallOptions): Call<Account> {
+    return this.send('PATCH /v1/accounts/{account_id}', { params: { account_id: id }, body }, options)
+  }
+
+  /**
+   * Removes an account. Its sessions end within ten seconds.
+   *
+   * ```ts
+   * const { id } = await client.access.accounts.create({ name: 'Jean', role: null })
+   * console.log(await client.access.accounts.remove(id)) // true
+   * ```
+   */
+  remove(id: string, options?: CallOptions): Call<true> {
+    return this.send('DELETE /v1/accounts/{account_id}', { params: { account_id: id } }, options)
+  }
+
+  /**
+   * Makes a new invitation, for a lost link or a forgotten password. The password stays valid until somebody accepts it.
+   *
+   * ```ts
+   * const { id } = await client.access.accounts.create({ name: 'Joan', role: null })
+   * const { invitation_path } = await client.access.accounts.invite(id)
+   * console.log(invitation_path.includes('#code=')) // true
+   * ```
+   */
+  invite(id: string, options?: CallOptions): Call<InvitedAccount> {
+    return this.send('POST /v1/accounts/{account_id}/invitation', { params: { account_id: id } }, options)
   }
 }

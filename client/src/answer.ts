@@ -1,24 +1,45 @@
-import { KithConnectionError, KithError } from './errors.ts'
+import { isFailure, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import type { ErrorCode } from './wire.ts'
 
-type Envelope = {
-  status?: unknown
-  data?: unknown
-  error?: unknown
-  message?: unknown
-  details?: unknown
-  request_id?: unknown
-  errorstack?: unknown
-  outcome?: unknown
-  reason?: unknown
+type Parsed = Readonly<Record<string, unknown>>
+
+/**
+ * Fetches a response and reads it within a time. Throws what `read` throws, the reason of the signal, and the client's errors if there is
+ * no response.
+ */
+export async function fetchWithin<T>(
+  fetchFunction: typeof fetch,
+  url: string,
+  init: RequestInit,
+  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal | undefined },
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
+  const abort = () => controller.abort(signal?.reason)
+  signal?.addEventListener('abort', abort, { once: true })
+  if (signal?.aborted) abort()
+  try {
+    // A redirect could send a write to another host, or turn it into a GET.
+    return await read(await fetchFunction(url, { ...init, redirect: 'error', signal: controller.signal }))
+  } catch (error) {
+    if (controller.signal.aborted) throw controller.signal.reason
+    throw isFailure(error) ? error : buildUnreachableError(url, error)
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
 }
+
+export const buildUnreachableError = (url: string, cause: unknown): KithConnectionError =>
+  new KithConnectionError(`${new URL(url).host} cannot be reached, or the connection broke.`, { cause })
 
 /**
  * The payload of a success envelope. Throws a {@link KithError} for an error envelope, and a {@link
  * KithConnectionError} for any other response.
  */
 export function payloadOf(response: Response, text: string, nowMs: number): unknown {
-  const envelope = parse(text)
+  const envelope = parseObject(text)
   if (response.ok && envelope?.status === 'Success') return envelope.data
   if (!response.ok && typeof envelope?.error === 'string') throw buildKithError(response, envelope, nowMs)
   throw new KithConnectionError(
@@ -27,16 +48,17 @@ export function payloadOf(response: Response, text: string, nowMs: number): unkn
   )
 }
 
-function parse(text: string): Envelope | null {
+/** The object of a JSON text; null if the text is none. */
+export function parseObject(text: string): Parsed | null {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : null
+    return typeof value === 'object' ? (value as Parsed | null) : null
   } catch {
     return null
   }
 }
 
-function buildKithError(response: Response, envelope: Envelope, nowMs: number): KithError {
+function buildKithError(response: Response, envelope: Parsed, nowMs: number): KithError {
   return new KithError({
     code: envelope.error as ErrorCode,
     status: response.status,

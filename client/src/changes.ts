@@ -1,9 +1,10 @@
-import { KithConnectionError } from './errors.ts'
+import { EndpointGroup } from './endpoint-group.ts'
+import { type Failure, isFailure, KithConnectionError } from './errors.ts'
 import { Listing, numberOf } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { OrganizationSchema, StackKey } from './organization.ts'
 import { queryOf } from './query.ts'
-import { type Failure, isFailure, pauseBeforeReconnect } from './retry.ts'
+import { pauseBeforeReconnect } from './retry.ts'
 import { serverEvents } from './stream.ts'
 import type { Transport } from './transport.ts'
 import type { Change, ChangePage } from './wire.ts'
@@ -53,13 +54,7 @@ export type FollowOptions<S extends OrganizationSchema> = ChangePosition &
   }
 
 /** The change log of an organization. */
-export class ChangeEndpoints<S extends OrganizationSchema> {
-  readonly #transport: Transport
-
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
+export class ChangeEndpoints<S extends OrganizationSchema> extends EndpointGroup {
   /**
    * Lists the changes, oldest first. A page has been read up to the number `last`, which may be past its last item. The reader is up to
    * date when `last` equals `head`.
@@ -75,7 +70,7 @@ export class ChangeEndpoints<S extends OrganizationSchema> {
     const read = async (position: string | undefined, isFirst: boolean) => {
       const at = { after: numberOf(position), log_id: logId, limit: size, wait: isFirst ? wait : undefined }
       const query = { ...at, subject, stack, operation, segment, entity, links }
-      const page = await this.#transport.send('GET /v1/changes', { query }, options)
+      const page = await this.send('GET /v1/changes', { query }, options)
       const has_more = page.last < page.head
       return { ...page, has_more, next: has_more ? String(page.last) : null }
     }
@@ -96,7 +91,7 @@ export class ChangeEndpoints<S extends OrganizationSchema> {
    * ```
    */
   follow(options: FollowOptions<S> = {}): ChangeStream {
-    return new ChangeStream(this.#transport, options)
+    return new ChangeStream(this.transport, options)
   }
 }
 

@@ -3,6 +3,7 @@ import { ChangeEndpoints } from './changes.ts'
 import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { DeliverabilityEndpoints } from './deliverability.ts'
+import { EndpointGroup } from './endpoint-group.ts'
 import type { Endpoints } from './endpoints.ts'
 import { Entities } from './entities.ts'
 import type { SearchOptions } from './entity-reads.ts'
@@ -18,7 +19,7 @@ import type { AnySchema, EntityOf, OrganizationSchema, Owner, StackKey } from '.
 import { People } from './people.ts'
 import { SegmentEndpoints } from './segments.ts'
 import { SessionEndpoints } from './sessions.ts'
-import { createTransport, type Endpoint, type RequestOf, type RequestOptions, type Transport } from './transport.ts'
+import { createTransport, type Endpoint, type RequestOf, type RequestOptions } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
 
@@ -50,44 +51,23 @@ type Sent<E extends Endpoint> =
     : [request: RequestOf<E>, options?: RequestOptions]
 
 /** A client of one service with one set of credentials. It holds no connections and need not be closed. */
-export class Client<S extends OrganizationSchema = AnySchema> {
-  readonly #transport: Transport
-  readonly people: People<S>
-  readonly consents: ConsentEndpoints
-  readonly ledger: LedgerEndpoints
-  readonly schema: SchemaEndpoints
-  readonly changes: ChangeEndpoints<S>
-  readonly webhooks: WebhookEndpoints
-  readonly deliverability: DeliverabilityEndpoints
-  readonly erasures: ErasureEndpoints
-  readonly retentionRules: RetentionRuleEndpoints
-  readonly holds: HoldEndpoints
-  readonly imports: ImportEndpoints
-  readonly jobs: JobEndpoints
-  readonly segments: SegmentEndpoints<S>
-  readonly sessions: SessionEndpoints
-  readonly access: AccessEndpoints
-  readonly operations: OperationsEndpoints
-
-  constructor(options: ClientOptions) {
-    this.#transport = createTransport(options)
-    this.people = new People<S>(this.#transport, 'people')
-    this.consents = new ConsentEndpoints(this.#transport.send)
-    this.ledger = new LedgerEndpoints(this.#transport)
-    this.schema = new SchemaEndpoints(this.#transport)
-    this.changes = new ChangeEndpoints<S>(this.#transport)
-    this.webhooks = new WebhookEndpoints(this.#transport.send)
-    this.deliverability = new DeliverabilityEndpoints(this.#transport.send)
-    this.erasures = new ErasureEndpoints(this.#transport.send)
-    this.retentionRules = new RetentionRuleEndpoints(this.#transport.send)
-    this.holds = new HoldEndpoints(this.#transport.send)
-    this.imports = new ImportEndpoints(this.#transport.send)
-    this.jobs = new JobEndpoints(this.#transport)
-    this.segments = new SegmentEndpoints<S>(this.#transport)
-    this.sessions = new SessionEndpoints(this.#transport.send)
-    this.access = new AccessEndpoints(this.#transport.send)
-    this.operations = new OperationsEndpoints(this.#transport.send)
-  }
+export class Client<S extends OrganizationSchema = AnySchema> extends EndpointGroup {
+  readonly people = new People<S>(this.transport, 'people')
+  readonly consents = new ConsentEndpoints(this.transport)
+  readonly ledger = new LedgerEndpoints(this.transport)
+  readonly schema = new SchemaEndpoints(this.transport)
+  readonly changes = new ChangeEndpoints<S>(this.transport)
+  readonly webhooks = new WebhookEndpoints(this.transport)
+  readonly deliverability = new DeliverabilityEndpoints(this.transport)
+  readonly erasures = new ErasureEndpoints(this.transport)
+  readonly retentionRules = new RetentionRuleEndpoints(this.transport)
+  readonly holds = new HoldEndpoints(this.transport)
+  readonly imports = new ImportEndpoints(this.transport)
+  readonly jobs = new JobEndpoints(this.transport)
+  readonly segments = new SegmentEndpoints<S>(this.transport)
+  readonly sessions = new SessionEndpoints(this.transport)
+  readonly access = new AccessEndpoints(this.transport)
+  readonly operations = new OperationsEndpoints(this.transport)
 
   /**
    * The highest change number in the responses to the writes of this client: the change log up to it includes them. Pass it as
@@ -100,7 +80,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * ```
    */
   sequence(): number | undefined {
-    return this.#transport.newestWrite.sequence
+    return this.transport.newestWrite.sequence
   }
 
   /**
@@ -114,7 +94,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   stack<K extends StackKey<S>>(key: K): StackEntities<S, K> {
     // `people` is a reserved key: no stack has it.
     if (key === 'people') throw new TypeError('people is not a stack. Use client.people.')
-    return new Entities<S, K>(this.#transport, key) as StackEntities<S, K>
+    return new Entities<S, K>(this.transport, key) as StackEntities<S, K>
   }
 
   /**
@@ -125,7 +105,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * ```
    */
   entities<O extends Owner<S>>(owner: O): O extends StackKey<S> ? StackEntities<S, O> : Entities<S, O> {
-    return new Entities<S, O>(this.#transport, owner) as O extends StackKey<S> ? StackEntities<S, O> : Entities<S, O>
+    return new Entities<S, O>(this.transport, owner) as O extends StackKey<S> ? StackEntities<S, O> : Entities<S, O>
   }
 
   /**
@@ -143,7 +123,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     { owners, size, after, ...options }: { owners?: readonly O[] } & SearchOptions = {},
   ): Listing<SearchHitOf<S, SearchedOwner<S, O>>, { owners: string[] }> {
     const read = (cursor?: string) =>
-      this.#transport.sendAs<Page<SearchHitOf<S, SearchedOwner<S, O>>> & { owners: string[] }>(
+      this.transport.sendAs<Page<SearchHitOf<S, SearchedOwner<S, O>>> & { owners: string[] }>(
         'POST /v1/search',
         { body: { text, owners, size, cursor } },
         options,
@@ -159,7 +139,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * ```
    */
   health(options?: CallOptions): Call<{ healthy: true; version: string }> {
-    return this.#transport.send('GET /healthz', {}, options)
+    return this.send('GET /healthz', {}, options)
   }
 
   /**
@@ -170,7 +150,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * ```
    */
   ready(options?: CallOptions): Call<Readiness> {
-    return this.#transport.send('GET /readyz', {}, options)
+    return this.send('GET /readyz', {}, options)
   }
 
   /**
@@ -181,7 +161,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * ```
    */
   organization(options?: CallOptions): Call<Organization> {
-    return this.#transport.send('GET /v1/organization', {}, options)
+    return this.send('GET /v1/organization', {}, options)
   }
 
   /**
@@ -202,7 +182,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     path: P,
     ...[request, options]: Sent<EndpointAt<M, P>>
   ): Call<Endpoints[EndpointAt<M, P>]['data']> {
-    return this.#transport.sendAs(`${method} ${path}` as EndpointAt<M, P>, request ?? {}, options)
+    return this.transport.sendAs(`${method} ${path}` as EndpointAt<M, P>, request ?? {}, options)
   }
 }
 
@@ -223,5 +203,5 @@ export class Client<S extends OrganizationSchema = AnySchema> {
  * ```
  */
 export function createClient<S extends OrganizationSchema = AnySchema>(options: ClientOptions): Client<S> {
-  return new Client<S>(options)
+  return new Client<S>(createTransport(options))
 }

@@ -1,7 +1,7 @@
 import { addressOf, type EntityAddress } from './address.ts'
+import { EndpointGroup } from './endpoint-group.ts'
 import { Listing, numberOf, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type {
   ConsentLinks,
   ConsentLinksBody,
@@ -40,13 +40,7 @@ export type ReceiptOptions = { sequence?: number } & CallOptions
  * The consents of people: what they answered, the proof of it, whether they may be written to, and the links by which they answer. The
  * scope is `consents:read`, and `people:write` to make links.
  */
-export class ConsentEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class ConsentEndpoints extends EndpointGroup {
   /**
    * Lists the consent answers of a person, newest first, with their evidence. The last name of a deleted person leads to the history, too.
    *
@@ -62,7 +56,7 @@ export class ConsentEndpoints {
     const { consent_type_id, channel, size, after, ...rest } = options
     const read = (before?: string) => {
       const query = { consent_type_id, channel, before_version: numberOf(before), limit: size }
-      return this.#send(`GET /v1/people${at}/consents/history`, { params, query }, rest)
+      return this.send(`GET /v1/people${at}/consents/history`, { params, query }, rest)
     }
     return new Listing(after => pageOf(read(after), ({ version }) => version), after)
   }
@@ -78,7 +72,7 @@ export class ConsentEndpoints {
    */
   list(address: EntityAddress, options?: CallOptions): Call<ConsentsInForce> {
     const { at, params } = addressOf(address)
-    return this.#send(`GET /v1/people${at}/consents`, { params }, options)
+    return this.send(`GET /v1/people${at}/consents`, { params }, options)
   }
 
   /**
@@ -97,7 +91,7 @@ export class ConsentEndpoints {
   ): Call<ContactDecision> {
     const { at, params } = addressOf(address)
     const body = { consent_type_id, channel, links, at: moment }
-    return this.#send(`POST /v1/people${at}/contactable`, { params, body }, options)
+    return this.send(`POST /v1/people${at}/contactable`, { params, body }, options)
   }
 
   /**
@@ -118,7 +112,7 @@ export class ConsentEndpoints {
     { links, ...options }: ContactManyOptions = {},
   ): Call<ContactDecisions> {
     const body = { external_ids, consent_type_id, channel, links }
-    return this.#send('POST /v1/people/contactable', { body }, options)
+    return this.send('POST /v1/people/contactable', { body }, options)
   }
 
   /**
@@ -132,7 +126,7 @@ export class ConsentEndpoints {
    * ```
    */
   statistics(body: ConsentStatisticsBody, options?: CallOptions): Call<ConsentStatistics> {
-    return this.#send('POST /v1/consents/statistics', { body }, options)
+    return this.send('POST /v1/consents/statistics', { body }, options)
   }
 
   /**
@@ -151,7 +145,7 @@ export class ConsentEndpoints {
     { sequence, ...options }: ReceiptOptions = {},
   ): Call<ConsentReceipt> {
     const { at, params } = addressOf(address)
-    return this.#send(
+    return this.send(
       `GET /v1/people${at}/consents/{consent_type_id}/{channel}/receipt`,
       { params: { ...params, ...purpose }, query: { sequence } },
       options,
@@ -169,6 +163,6 @@ export class ConsentEndpoints {
    */
   links(address: EntityAddress, body: ConsentLinksBody = {}, options?: CallOptions): Call<ConsentLinks> {
     const { at, params } = addressOf(address)
-    return this.#send(`POST /v1/people${at}/consent-links`, { params, body }, options)
+    return this.send(`POST /v1/people${at}/consent-links`, { params, body }, options)
   }
 }

@@ -1,5 +1,5 @@
-import { secondsUntil } from './answer.ts'
-import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
+import { fetchWithin, parseObject, secondsUntil } from './answer.ts'
+import { KithConnectionError, KithError } from './errors.ts'
 
 /** Credentials from `kith client create`. `scope` requests fewer scopes than the client has, separated by spaces. */
 export type ClientCredentials = { clientId: string; clientSecret: string; scope?: string }
@@ -36,7 +36,8 @@ export function createTokenSource(
 
   async function fetchToken(): Promise<string> {
     const startedAtMs = Date.now()
-    const { access_token, expires_in } = await requestToken(fetchFunction, url, body, timeoutMs)
+    const init = { method: 'POST', body }
+    const { access_token, expires_in } = await fetchWithin(fetchFunction, url, init, { timeoutMs }, readToken)
     current = { token: access_token, renewAtMs: startedAtMs + (expires_in ?? defaultSeconds) * 1_000 * renewalShare }
     return access_token
   }
@@ -57,38 +58,14 @@ export function createTokenSource(
 
 type TokenResponse = { access_token: string; expires_in?: number }
 
-async function requestToken(
-  fetchFunction: typeof fetch,
-  url: string,
-  body: URLSearchParams,
-  timeoutMs: number,
-): Promise<TokenResponse> {
-  const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
-  try {
-    const response = await fetchFunction(url, { method: 'POST', body, redirect: 'error', signal: controller.signal })
-    const responseBody = parse(await response.text())
-    if (response.ok && typeof responseBody?.access_token === 'string') return responseBody as unknown as TokenResponse
-    throw buildError(response, responseBody)
-  } catch (error) {
-    if (controller.signal.aborted) throw controller.signal.reason
-    if (error instanceof KithError || error instanceof KithConnectionError) throw error
-    throw new KithConnectionError(`${new URL(url).host} cannot be reached, or the connection broke.`, { cause: error })
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-function parse(text: string): Record<string, unknown> | null {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
+async function readToken(response: Response): Promise<TokenResponse> {
+  const body = parseObject(await response.text())
+  if (response.ok && typeof body?.access_token === 'string') return body as TokenResponse
+  throw buildError(response, body)
 }
 
 /** Errors of RFC 6749, 5.2 have their own format. 429 and 503 have kith's. */
-function buildError(response: Response, body: Record<string, unknown> | null): KithError | KithConnectionError {
+function buildError(response: Response, body: ReturnType<typeof parseObject>): KithError | KithConnectionError {
   const { status } = response
   const retryAfterSeconds = secondsUntil(response.headers.get('retry-after'), Date.now())
   const message = body?.error_description ?? body?.message

@@ -1,8 +1,8 @@
+import { EndpointGroup } from './endpoint-group.ts'
 import { Listing, listingOfAll, numberOf, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions, Written } from './options.ts'
 import { queryOf } from './query.ts'
-import { ndjson } from './stream.ts'
-import type { Endpoint, Send, Transport } from './transport.ts'
+import type { Endpoint, Transport } from './transport.ts'
 import type { RuleName } from './vocabulary.ts'
 import type {
   Attribute,
@@ -33,13 +33,12 @@ type Defined<U extends WriteOptions, Definition> = Written<U, Definition, Defini
 type DefinitionPath = '/v1/schema/stacks' | '/v1/schema/attributes' | '/v1/schema/consent-types'
 
 /** The endpoints of one kind of definition. `Key` is the type of its identifier. */
-export class DefinitionEndpoints<Definition, New, Patch, Key extends string | number> {
-  protected readonly transport: Transport
+export class DefinitionEndpoints<Definition, New, Patch, Key extends string | number> extends EndpointGroup {
   readonly #path: DefinitionPath
   readonly #key: 'stack_key' | 'id'
 
   constructor(transport: Transport, path: DefinitionPath) {
-    this.transport = transport
+    super(transport)
     this.#path = path
     this.#key = path === '/v1/schema/stacks' ? 'stack_key' : 'id'
   }
@@ -139,7 +138,7 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, Conse
     body: ConsentTextBody,
     options?: U,
   ): Call<Defined<U, ConsentText>> {
-    return this.transport.send('POST /v1/schema/consent-types/{id}/texts', { params: { id }, body }, options)
+    return this.send('POST /v1/schema/consent-types/{id}/texts', { params: { id }, body }, options)
   }
 
   /**
@@ -154,7 +153,7 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, Conse
   texts(id: number, { size, after, ...options }: CallOptions & PageOptions = {}): Listing<ConsentText> {
     const read = (after?: string) => {
       const query = { after: numberOf(after), limit: size }
-      return this.transport.send('GET /v1/schema/consent-types/{id}/texts', { params: { id }, query }, options)
+      return this.send('GET /v1/schema/consent-types/{id}/texts', { params: { id }, query }, options)
     }
     return new Listing(after => pageOf(read(after), ({ version }) => version), after)
   }
@@ -226,7 +225,7 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, Attribute
   ): Listing<Violation> {
     const read = async (after_id: string | undefined) => {
       const query = { rule, ...proposed, enum: proposed?.enum?.map(String), size, after_id }
-      const { next_after_id: next, ...page } = await this.transport.send(
+      const { next_after_id: next, ...page } = await this.send(
         'GET /v1/schema/attributes/{id}/violations',
         { params: { id }, query },
         options,
@@ -238,20 +237,10 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, Attribute
 }
 
 /** The definitions of an organization: stacks, attributes and consent types. */
-export class SchemaEndpoints {
-  readonly #transport: Transport
-  readonly #send: Send
-  readonly stacks: DefinitionEndpoints<Stack, StackBody, StackPatch, string>
-  readonly attributes: AttributeEndpoints
-  readonly consentTypes: ConsentTypeEndpoints
-
-  constructor(transport: Transport) {
-    this.#transport = transport
-    this.#send = transport.send
-    this.stacks = new DefinitionEndpoints(transport, '/v1/schema/stacks')
-    this.attributes = new AttributeEndpoints(transport)
-    this.consentTypes = new ConsentTypeEndpoints(transport)
-  }
+export class SchemaEndpoints extends EndpointGroup {
+  readonly stacks = new DefinitionEndpoints<Stack, StackBody, StackPatch, string>(this.transport, '/v1/schema/stacks')
+  readonly attributes = new AttributeEndpoints(this.transport)
+  readonly consentTypes = new ConsentTypeEndpoints(this.transport)
 
   /**
    * Reads all definitions at once.
@@ -262,7 +251,7 @@ export class SchemaEndpoints {
    * ```
    */
   get(options?: CallOptions): Call<Definitions> {
-    return this.#send('GET /v1/schema', {}, options)
+    return this.send('GET /v1/schema', {}, options)
   }
 
   /**
@@ -275,7 +264,7 @@ export class SchemaEndpoints {
    * ```
    */
   observed(owner: string, options?: CallOptions): Call<ObservedKeys> {
-    return this.#send('GET /v1/schema/observed', { query: { owner } }, options)
+    return this.send('GET /v1/schema/observed', { query: { owner } }, options)
   }
 
   /**
@@ -288,15 +277,7 @@ export class SchemaEndpoints {
    * ```
    */
   observedInAll(owner: string, options?: CallOptions): AsyncIterable<ObservedLine> {
-    const request = {
-      method: 'GET',
-      path: `/v1/schema/observed${queryOf({ owner })}`,
-      options,
-      format: ndjson,
-    } as const
-    return {
-      [Symbol.asyncIterator]: () => this.#transport.stream(request) as AsyncGenerator<ObservedLine, void, undefined>,
-    }
+    return this.transport.lines({ method: 'GET', path: `/v1/schema/observed${queryOf({ owner })}`, options })
   }
 
   /**
@@ -309,7 +290,7 @@ export class SchemaEndpoints {
    * ```
    */
   declare(body: Omit<DeclareBody, 'dry_run'>, options?: Pick<WriteOptions, 'dryRun'> & CallOptions): Call<Declared> {
-    return this.#send('PUT /v1/schema/observed/declare', { body }, options)
+    return this.send('PUT /v1/schema/observed/declare', { body }, options)
   }
 
   /**
@@ -321,7 +302,7 @@ export class SchemaEndpoints {
    * ```
    */
   settings(options?: CallOptions): Call<Settings> {
-    return this.#send('GET /v1/schema/settings', {}, options)
+    return this.send('GET /v1/schema/settings', {}, options)
   }
 
   /**
@@ -336,6 +317,6 @@ export class SchemaEndpoints {
     body: SettingsPatch,
     options?: U,
   ): Call<Defined<U, Settings>> {
-    return this.#send('PATCH /v1/schema/settings', { body }, options)
+    return this.send('PATCH /v1/schema/settings', { body }, options)
   }
 }

@@ -1,6 +1,6 @@
 import { addressOf, type EntityAddress } from './address.ts'
+import { EndpointGroup } from './endpoint-group.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type {
   DeliverabilitySource,
   DeliverabilitySourceBody,
@@ -21,13 +21,7 @@ export type SuppressionListOptions = CallOptions & {
 }
 
 /** What mail providers tell of addresses, and which are suppressed. */
-export class DeliverabilityEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class DeliverabilityEndpoints extends EndpointGroup {
   /**
    * Records bounces, complaints, deliveries and unsubscriptions, up to 1,000 at once. Returns a status for each. The scope is `people:write`.
    *
@@ -38,13 +32,13 @@ export class DeliverabilityEndpoints {
    * ```
    */
   record(events: DeliveryEvent[], options?: CallOptions): Call<DeliveryEventStatuses> {
-    return this.#send('POST /v1/deliverability', { body: { events } }, options)
+    return this.send('POST /v1/deliverability', { body: { events } }, options)
   }
 
   /** Reads what holds for the addresses of a person. The scope is `people:read`. */
   of(address: EntityAddress, options?: CallOptions): Call<PersonDeliverability> {
     const { at, params } = addressOf(address)
-    return this.#send(`GET /v1/people${at}/deliverability`, { params }, options)
+    return this.send(`GET /v1/people${at}/deliverability`, { params }, options)
   }
 
   /** Lists the suppressed addresses, the latest first. The scope is `people:read`. */
@@ -57,8 +51,7 @@ export class DeliverabilityEndpoints {
     ...options
   }: SuppressionListOptions = {}): Call<SuppressionPage> {
     const query = { channel, reason, search, cursor, limit }
-    const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined))
-    return this.#send('GET /v1/deliverability', { query: given }, options)
+    return this.send('GET /v1/deliverability', { query }, options)
   }
 
   /** Reads the events of all addresses in pages, which `record` of another kith takes. The scope is `people:read`. */
@@ -67,27 +60,26 @@ export class DeliverabilityEndpoints {
     limit,
     ...options
   }: Pick<SuppressionListOptions, 'cursor' | 'limit'> & CallOptions = {}): Call<DeliveryEventPage> {
-    const query = { ...(cursor !== undefined && { cursor }), ...(limit !== undefined && { limit }) }
-    return this.#send('GET /v1/deliverability/events', { query }, options)
+    return this.send('GET /v1/deliverability/events', { query: { cursor, limit } }, options)
   }
 
   /** Lifts the suppression of an address. The scope is `people:write`. */
   lift(channel: string, address: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/deliverability/{channel}/{address}', { params: { channel, address } }, options)
+    return this.send('DELETE /v1/deliverability/{channel}/{address}', { params: { channel, address } }, options)
   }
 
   /** Lists the mail providers that send events. The scope is `webhooks:read`. */
   sources(options?: CallOptions): Call<{ items: DeliverabilitySource[] }> {
-    return this.#send('GET /v1/deliverability/sources', {}, options)
+    return this.send('GET /v1/deliverability/sources', {}, options)
   }
 
   /** Lets a mail provider send its events to the `path` of the response. The scope is `webhooks:write`. */
   addSource(body: DeliverabilitySourceBody, options?: CallOptions): Call<DeliverabilitySource> {
-    return this.#send('POST /v1/deliverability/sources', { body }, options)
+    return this.send('POST /v1/deliverability/sources', { body }, options)
   }
 
   /** Takes no more events of a mail provider. The scope is `webhooks:write`. */
   removeSource(key: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/deliverability/sources/{key}', { params: { key } }, options)
+    return this.send('DELETE /v1/deliverability/sources/{key}', { params: { key } }, options)
   }
 }

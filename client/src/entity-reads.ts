@@ -7,7 +7,6 @@ import type { Call, CallOptions } from './options.ts'
 import type { EntityOf, LinksForm, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import type { FieldName, ItemOf, LabeledOf, RelationshipKey, Selection } from './selection.ts'
-import { ndjson } from './stream.ts'
 import type { Endpoint, Parts, RequestOptions, Transport } from './transport.ts'
 import type { Aggregate, AggregateBody, AggregateLine, Change, HistoryPage } from './wire.ts'
 
@@ -289,10 +288,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   groups(query: AggregateQuery<S, O>, options?: CallOptions): AsyncIterable<AggregateLine> {
-    const request = { method: 'POST', path: `${this.path}/aggregate`, options, body: query, format: ndjson } as const
-    return {
-      [Symbol.asyncIterator]: () => this.transport.stream(request) as AsyncGenerator<AggregateLine, void, undefined>,
-    }
+    return this.transport.lines({ method: 'POST', path: `${this.path}/aggregate`, options, body: query })
   }
 
   /**
@@ -331,16 +327,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     links,
     ...options
   }: ExportOptions<L> = {}): AsyncIterable<EntityOf<S, O, L>> {
-    const request = {
-      method: 'POST',
-      path: `${this.path}/export${queryOf({ after_id, links })}`,
-      options,
-      format: ndjson,
-    } as const
-    return {
-      [Symbol.asyncIterator]: () =>
-        this.transport.stream(request) as AsyncGenerator<EntityOf<S, O, L>, void, undefined>,
-    }
+    return this.transport.lines({ method: 'POST', path: `${this.path}/export${queryOf({ after_id, links })}`, options })
   }
 
   #listing<Item extends object>(

@@ -129,6 +129,14 @@ export class KithTimeoutError extends Error {
   }
 }
 
+/** The errors of a failed attempt. */
+export type Failure = KithError | KithConnectionError | KithTimeoutError
+
+/** Whether an error is that of a failed attempt. */
+export function isFailure(error: unknown): error is Failure {
+  return error instanceof KithError || error instanceof KithConnectionError || error instanceof KithTimeoutError
+}
+
 /**
  * Whether an error is a {@link KithError}, and has this code if one is given.
  *

@@ -1,19 +1,13 @@
+import { EndpointGroup } from './endpoint-group.ts'
 import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { CallOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type { Import, ImportMapping, ImportMappingBody, UndoBody, Undone } from './wire.ts'
 
 /** The page of a list of imports: 50 by default, at most 500. */
 export type ImportListOptions = PageOptions & CallOptions
 
 /** The imports of the organization. `client.people` and `client.stack` import. The scope of the list is `changes:read`. */
-export class ImportEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class ImportEndpoints extends EndpointGroup {
   /**
    * Lists the imports with their counts and authors, newest first.
    *
@@ -24,7 +18,7 @@ export class ImportEndpoints {
    */
   list({ size, after, ...options }: ImportListOptions = {}): Listing<Import> {
     const read = (before?: string) =>
-      this.#send('GET /v1/imports', { query: { ...(before && { before }), limit: size } }, options)
+      this.send('GET /v1/imports', { query: { ...(before && { before }), limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 
@@ -41,7 +35,7 @@ export class ImportEndpoints {
    */
   undo(import_id: string, { dryRun = false, ...options }: CallOptions & { dryRun?: boolean } = {}): Promise<Undone> {
     return undoAll(dryRun, body =>
-      this.#send('POST /v1/imports/{import_id}/undo', { params: { import_id }, body }, options),
+      this.send('POST /v1/imports/{import_id}/undo', { params: { import_id }, body }, options),
     )
   }
 
@@ -55,17 +49,17 @@ export class ImportEndpoints {
    * ```
    */
   async mappings(options?: CallOptions): Promise<ImportMapping[]> {
-    return (await this.#send('GET /v1/import-mappings', {}, options)).items
+    return (await this.send('GET /v1/import-mappings', {}, options)).items
   }
 
   /** Remembers what the columns of a file became, in place of what its header was mapped to before. The scope is `people:write`. */
   saveMapping(body: ImportMappingBody, options?: CallOptions): Promise<ImportMapping> {
-    return this.#send('PUT /v1/import-mappings', { body }, options)
+    return this.send('PUT /v1/import-mappings', { body }, options)
   }
 
   /** Forgets a mapping by its id. The scope is `people:write`. */
   async forgetMapping(mapping_id: string, options?: CallOptions): Promise<void> {
-    await this.#send('DELETE /v1/import-mappings/{mapping_id}', { params: { mapping_id } }, options)
+    await this.send('DELETE /v1/import-mappings/{mapping_id}', { params: { mapping_id } }, options)
   }
 }
 

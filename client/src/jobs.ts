@@ -1,7 +1,7 @@
+import { EndpointGroup } from './endpoint-group.ts'
 import { undoAll } from './imports.ts'
 import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { CallOptions } from './options.ts'
-import type { Transport } from './transport.ts'
 import type { Job, JobRefusal, Undone } from './wire.ts'
 
 /** The page of a list of jobs or of refusals: 50 by default, at most 500. */
@@ -14,23 +14,17 @@ export type FollowJobOptions = CallOptions & { intervalMs?: number }
  * The jobs of the organization. `client.people` and `client.stack` begin them. The scope is `people:write`, and for jobs of records
  * `records:write` too.
  */
-export class JobEndpoints {
-  readonly #transport: Transport
-
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
+export class JobEndpoints extends EndpointGroup {
   /** Lists the jobs with their counts and authors, newest first. */
   list({ size, after, ...options }: JobListOptions = {}): Listing<Job> {
     const read = (before?: string) =>
-      this.#transport.send('GET /v1/jobs', { query: { ...(before && { before }), limit: size } }, options)
+      this.send('GET /v1/jobs', { query: { ...(before && { before }), limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 
   /** Reads how far a job is. */
   get(job_id: string, options?: CallOptions): Promise<Job> {
-    return this.#transport.send('GET /v1/jobs/{job_id}', { params: { job_id } }, options)
+    return this.send('GET /v1/jobs/{job_id}', { params: { job_id } }, options)
   }
 
   /**
@@ -51,14 +45,14 @@ export class JobEndpoints {
       if (last?.remaining !== job.remaining || job.state !== 'running') yield job
       if (job.state !== 'running') return
       last = job
-      await this.#transport.sleep(intervalMs, options.signal)
+      await this.transport.sleep(intervalMs, options.signal)
     }
   }
 
   /** Lists what a job was refused to change, with the reasons. */
   refused(job_id: string, { size, after, ...options }: JobListOptions = {}): Listing<JobRefusal> {
     const read = (from?: string) =>
-      this.#transport.send(
+      this.send(
         'GET /v1/jobs/{job_id}/refused',
         { params: { job_id }, query: { ...(from && { after: from }), limit: size } },
         options,
@@ -68,15 +62,13 @@ export class JobEndpoints {
 
   /** Ends a job after what it is changing at the moment. */
   cancel(job_id: string, options?: CallOptions): Promise<Job> {
-    return this.#transport.send('POST /v1/jobs/{job_id}/cancel', { params: { job_id } }, options)
+    return this.send('POST /v1/jobs/{job_id}/cancel', { params: { job_id } }, options)
   }
 
   /**
    * Takes back what a job changed and nothing has written since, and returns what it left, as `client.imports.undo` does of an import.
    */
   undo(job_id: string, { dryRun = false, ...options }: CallOptions & { dryRun?: boolean } = {}): Promise<Undone> {
-    return undoAll(dryRun, body =>
-      this.#transport.send('POST /v1/jobs/{job_id}/undo', { params: { job_id }, body }, options),
-    )
+    return undoAll(dryRun, body => this.send('POST /v1/jobs/{job_id}/undo', { params: { job_id }, body }, options))
   }
 }

@@ -1,6 +1,6 @@
+import { EndpointGroup } from './endpoint-group.ts'
 import type { CallOptions } from './options.ts'
-import type { StreamFormat } from './stream.ts'
-import type { Transport } from './transport.ts'
+import { plainText } from './stream.ts'
 
 /** The newest checkpoint of a ledger. */
 export type LedgerCheckpoint = {
@@ -17,21 +17,8 @@ export type LedgerCheckpoint = {
 /** A key that verifies checkpoints and receipts. It signs new ones while `retired_at` is null. */
 export type LedgerKey = { key: string; created_at: string; retired_at: string | null }
 
-const plainText: StreamFormat<string> = { mediaType: 'text/plain', parse: textsOf }
-
-async function* textsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder()
-  for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
-}
-
 /** The transparency log of consent answers. The scope is `consents:read`. */
-export class LedgerEndpoints {
-  readonly #transport: Transport
-
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
+export class LedgerEndpoints extends EndpointGroup {
   /**
    * Reads the newest checkpoint: the size and the root hash of the ledger, signed. Its signature is not verified here.
    *
@@ -43,7 +30,7 @@ export class LedgerEndpoints {
   async checkpoint(options: CallOptions = {}): Promise<LedgerCheckpoint> {
     const path = '/v1/ledger/checkpoint'
     let note = ''
-    for await (const text of this.#transport.stream({ method: 'GET', path, options, format: plainText })) note += text
+    for await (const text of this.transport.stream({ method: 'GET', path, options, format: plainText })) note += text
     const [origin = '', size, root_hash = ''] = note.split('\n')
     return { origin, size: Number(size), root_hash, note }
   }
@@ -57,6 +44,6 @@ export class LedgerEndpoints {
    * ```
    */
   async keys(options?: CallOptions): Promise<LedgerKey[]> {
-    return (await this.#transport.send('GET /v1/ledger/keys', {}, options)).keys
+    return (await this.send('GET /v1/ledger/keys', {}, options)).keys
   }
 }

@@ -1,7 +1,7 @@
 import { addressOf, type EntityAddress } from './address.ts'
+import { EndpointGroup } from './endpoint-group.ts'
 import { Listing, listingOfAll, numberOf, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type {
   Hold,
   HoldBody,
@@ -19,13 +19,7 @@ export type LifetimeOptions = CallOptions & Pick<WriteOptions, 'idempotencyKey'>
 export type RetentionPreviewPerson = RetentionPreview['items'][number]
 
 /** The retention rules of an organization: they erase or delete people who have been in a segment for long. The scope is `people:erase`. */
-export class RetentionRuleEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class RetentionRuleEndpoints extends EndpointGroup {
   /**
    * Creates a rule. It does nothing until it is active.
    *
@@ -36,7 +30,7 @@ export class RetentionRuleEndpoints {
    * ```
    */
   create(body: RetentionRuleBody, options?: LifetimeOptions): Call<RetentionRule> {
-    return this.#send('POST /v1/retention-rules', { body }, options)
+    return this.send('POST /v1/retention-rules', { body }, options)
   }
 
   /**
@@ -47,22 +41,22 @@ export class RetentionRuleEndpoints {
    * ```
    */
   list(options?: CallOptions): Listing<RetentionRule> {
-    return listingOfAll(() => this.#send('GET /v1/retention-rules', {}, options))
+    return listingOfAll(() => this.send('GET /v1/retention-rules', {}, options))
   }
 
   /** Reads a rule. `paused` says why it has stopped itself. */
   get(id: number, options?: CallOptions): Call<RetentionRule> {
-    return this.#send('GET /v1/retention-rules/{id}', { params: { id } }, options)
+    return this.send('GET /v1/retention-rules/{id}', { params: { id } }, options)
   }
 
   /** Changes, pauses (`active: false`) or resumes (`active: true`) a rule. */
   patch(id: number, body: RetentionRulePatch, options?: LifetimeOptions): Call<RetentionRule> {
-    return this.#send('PATCH /v1/retention-rules/{id}', { params: { id }, body }, options)
+    return this.send('PATCH /v1/retention-rules/{id}', { params: { id }, body }, options)
   }
 
   /** Deletes a rule. */
   async delete(id: number, options?: CallOptions): Promise<void> {
-    await this.#send('DELETE /v1/retention-rules/{id}', { params: { id } }, options)
+    await this.send('DELETE /v1/retention-rules/{id}', { params: { id } }, options)
   }
 
   /**
@@ -75,23 +69,17 @@ export class RetentionRuleEndpoints {
    * ```
    */
   preview(id: number, options?: CallOptions): Call<RetentionPreview> {
-    return this.#send('GET /v1/retention-rules/{id}/preview', { params: { id } }, options)
+    return this.send('GET /v1/retention-rules/{id}/preview', { params: { id } }, options)
   }
 
   /** Lists what a rule has done in the last year, by day, newest first. */
   runs(id: number, options?: CallOptions): Listing<RetentionRun> {
-    return listingOfAll(() => this.#send('GET /v1/retention-rules/{id}/runs', { params: { id } }, options))
+    return listingOfAll(() => this.send('GET /v1/retention-rules/{id}/runs', { params: { id } }, options))
   }
 }
 
 /** Legal holds: a held person is not erased by a rule, nor by hand without `override_hold`. The scope is `people:erase`. */
-export class HoldEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class HoldEndpoints extends EndpointGroup {
   /**
    * Holds a person, or replaces the reason and the end of its hold.
    *
@@ -103,13 +91,13 @@ export class HoldEndpoints {
    */
   set(person: EntityAddress, body: HoldBody, options?: LifetimeOptions): Call<Hold> {
     const { at, params } = addressOf(person)
-    return this.#send(`POST /v1/people${at}/hold`, { params, body }, options)
+    return this.send(`POST /v1/people${at}/hold`, { params, body }, options)
   }
 
   /** Ends the hold of a person. */
   async end(person: EntityAddress, options?: CallOptions): Promise<void> {
     const { at, params } = addressOf(person)
-    await this.#send(`DELETE /v1/people${at}/hold`, { params }, options)
+    await this.send(`DELETE /v1/people${at}/hold`, { params }, options)
   }
 
   /**
@@ -123,7 +111,7 @@ export class HoldEndpoints {
    */
   list({ size, after, person, ...options }: PageOptions & CallOptions & { person?: string } = {}): Listing<Hold> {
     const read = (after?: string) =>
-      this.#send('GET /v1/holds', { query: { after: numberOf(after), limit: size, person } }, options)
+      this.send('GET /v1/holds', { query: { after: numberOf(after), limit: size, person } }, options)
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 }

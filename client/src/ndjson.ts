@@ -78,12 +78,42 @@ function after(milliseconds: number): { promise: Promise<'due'>; cancel(): void 
 
 /** Parses the values of an NDJSON stream. Throws a SyntaxError if the last line is incomplete. */
 export async function* valuesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown, void, undefined> {
+  const rest = yield* parsedParts(chunks, '\n', line => (line === '' ? [] : [JSON.parse(line)]))
+  if (rest !== '') throw new SyntaxError('the last line is incomplete')
+}
+
+/** A block of server-sent events. `data` is parsed. A comment has none, and may have an `id`. */
+export type ServerEvent = { id?: string; data?: unknown }
+
+/**
+ * Parses server-sent events as kith sends them: a line feed ends each line, and `data` is one line of JSON. An incomplete
+ * block at the end is discarded, as the HTML Living Standard says. Throws a SyntaxError for other data.
+ */
+export async function* eventsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent, void, undefined> {
+  yield* parsedParts(chunks, '\n\n', block => [eventOf(block)])
+}
+
+function eventOf(block: string): ServerEvent {
+  const event: ServerEvent = {}
+  for (const line of block.split('\n')) {
+    if (line.startsWith('id: ')) event.id = line.slice(4)
+    if (line.startsWith('data: ')) event.data = JSON.parse(line.slice(6))
+  }
+  return event
+}
+
+/** Yields what is parsed from each part that ends with the separator, and returns the rest behind the last one. */
+async function* parsedParts<T>(
+  chunks: AsyncIterable<Uint8Array>,
+  separator: string,
+  parse: (part: string) => T[],
+): AsyncGenerator<T, string, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let rest = ''
   for await (const chunk of chunks) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) if (line !== '') yield JSON.parse(line)
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split(separator)
+    rest = parts.pop() ?? ''
+    for (const part of parts) yield* parse(part)
   }
-  if (rest !== '') throw new SyntaxError('the last line is incomplete')
+  return rest
 }

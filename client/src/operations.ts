@@ -1,15 +1,9 @@
+import { EndpointGroup } from './endpoint-group.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type { DoctorReport, OperationsMetrics } from './wire.ts'
 
 /** The state of the service, for its operator. The scope is `operations:read`. */
-export class OperationsEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class OperationsEndpoints extends EndpointGroup {
   /**
    * Runs the checks of `kith doctor`, or returns findings of the last five seconds.
    *
@@ -20,7 +14,7 @@ export class OperationsEndpoints {
    * ```
    */
   doctor(options?: CallOptions): Call<DoctorReport> {
-    return this.#send('GET /v1/operations/doctor', {}, options)
+    return this.send('GET /v1/operations/doctor', {}, options)
   }
 
   /**
@@ -32,6 +26,6 @@ export class OperationsEndpoints {
    * ```
    */
   metrics(options?: CallOptions): Call<OperationsMetrics> {
-    return this.#send('GET /v1/operations/metrics', {}, options)
+    return this.send('GET /v1/operations/metrics', {}, options)
   }
 }

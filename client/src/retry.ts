@@ -1,13 +1,5 @@
-import { isKithError, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
+import { type Failure, isFailure, isKithError, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import { KithImportError } from './import.ts'
-
-/** The errors of a failed attempt. */
-export type Failure = KithError | KithConnectionError | KithTimeoutError
-
-/** Whether an error is that of a failed attempt. */
-export function isFailure(error: unknown): error is Failure {
-  return error instanceof KithError || error instanceof KithConnectionError || error instanceof KithTimeoutError
-}
 
 /**
  * The outcome of a failed attempt. `notDone`: the request had no effect. `unknown`: it may have been carried out.

@@ -1,10 +1,10 @@
 import { idOf } from './address.ts'
+import { EndpointGroup } from './endpoint-group.ts'
 import type { FilterOf } from './filter.ts'
 import { Listing, listingOfAll, type Page, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions } from './options.ts'
 import type { LinksForm, OrganizationSchema } from './organization.ts'
 import type { FieldName, FieldSort, ItemOf, RelationshipKey, Selection } from './selection.ts'
-import type { Transport } from './transport.ts'
 import type { Segment, SegmentBody, SegmentPatch, WrittenSegment } from './wire.ts'
 
 /** The page and the order of the people of a segment. The default order is newest first. */
@@ -20,13 +20,7 @@ export type SegmentFilterOptions = SegmentOptions & {
 }
 
 /** The segments of an organization: filters of people with a name. The scopes are `schema:read` and `schema:write`. */
-export class SegmentEndpoints<S extends OrganizationSchema> {
-  readonly #transport: Transport
-
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
+export class SegmentEndpoints<S extends OrganizationSchema> extends EndpointGroup {
   /**
    * Creates a segment. Filters name it as `{ $segment: key }`.
    *
@@ -39,7 +33,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     body: Omit<SegmentBody, 'filter'> & { filter: FilterOf<S, 'people'> },
     options?: SegmentFilterOptions,
   ): Call<WrittenSegment> {
-    return this.#transport.send('POST /v1/segments', { body }, options)
+    return this.send('POST /v1/segments', { body }, options)
   }
 
   /**
@@ -51,7 +45,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * ```
    */
   list(options?: CallOptions): Listing<Segment> {
-    return listingOfAll(() => this.#transport.send('GET /v1/segments', {}, options))
+    return listingOfAll(() => this.send('GET /v1/segments', {}, options))
   }
 
   /**
@@ -63,7 +57,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * ```
    */
   get(key: string, options?: CallOptions): Call<Segment> {
-    return this.#transport.send('GET /v1/segments/{segment_key}', { params: { segment_key: key } }, options)
+    return this.send('GET /v1/segments/{segment_key}', { params: { segment_key: key } }, options)
   }
 
   /**
@@ -79,7 +73,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     body: Omit<SegmentPatch, 'filter'> & { filter?: FilterOf<S, 'people'> },
     options?: SegmentFilterOptions,
   ): Call<WrittenSegment> {
-    return this.#transport.send('PATCH /v1/segments/{segment_key}', { params: { segment_key: key }, body }, options)
+    return this.send('PATCH /v1/segments/{segment_key}', { params: { segment_key: key }, body }, options)
   }
 
   /**
@@ -92,7 +86,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * ```
    */
   async delete(key: string, options?: SegmentOptions): Promise<void> {
-    await this.#transport.send('DELETE /v1/segments/{segment_key}', { params: { segment_key: key } }, options)
+    await this.send('DELETE /v1/segments/{segment_key}', { params: { segment_key: key } }, options)
   }
 
   /**
@@ -127,7 +121,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
         count: (count && isFirst) || undefined,
       }
       const query = { size, [fields || sort ? 'cursor' : 'after_id']: position, ...selection }
-      return this.#transport.sendAs<Page<ItemOf<S, 'people', Field, Include, Labeled, L>>>(
+      return this.transport.sendAs<Page<ItemOf<S, 'people', Field, Include, Labeled, L>>>(
         'GET /v1/segments/{segment_key}/people',
         { params: { segment_key: key }, query },
         callOptions,

@@ -1,16 +1,10 @@
+import { EndpointGroup } from './endpoint-group.ts'
 import { type Listing, listingOfAll } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type { ConsoleSession } from './wire.ts'
 
 /** The sessions of the console. The scopes are `access:read` and `access:write`. */
-export class SessionEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class SessionEndpoints extends EndpointGroup {
   /**
    * Lists the sessions that have not ended, newest first.
    *
@@ -20,7 +14,7 @@ export class SessionEndpoints {
    * ```
    */
   list(options?: CallOptions): Listing<ConsoleSession> {
-    return listingOfAll(() => this.#send('GET /v1/sessions', {}, options))
+    return listingOfAll(() => this.send('GET /v1/sessions', {}, options))
   }
 
   /**
@@ -32,6 +26,6 @@ export class SessionEndpoints {
    * ```
    */
   revoke(id: string, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/sessions/{session_id}', { params: { session_id: id } }, options)
+    return this.send('DELETE /v1/sessions/{session_id}', { params: { session_id: id } }, options)
   }
 }

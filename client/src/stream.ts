@@ -1,7 +1,6 @@
-import { payloadOf } from './answer.ts'
-import { KithConnectionError, KithTimeoutError } from './errors.ts'
-import { eventsOf, type ServerEvent } from './events.ts'
-import { textOfLines, uploadOf, valuesOf } from './ndjson.ts'
+import { buildUnreachableError, payloadOf } from './answer.ts'
+import { KithTimeoutError } from './errors.ts'
+import { eventsOf, type ServerEvent, textOfLines, uploadOf, valuesOf } from './ndjson.ts'
 
 /** The format of a response that is read while it arrives. */
 export type StreamFormat<T> = {
@@ -14,15 +13,14 @@ export type StreamFormat<T> = {
 /** Lines of JSON. */
 export const ndjson: StreamFormat<unknown> = { mediaType: 'application/x-ndjson', parse: valuesOf }
 
-/** A page in parts, whose characters are whole. */
-export const htmlPage: StreamFormat<string> = {
-  mediaType: 'text/html',
-  async *parse(chunks) {
-    const decoder = new TextDecoder()
-    for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
-    yield decoder.decode()
-  },
+/** A text in parts, whose characters are whole. */
+async function* textsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder()
+  for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
+  yield decoder.decode()
 }
+export const htmlPage: StreamFormat<string> = { mediaType: 'text/html', parse: textsOf }
+export const plainText: StreamFormat<string> = { mediaType: 'text/plain', parse: textsOf }
 
 /** Server-sent events. kith sends a comment every 15 seconds, so a silent connection is broken. */
 export const serverEvents: StreamFormat<ServerEvent> = {
@@ -75,8 +73,7 @@ export async function* valuesFrom<T>(call: StreamCall<T>): AsyncGenerator<T, voi
     if (sourceError) throw sourceError.reason
     if (watchdog.signal.aborted) throw watchdog.signal.reason
     if (error instanceof Error && error.name.startsWith('Kith')) throw error
-    const { host } = new URL(url)
-    throw new KithConnectionError(`${host} cannot be reached, or the connection broke.`, { cause: error })
+    throw buildUnreachableError(url, error)
   } finally {
     watchdog.end()
     upload?.end()

@@ -1,13 +1,13 @@
-import { payloadOf } from './answer.ts'
+import { fetchWithin, payloadOf } from './answer.ts'
 import { createTokenSource } from './credentials.ts'
 import { type Endpoints, repetitions } from './endpoints.ts'
-import { isKithError, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
+import { type Failure, isFailure, isKithError, KithError } from './errors.ts'
 import { encode, segment } from './json.ts'
 import { NewestWrite } from './newest-write.ts'
 import type { Attempt, Call, ClientOptions, UpdateOptions } from './options.ts'
 import { type QueryValue, queryOf } from './query.ts'
-import { type Failure, isFailure, outcomeOf, pauseBefore } from './retry.ts'
-import { type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
+import { outcomeOf, pauseBefore } from './retry.ts'
+import { ndjson, type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
 
 /** An endpoint: a method and the template of a path. */
 export type Endpoint = keyof Endpoints
@@ -129,6 +129,8 @@ export type Transport = {
   send: Send
   sendAs: SendAs
   stream: <T>(request: StreamRequest<T>) => AsyncGenerator<T, void, undefined>
+  /** The lines of a response of NDJSON. Each iteration sends the request. */
+  lines: <Line>(request: Omit<StreamRequest<unknown>, 'format'>) => AsyncIterable<Line>
   newestWrite: NewestWrite
   /** Whether reads of one entity are joined. */
   joinsReads: boolean
@@ -156,17 +158,13 @@ export function createTransport(options: ClientOptions): Transport {
     const request = prepare(endpoint, parts, options)
     const { signal } = options
     const { retries, timeoutMs } = limitsOf(options, defaults)
-    const attemptMs = timeoutMs + request.waitMs
+    const limits = { timeoutMs: timeoutMs + request.waitMs, signal }
     const headers = headersOf(request, remembered())
     const body = request.body === undefined ? null : encode(request.body)
     const init = { method: request.method, headers, body }
     const hasKey = headers.has('Idempotency-Key')
     let [answerLost, renewed] = [false, false]
     let response: Response | null = null
-    const note = (received: Response) => {
-      response = received
-      newestWrite.note(received.headers)
-    }
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
       let token: string | undefined
@@ -179,8 +177,12 @@ export function createTransport(options: ClientOptions): Transport {
         if (request.isAuthorized) token = await authorization.get()
         if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
         sent = true
-        const data = (await sendOnce(fetchFunction, attemptMs, `${base}${request.path}`, init, note, signal)) as Data
-        return { data, response: response! }
+        const data = await fetchWithin(fetchFunction, base + request.path, init, limits, async received => {
+          response = received
+          newestWrite.note(received.headers)
+          return payloadOf(received, await received.text(), Date.now())
+        })
+        return { data: data as Data, response: response! }
       } catch (error) {
         failure = error as Error
         if (!isFailure(error)) throw error
@@ -238,8 +240,11 @@ export function createTransport(options: ClientOptions): Transport {
     }
     yield* stream(request, true)
   }
+  const lines = <Line>(request: Omit<StreamRequest<unknown>, 'format'>): AsyncIterable<Line> => ({
+    [Symbol.asyncIterator]: () => stream({ ...request, format: ndjson }) as AsyncGenerator<Line>,
+  })
   const joinsReads = options.loader === true
-  return { send, sendAs: send, stream, newestWrite, joinsReads, retries: defaults.retries, random, sleep }
+  return { send, sendAs: send, stream, lines, newestWrite, joinsReads, retries: defaults.retries, random, sleep }
 }
 
 /** The data of a response with the response. */
@@ -392,35 +397,6 @@ function streamHeadersOf(
 /** 128 random bits. `crypto.randomUUID` is missing on pages without HTTPS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')
-}
-
-async function sendOnce(
-  fetchFunction: typeof fetch,
-  timeoutMs: number,
-  url: string,
-  init: RequestInit,
-  onResponse: (response: Response) => void,
-  signal: AbortSignal | undefined,
-): Promise<unknown> {
-  const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
-  const abort = () => controller.abort(signal?.reason)
-  signal?.addEventListener('abort', abort, { once: true })
-  if (signal?.aborted) abort()
-  try {
-    // A redirect could send a write to another host, or turn it into a GET.
-    const response = await fetchFunction(url, { ...init, redirect: 'error', signal: controller.signal })
-    onResponse(response)
-    return payloadOf(response, await response.text(), Date.now())
-  } catch (error) {
-    if (controller.signal.aborted) throw controller.signal.reason
-    if (isFailure(error)) throw error
-    const { host } = new URL(url)
-    throw new KithConnectionError(`${host} cannot be reached, or the connection broke.`, { cause: error })
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', abort)
-  }
 }
 
 function sleepFor(milliseconds: number, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
+import { EndpointGroup } from './endpoint-group.ts'
 import { Listing, listingOfAll, numberOf, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions } from './options.ts'
-import type { Send } from './transport.ts'
 import type {
   Webhook,
   WebhookBody,
@@ -23,13 +23,7 @@ export type DeliveryOptions = PageOptions & {
 } & CallOptions
 
 /** The webhooks of an organization. The scopes are `webhooks:read` and `webhooks:write`. */
-export class WebhookEndpoints {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    this.#send = send
-  }
-
+export class WebhookEndpoints extends EndpointGroup {
   /**
    * Creates a webhook. Its secret is shown only in this result. The token also needs the scopes that read what the events
    * tell of.
@@ -44,7 +38,7 @@ export class WebhookEndpoints {
    * ```
    */
   create(body: WebhookBody, options?: WebhookOptions): Call<WebhookWithSecret> {
-    return this.#send('POST /v1/webhooks', { body }, options)
+    return this.send('POST /v1/webhooks', { body }, options)
   }
 
   /**
@@ -56,7 +50,7 @@ export class WebhookEndpoints {
    * ```
    */
   list(options?: CallOptions): Listing<Webhook> {
-    return listingOfAll(() => this.#send('GET /v1/webhooks', {}, options))
+    return listingOfAll(() => this.send('GET /v1/webhooks', {}, options))
   }
 
   /**
@@ -68,7 +62,7 @@ export class WebhookEndpoints {
    * ```
    */
   get(id: number, options?: CallOptions): Call<Webhook> {
-    return this.#send('GET /v1/webhooks/{id}', { params: { id } }, options)
+    return this.send('GET /v1/webhooks/{id}', { params: { id } }, options)
   }
 
   /**
@@ -81,7 +75,7 @@ export class WebhookEndpoints {
    * ```
    */
   update(id: number, body: WebhookPatch, options?: WebhookOptions): Call<Webhook> {
-    return this.#send('PATCH /v1/webhooks/{id}', { params: { id }, body }, options)
+    return this.send('PATCH /v1/webhooks/{id}', { params: { id }, body }, options)
   }
 
   /**
@@ -92,7 +86,7 @@ export class WebhookEndpoints {
    * ```
    */
   delete(id: number, options?: CallOptions): Call<true> {
-    return this.#send('DELETE /v1/webhooks/{id}', { params: { id } }, options)
+    return this.send('DELETE /v1/webhooks/{id}', { params: { id } }, options)
   }
 
   /**
@@ -104,7 +98,7 @@ export class WebhookEndpoints {
    * ```
    */
   rotate(id: number, options?: WebhookOptions): Call<WebhookWithSecret> {
-    return this.#send('POST /v1/webhooks/{id}/rotate', { params: { id } }, options)
+    return this.send('POST /v1/webhooks/{id}/rotate', { params: { id } }, options)
   }
 
   /**
@@ -119,7 +113,7 @@ export class WebhookEndpoints {
     const { status, state, size, after, ...callOptions } = options
     const read = (before?: string) => {
       const query = { status, state, before: numberOf(before), limit: size }
-      return this.#send('GET /v1/webhooks/{id}/deliveries', { params: { id }, query }, callOptions)
+      return this.send('GET /v1/webhooks/{id}/deliveries', { params: { id }, query }, callOptions)
     }
     return new Listing(after => pageOf(read(after), ({ sequence }) => sequence), after)
   }
@@ -133,7 +127,7 @@ export class WebhookEndpoints {
    * ```
    */
   test(id: number, options?: CallOptions): Call<WebhookTest> {
-    return this.#send('POST /v1/webhooks/{id}/test', { params: { id } }, options)
+    return this.send('POST /v1/webhooks/{id}/test', { params: { id } }, options)
   }
 
   /**
@@ -147,6 +141,6 @@ export class WebhookEndpoints {
    * ```
    */
   replay(id: number, body: WebhookReplay, options?: WebhookOptions): Call<WebhookReplayed> {
-    return this.#send('POST /v1/webhooks/{id}/replay', { params: { id }, body }, options)
+    return this.send('POST /v1/webhooks/{id}/replay', { params: { id }, body }, options)
   }
 }
