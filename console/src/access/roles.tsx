@@ -70,10 +70,7 @@ function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => 
         rowKey={({ key }) => key}
         columns={[
           [texts.name, role => <RoleName role={role} onEdit={onEdit} />, 'name'],
-          [
-            texts.roleFields,
-            ({ fields }) => (fields ? Object.keys(fields).join(', ') || texts.noFields : texts.allFields),
-          ],
+          [texts.fields, ({ fields }) => (fields ? Object.keys(fields).join(', ') || texts.noFields : texts.allFields)],
           [texts.scopes, ({ scopes }) => <ScopeList scopes={scopes} />],
           [
             texts.state,
@@ -252,7 +249,7 @@ function FieldTable({ definitions, owner, named, set, values }: TableProps) {
   ]
   return (
     <ColumnTable
-      label={texts.roleFields}
+      label={texts.fields}
       rows={rows}
       rowKey={({ name }) => name}
       columns={[

@@ -27,7 +27,7 @@ export function ChangesPage() {
   const isFiltered = Object.values(search).some(Boolean)
   return (
     <Page
-      title={texts.title}
+      title={texts.changes}
       subtitle={texts.subtitle}
       actions={
         <>
@@ -104,7 +104,7 @@ function EntityField({ entity, onChange }: { entity: string; onChange: (entity: 
   useEffect(() => {
     if (settled !== entity) onChange(settled)
   }, [settled])
-  return <TextField label={texts.entity} help={texts.entityHelp} maxLength={255} value={text} onChange={setText} />
+  return <TextField label={texts.identifier} help={texts.entityHelp} maxLength={255} value={text} onChange={setText} />
 }
 
 /** The values before and after a change. */
@@ -139,7 +139,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
     },
     {
       key: 'entity',
-      header: texts.entity,
+      header: texts.identifier,
       minWidth: 130,
       render: ({ external_id, id }) => external_id ?? String(id),
     },
@@ -171,7 +171,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
   ]
   return (
     <VirtualTable
-      label={texts.title}
+      label={texts.changes}
       columns={columns}
       rows={rows}
       rowKey={({ sequence }) => String(sequence)}

@@ -36,7 +36,7 @@ export function ReportPage() {
   const { isLoading, error, refetch } = useDefinitions()
   const settings = useQuery({ ...settingsQuery, enabled: mayReadSchema })
   return (
-    <Page title={texts.title} subtitle={texts.subtitle}>
+    <Page title={texts.reports} subtitle={texts.subtitle}>
       {isLoading || settings.isLoading ? (
         <Loading />
       ) : error ? (
