@@ -41,9 +41,9 @@ export function AccessPage() {
     { id: 'keys', label: texts.keys, content: <KeyList /> },
   ]
   return (
-    <Page title={texts.title} subtitle={texts.subtitle}>
+    <Page title={texts.access} subtitle={texts.subtitle}>
       <Tabs
-        label={texts.title}
+        label={texts.access}
         tabs={tabs}
         selected={tabs.some(({ id }) => id === tab) ? tab : 'accounts'}
         onSelect={id => navigate({ to: '/access', search: { tab: id as NonNullable<AccessSearch['tab']> } })}

@@ -46,9 +46,7 @@ export function AccountList() {
       {mayMakeOwn && (
         <Notice>
           <p>{texts.ownAdvice}</p>
-          <div>
-            <Button onPress={() => setInvitedName(session.name)}>{texts.makeOwn}</Button>
-          </div>
+          <Button onPress={() => setInvitedName(session.name)}>{texts.makeOwn}</Button>
         </Notice>
       )}
       <Loaded query={accounts} none={<EmptyState title={texts.noAccounts} />}>

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { Button } from '../ui/button.tsx'
+import { DialogButton } from '../ui/dialog.tsx'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
@@ -20,13 +20,12 @@ import { RoleChoice, ScopeChoice, ScopeList } from './scope-choice.tsx'
 export function ClientList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('access:write')
-  const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<AccessClientWithSecret | null>(null)
   const clients = useInfiniteQuery(clientsQuery)
   const createButton = mayWrite && (
-    <Button look="primary" onPress={() => setCreating(true)}>
+    <DialogButton look="primary" dialog={close => <NewClient onClose={close} onCreated={setCreated} />}>
       {texts.newClient}
-    </Button>
+    </DialogButton>
   )
   return (
     <Section title={texts.clients} actions={createButton}>
@@ -34,15 +33,6 @@ export function ClientList() {
       <PagedList query={clients} none={<EmptyState title={texts.noClients} />} more={texts.more}>
         {rows => <ClientTable rows={rows} />}
       </PagedList>
-      {isCreating && (
-        <NewClient
-          onClose={() => setCreating(false)}
-          onCreated={made => {
-            setCreating(false)
-            setCreated(made)
-          }}
-        />
-      )}
       {created && (
         <SecretDialog
           title={texts.secretTitle}
@@ -107,7 +97,10 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
   const { name, scopes, role } = draft
   const create = useWrite((body: AccessClientBody) => client.access.clients.create(body), {
     refresh: [clientsQuery.queryKey],
-    onSuccess: onCreated,
+    onSuccess: created => {
+      onClose()
+      onCreated(created)
+    },
   })
   return (
     <FormDialog

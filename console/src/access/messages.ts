@@ -1,7 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
-  title: ['Access', 'Zugänge', 'Accessi'],
   subtitle: [
     'Who and what may use this organization.',
     'Wer und was diese Organisation benutzen darf.',
@@ -43,7 +42,6 @@ export const messages = defineMessages({
   isExpired: ['Invitation has expired', 'Einladung abgelaufen', 'Invito scaduto'],
   isDisabled: ['Disabled', 'Gesperrt', 'Disattivato'],
   actionsOn: (name: string) => [`Actions: ${name}`, `Aktionen: ${name}`, `Azioni: ${name}`],
-  actions: ['Actions', 'Aktionen', 'Azioni'],
   invitation: (name: string) => [`The invitation of ${name}`, `Die Einladung von ${name}`, `L’invito di ${name}`],
   invitationAdvice: [
     'Send this link to the person, by a way that only they read. It works once, for three days, and is shown only now.',
@@ -188,7 +186,6 @@ export const messages = defineMessages({
     'Ein kurzer Name für Programme, etwa support_desk. Er bleibt.',
     'Un nome breve per i programmi, per esempio support_desk. Non cambia.',
   ],
-  roleFields: ['Fields', 'Felder', 'Campi'],
   allFields: ['all', 'alle', 'tutti'],
   noFields: ['none', 'keine', 'nessuno'],
   everyField: ['All fields', 'Alle Felder', 'Tutti i campi'],

@@ -10,6 +10,7 @@ import { entitiesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, ownersOf, useDefinitions } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
+import { DialogButton } from '../ui/dialog.tsx'
 import { Checkbox, TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Loaded } from '../ui/loaded.tsx'
@@ -25,27 +26,25 @@ import { ScopeChoice, ScopeList } from './scope-choice.tsx'
 export function RoleList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('access:write')
-  // Null: a new role.
-  const [edited, setEdited] = useState<Role | null | undefined>(undefined)
   const roles = useQuery(rolesQuery)
   const createButton = mayWrite && (
-    <Button look="primary" onPress={() => setEdited(null)}>
+    <DialogButton look="primary" dialog={close => <RoleDialog onClose={close} />}>
       {texts.newRole}
-    </Button>
+    </DialogButton>
   )
   return (
     <Section title={texts.roles} actions={createButton}>
       <p className="muted">{texts.rolesAdvice}</p>
       <Loaded query={roles} none={<EmptyState title={texts.noRoles} />}>
-        {rows => <RoleTable roles={rows} onEdit={mayWrite ? setEdited : null} />}
+        {rows => <RoleTable roles={rows} />}
       </Loaded>
-      {edited !== undefined && <RoleDialog role={edited} onClose={() => setEdited(undefined)} />}
     </Section>
   )
 }
 
-function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => void) | null }) {
+function RoleTable({ roles }: { roles: Role[] }) {
   const texts = useMessages(messages)
+  const mayWrite = useScope('access:write')
   const change = useWrite(
     ({ key, state }: Role) => client.access.roles.patch(key, { state: state === 'active' ? 'archived' : 'active' }),
     { refresh: [rolesQuery.queryKey] },
@@ -54,7 +53,7 @@ function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => 
     const [look, action] =
       role.state === 'active' ? (['danger', texts.archive] as const) : (['quiet', texts.activate] as const)
     return (
-      onEdit && (
+      mayWrite && (
         <Button look={look} aria-label={`${action}: ${role.name}`} onPress={() => change.mutate(role)}>
           {action}
         </Button>
@@ -69,11 +68,8 @@ function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => 
         rows={roles}
         rowKey={({ key }) => key}
         columns={[
-          [texts.name, role => <RoleName role={role} onEdit={onEdit} />, 'name'],
-          [
-            texts.roleFields,
-            ({ fields }) => (fields ? Object.keys(fields).join(', ') || texts.noFields : texts.allFields),
-          ],
+          [texts.name, role => <RoleName role={role} />, 'name'],
+          [texts.fields, ({ fields }) => (fields ? Object.keys(fields).join(', ') || texts.noFields : texts.allFields)],
           [texts.scopes, ({ scopes }) => <ScopeList scopes={scopes} />],
           [
             texts.state,
@@ -91,15 +87,14 @@ function RoleTable({ roles, onEdit }: { roles: Role[]; onEdit: ((role: Role) => 
   )
 }
 
-type RoleNameProps = { role: Role; onEdit: ((role: Role) => void) | null }
-
-function RoleName({ role, onEdit }: RoleNameProps) {
+function RoleName({ role }: { role: Role }) {
+  const mayWrite = useScope('access:write')
   return (
     <>
-      {onEdit ? (
-        <Button look="quiet" onPress={() => onEdit(role)}>
+      {mayWrite ? (
+        <DialogButton look="quiet" dialog={close => <RoleDialog role={role} onClose={close} />}>
           {role.name}
-        </Button>
+        </DialogButton>
       ) : (
         role.name
       )}
@@ -114,7 +109,7 @@ function RoleName({ role, onEdit }: RoleNameProps) {
 const noFields: Role['fields'] = { people: { read: [], write: [] } }
 
 /** A dialog that makes a role, or changes one. */
-function RoleDialog({ role, onClose }: { role: Role | null; onClose: () => void }) {
+function RoleDialog({ role, onClose }: { role?: Role; onClose: () => void }) {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
   const { draft, change, field } = useDraft({
@@ -252,7 +247,7 @@ function FieldTable({ definitions, owner, named, set, values }: TableProps) {
   ]
   return (
     <ColumnTable
-      label={texts.roleFields}
+      label={texts.fields}
       rows={rows}
       rowKey={({ name }) => name}
       columns={[

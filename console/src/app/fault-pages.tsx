@@ -29,11 +29,9 @@ export function PageFault({ error }: ErrorComponentProps) {
     return (
       <Page title={texts.unreadableFilter}>
         <Notice kind="error" title={texts.unreadableFilterAdvice}>
-          <div>
-            <LinkButton to="." search={before => ({ ...before, filter: undefined }) as never}>
-              {texts.withoutFilter}
-            </LinkButton>
-          </div>
+          <LinkButton to="." search={before => ({ ...before, filter: undefined }) as never}>
+            {texts.withoutFilter}
+          </LinkButton>
         </Notice>
       </Page>
     )
@@ -41,9 +39,7 @@ export function PageFault({ error }: ErrorComponentProps) {
     <Page title={texts.fault}>
       {error instanceof Error && missingCode.test(error.message) ? (
         <Notice kind="error" title={texts.missingCode}>
-          <div>
-            <Button onPress={reload}>{texts.reload}</Button>
-          </div>
+          <Button onPress={reload}>{texts.reload}</Button>
         </Notice>
       ) : (
         <Problem error={error} onRetry={() => router.invalidate()} />

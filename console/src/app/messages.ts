@@ -2,14 +2,9 @@ import { defineMessages } from './language.tsx'
 
 export const messages = defineMessages({
   import: ['Import', 'Import', 'Importa'],
-  reports: ['Reports', 'Auswertungen', 'Report'],
   export: ['Export', 'Export', 'Esporta'],
   ledger: ['Ledger', 'Nachweise', 'Registro'],
-  changes: ['Changes', 'Änderungen', 'Modifiche'],
-  operations: ['Operations', 'Betrieb', 'Operatività'],
-  access: ['Access', 'Zugänge', 'Accessi'],
   accessLog: ['Access log', 'Zugriffsprotokoll', 'Registro accessi'],
-  pages: ['Pages', 'Seiten', 'Pagine'],
   search: [
     'Search people, records, pages and actions',
     'Personen, Datensätze, Seiten und Aktionen suchen',

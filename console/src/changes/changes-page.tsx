@@ -7,7 +7,7 @@ import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { FieldGroup, TextField } from '../ui/field.tsx'
 import { Badge, EmptyState, Facts, Notice, Page, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { useSettled } from '../ui/use-settled.ts'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
 import { type FeedStatus, useChangeFeed } from './change-feed.ts'
@@ -27,7 +27,7 @@ export function ChangesPage() {
   const isFiltered = Object.values(search).some(Boolean)
   return (
     <Page
-      title={texts.title}
+      title={texts.changes}
       subtitle={texts.subtitle}
       actions={
         <>
@@ -104,7 +104,7 @@ function EntityField({ entity, onChange }: { entity: string; onChange: (entity: 
   useEffect(() => {
     if (settled !== entity) onChange(settled)
   }, [settled])
-  return <TextField label={texts.entity} help={texts.entityHelp} maxLength={255} value={text} onChange={setText} />
+  return <TextField label={texts.identifier} help={texts.entityHelp} maxLength={255} value={text} onChange={setText} />
 }
 
 /** The values before and after a change. */
@@ -137,7 +137,12 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
       grow: 0.4,
       render: ({ subject, stack_key }) => stack_key ?? texts.subjects[subject],
     },
-    { key: 'entity', header: texts.entity, minWidth: 130, render: ({ external_id, id }) => external_id ?? String(id) },
+    {
+      key: 'entity',
+      header: texts.identifier,
+      minWidth: 130,
+      render: ({ external_id, id }) => external_id ?? String(id),
+    },
     {
       key: 'operation',
       header: texts.operation,
@@ -166,7 +171,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
   ]
   return (
     <VirtualTable
-      label={texts.title}
+      label={texts.changes}
       columns={columns}
       rows={rows}
       rowKey={({ sequence }) => String(sequence)}
@@ -205,15 +210,16 @@ function ChangedFields({ before, after }: Sides) {
   const fields = fieldsOf({ before, after })
   if (fields.length === 0) return null
   return (
-    <Table label={texts.fields} headers={[texts.field, texts.before, texts.after]}>
-      {fields.map(field => (
-        <tr key={field}>
-          <th scope="row">{field}</th>
-          <td>{shown(before?.[field])}</td>
-          <td>{shown(after?.[field])}</td>
-        </tr>
-      ))}
-    </Table>
+    <ColumnTable
+      label={texts.fields}
+      rows={fields}
+      rowKey={field => field}
+      columns={[
+        [texts.field, field => field, 'name'],
+        [texts.before, field => shown(before?.[field])],
+        [texts.after, field => shown(after?.[field])],
+      ]}
+    />
   )
 }
 

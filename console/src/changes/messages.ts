@@ -1,7 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
-  title: ['Changes', 'Änderungen', 'Modifiche'],
   subtitle: [
     'Every write as it happens, newest first.',
     'Jede Änderung, sobald sie geschieht, die neueste zuerst.',
@@ -9,16 +8,13 @@ export const messages = defineMessages({
   ],
   live: ['Live', 'Live', 'In diretta'],
   connecting: ['Connecting', 'Verbindung wird aufgebaut', 'Connessione in corso'],
-  paused: ['Paused', 'Angehalten', 'In pausa'],
   lost: [
     'The connection is lost. Trying again; no change will be missed.',
     'Die Verbindung ist abgebrochen. Es wird wieder versucht, und keine Änderung geht verloren.',
     'La connessione si è interrotta. Nuovo tentativo in corso; nessuna modifica andrà persa.',
   ],
-  goOn: ['Go on', 'Fortsetzen', 'Riprendi'],
   older: ['Show older changes', 'Ältere Änderungen zeigen', 'Mostra modifiche precedenti'],
   operation: ['Operation', 'Vorgang', 'Operazione'],
-  entity: ['Identifier', 'Kennung', 'Identificativo'],
   entityHelp: [
     'Of a person or record, also an earlier one.',
     'Von Person oder Datensatz, auch eine frühere.',
@@ -37,7 +33,6 @@ export const messages = defineMessages({
     'Le modifiche compaiono qui appena qualcuno scrive.',
   ],
   number: ['Number', 'Nummer', 'Numero'],
-  fields: ['Fields', 'Felder', 'Campi'],
   show: ['Show', 'Zeigen', 'Mostra'],
   showChange: (number: string) => [
     `Show change ${number}`,

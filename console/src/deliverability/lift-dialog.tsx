@@ -7,10 +7,12 @@ import { Checkbox } from '../ui/field.tsx'
 import { suppressionsKey } from './queries.ts'
 import { suppressionMessages } from './suppression-messages.ts'
 
-/** A suppressed address whose suppression is to be lifted. */
-export type LiftedAddress = { channel: Channel; address: string; reason: Suppression['reason'] }
-
-type LiftDialogProps = { lifted: LiftedAddress; onLifted?: () => void; onClose: () => void }
+type LiftDialogProps = {
+  /** The suppressed address. */
+  lifted: { channel: Channel; address: string; reason: Suppression['reason'] }
+  onLifted?: () => void
+  onClose: () => void
+}
 
 /** Asks before the suppression of an address is lifted, and says what that does. Of a complaint, it asks again. */
 export function LiftDialog({ lifted: { channel, address, reason }, onLifted, onClose }: LiftDialogProps) {

@@ -6,7 +6,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
-import { ConfirmDialog } from '../ui/dialog.tsx'
+import { ConfirmDialog, DialogButton } from '../ui/dialog.tsx'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Loaded } from '../ui/loaded.tsx'
@@ -20,12 +20,11 @@ import { sourcesQuery } from './queries.ts'
 export function SourceList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('webhooks:write')
-  const [isAdding, setAdding] = useState(false)
   const sources = useQuery({ ...sourcesQuery, refetchInterval: 10_000 })
   const addButton = mayWrite && (
-    <Button look="primary" onPress={() => setAdding(true)}>
+    <DialogButton look="primary" dialog={close => <SourceForm onClose={close} />}>
       {texts.addSource}
-    </Button>
+    </DialogButton>
   )
   return (
     <Section title={texts.sources} actions={addButton}>
@@ -39,7 +38,6 @@ export function SourceList() {
           </ul>
         )}
       </Loaded>
-      {isAdding && <SourceForm onClose={() => setAdding(false)} />}
     </Section>
   )
 }

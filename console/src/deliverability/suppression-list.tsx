@@ -1,21 +1,20 @@
-import { channelNames, type SuppressedAddress } from '@kith/client'
+import type { SuppressedAddress } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { Button } from '../ui/button.tsx'
+import { DialogButton } from '../ui/dialog.tsx'
 import { FieldGroup, TextField } from '../ui/field.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { Select } from '../ui/select.tsx'
 import { ColumnTable } from '../ui/table.tsx'
 import styles from './deliverability.module.css'
-import { LiftDialog, type LiftedAddress } from './lift-dialog.tsx'
+import { LiftDialog } from './lift-dialog.tsx'
 import { messages } from './messages.ts'
 import { suppressionsQuery } from './queries.ts'
-import { type DeliverabilitySearch, reasons } from './search.ts'
+import type { DeliverabilitySearch } from './search.ts'
 import { suppressionMessages } from './suppression-messages.ts'
 
 type SuppressionListProps = { search: DeliverabilitySearch; onChange(search: DeliverabilitySearch): void }
@@ -46,7 +45,7 @@ export function SuppressionList({ search, onChange }: SuppressionListProps) {
 
 function SearchFields({ search: { text = '', reason, channel }, onChange }: SuppressionListProps) {
   const texts = useMessages(messages)
-  const { reasons: labels } = useMessages(suppressionMessages)
+  const { reasons } = useMessages(suppressionMessages)
   const { channels } = useMessages(entityMessages)
   const change = (changed: { text?: string; reason?: string; channel?: string }) => {
     const asked = Object.entries({ text, reason, channel, ...changed }).filter(([, value]) => value)
@@ -57,13 +56,13 @@ function SearchFields({ search: { text = '', reason, channel }, onChange }: Supp
       <TextField label={texts.search} type="search" value={text} onChange={text => change({ text })} />
       <Select<string>
         label={texts.reason}
-        options={[{ value: '', label: texts.all }, ...reasons.map(value => ({ value, label: labels[value] }))]}
+        options={{ '': texts.all, ...reasons }}
         value={reason ?? ''}
         onChange={reason => change({ reason })}
       />
       <Select<string>
         label={texts.channel}
-        options={[{ value: '', label: texts.all }, ...channelNames.map(value => ({ value, label: channels[value] }))]}
+        options={{ '': texts.all, ...channels }}
         value={channel ?? ''}
         onChange={channel => change({ channel })}
       />
@@ -76,36 +75,35 @@ function SuppressionTable({ rows }: { rows: SuppressedAddress[] }) {
   const { reasons, since, until, untilLifted, provider, lift } = useMessages(suppressionMessages)
   const formats = useFormats()
   const mayLift = useScope('people:write')
-  const [lifted, setLifted] = useState<LiftedAddress>()
   return (
-    <>
-      <ColumnTable
-        label={texts.suppressions}
-        rows={rows.flatMap(({ suppression, ...row }) => (suppression === null ? [] : { ...row, ...suppression }))}
-        // An erased address is known by its place alone.
-        rowKey={({ channel, address }, index) => (address === null ? index : `${channel} ${address}`)}
-        columns={[
-          [texts.address, row => <Address {...row} />, 'name'],
-          [
-            texts.reason,
-            ({ reason }) => <Badge kind={reason === 'complaint' ? 'negative' : 'caution'}>{reasons[reason]}</Badge>,
-          ],
-          [since, ({ from }) => formats.dateTime(from)],
-          [until, ({ until }) => (until === null ? untilLifted : formats.date(until))],
-          [provider, ({ provider }) => provider ?? '—'],
-          mayLift && [
-            texts.action,
-            ({ channel, address, reason }) =>
-              address !== null && (
-                <Button aria-label={`${lift}: ${address}`} onPress={() => setLifted({ channel, address, reason })}>
-                  {lift}
-                </Button>
-              ),
-          ],
-        ]}
-      />
-      {lifted && <LiftDialog lifted={lifted} onClose={() => setLifted(undefined)} />}
-    </>
+    <ColumnTable
+      label={texts.suppressions}
+      rows={rows.flatMap(({ suppression, ...row }) => (suppression === null ? [] : { ...row, ...suppression }))}
+      // An erased address is known by its place alone.
+      rowKey={({ channel, address }, index) => (address === null ? index : `${channel} ${address}`)}
+      columns={[
+        [texts.address, row => <Address {...row} />, 'name'],
+        [
+          texts.reason,
+          ({ reason }) => <Badge kind={reason === 'complaint' ? 'negative' : 'caution'}>{reasons[reason]}</Badge>,
+        ],
+        [since, ({ from }) => formats.dateTime(from)],
+        [until, ({ until }) => (until === null ? untilLifted : formats.date(until))],
+        [provider, ({ provider }) => provider ?? '—'],
+        mayLift && [
+          texts.action,
+          ({ channel, address, reason }) =>
+            address !== null && (
+              <DialogButton
+                aria-label={`${lift}: ${address}`}
+                dialog={close => <LiftDialog lifted={{ channel, address, reason }} onClose={close} />}
+              >
+                {lift}
+              </DialogButton>
+            ),
+        ],
+      ]}
+    />
   )
 }
 

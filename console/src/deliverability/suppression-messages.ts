@@ -4,8 +4,8 @@ import { defineMessages } from '../app/language.tsx'
 export const suppressionMessages = defineMessages({
   reasons: {
     hard_bounce: ['Hard bounce', 'Unzustellbar', 'Mancato recapito'],
-    soft_bounce: ['Three soft bounces', 'Dreimal vorübergehend unzustellbar', 'Tre mancati recapiti temporanei'],
     complaint: ['Complaint', 'Beschwerde', 'Reclamo'],
+    soft_bounce: ['Three soft bounces', 'Dreimal vorübergehend unzustellbar', 'Tre mancati recapiti temporanei'],
   },
   states: {
     suppressed: ['Suppressed', 'Gesperrt', 'Sospeso'],

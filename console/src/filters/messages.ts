@@ -103,7 +103,6 @@ export const messages = defineMessages({
   group: ['Group of conditions', 'Gruppe von Bedingungen', 'Gruppo di condizioni'],
   operator: ['Operator', 'Operator', 'Operatore'],
   values: ['Values, one in each line', 'Werte, einer je Zeile', 'Valori, uno per riga'],
-  chooseField: ['Choose a field', 'Feld wählen', 'Scegli un campo'],
   addCondition: ['Add a condition', 'Bedingung hinzufügen', 'Aggiungi una condizione'],
   addGroup: ['Add a group', 'Gruppe hinzufügen', 'Aggiungi un gruppo'],
   remove: (what: string) => [`Remove ${what}`, `${what} entfernen`, `Rimuovi ${what}`],

@@ -83,7 +83,6 @@ export const messages = defineMessages({
       ],
     },
   },
-  identifier: ['Identifier', 'Kennung', 'Identificativo'],
   identifierSearchHelp: [
     'The whole identifier of a record. Declare attributes searchable to find records by words.',
     'Die ganze Kennung eines Datensatzes. Nach Wörtern wird gefunden, wenn ein Attribut als durchsuchbar erklärt ist.',
@@ -137,7 +136,6 @@ export const messages = defineMessages({
     'Kleinbuchstaben, Ziffern und _. Filter und Programme nennen das Segment so. Er ändert sich nie.',
     'Lettere minuscole, cifre e _. Filtri e programmi usano questa chiave. Non cambia mai.',
   ],
-  delete: ['Delete', 'Löschen', 'Elimina'],
   deleteSegmentTitle: (name: string) => [
     `Delete the segment “${name}”?`,
     `Segment „${name}“ löschen?`,

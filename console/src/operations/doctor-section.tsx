@@ -3,7 +3,8 @@ import type { client } from '../app/client.ts'
 import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { Button, LinkButton } from '../ui/button.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
-import { Badge, Loading, Notice, Problem, Section } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { Badge, Notice, Section } from '../ui/page.tsx'
 import { translatedFinding } from './doctor-sentences.ts'
 import { messages } from './messages.ts'
 import styles from './operations.module.css'
@@ -27,9 +28,7 @@ export function DoctorSection() {
         </Button>
       }
     >
-      {doctor.isPending && <Loading />}
-      {doctor.error && <Problem error={doctor.error} onRetry={() => doctor.refetch()} />}
-      {doctor.data && <ReportParts report={doctor.data} />}
+      <Loaded query={doctor}>{report => <ReportParts report={report} />}</Loaded>
     </Section>
   )
 }

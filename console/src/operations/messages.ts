@@ -1,7 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
-  title: ['Operations', 'Betrieb', 'Operatività'],
   subtitle: [
     'How the service is doing. The figures are of all organizations.',
     'Wie es dem Dienst geht. Die Zahlen gelten für alle Organisationen.',

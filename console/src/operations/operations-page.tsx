@@ -14,7 +14,7 @@ export function OperationsPage() {
   const texts = useMessages(messages)
   const { latest, points, error, retry } = useMetricHistory()
   return (
-    <Page title={texts.title} subtitle={texts.subtitle}>
+    <Page title={texts.operations} subtitle={texts.subtitle}>
       {error && (
         <>
           <Problem error={error} onRetry={retry} />

@@ -7,7 +7,7 @@ import { useDefinitions } from '../entity/schema.ts'
 import { countQuery } from '../list/queries.ts'
 import { LinkButton } from '../ui/button.tsx'
 import { Badge, EmptyState, Loading, Page, Problem } from '../ui/page.tsx'
-import { numberCell, Table } from '../ui/table.tsx'
+import { ColumnTable, numberCell } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 
 /** The stacks, with the number of their records. */
@@ -35,26 +35,25 @@ function Stacks() {
       </EmptyState>
     )
   return (
-    <Table label={texts.stacks} headers={[texts.name, texts.key, texts.kind, texts.recordCount]}>
-      {stacks.map(stack => (
-        <tr key={stack.key}>
-          <th scope="row">
-            <Link to="/records/$stackKey" params={{ stackKey: stack.key }}>
-              <bdi>{stack.name}</bdi>
+    <ColumnTable
+      label={texts.stacks}
+      rows={stacks}
+      rowKey={({ key }) => key}
+      columns={[
+        [
+          texts.name,
+          ({ key, name }) => (
+            <Link to="/records/$stackKey" params={{ stackKey: key }}>
+              <bdi>{name}</bdi>
             </Link>
-          </th>
-          <td>
-            <code>{stack.key}</code>
-          </td>
-          <td>
-            <Badge>{texts.kinds[stack.kind]}</Badge>
-          </td>
-          <td>
-            <RecordCount stack={stack} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+          ),
+          'name',
+        ],
+        [texts.key, ({ key }) => <code>{key}</code>],
+        [texts.kind, ({ kind }) => <Badge>{texts.kinds[kind]}</Badge>],
+        [texts.recordCount, stack => <RecordCount stack={stack} />],
+      ]}
+    />
   )
 }
 

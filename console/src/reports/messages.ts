@@ -1,7 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
-  title: ['Reports', 'Auswertungen', 'Report'],
   subtitle: [
     'Count people and records by groups, and add up or compare their values. The address leads back to the report.',
     'Personen und Datensätze nach Gruppen zählen und ihre Werte summieren oder vergleichen. Die Adresse führt zurück zur Auswertung.',
@@ -32,7 +31,6 @@ export const messages = defineMessages({
     max: ['Largest or latest', 'Größter oder spätester', 'Massimo o ultimo'],
   },
   measured: ['Of the field', 'Des Felds', 'Del campo'],
-  chooseField: ['Choose a field', 'Feld wählen', 'Scegli un campo'],
   percentile: ['Percent of the values below', 'Prozent der Werte darunter', 'Percentuale dei valori inferiori'],
   order: ['Order', 'Reihenfolge', 'Ordine'],
   orders: {

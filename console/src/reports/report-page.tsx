@@ -18,18 +18,9 @@ import { FieldGroup } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { EmptyState, Loading, Notice, Page, Problem } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
-import { numberCell, numberHeader, Table } from '../ui/table.tsx'
+import { ColumnTable, type TableColumn } from '../ui/table.tsx'
 import { messages } from './messages.ts'
-import {
-  type Group,
-  isComplete,
-  isNumeric,
-  type Result,
-  reportFields,
-  reportOf,
-  reportQuery,
-  type TargetLabels,
-} from './report.ts'
+import { isComplete, isNumeric, type Result, reportFields, reportOf, reportQuery } from './report.ts'
 import { ReportControls } from './report-controls.tsx'
 import { ReportPlot } from './report-plot.tsx'
 import { useReportTexts } from './report-texts.ts'
@@ -45,7 +36,7 @@ export function ReportPage() {
   const { isLoading, error, refetch } = useDefinitions()
   const settings = useQuery({ ...settingsQuery, enabled: mayReadSchema })
   return (
-    <Page title={texts.title} subtitle={texts.subtitle}>
+    <Page title={texts.reports} subtitle={texts.subtitle}>
       {isLoading || settings.isLoading ? (
         <Loading />
       ) : error ? (
@@ -158,37 +149,33 @@ function ReportResult({ result, isStale, timeZone }: { result: Result; isStale: 
   )
 }
 
+type AggregateGroup = Result['aggregate']['groups'][number]
+
 /** The groups of a report with their results. */
 export function ReportTable({ report, aggregate, labels }: Result) {
   const texts = useMessages(messages)
   const { groupText, valueText, measureText } = useReportTexts()
-  const isNumber = isNumeric(report)
-  const measure = measureText(report)
-  const groups = report.groups.map(({ field }) => field.label)
-  const headers = [...(groups.length > 0 ? groups : [texts.group]), isNumber ? numberHeader(measure) : measure]
-  // The target of a relationship is a link.
-  const groupValue = (group: Group, value: unknown, targetLabels: TargetLabels | undefined) =>
-    group.field.target !== undefined && value !== null ? (
-      <Targets owner={group.field.target} value={value} labels={targetLabels} />
-    ) : (
-      <bdi>{groupText(group, value)}</bdi>
-    )
+  const kind = isNumeric(report) ? (['number'] as const) : ([] as const)
+  const groups = report.groups.map((group, at): TableColumn<AggregateGroup> => {
+    const { label, target } = group.field
+    const cell = ({ by: { [at]: value } }: AggregateGroup) =>
+      target !== undefined && value !== null ? (
+        <Targets owner={target} value={value} labels={labels[at]} />
+      ) : (
+        <bdi>{groupText(group, value)}</bdi>
+      )
+    return [label, cell, 'name']
+  })
   return (
-    <Table label={texts.table} headers={headers}>
-      {aggregate.groups.map(({ by, measures: [value] }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the rows of a result are not reordered
-        <tr key={index}>
-          {report.groups.length === 0 && <th scope="row">{texts.all}</th>}
-          {report.groups.map((group, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: both groups may be of one field
-            <th key={at} scope="row">
-              {groupValue(group, by[at], labels[at])}
-            </th>
-          ))}
-          <td className={isNumber ? numberCell : undefined}>{valueText(report, value)}</td>
-        </tr>
-      ))}
-    </Table>
+    <ColumnTable
+      label={texts.table}
+      rows={aggregate.groups}
+      rowKey={(_, index) => index}
+      columns={[
+        ...(groups.length > 0 ? groups : ([[texts.group, () => texts.all, 'name']] as const)),
+        [measureText(report), ({ measures: [value] }) => valueText(report, value), ...kind],
+      ]}
+    />
   )
 }
 

@@ -10,8 +10,6 @@ export const messages = defineMessages({
   recent: ['Looked at last', 'Zuletzt angesehen', 'Visti di recente'],
   found: ['People and records', 'Personen und Datensätze', 'Persone e record'],
   segments: ['Segments', 'Segmente', 'Segmenti'],
-  pages: ['Pages', 'Seiten', 'Pagine'],
-  actions: ['Actions', 'Aktionen', 'Azioni'],
   newPerson: ['New person', 'Neue Person', 'Nuova persona'],
   newRecord: (stack: string) => [`New record: ${stack}`, `Neuer Datensatz: ${stack}`, `Nuovo record: ${stack}`],
   importFile: ['Import a file …', 'Datei importieren …', 'Importa un file …'],

@@ -6,7 +6,8 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
-import { Badge, EmptyState, Facts, Loading, Notice, Problem, Section } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { Badge, EmptyState, Facts, Notice, Problem, Section } from '../ui/page.tsx'
 import { MoreButton } from '../ui/paged-list.tsx'
 import { Select } from '../ui/select.tsx'
 import { ColumnTable } from '../ui/table.tsx'
@@ -50,14 +51,17 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
   const mayWrite = useScope('webhooks:write')
   const [state, setState] = useState<State | ''>('')
   const [shown, setShown] = useState<Row | null>(null)
-  const deliveries = useInfiniteQuery({ ...deliveriesQuery(id, state), refetchInterval: 5_000 })
   const sendAgain = useWrite(
     ({ sequence }: WebhookDelivery) => client.webhooks.replay(id, { after: sequence - 1, until: sequence }),
     { refresh: [webhooksKey] },
   )
   const failing = backlog.blocking?.state === 'failing' ? backlog.blocking : null
   const first = state === '' || state === 'failing' ? failing : null
-  const rows = deliveries.data ? rowsOf(deliveries.data.pages, first) : []
+  const deliveries = useInfiniteQuery({
+    ...deliveriesQuery(id, state),
+    select: ({ pages }) => rowsOf(pages, first),
+    refetchInterval: 5_000,
+  })
   return (
     <Section
       title={texts.deliveries}
@@ -77,14 +81,9 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
         <Notice kind="success" title={texts.sentAgain(formats.number(sendAgain.variables.sequence))} />
       )}
       {sendAgain.error && <Problem error={sendAgain.error} />}
-      {deliveries.error && <Problem error={deliveries.error} onRetry={() => deliveries.refetch()} />}
-      {deliveries.isPending && <Loading />}
-      {deliveries.data && rows.length === 0 && (
-        <EmptyState title={texts.noDeliveries}>{texts.noDeliveriesAdvice}</EmptyState>
-      )}
-      {rows.length > 0 && (
-        <DeliveryTable rows={rows} onShow={setShown} onSendAgain={mayWrite ? sendAgain.mutate : null} />
-      )}
+      <Loaded query={deliveries} none={<EmptyState title={texts.noDeliveries}>{texts.noDeliveriesAdvice}</EmptyState>}>
+        {rows => <DeliveryTable rows={rows} onShow={setShown} onSendAgain={mayWrite ? sendAgain.mutate : null} />}
+      </Loaded>
       <MoreButton query={deliveries}>{texts.more}</MoreButton>
       {shown && <DeliveryDialog row={shown} onClose={() => setShown(null)} />}
     </Section>

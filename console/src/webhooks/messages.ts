@@ -22,7 +22,6 @@ export const messages = defineMessages({
   unseen: ['Changes not looked at yet', 'Noch nicht betrachtete Änderungen', 'Modifiche non ancora esaminate'],
   lastSuccess: ['Last success', 'Letzter Erfolg', 'Ultimo successo'],
   active: ['Active', 'Aktiv', 'Attivo'],
-  paused: ['Paused', 'Angehalten', 'In pausa'],
   failing: ['Failing', 'Gestört', 'In errore'],
   gone: [
     'Ended: the receiver responded with 410',
@@ -72,10 +71,8 @@ export const messages = defineMessages({
     'Es wird nur jetzt gezeigt. Der Empfänger prüft damit Signaturen. Kopieren Sie es an einen sicheren Ort.',
     'Si vede solo ora. Il destinatario lo usa per verificare le firme. Copialo in un posto sicuro.',
   ],
-  goOn: ['Go on', 'Fortsetzen', 'Riprendi'],
   rotate: ['New secret', 'Neues Geheimnis', 'Nuovo segreto'],
   test: ['Send a test', 'Test senden', 'Invia una prova'],
-  remove: ['Delete', 'Löschen', 'Elimina'],
   removeTitle: ['Delete this webhook?', 'Diesen Webhook löschen?', 'Eliminare questo webhook?'],
   removeAdvice: [
     'Nothing is sent any more. Requests under way may still arrive.',

@@ -90,7 +90,7 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
         <Button onPress={() => update.mutate({ active: !active })}>{active ? texts.pause : texts.goOn}</Button>
         <Button onPress={() => rotate.mutate()}>{texts.rotate}</Button>
         <Button look="danger" onPress={() => setOverlay('remove')}>
-          {texts.remove}
+          {texts.delete}
         </Button>
         <Button onPress={() => setOverlay('edit')}>{texts.edit}</Button>
       </Actions>
@@ -108,7 +108,7 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
         />
       )}
       {overlay === 'remove' && (
-        <ConfirmDialog title={texts.removeTitle} action={texts.remove} write={remove} onClose={close}>
+        <ConfirmDialog title={texts.removeTitle} action={texts.delete} write={remove} onClose={close}>
           <p>{texts.removeAdvice}</p>
         </ConfirmDialog>
       )}
