@@ -11,7 +11,7 @@ import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { FieldValue, Value } from '../entity/value.tsx'
 import { Badge, Loading, Problem, Section } from '../ui/page.tsx'
 import { MoreButton } from '../ui/paged-list.tsx'
-import { numberCell, numberHeader, Table } from '../ui/table.tsx'
+import { ColumnTable, type TableColumn } from '../ui/table.tsx'
 import styles from './entity-page.module.css'
 import { messages } from './messages.ts'
 import { type Linked, linkedQuery, linkedTo, newestFirst, relationsOf, timeOf } from './queries.ts'
@@ -129,42 +129,32 @@ function LinkedRecords({ items, label, entity, linked, time }: LinkedRecordsProp
   const { owner, relations } = linked
   const columns = useColumns(linked, time)
   const isNamed = stacks.find(({ key }) => key === owner)?.label != null
-  const headerOf = (each: Attribute) =>
-    each.type === 'number' ? numberHeader(nameOfAttribute(each)) : nameOfAttribute(each)
-  // Several relationships lead to the records, so each says which.
-  const tells = relations.length > 1
-  const headers = [
-    isNamed ? texts.name : fields.external_id,
-    ...(tells ? [texts.linkedBy] : []),
-    ...columns.map(headerOf),
-  ]
   return (
     <div className={styles.cards}>
-      <Table hasCards label={label} headers={headers}>
-        {items.map(item => (
-          <tr key={idOf(item)}>
-            <th scope="row">
-              <LinkedEntity owner={owner} item={item} />
-            </th>
-            {tells && (
-              <td data-label={texts.linkedBy}>
-                {relationsOf(linked, entity, item)
-                  .map(({ attribute }) => nameOfAttribute(attribute))
-                  .join(', ')}
-              </td>
-            )}
-            {columns.map(column => (
-              <td
-                key={column.id}
-                data-label={nameOfAttribute(column)}
-                className={column.type === 'number' ? numberCell : undefined}
-              >
-                <FieldValue {...cellOf(column, item)} isShort />
-              </td>
-            ))}
-          </tr>
-        ))}
-      </Table>
+      <ColumnTable
+        hasCards
+        label={label}
+        rows={items}
+        rowKey={idOf}
+        columns={[
+          [isNamed ? texts.name : fields.external_id, item => <LinkedEntity owner={owner} item={item} />, 'name'],
+          // Several relationships lead to the records, so each says which.
+          relations.length > 1 && [
+            texts.linkedBy,
+            item =>
+              relationsOf(linked, entity, item)
+                .map(({ attribute }) => nameOfAttribute(attribute))
+                .join(', '),
+          ],
+          ...columns.map(
+            (column): TableColumn<Entity> => [
+              nameOfAttribute(column),
+              item => <FieldValue {...cellOf(column, item)} isShort />,
+              column.type === 'number' && 'number',
+            ],
+          ),
+        ]}
+      />
     </div>
   )
 }

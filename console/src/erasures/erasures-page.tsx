@@ -9,7 +9,7 @@ import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { Badge, EmptyState, Facts, Page } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { PlacesLeft } from './places-left.tsx'
 import { erasuresQuery } from './queries.ts'
@@ -37,42 +37,42 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <Table
+    <ColumnTable
       hasCards
       label={texts.title}
-      headers={[texts.when, texts.reason, texts.who, texts.person, texts.certificate, texts.details]}
-    >
-      {rows.map(erasure => {
-        const { id, at, reason, actor, person_id, certificate } = erasure
-        return (
-          <tr key={id}>
-            <td data-label={texts.when}>{formats.exactTime(at)}</td>
-            <th scope="row">{reason}</th>
-            <td data-label={texts.who}>{actor}</td>
-            <td data-label={texts.person}>
-              <EntityLink owner="people" id={person_id} externalId={null} />
-            </td>
-            <td>
-              {certificate === null ? (
-                <Badge kind="caution">{texts.underWay}</Badge>
-              ) : (
-                <Button
-                  aria-label={texts.downloadOf(formats.number(id))}
-                  onPress={() => downloadCertificate(person_id, certificate)}
-                >
-                  {texts.download}
-                </Button>
-              )}
-            </td>
-            <td>
-              <Button aria-label={texts.detailsOf(formats.number(id))} onPress={() => onShow(erasure)}>
-                {texts.details}
+      rows={rows}
+      rowKey={({ id }) => id}
+      columns={[
+        [texts.when, ({ at }) => formats.exactTime(at)],
+        [texts.reason, ({ reason }) => reason, 'name'],
+        [texts.who, ({ actor }) => actor],
+        [texts.person, ({ person_id }) => <EntityLink owner="people" id={person_id} externalId={null} />],
+        [
+          texts.certificate,
+          ({ id, person_id, certificate }) =>
+            certificate === null ? (
+              <Badge kind="caution">{texts.underWay}</Badge>
+            ) : (
+              <Button
+                aria-label={texts.downloadOf(formats.number(id))}
+                onPress={() => downloadCertificate(person_id, certificate)}
+              >
+                {texts.download}
               </Button>
-            </td>
-          </tr>
-        )
-      })}
-    </Table>
+            ),
+          'action',
+        ],
+        [
+          texts.details,
+          erasure => (
+            <Button aria-label={texts.detailsOf(formats.number(erasure.id))} onPress={() => onShow(erasure)}>
+              {texts.details}
+            </Button>
+          ),
+          'action',
+        ],
+      ]}
+    />
   )
 }
 

@@ -11,7 +11,7 @@ import { Value } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Loading, Notice, Problem } from '../ui/page.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { bodyOf, type Difference, type Restoration, valuesToRestore, withoutChange } from './differences.ts'
 import { nameOf } from './history-changes.tsx'
 import { messages } from './messages.ts'
@@ -91,19 +91,16 @@ function Preview({ owner, differences }: { owner: string; differences: readonly 
   return (
     <>
       <p>{texts.willBeSet}</p>
-      <Table label={texts.willBeSet} headers={[texts.value, texts.now, texts.willBe]}>
-        {differences.map(difference => (
-          <tr key={`${difference.group} ${difference.key}`}>
-            <th scope="row">{nameOf(difference, entityTexts, attributes)}</th>
-            <td>
-              <Value value={difference.before} />
-            </td>
-            <td>
-              <Value value={difference.after} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+      <ColumnTable
+        label={texts.willBeSet}
+        rows={differences}
+        rowKey={({ group, key }) => `${group} ${key}`}
+        columns={[
+          [texts.value, difference => nameOf(difference, entityTexts, attributes), 'name'],
+          [texts.now, ({ before }) => <Value value={before} />],
+          [texts.willBe, ({ after }) => <Value value={after} />],
+        ]}
+      />
     </>
   )
 }

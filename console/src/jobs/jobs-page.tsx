@@ -9,7 +9,7 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Badge, EmptyState, Page } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { jobsQuery } from './queries.ts'
 
@@ -36,44 +36,38 @@ function JobTable({ rows, onShow }: { rows: Job[]; onShow: (job: Job) => void })
   const texts = useMessages(messages)
   const { states, undoneAt } = useMessages(bulkMessages)
   const formats = useFormats()
-  const headers = [
-    texts.what,
-    texts.owner,
-    texts.when,
-    texts.who,
-    texts.changed,
-    texts.refused,
-    texts.state,
-    texts.details,
-  ]
   return (
-    <Table hasCards label={texts.jobs} headers={headers}>
-      {rows.map(job => (
-        <tr key={job.id}>
-          <th scope="row">{texts.ops[job.op]}</th>
-          <td data-label={texts.owner}>
-            <OwnerName owner={job.owner} />
-          </td>
-          <td data-label={texts.when}>{formats.dateTime(job.started_at)}</td>
-          <td data-label={texts.who}>{job.actor}</td>
-          <td data-label={texts.changed}>
-            {formats.number(job.done)} / {formats.number(job.total)}
-          </td>
-          <td data-label={texts.refused}>{formats.number(job.refused)}</td>
-          <td data-label={texts.state}>
-            {job.undone_at === null ? (
-              <Badge kind={stateKind[job.state].badge}>{states[job.state]}</Badge>
+    <ColumnTable
+      hasCards
+      label={texts.jobs}
+      rows={rows}
+      rowKey={({ id }) => id}
+      columns={[
+        [texts.what, ({ op }) => texts.ops[op], 'name'],
+        [texts.owner, ({ owner }) => <OwnerName owner={owner} />],
+        [texts.when, ({ started_at }) => formats.dateTime(started_at)],
+        [texts.who, ({ actor }) => actor],
+        [texts.changed, ({ done, total }) => `${formats.number(done)} / ${formats.number(total)}`],
+        [texts.refused, ({ refused }) => formats.number(refused)],
+        [
+          texts.state,
+          ({ state, undone_at }) =>
+            undone_at === null ? (
+              <Badge kind={stateKind[state].badge}>{states[state]}</Badge>
             ) : (
-              <Badge kind="caution">{undoneAt(formats.dateTime(job.undone_at))}</Badge>
-            )}
-          </td>
-          <td>
+              <Badge kind="caution">{undoneAt(formats.dateTime(undone_at))}</Badge>
+            ),
+        ],
+        [
+          texts.details,
+          job => (
             <Button aria-label={texts.detailsOf(formats.exactTime(job.started_at))} onPress={() => onShow(job)}>
               {texts.details}
             </Button>
-          </td>
-        </tr>
-      ))}
-    </Table>
+          ),
+          'action',
+        ],
+      ]}
+    />
   )
 }

@@ -11,7 +11,7 @@ import { Checkbox, TextField, useDraft } from '../ui/field.tsx'
 import { Loaded } from '../ui/loaded.tsx'
 import { EmptyState, Notice } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
-import { Table } from '../ui/table.tsx'
+import { ColumnTable } from '../ui/table.tsx'
 import { FitResult, TypeCounts } from './fit-result.tsx'
 import { messages } from './messages.ts'
 import { OwnerColumns } from './owner-columns.tsx'
@@ -64,34 +64,30 @@ function ObservedTable({ items, onDeclare }: { items: readonly ObservedKey[]; on
   const texts = useMessages(messages)
   const formats = useFormats()
   const mayWrite = useScope('schema:write')
-  const headers = [texts.key, texts.values, texts.type, texts.firstSeen, texts.lastSeen]
   return (
-    <Table label={texts.tabs.observed} headers={mayWrite ? [...headers, texts.action] : headers}>
-      {items.map(item => (
-        <tr key={item.key}>
-          <th scope="row">
-            <LongText text={item.key} isCode />
-          </th>
-          <td>{formats.number(item.count)}</td>
-          <td>
-            <TypeCounts types={item.types} />
-          </td>
-          <td>{formats.dateTime(item.first_seen)}</td>
-          <td>{formats.dateTime(item.last_seen)}</td>
-          {mayWrite && (
-            <td>
-              {item.declarable ? (
-                <Button onPress={() => onDeclare(item)} aria-label={texts.declareKey(item.key)}>
-                  {texts.declare}
-                </Button>
-              ) : (
-                <span className="small">{texts.notDeclarable}</span>
-              )}
-            </td>
-          )}
-        </tr>
-      ))}
-    </Table>
+    <ColumnTable
+      label={texts.tabs.observed}
+      rows={items}
+      rowKey={item => item.key}
+      columns={[
+        [texts.key, item => <LongText text={item.key} isCode />, 'name'],
+        [texts.values, item => formats.number(item.count)],
+        [texts.type, item => <TypeCounts types={item.types} />],
+        [texts.firstSeen, item => formats.dateTime(item.first_seen)],
+        [texts.lastSeen, item => formats.dateTime(item.last_seen)],
+        mayWrite && [
+          texts.action,
+          item =>
+            item.declarable ? (
+              <Button onPress={() => onDeclare(item)} aria-label={texts.declareKey(item.key)}>
+                {texts.declare}
+              </Button>
+            ) : (
+              <span className="small">{texts.notDeclarable}</span>
+            ),
+        ],
+      ]}
+    />
   )
 }
 

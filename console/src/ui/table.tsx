@@ -6,8 +6,8 @@ export const numberCell = styles.number
 
 type TableProps = {
   label: string
-  /** In a narrow window, each row is a card, with the `data-label` of its cells. */
-  hasCards?: boolean
+  /** In a narrow window, each row is a card, with the `data-label` of its cells: the headers are texts then. */
+  hasCards?: boolean | undefined
   /** The headers of the columns. Those of columns of numbers are wrapped in {@link numberHeader}. */
   headers: readonly (ReactNode | NumberHeader)[]
   /** The rows. */
@@ -19,11 +19,14 @@ type NumberHeader = { numbers: ReactNode }
 /** The header of a column of numbers. */
 export const numberHeader = (numbers: ReactNode): NumberHeader => ({ numbers })
 
-/** A column: its header, what a cell shows of a row, and whether its cells are numbers or name their rows. */
-export type TableColumn<Row> = readonly [header: ReactNode, cell: (row: Row) => ReactNode, kind?: 'number' | 'name']
+/** A column: its header, what a cell shows of a row, and whether its cells are numbers, name their rows, or have their buttons. */
+export type TableColumn<Row> = readonly [
+  header: ReactNode,
+  cell: (row: Row) => ReactNode,
+  kind?: 'number' | 'name' | 'action' | false,
+]
 
-type ColumnTableProps<Row> = {
-  label: string
+type ColumnTableProps<Row> = Pick<TableProps, 'label' | 'hasCards'> & {
   rows: readonly Row[]
   rowKey(row: Row, index: number): string | number
   /** The columns. A column that the session may not see is `false`. */
@@ -31,14 +34,14 @@ type ColumnTableProps<Row> = {
 }
 
 /** A table whose rows all have the same columns. */
-export function ColumnTable<Row>({ label, rows, rowKey, columns }: ColumnTableProps<Row>) {
+export function ColumnTable<Row>({ label, hasCards, rows, rowKey, columns }: ColumnTableProps<Row>) {
   const shown = columns.filter(column => column !== false)
   const headers = shown.map(([header, , kind]) => (kind === 'number' ? numberHeader(header) : header))
   return (
-    <Table label={label} headers={headers}>
+    <Table label={label} hasCards={hasCards} headers={headers}>
       {rows.map((row, index) => (
         <tr key={rowKey(row, index)}>
-          {shown.map(([, cell, kind], column) => {
+          {shown.map(([header, cell, kind], column) => {
             const Cell = kind === 'name' ? 'th' : 'td'
             return (
               <Cell
@@ -46,6 +49,7 @@ export function ColumnTable<Row>({ label, rows, rowKey, columns }: ColumnTablePr
                 key={column}
                 scope={kind === 'name' ? 'row' : undefined}
                 className={kind === 'number' ? numberCell : undefined}
+                data-label={hasCards && kind !== 'name' && kind !== 'action' ? header : undefined}
               >
                 {cell(row)}
               </Cell>
