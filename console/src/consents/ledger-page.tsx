@@ -135,13 +135,13 @@ const verify = async (receipt: File, text: File | null, key: string): Promise<Ve
 function Verified({ receipt, isKeyGiven }: { receipt: VerifiedReceipt; isKeyGiven: boolean }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const labels: Record<string, string> = useMessages(entryLabels)
+  const labels: Record<string, unknown> = useMessages(entryLabels)
   const { entry, key, index, size, text } = receipt
   return (
     <>
       <Notice kind="success" title={texts.valid} />
       <h3>{texts.entry}</h3>
-      <Facts facts={Object.entries(entry).map(([name, value]) => [labels[name] ?? name, String(value)])} />
+      <Facts facts={Object.entries(entry).map(([name, value]) => [String(labels[name] ?? name), String(value)])} />
       <h3>{texts.proved}</h3>
       <ul className={styles.list}>
         <li>

@@ -10,6 +10,7 @@ import { phoneOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
+import { DialogButton } from '../ui/dialog.tsx'
 import { EmptyState, Notice, Page, Problem, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { Table } from '../ui/table.tsx'
@@ -77,7 +78,6 @@ function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProp
   const formats = useFormats()
   const mayWrite = useScope('people:write') && isWhole('people')
   const [chosen, setChosen] = useState({ first: people[0]!.id, second: people[1]!.id })
-  const [isComparing, setComparing] = useState(false)
   const setAside = useWrite(() => client.people.setAside({ ids: people.map(({ id }) => id) }), {
     refresh: [duplicatesKey],
     onSuccess: ({ id }) => onSetAside(id),
@@ -131,9 +131,20 @@ function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProp
       </Table>
       {mayWrite && (
         <div className="row centered">
-          <Button look="primary" aria-label={`${texts.merge}: ${reason}`} onPress={() => setComparing(true)}>
+          <DialogButton
+            look="primary"
+            aria-label={`${texts.merge}: ${reason}`}
+            dialog={close =>
+              stays &&
+              merged && (
+                <Suspense>
+                  <MergeDialog person={stays} with={merged} onClose={close} onShow={() => {}} onNotice={onNotice} />
+                </Suspense>
+              )
+            }
+          >
             {texts.merge}
-          </Button>
+          </DialogButton>
           {people.length === size && (
             <Button
               aria-label={`${texts.notSame}: ${reason}`}
@@ -146,17 +157,6 @@ function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProp
         </div>
       )}
       {setAside.error && <Problem error={setAside.error} />}
-      <Suspense>
-        {isComparing && stays && merged && (
-          <MergeDialog
-            person={stays}
-            with={merged}
-            onClose={() => setComparing(false)}
-            onShow={() => {}}
-            onNotice={onNotice}
-          />
-        )}
-      </Suspense>
     </li>
   )
 }

@@ -71,7 +71,6 @@ export const messages = defineMessages({
       'Den Datensatz gab es damals nicht, oder das Protokoll hat seine Werte nicht mehr.',
       'Il record allora non esisteva, o il registro non ne ha più i valori.',
     ],
-    delete: ['Delete', 'Löschen', 'Elimina'],
     deleteAdvice: [
       'Links to the record are no longer shown. The record can be restored from this page, with its links.',
       'Verknüpfungen auf den Datensatz werden nicht mehr gezeigt. Er lässt sich auf dieser Seite mit ihnen wiederherstellen.',

@@ -69,7 +69,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
               onNotice={setNotice}
             />
           ) : (
-            mayWrite && <Button onPress={() => setDeleting(true)}>{texts.record.delete}</Button>
+            mayWrite && <Button onPress={() => setDeleting(true)}>{texts.delete}</Button>
           )}
         </>
       }

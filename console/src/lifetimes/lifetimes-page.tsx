@@ -1,11 +1,10 @@
 import type { RetentionRule } from '@kith/client'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
-import { Button } from '../ui/button.tsx'
+import { DialogButton } from '../ui/dialog.tsx'
 import { Loaded } from '../ui/loaded.tsx'
 import { Badge, EmptyState, Page, Section } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
@@ -18,8 +17,6 @@ import { UnusedForm } from './unused-form.tsx'
 /** The page of the retention rules and the legal holds. */
 export function LifetimesPage() {
   const texts = useMessages(messages)
-  const [overlay, setOverlay] = useState<'create' | 'unused'>()
-  const close = () => setOverlay(undefined)
   const mayDeclare = useScope('schema:write')
   const rules = useQuery(rulesQuery)
   return (
@@ -28,10 +25,10 @@ export function LifetimesPage() {
       subtitle={texts.subtitle}
       actions={
         <>
-          {mayDeclare && <Button onPress={() => setOverlay('unused')}>{texts.unused}</Button>}
-          <Button look="primary" onPress={() => setOverlay('create')}>
+          {mayDeclare && <DialogButton dialog={close => <UnusedForm onClose={close} />}>{texts.unused}</DialogButton>}
+          <DialogButton look="primary" dialog={close => <RuleForm rule={null} onClose={close} />}>
             {texts.create}
-          </Button>
+          </DialogButton>
         </>
       }
     >
@@ -41,8 +38,6 @@ export function LifetimesPage() {
         </Loaded>
       </Section>
       <Holds />
-      {overlay === 'unused' && <UnusedForm onClose={close} />}
-      {overlay === 'create' && <RuleForm rule={null} onClose={close} />}
     </Page>
   )
 }
@@ -86,7 +81,7 @@ function Holds() {
   const formats = useFormats()
   return (
     <Section title={texts.holds}>
-      <PagedList query={holds} none={<EmptyState title={texts.holdsNone} />} more={texts.more}>
+      <PagedList query={holds} none={<EmptyState title={texts.holdsNone} />} more={texts.showMore}>
         {rows => (
           <Table label={texts.holds} headers={[texts.person, texts.reason, texts.until, texts.heldBy]}>
             {rows.map(({ id, people, reason, until, actor }) => (

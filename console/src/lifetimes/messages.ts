@@ -122,7 +122,6 @@ export const messages = defineMessages({
     `${told} angekündigt, ${done} gelöscht`,
     `${told} annunciate, ${done} cancellate`,
   ],
-  more: ['Show more', 'Mehr anzeigen', 'Mostra altro'],
   holds: ['Legal holds', 'Löschsperren', 'Blocchi legali'],
   holdsNone: ['Nobody is under a legal hold.', 'Niemand hat eine Löschsperre.', 'Nessuno ha un blocco legale.'],
   until: ['Until', 'Bis', 'Fino a'],

@@ -150,7 +150,7 @@ export function AnswerFields({ draft, onChange, purpose: { type, channel } }: An
         {...field('collected_at')}
       />
       <TextField label={texts.reference} {...field('reference')} />
-      <TextField label={texts.consentString} help={texts.consentStringHelp} rows={3} {...field('consent_string')} />
+      <TextField label={texts.consent_string} help={texts.consentStringHelp} rows={3} {...field('consent_string')} />
     </FieldGroup>
   )
 }

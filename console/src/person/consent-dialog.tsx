@@ -152,9 +152,9 @@ function Answer({ answer, personId, isStanding }: { answer: RecordedAnswer; pers
             ),
           ],
           [texts.ip, text(answer.ip)],
-          [texts.userAgent, text(answer.user_agent)],
+          [texts.user_agent, text(answer.user_agent)],
           [texts.reference, text(answer.reference)],
-          [texts.consentString, text(answer.consent_string)],
+          [texts.consent_string, text(answer.consent_string)],
         ]}
       />
       {receipt.error && <Problem error={receipt.error} />}

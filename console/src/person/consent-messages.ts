@@ -120,12 +120,6 @@ export const consentMessages = defineMessages({
   answered: ['Answered', 'Beantwortet', 'Risposta'],
   recorded: ['Recorded', 'Erfasst', 'Registrazione'],
   recordedBy: (time: string, actor: string) => [`${time} by ${actor}`, `${time} von ${actor}`, `${time} da ${actor}`],
-  method: ['How', 'Wie', 'Come'],
-  source: ['Where', 'Wo', 'Dove'],
-  ip: ['IP address', 'IP-Adresse', 'Indirizzo IP'],
-  userAgent: ['Browser', 'Browser', 'Browser'],
-  reference: ['Reference', 'Referenz', 'Riferimento'],
-  consentString: ['Consent string', 'Consent-String', 'Stringa di consenso'],
   consentStringHelp: [
     'TCF or GPP, as it was sent. At most 8 KiB.',
     'TCF oder GPP, wie gesendet. Höchstens 8 KiB.',

@@ -7,7 +7,8 @@ import { personAddressesQuery } from '../deliverability/queries.ts'
 import { suppressionMessages } from '../deliverability/suppression-messages.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { DialogButton } from '../ui/dialog.tsx'
-import { Badge, Facts, Loading, Problem, Section } from '../ui/page.tsx'
+import { Loaded } from '../ui/loaded.tsx'
+import { Badge, Facts, Section } from '../ui/page.tsx'
 import styles from './person.module.css'
 
 /** Whether messages reach the addresses of a person, beside what the person answered. */
@@ -16,12 +17,9 @@ export function DeliverabilitySection({ person, onRefresh }: { person: Person; o
   const addresses = useQuery(personAddressesQuery(person.id, person.version))
   return (
     <Section title={texts.deliverability}>
-      {addresses.isPending && <Loading />}
-      {addresses.error && <Problem error={addresses.error} onRetry={() => addresses.refetch()} />}
-      {addresses.data?.length === 0 && <p className="muted">{texts.noAddress}</p>}
-      {addresses.data?.map(address => (
-        <Address key={address.channel} address={address} onRefresh={onRefresh} />
-      ))}
+      <Loaded query={addresses} none={<p className="muted">{texts.noAddress}</p>}>
+        {list => list.map(address => <Address key={address.channel} address={address} onRefresh={onRefresh} />)}
+      </Loaded>
     </Section>
   )
 }

@@ -289,7 +289,6 @@ export const messages = defineMessages({
     'Ein Text ist das, dem eine Person zustimmt. Jede Antwort kann die Version nennen, die die Person gesehen hat.',
     'Un testo è ciò a cui una persona acconsente. Ogni risposta può indicare la versione che la persona ha visto.',
   ],
-  showMore: ['Show more', 'Mehr anzeigen', 'Mostra altro'],
   version: (number: number) => [`Version ${number}`, `Version ${number}`, `Versione ${number}`],
   shownAt: ['Shown at', 'Gezeigt unter', 'Mostrato in'],
   settingsHelp: [
