@@ -1,10 +1,10 @@
 import type { Attribute, Definitions, Stack } from '@kith/client'
-import { getRouteApi, Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { Link } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { OwnerName } from '../entity/entity-link.tsx'
-import { Button, LinkButton } from '../ui/button.tsx'
+import { LinkButton } from '../ui/button.tsx'
+import { DialogButton } from '../ui/dialog.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { Rules } from './attribute-page.tsx'
@@ -13,49 +13,33 @@ import { messages } from './messages.ts'
 import { OwnerColumns } from './owner-columns.tsx'
 import { StackDialog } from './stack-dialog.tsx'
 
-const route = getRouteApi('/shell/schema')
-
 /** The attributes of people and of each stack. */
 export function AttributesTab({ definitions }: { definitions: Definitions }) {
   const texts = useMessages(messages)
   const mayWrite = useScope('schema:write')
-  const navigate = route.useNavigate()
-  const [dialog, setDialog] = useState<'new' | Stack>()
   return (
     <OwnerColumns
       definitions={definitions}
       tab="attributes"
-      action={mayWrite && <Button onPress={() => setDialog('new')}>{texts.newStack}</Button>}
+      action={
+        mayWrite && <DialogButton dialog={close => <StackDialog onClose={close} />}>{texts.newStack}</DialogButton>
+      }
     >
-      {owner => (
-        <>
-          <OwnerAttributes definitions={definitions} owner={owner} onEdit={setDialog} />
-          {dialog && (
-            <StackDialog
-              stack={dialog === 'new' ? undefined : dialog}
-              onClose={() => setDialog(undefined)}
-              onSaved={({ key }) => {
-                setDialog(undefined)
-                navigate({ search: { tab: 'attributes', owner: key } })
-              }}
-            />
-          )}
-        </>
-      )}
+      {owner => <OwnerAttributes definitions={definitions} owner={owner} />}
     </OwnerColumns>
   )
 }
 
-type OwnerAttributesProps = { definitions: Definitions; owner: string; onEdit: (stack: Stack) => void }
-
-function OwnerAttributes({ definitions, owner, onEdit }: OwnerAttributesProps) {
+function OwnerAttributes({ definitions, owner }: { definitions: Definitions; owner: string }) {
   const texts = useMessages(messages)
   const mayWrite = useScope('schema:write')
   const stack = definitions.stacks.find(({ key }) => key === owner)
   const attributes = definitions.attributes.filter(attribute => attribute.owner === owner)
   const actions = mayWrite && (
     <>
-      {stack && <Button onPress={() => onEdit(stack)}>{texts.editStack}</Button>}
+      {stack && (
+        <DialogButton dialog={close => <StackDialog stack={stack} onClose={close} />}>{texts.editStack}</DialogButton>
+      )}
       <LinkButton to="/schema/new-attribute" search={{ owner }} look="primary">
         {texts.newAttribute}
       </LinkButton>

@@ -1,4 +1,5 @@
 import type { Attribute, Stack } from '@kith/client'
+import { useNavigate } from '@tanstack/react-router'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
@@ -8,8 +9,6 @@ import { Checkbox, FieldGroup, TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
-
-type StackDialogProps = { stack: Stack | undefined; onClose: () => void; onSaved: (stack: Stack) => void }
 
 type StackDraft = Record<'key' | 'name' | 'retention_days' | 'label', string> & Pick<Stack, 'kind'> & AboutPeople
 
@@ -29,7 +28,7 @@ function writeStack(stack: Stack | undefined, draft: StackDraft, idempotencyKey:
 }
 
 /** Creates a stack, or changes what holds for its records. Key and kind never change, and no stack is deleted. */
-export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
+export function StackDialog({ stack, onClose }: { stack?: Stack; onClose: () => void }) {
   const texts = useMessages(messages)
   const { draft, change, field } = useDraft<StackDraft>({
     key: '',
@@ -41,7 +40,14 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
     erased_with: stack?.erased_with ?? null,
   })
   const { definitions } = useDefinitions()
-  const save = useDefinitionWrite((draft: StackDraft, key) => writeStack(stack, draft, key), onSaved)
+  const navigate = useNavigate()
+  const save = useDefinitionWrite(
+    (draft: StackDraft, key) => writeStack(stack, draft, key),
+    ({ key }) => {
+      onClose()
+      navigate({ to: '/schema', search: { tab: 'attributes', owner: key } })
+    },
+  )
   return (
     <FormDialog
       title={stack ? texts.editStack : texts.newStack}
