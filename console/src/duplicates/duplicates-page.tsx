@@ -58,11 +58,9 @@ function SetAsideNotice({ id, onEnd }: { id: string; onEnd(): void }) {
   return (
     <Notice kind="success" title={texts.notSameSaid}>
       {takeBack.error && <Problem error={takeBack.error} />}
-      <div>
-        <Button onPress={() => takeBack.mutate()} isPending={takeBack.isPending}>
-          {texts.takeBack}
-        </Button>
-      </div>
+      <Button onPress={() => takeBack.mutate()} isPending={takeBack.isPending}>
+        {texts.takeBack}
+      </Button>
     </Notice>
   )
 }

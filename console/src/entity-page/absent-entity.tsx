@@ -95,11 +95,9 @@ function Ending({ owner, found: { id, change }, onShow }: Omit<AbsentEntityProps
         <>
           <p>{texts.restoreAdvice}</p>
           {restore.error && <Problem error={restore.error} />}
-          <div>
-            <Button onPress={() => restore.mutate()} isPending={restore.isPending}>
-              {restore.isPending ? `${texts.restoring}…` : kind.restore}
-            </Button>
-          </div>
+          <Button onPress={() => restore.mutate()} isPending={restore.isPending}>
+            {restore.isPending ? `${texts.restoring}…` : kind.restore}
+          </Button>
         </>
       )}
     </Notice>

@@ -59,11 +59,9 @@ export function MergeNotice({ survivorId, from, title, children, onShow }: Merge
       {children}
       {undo.error && (isKithError(undo.error, 'not_found') ? <p>{texts.notMerged}</p> : <Problem error={undo.error} />)}
       {mayWrite && (
-        <div>
-          <Button onPress={() => undo.mutate()} isPending={undo.isPending}>
-            {undo.isPending ? `${texts.undoingMerge}…` : texts.undoMerge}
-          </Button>
-        </div>
+        <Button onPress={() => undo.mutate()} isPending={undo.isPending}>
+          {undo.isPending ? `${texts.undoingMerge}…` : texts.undoMerge}
+        </Button>
       )}
     </Notice>
   )

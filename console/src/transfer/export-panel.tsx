@@ -81,9 +81,7 @@ function ExportProgress({ run }: { run: ExportRun }) {
         <Notice kind="caution" title={texts.exportPaused}>
           <p>{(pause.error as Error).message}</p>
           <p>{texts.exportPausedAdvice}</p>
-          <div>
-            <Button onPress={() => run.goOn()}>{texts.goOn}</Button>
-          </div>
+          <Button onPress={() => run.goOn()}>{texts.goOn}</Button>
         </Notice>
       )}
       {phase === 'done' && (
@@ -91,9 +89,7 @@ function ExportProgress({ run }: { run: ExportRun }) {
           <p>
             {fileName} · {formats.bytes(bytes)}
           </p>
-          <div>
-            <Button onPress={() => saveBlob(run.file(), fileName)}>{texts.saveFile}</Button>
-          </div>
+          <Button onPress={() => saveBlob(run.file(), fileName)}>{texts.saveFile}</Button>
         </Notice>
       )}
       {phase === 'cancelled' && <Notice kind="caution" title={texts.exportCancelled} />}
