@@ -53,7 +53,6 @@ export const messages = defineMessages({
     ),
   },
   preview: ['Show what would change', 'Zeigen, was sich ändern würde', 'Mostra che cosa cambierebbe'],
-  back: ['Back', 'Zurück', 'Indietro'],
   empty: ['Empty the field', 'Das Feld leeren', 'Svuota il campo'],
   needsValue: [
     'Give a value, or empty the field.',

@@ -6,7 +6,8 @@ import { entityAddress } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
 import type { EntitySearch, SetMoment } from '../entity/search.ts'
 import { LinkButton } from '../ui/button.tsx'
-import { EmptyState, Loading, Page, Problem } from '../ui/page.tsx'
+import { UnreadPage } from '../ui/loaded.tsx'
+import { EmptyState, Page } from '../ui/page.tsx'
 import { AbsentEntity } from './absent-entity.tsx'
 import { kindOf, messages } from './messages.ts'
 import { PastEntity } from './past-entity.tsx'
@@ -29,15 +30,9 @@ function AtAddress(address: Address) {
   const search = useSearch({ strict: false }) as EntitySearch
   const navigate = useNavigate()
   const query = foundQuery(address)
-  const { data, error, refetch } = useQuery(query)
-  if (data === undefined) {
-    if (!error) return <Loading />
-    return (
-      <Page title={texts[kindOf(owner)].title}>
-        <Problem error={error} onRetry={() => refetch()} />
-      </Page>
-    )
-  }
+  const found = useQuery(query)
+  const { data } = found
+  if (data === undefined) return <UnreadPage title={texts[kindOf(owner)].title} query={found} />
   if (data === null) return <NoEntity owner={owner} />
   const { id, externalId } = identifiersOf(data)
   if (leadsElsewhere(address, data)) {

@@ -7,8 +7,8 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, ConfirmDialog } from '../ui/dialog.tsx'
-import { Loaded } from '../ui/loaded.tsx'
-import { EmptyState, Facts, Loading, Notice, Page, Problem, Section } from '../ui/page.tsx'
+import { Loaded, UnreadPage } from '../ui/loaded.tsx'
+import { EmptyState, Facts, Notice, Page, Problem, Section } from '../ui/page.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { RuleState } from './lifetimes-page.tsx'
 import { messages } from './messages.ts'
@@ -21,14 +21,8 @@ export function RulePage() {
   const formats = useFormats()
   const { ruleId } = useParams({ strict: false }) as { ruleId: string }
   const query = useQuery(ruleQuery(Number(ruleId)))
-  if (query.isPending) return <Loading />
-  if (!query.data)
-    return (
-      <Page title={texts.lifetimes}>
-        <Problem error={query.error} onRetry={() => query.refetch()} />
-      </Page>
-    )
-  const rule = query.data
+  const { data: rule } = query
+  if (!rule) return <UnreadPage title={texts.lifetimes} query={query} />
   const { paused, today } = rule
   return (
     <Page title={rule.key} subtitle={texts[rule.action]}>

@@ -138,7 +138,7 @@ export function AnswerFields({ draft, onChange, purpose: { type, channel } }: An
       <TextField label={texts.source} help={texts.sourceHelp} {...field('source')} />
       {versions.length > 0 && (
         <Select
-          label={texts.textVersion}
+          label={texts.text}
           options={[{ value: noText, label: texts.noText }, ...versions]}
           {...field('text_version')}
         />

@@ -146,7 +146,7 @@ function Answer({ answer, personId, isStanding }: { answer: RecordedAnswer; pers
           [texts.method, answer.method && entityTexts.methods[answer.method]],
           [texts.source, text(answer.source)],
           [
-            texts.textVersion,
+            texts.text,
             text_version !== null && (
               <TextOfVersion key="text" consentTypeId={consent_type_id} version={text_version} />
             ),

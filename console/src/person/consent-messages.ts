@@ -125,7 +125,6 @@ export const consentMessages = defineMessages({
     'TCF oder GPP, wie gesendet. Höchstens 8 KiB.',
     'TCF o GPP, così come è stata inviata. Al massimo 8 KiB.',
   ],
-  textVersion: ['Text', 'Text', 'Testo'],
   hideText: ['Hide the text', 'Text verbergen', 'Nascondi il testo'],
   showText: ['Show the text', 'Text zeigen', 'Mostra il testo'],
   ofMerged: [

@@ -129,7 +129,7 @@ function Confirm({ identifier, preview, write, onBack }: ConfirmProps) {
       look="danger"
       submit={write.isPending ? `${texts.erasing}…` : texts.eraseNow}
       isDisabled={!isConfirmed}
-      back={<Button onPress={onBack}>{texts.backToEdit}</Button>}
+      back={<Button onPress={onBack}>{texts.back}</Button>}
     >
       <Preview erasure={preview.erasure} />
       <TextField

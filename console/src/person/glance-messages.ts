@@ -21,7 +21,6 @@ export const glanceMessages = defineMessages({
   note: ['Note', 'Notiz', 'Nota'],
   writeNote: ['Write a note', 'Notiz schreiben', 'Scrivi una nota'],
   noteTitle: (name: string) => [`Note about ${name}`, `Notiz zu ${name}`, `Nota su ${name}`],
-  noteText: ['Text', 'Text', 'Testo'],
   noteHelp: [
     'Ctrl and Enter save it. A note never changes, and is erased with the person.',
     'Strg und Eingabe speichern sie. Eine Notiz ändert sich nie und wird mit der Person endgültig gelöscht.',

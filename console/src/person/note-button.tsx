@@ -76,7 +76,7 @@ function NoteDialog({ id, name, onClose }: NoteProps & { onClose: () => void }) 
       onClose={onClose}
     >
       <TextField
-        label={texts.noteText}
+        label={texts.text}
         name="/attribute_values/text"
         help={texts.noteHelp}
         value={text}

@@ -192,7 +192,6 @@ export const rightsMessages = defineMessages({
     'La cronologia di questa persona è molto lunga e la cancellazione continua. Il certificato arriva alla fine.',
   ],
   checkAgain: ['Check again', 'Noch einmal nachsehen', 'Controlla di nuovo'],
-  backToEdit: ['Back', 'Zurück', 'Indietro'],
   tables: {
     entities: ['Profile', 'Profil', 'Profilo'],
     changes: ['Values in the history', 'Werte im Verlauf', 'Valori nella cronologia'],

@@ -274,7 +274,6 @@ export const messages = defineMessages({
     'Un sì vale solo quando la persona lo ha confermato.',
   ],
   texts: ['Texts', 'Texte', 'Testi'],
-  text: ['Text', 'Text', 'Testo'],
   addText: ['Add a version', 'Version hinzufügen', 'Aggiungi una versione'],
   addTextHelp: [
     'A text never changes, because answers refer to it. A correction is a new version.',

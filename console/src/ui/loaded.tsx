@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { Loading, Problem } from './page.tsx'
+import { Loading, Page, Problem } from './page.tsx'
 
 type LoadedProps<Data> = {
   query: UseQueryResult<Data>
@@ -19,5 +19,17 @@ export function Loaded<Data>({ query: { data, error, isPending, refetch }, none,
       {isEmpty && none}
       {data !== undefined && !isEmpty && children(data)}
     </>
+  )
+}
+
+type UnreadPageProps = { title: string; query: Pick<UseQueryResult, 'error' | 'refetch'> }
+
+/** A page whose query has no data yet. The title is shown with an error only: another one comes with the data. */
+export function UnreadPage({ title, query: { error, refetch } }: UnreadPageProps) {
+  if (!error) return <Loading />
+  return (
+    <Page title={title}>
+      <Problem error={error} onRetry={() => refetch()} />
+    </Page>
   )
 }
