@@ -25,7 +25,8 @@ export type Labelled = {
 
 export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'children'> &
   Labelled & {
-    placeholder?: string /** A text of several lines. */
+    placeholder?: string
+    /** A text of several lines. */
     rows?: number
     /** The id of a list of suggestions. */
     list?: string

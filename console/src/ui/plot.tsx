@@ -5,7 +5,8 @@ import { useFormats, useLanguage } from '../app/language.tsx'
 import styles from './plot.module.css'
 
 export type Series = {
-  label: string /** A custom property, such as --accent. */
+  label: string
+  /** A custom property, such as --accent. */
   color: string
   values: (number | null)[]
 }
