@@ -150,6 +150,20 @@ describe('a merge with `keep`', () => {
     const reply = await shop.send('POST', '/v1/people/ada/unmerge', body)
     expect([reply.status, reply.body.details![0]!.path]).toEqual([400, '/keep'])
   })
+
+  it('takes links for good: one that a later merge brings anew goes with that merge', async () => {
+    for (const name of ['ada', 'first', 'empty', 'again']) await create(name)
+    for (const name of ['first', 'again'])
+      await shop.ok('PATCH', `/v1/people/${name}`, { attribute_values: { friends: ['eve'] } })
+    await merge('ada', 'first')
+    await merge('ada', 'empty', { keep: { 'attribute_values.friends': 'other' } })
+    expect((await get('ada')).attribute_values).toEqual({})
+    await merge('ada', 'again')
+    for (const name of ['again', 'first', 'empty']) {
+      expect((await unmerge('ada', name)).status).toBe(200)
+      expect((await get('ada')).attribute_values).toEqual({})
+    }
+  })
 })
 
 describe('a merge that keeps the name of the other', () => {

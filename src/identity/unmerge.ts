@@ -314,11 +314,19 @@ function returnLinks(
   return changed
 }
 
-/** What the links of merged people named, without those that the survivor was not to get. */
-const broughtBy = (merges: readonly { undo: Undo }[], attribute_id: number) =>
-  merges.flatMap(({ undo: { other, filled } }) =>
-    filled.left?.includes(attribute_id) ? [] : (other.links[attribute_id] ?? []),
-  )
+/**
+ * What the links of merged people named, without those that the survivor was not to get. The merges are in their order: of those before
+ * the last choice of the other's links nothing is left.
+ */
+function broughtBy(merges: readonly { undo: Undo }[], attribute_id: number): string[] {
+  const isChoice = ({ undo }: { undo: Undo }) =>
+    undo.filled.links.some(link => link.attribute_id === attribute_id && link.chosen)
+  return merges
+    .slice(Math.max(0, merges.findLastIndex(isChoice)))
+    .flatMap(({ undo: { other, filled } }) =>
+      filled.left?.includes(attribute_id) ? [] : (other.links[attribute_id] ?? []),
+    )
+}
 
 /** A list of links as if a merge had not filled it. The links that were there before are in their order of then. */
 function takeBack(list: readonly string[], { before, after }: LinkFill, kept: readonly string[]): string[] {
