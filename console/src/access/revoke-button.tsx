@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../ui/dialog.tsx'
 import { messages } from './messages.ts'
 
 type RevokeButtonProps = {
-  /** What is revoked. */
+  /** The name of the client or token that the button revokes. */
   name: string
   title: string
   advice: string

@@ -80,7 +80,7 @@ type Instant = string | number | Date
 
 const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
 
-/** What is shown in a locale. Times are in the time zone of the browser. */
+/** Creates the formats of numbers and times in a locale. Times are in the time zone of the browser. */
 export function createFormats(locale: string) {
   const number = new Intl.NumberFormat(locale)
   const exactNumber = new Intl.NumberFormat(locale, { maximumFractionDigits: 20 })

@@ -30,7 +30,6 @@ export const messages = defineMessages({
     'Rückläufer und Beschwerden sperren Adressen. Über eine Quelle berichtet Ihr Versanddienst davon.',
     'I mancati recapiti e i reclami sospendono gli indirizzi. Con una fonte è il tuo servizio di invio a segnalarli.',
   ],
-  more: ['Show more', 'Mehr anzeigen', 'Mostra altro'],
   sources: ['Sources', 'Quellen', 'Fonti'],
   sourcesAdvice: [
     'Each source takes the bounces, complaints and deliveries of one mail provider.',

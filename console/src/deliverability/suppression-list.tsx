@@ -35,7 +35,7 @@ export function SuppressionList({ search, onChange }: SuppressionListProps) {
             {!isLimited && texts.noSuppressionsAdvice}
           </EmptyState>
         }
-        more={texts.more}
+        more={texts.showMore}
       >
         {rows => <SuppressionTable rows={rows} />}
       </PagedList>

@@ -20,7 +20,6 @@ export const suppressionMessages = defineMessages({
   until: ['Until', 'Bis', 'Fino al'],
   untilLifted: ['somebody lifts it', 'jemand sie aufhebt', 'finché qualcuno la toglie'],
   provider: ['Reported by', 'Gemeldet von', 'Segnalato da'],
-  reference: ['Reference', 'Referenz', 'Riferimento'],
   lastDelivered: ['Last delivery', 'Zuletzt zugestellt', 'Ultima consegna'],
   lastBounced: ['Last bounce', 'Zuletzt unzustellbar', 'Ultimo mancato recapito'],
   liftedAt: ['Suppression lifted', 'Versandsperre aufgehoben', 'Sospensione tolta'],

@@ -139,7 +139,7 @@ export const reportQuery = (report: Report, timeZone: string) => {
   })
 }
 
-/** So many targets are named. The plot shows fewer, and nobody reads more. */
+/** The maximum number of targets whose names a report reads. A plot shows fewer. */
 const maxLabels = 500
 
 async function readLabels(owner: string, externalIds: readonly string[], signal: AbortSignal): Promise<TargetLabels> {

@@ -37,7 +37,7 @@ export function PreviewedForm<Body, Preview>({
   const texts = useMessages(messages)
   const preview = useWrite(previewBody)
   const save = useDefinitionWrite(saveBody, onSaved)
-  // What is known of another body says nothing of this one.
+  // A preview counts only for the body that it was made of.
   const isPreviewed = preview.isSuccess && isEqual(preview.variables, body)
   const error = [save, preview].find(write => write.error && isEqual(write.variables, body))?.error
   return (

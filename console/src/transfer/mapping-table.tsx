@@ -51,7 +51,7 @@ export function MappingTable({ start, mapping, targets, onChange }: MappingTable
               <div className={styles.fieldCell}>
                 <Select
                   aria-label={`${texts.becomes}: ${name}`}
-                  placeholder={texts.choose}
+                  placeholder={texts.chooseField}
                   options={optionsOf(name)}
                   value={mapping[index] ?? null}
                   onChange={field => onChange(mapping.with(index, field))}

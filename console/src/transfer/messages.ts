@@ -83,7 +83,6 @@ export const messages = defineMessages({
   firstValues: ['First values', 'Erste Werte', 'Primi valori'],
   becomes: ['Becomes', 'Wird zu', 'Diventa'],
   ignored: ['Not imported', 'Nicht importiert', 'Non importata'],
-  choose: ['Choose a field', 'Feld wählen', 'Scegli un campo'],
   newAttribute: (key: string) => [
     `Attribute ${key} (not declared, as text)`,
     `Attribut ${key} (nicht deklariert, als Text)`,

@@ -4,7 +4,7 @@ import { Loading, Page, Problem } from './page.tsx'
 
 type LoadedProps<Data> = {
   query: UseQueryResult<Data>
-  /** What is shown in place of an empty list. */
+  /** The element that stands in place of an empty list. */
   none?: ReactNode
   children: (data: Data) => ReactNode
 }
