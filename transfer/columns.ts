@@ -69,7 +69,7 @@ export function columnsOf(header: string[], fieldTargets: Map<string, Target>, o
       (options.unknownAsAttributes && name ? attribute(name, name, 'text', false) : null),
   )
   const unknown = names.filter((_, index) => targets[index] === null)
-  if (unknown.length > 0) throw new Error(unknownColumns(unknown, fieldTargets))
+  if (unknown.length > 0) throw new UnknownColumns(unknown, fieldTargets)
   throwOnDuplicates(
     [...names, ...[...options.constants.keys()].map(name => `--set ${name}`)],
     [...(targets as Target[]), ...constantTargets],
@@ -182,13 +182,23 @@ export function findTarget(field: string, fieldTargets: Map<string, Target>): Ta
   return fieldTargets.get(field) ?? (key === undefined ? null : attribute(key, key, 'text', false))
 }
 
-function unknownColumns(unknown: string[], fieldTargets: Map<string, Target>): string {
-  const [subject, predicate] = unknown.length > 1 ? ['The columns', 'are not fields'] : ['The column', 'is not a field']
-  return (
-    `${subject} ${unknown.map(name => JSON.stringify(name)).join(', ')} ${predicate}. Map a column with --map ` +
-    'column=field, import all of them as attribute values with --attributes rest, or ignore one with --ignore column. ' +
-    listOfFields(fieldTargets)
-  )
+/** Columns of a header that are no fields. The message names the options of the command line. */
+export class UnknownColumns extends Error {
+  readonly names: readonly string[]
+  /** A sentence that lists the fields. */
+  readonly fields: string
+
+  constructor(names: readonly string[], fieldTargets: Map<string, Target>) {
+    const [subject, predicate] = names.length > 1 ? ['The columns', 'are not fields'] : ['The column', 'is not a field']
+    const fields = listOfFields(fieldTargets)
+    super(
+      `${subject} ${names.map(name => JSON.stringify(name)).join(', ')} ${predicate}. Map a column with --map ` +
+        'column=field, import all of them as attribute values with --attributes rest, or ignore one with --ignore column. ' +
+        fields,
+    )
+    this.names = names
+    this.fields = fields
+  }
 }
 
 const listOfFields = (fieldTargets: Map<string, Target>) =>

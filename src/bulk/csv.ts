@@ -1,7 +1,6 @@
 import type { Static } from 'typebox'
-import { columnsOf, findTarget, readOnlyColumnsOf, targetsOf } from '../../transfer/columns.ts'
+import { columnsOf, targetsOf, UnknownColumns } from '../../transfer/columns.ts'
 import { csvItems, settingsOf, textOf } from '../../transfer/csv.ts'
-import { recognizeColumns } from '../../transfer/header-names.ts'
 import type { ImportItem } from '../../transfer/item.ts'
 import { EncodingError, toUtf8 } from '../../transfer/pieces.ts'
 import { type Definitions, ownerOf } from '../organizations/definitions.ts'
@@ -77,26 +76,17 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
   const declared = [...(definitions.declared.get(stack_id)?.values() ?? [])].map(each => ({ ...each, owner }))
   const known = { stacks: [], attributes: declared, consent_types: definitions.consent_types } as never
   const targets = targetsOf(owner, known)
-  const recognized = recognizeColumns(names, targets)
-  const leftOut = readOnlyColumnsOf(names)
-  const unknown = names.filter(
-    (name, index) => !recognized[index] && !findTarget(name, targets) && !leftOut.includes(name),
-  )
-  if (attributes === undefined && unknown.length > 0)
-    refuse(
-      'invalid_parameter',
-      `The columns ${unknown
-        .slice(0, maxNamed)
-        .map(name => JSON.stringify(name))
-        .join(', ')} are not fields. Rename or remove them, or import them as texts with attributes=rest. The ` +
-        `fields are ${[...targets.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`,
-    )
   const none = { map: new Map(), ignore: [], prefixes: new Map(), constants: new Map() }
   return columnsOf(names, targets, { ...none, unknownAsAttributes: attributes === 'rest' })
 }
 
 /** The conversion throws an Error with a message about the body. The client gets it as a Fault. Any other error is a fault of kith and stays. */
 function throwExplained(error: unknown): never {
+  if (error instanceof UnknownColumns) {
+    const named = error.names.slice(0, maxNamed).map(name => JSON.stringify(name))
+    const advice = 'Rename or remove them, or import them as texts with attributes=rest.'
+    refuse('invalid_parameter', `The columns ${named.join(', ')} are not fields. ${advice} ${error.fields}`)
+  }
   const isOfBody = error instanceof EncodingError || (error instanceof Error && error.constructor === Error)
   if (!isOfBody) throw error
   return refuse('invalid_parameter', nameParameters(error.message))
