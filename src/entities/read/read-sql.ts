@@ -71,12 +71,13 @@ function attributesOf({ array, count }: NamedKeys): string {
      select jsonb_object_agg(k.key, a.v -> k.key)::text
      from (select e.attributes || '{}'::jsonb as v offset 0) a cross join unnest(${array}) k(key) where a.v ? k.key
    ), '{}')`
-  const keys = Array.from({ length: count }, (_, index) => `(${array})[${index + 1}]`)
-  const values = keys.map((key, index) => `a.v -> ${key} as v${index}`)
-  const members = keys.map((key, index) => `to_json(${key})::text || ':' || v.v${index}::text`)
-  const stored = count === 1 ? 'e.attributes' : `(e.attributes || '{}'::jsonb)`
-  return `(select '{' || concat_ws(',', ${members.join(', ')}) || '}'
-     from (select ${values.join(', ')} from (select ${stored} as v offset 0) a offset 0) v)`
+  const member = (stored: string, index: number) => {
+    const key = `(${array})[${index + 1}]`
+    return `to_json(${key})::text || ':' || (${stored} -> ${key})::text`
+  }
+  if (count === 1) return `coalesce('{' || ${member('e.attributes', 0)} || '}', '{}')`
+  const members = Array.from({ length: count }, (_, index) => member('a.v', index))
+  return `(select '{' || concat_ws(',', ${members.join(', ')}) || '}' from (select e.attributes || '{}'::jsonb as v offset 0) a)`
 }
 
 /** The members of a read that a statement names. `relationships` is an array in SQL, if some of `attribute_values` are read. */
