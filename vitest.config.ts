@@ -4,7 +4,8 @@ import { SlowFirst } from './test/support/sequencer.ts'
 
 /**
  * The second tier, `npm run test:system`: promises about processes, signals, servers of their own and their standbys, random requests,
- * plans among many people, and every page in every theme and width.
+ * plans among many people, every page in every theme and width, and the files that take longest, so that `npm test` takes less
+ * than five minutes on two processors.
  */
 export const systemTests = [
   'test/{consent-lives,explain,hostile,operations,process,tenants,upgrades}/**/*.test.ts',
