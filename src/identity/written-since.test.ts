@@ -35,6 +35,16 @@ it.each(cases)(
   },
 )
 
+it('keeps the filled prefix of a phone whose number was written since', async () => {
+  await shop.ok('POST', '/v1/people', { external_id: 'ada' })
+  const phone = { mobile_prefix: '+39', mobile_number: '3331234567' }
+  await shop.ok('POST', '/v1/people', { external_id: 'bob', ...phone })
+  await shop.ok('POST', '/v1/people/ada/merge', { from: 'bob' })
+  await patch({ ...phone, mobile_number: '3331234568' })
+  const { person, unmerged } = await shop.ok('POST', '/v1/people/ada/unmerge', { from: 'bob' })
+  expect([person.mobile_e164, unmerged.mobile_e164]).toEqual(['+393331234568', '+393331234567'])
+})
+
 it('copies a person without the summary flag of any channel', async () => {
   await shop.ok('POST', '/v1/people', { external_id: 'ada' })
   const copy = writable(await shop.ok('GET', '/v1/people/ada'))
