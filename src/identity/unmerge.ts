@@ -156,14 +156,16 @@ export function withoutFill(
   { attributeById }: Definitions,
 ): Undo {
   const before = remaining.filter(({ id }) => id < laterId)
-  const since = choicesOf(before.filter(({ id }) => id > earlierId))
+  const between = before.filter(({ id }) => id > earlierId)
+  const since = choicesOf(between)
   const columns = { ...later.filled.columns }
   for (const [name, { before, after }] of Object.entries(earlier.filled.columns)) {
     const change = columns[name]
     if (written.fields.has(name) || isReplaced(since.fields, name)) continue
     if (change && change.before === after) columns[name] = { ...change, before }
-    // The refusal of both stays as that of the later one.
-    if (!change && after === false && isRefusedBy(later, name)) columns[name] = { before, after }
+    // The refusal of both stays as that of the later one: of several, of the first.
+    const isFirst = !between.some(({ undo }) => isRefusedBy(undo, name))
+    if (!change && after === false && isRefusedBy(later, name) && isFirst) columns[name] = { before, after }
   }
   const flags = channels.map(channel => {
     const { flag } = channelTable[channel]
@@ -217,16 +219,17 @@ const isRefusedBy = ({ other }: Undo, name: string) => (other.columns as Record<
 function returnColumns(
   row: EntityRow,
   undo: Undo,
-  { written, remaining }: UnmergeFacts,
+  { merge_id, written, remaining }: UnmergeFacts,
   later: Choices['fields'],
   answered: Columns,
 ): Columns {
   const columns: Record<string, unknown> = {}
-  const isRefused = (name: string) => remaining.some(merge => isRefusedBy(merge.undo, name))
+  const isRefused = (name: string, merges = remaining) => merges.some(merge => isRefusedBy(merge.undo, name))
+  const mergedLater = remaining.filter(({ id }) => id > merge_id)
   for (const [name, { before, after }] of Object.entries(undo.filled.columns)) {
     if (written.fields.has(name) || row[name as keyof EntityRow] !== after || isReplaced(later, name)) continue
-    // The refusal of a person who is still merged keeps its effect.
-    if (!(after === false && isRefused(name))) columns[name] = before
+    // The refusal of a person who is still merged keeps its effect. `before` has those of earlier merges, unless a write ended them.
+    if (!(after === false && isRefused(name, mergedLater))) columns[name] = before
   }
   for (const channel of channels) {
     const flag: SummaryFlag = channelTable[channel].flag

@@ -45,6 +45,34 @@ it('keeps the filled prefix of a phone whose number was written since', async ()
   expect([person.mobile_e164, unmerged.mobile_e164]).toEqual(['+393331234568', '+393331234567'])
 })
 
+it('gives back a grant that was written after an earlier merge had refused', async () => {
+  await shop.ok('POST', '/v1/people', { external_id: 'ada', push_notification_consent: true })
+  for (const external_id of ['bob', 'cleo'])
+    await shop.ok('POST', '/v1/people', { external_id, push_notification_consent: false })
+  await shop.ok('POST', '/v1/people/ada/merge', { from: 'bob' })
+  await patch({ push_notification_consent: true })
+  await shop.ok('POST', '/v1/people/ada/merge', { from: 'cleo' })
+  for (const from of ['cleo', 'bob']) {
+    const { person } = await shop.ok('POST', '/v1/people/ada/unmerge', { from })
+    expect(person.push_notification_consent).toBe(true)
+  }
+})
+
+const refusing = ['bob', 'cleo', 'dan']
+const orders = refusing.flatMap(one => refusing.filter(two => two !== one).map(two => [one, two]))
+it.each(orders)('keeps a refusal until the last of three who refuse is separate, after %s and %s', async (...first) => {
+  await shop.ok('POST', '/v1/people', { external_id: 'ada', push_notification_consent: true })
+  for (const external_id of refusing) {
+    await shop.ok('POST', '/v1/people', { external_id, push_notification_consent: false })
+    await shop.ok('POST', '/v1/people/ada/merge', { from: external_id })
+  }
+  const last = refusing.find(name => !first.includes(name))
+  for (const from of [...first, last]) {
+    const { person } = await shop.ok('POST', '/v1/people/ada/unmerge', { from })
+    expect(person.push_notification_consent).toBe(from === last)
+  }
+})
+
 it('copies a person without the summary flag of any channel', async () => {
   await shop.ok('POST', '/v1/people', { external_id: 'ada' })
   const copy = writable(await shop.ok('GET', '/v1/people/ada'))
