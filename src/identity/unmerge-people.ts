@@ -192,14 +192,11 @@ async function readFacts(
   ])
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
-  const fields = keysOf(false)
-  // A number was written for the prefix that the survivor had then, also if the merge had filled it.
-  if (fields.has('mobile_number') && survivor.row.mobile_number !== null) fields.add('mobile_prefix')
   return {
     merge_id: merge.id,
     merged_id: merge.merged_id,
     // Nothing tells what an emptied change wrote, so the survivor keeps everything.
-    written: emptied!.is_emptied ? filledKeys(merge.undo, definitions) : { fields, keys: keysOf(true) },
+    written: emptied!.is_emptied ? filledKeys(merge.undo, definitions) : { fields: keysOf(false), keys: keysOf(true) },
     isEmptied: emptied!.is_emptied,
     ownAnswers,
     remaining,

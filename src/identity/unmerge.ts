@@ -155,8 +155,8 @@ export function withoutFill(
   { written, remaining }: Pick<UnmergeFacts, 'written' | 'remaining'>,
   { attributeById }: Definitions,
 ): Undo {
-  const before = remaining.filter(({ id }) => id < laterId)
-  const between = before.filter(({ id }) => id > earlierId)
+  // What earlier ones brought is in the state before this one, unless a write ended it.
+  const between = remaining.filter(({ id }) => id > earlierId && id < laterId)
   const since = choicesOf(between)
   const columns = { ...later.filled.columns }
   for (const [name, { before, after }] of Object.entries(earlier.filled.columns)) {
@@ -174,8 +174,9 @@ export function withoutFill(
   const links = later.filled.links.map(change => {
     const { attribute_id, chosen } = change
     const filled = earlier.filled.links.find(link => link.attribute_id === attribute_id)
-    if (!filled || since.attribute_ids.has(attribute_id)) return change
-    const kept = broughtBy(before, attribute_id)
+    const isWritten = written.keys.has(attributeById.get(attribute_id)?.key ?? '')
+    if (!filled || isWritten || since.attribute_ids.has(attribute_id)) return change
+    const kept = broughtBy(between, attribute_id)
     return {
       ...change,
       before: takeBack(change.before, filled, kept),
@@ -189,7 +190,7 @@ export function withoutFill(
     const key = attributeById.get(attribute_id)?.key
     if (links.some(link => link.attribute_id === attribute_id) || key === undefined || written.keys.has(key)) continue
     const stays = new Set(has)
-      .difference(new Set([...had, ...broughtBy(before, attribute_id)]))
+      .difference(new Set([...had, ...broughtBy(between, attribute_id)]))
       .intersection(new Set(broughtBy([{ undo: later }], attribute_id)))
     if (stays.size > 0) links.push({ attribute_id, before: [], after: [...stays] })
   }
@@ -295,18 +296,19 @@ function recordAgain(own: OwnAnswer, before: StandingAnswer): Answer {
 function returnLinks(
   survivor: CurrentState,
   undo: Undo,
-  { written, remaining, resolve }: UnmergeFacts,
+  { merge_id, written, remaining, resolve }: UnmergeFacts,
   later: Choices['attribute_ids'],
   definitions: Definitions,
 ): Fill['links'] {
   const changed: Fill['links'][number][] = []
+  const mergedLater = remaining.filter(({ id }) => id > merge_id)
   for (const filled of undo.filled.links) {
     const attribute = definitions.attributeById.get(filled.attribute_id)
     if (!attribute || !isRelationship(attribute) || written.keys.has(attribute.key)) continue
     if (later.has(attribute.id)) continue
     const current = new Map(survivor.links.get(attribute.id)?.map(target => [writtenIdOf(target), target]))
     // A merge ends the links between the two people, so none to the survivor came from another merge.
-    const kept = broughtBy(remaining, attribute.id).filter(id => id !== survivor.row.id)
+    const kept = broughtBy(mergedLater, attribute.id).filter(id => id !== survivor.row.id)
     const returned = takeBack([...current.keys()], filled, kept)
     const targets = returned.flatMap(id => resolve(attribute.id, id) ?? current.get(id) ?? [])
     const limited = attribute.cardinality === 'one' ? targets.slice(0, 1) : targets
