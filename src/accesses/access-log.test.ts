@@ -105,6 +105,16 @@ describe('the access log', () => {
     expect(await readLog(shop, `?entity=${record_id}`)).toMatchObject([{ owner: 'orders', ids: [record_id] }])
   })
 
+  it('lists the person of a dry run of an erasure', async () => {
+    const shop = await createShop(service)
+    const { id } = await shop.ok('POST', '/v1/people', { external_id: 'ada' })
+    await shop.ok('POST', '/v1/people/ada/erase?dry_run=true', { reason: 'asked' })
+    expect((await readLog(shop, `?entity=${id}`))[0]).toMatchObject({
+      route: '/v1/people/{external_id}/erase',
+      ids: [id],
+    })
+  })
+
   it('has what a person was erased from no more, also what is stored after the erasure', async () => {
     const shop = await createShop(service)
     const { id } = await shop.ok('POST', '/v1/people', { external_id: 'ada' })

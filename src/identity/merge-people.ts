@@ -59,7 +59,7 @@ export async function mergePeople(locked: Locked, asked: Asked): Promise<Identit
   const undo: Undo = { ...undoOf(survivor, other, plan, filled?.change, givenAt), aliases, merges }
   const { email_key, mobile_key } = mergedAddresses(
     { ...survivor.row, ...filled?.change.columns },
-    { former: survivor.row, merged: other.row },
+    [survivor.row, other.row],
     definitions.default_country,
   )
   await countFirstAlias(locked)

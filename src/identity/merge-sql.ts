@@ -209,7 +209,10 @@ export const readIsEmptiedSql = statement(
    ) as is_emptied`,
 )
 
-/** $2: a person, $3: after this version. Returns the fields and attribute values that were written since, not by merges. */
+/**
+ * $2: a person, $3: after this version. Returns the fields and attribute values that were written since, not by merges. Who writes a number
+ * writes it for the prefix that the person has then.
+ */
 export const readWrittenKeysSql = statement(
   'read_written_keys',
   `select distinct k.key, k.is_attribute from changes c cross join lateral (
@@ -219,6 +222,8 @@ export const readWrittenKeysSql = statement(
      union all
      select a.key, true from jsonb_object_keys(coalesce(c.links, '{}')) as l(id)
        join attributes a on a.organization_id = $1 and a.id = l.id::integer
+     union all
+     select 'mobile_prefix', false where c.after->>'mobile_number' is not null
    ) k
    where c.organization_id = $1 and c.entity_id = $2 and c.version > $3 and c.merge_id is null
      and c.operation = 'update'

@@ -121,6 +121,18 @@ it('has no alias for an address that the survivor takes or has, and keeps it for
   expect(await byEmail()).toEqual(['bob', 'cleo'])
 })
 
+it('does not lead an address again that the survivor took and overwrote, after another merge was undone', async () => {
+  await create('ada')
+  await create('bob', { email: old.email })
+  await create('cleo', { email: 'cleo@example.org' })
+  await merge('ada', 'bob')
+  await shop.ok('PATCH', '/v1/people/ada', { email: own.email })
+  expect(await byEmail()).toEqual([])
+  await merge('ada', 'cleo', { keep: { email: 'other' } })
+  await unmerge('ada', 'cleo')
+  expect(await byEmail()).toEqual([])
+})
+
 it('lets a write of the same batch create a person by the merged email once the survivor is deleted', async () => {
   await mergeTwo()
   const { items } = await shop.ok('POST', '/v1/people/batch', {

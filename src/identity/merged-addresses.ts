@@ -5,19 +5,19 @@ import type { PersonAlias } from './merge-schema.ts'
 export type Contact = Partial<Pick<Profile, 'email' | 'mobile_prefix' | 'mobile_number'>>
 
 /**
- * The addresses of the two people of a merge that the survivor does not have itself after it. They go on to lead to the survivor, who has
- * one of the two or none, so there is one of each kind at most. `former` are those of the survivor before the merge, and `country` is that
- * of numbers without a prefix.
+ * The addresses of `others` that the survivor does not have itself after a merge: of the two people of the merge, of whom the survivor has
+ * one address or none, so there is one of each kind at most. They go on to lead to the survivor. `country` is that of numbers without a
+ * prefix.
  */
 export function mergedAddresses(
   survivor: Contact,
-  { former, merged }: Record<'former' | 'merged', Contact>,
+  others: readonly Contact[],
   country: string | null,
 ): Pick<MatchKeys, 'email_key' | 'mobile_key'> {
   const own = matchKeys(survivor, country)
-  const others = [former, merged].map(contact => matchKeys(contact, country))
+  const keysOfOthers = others.map(contact => matchKeys(contact, country))
   const leading = (name: 'email_key' | 'mobile_key') =>
-    others.map(keys => keys[name]).find(key => key !== null && key !== own[name]) ?? null
+    keysOfOthers.map(keys => keys[name]).find(key => key !== null && key !== own[name]) ?? null
   return { email_key: leading('email_key'), mobile_key: leading('mobile_key') }
 }
 

@@ -331,14 +331,16 @@ async function endMerge(
   if (!addressFields.some(name => columns[name] !== undefined) && !changesAddress(merge.undo)) return
   // An address that the survivor had taken from this person may be that of another one who is still merged.
   const addresses = facts.remaining.map(({ id, ...remaining }) => {
-    const undo = updated.find(each => each.id === id)?.undo ?? remaining.undo
-    const people = { former: formerAddresses(undo), merged: undo.other.columns }
-    return { id, ...mergedAddresses({ ...survivor.row, ...columns }, people, definitions.default_country) }
+    const former = formerAddresses(updated.find(each => each.id === id)?.undo ?? remaining.undo)
+    return { id, ...mergedAddresses({ ...survivor.row, ...columns }, [former], definitions.default_country) }
   })
   await tx.query(storeAddressesSql, [organization_id, JSON.stringify(addresses)])
 }
 
-/** The addresses that the survivor had before a merge. Those that the merge did not change count as the other's, which it kept. */
+/**
+ * The addresses that a merge leads to the survivor: where it changed one, the survivor's before, else the other's. One of the other that the
+ * survivor took is its own, and ends when it is overwritten.
+ */
 const formerAddresses = ({ other, filled }: Undo): Contact => ({
   ...other.columns,
   ...Object.fromEntries(

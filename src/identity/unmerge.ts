@@ -155,15 +155,17 @@ export function withoutFill(
   { written, remaining }: Pick<UnmergeFacts, 'written' | 'remaining'>,
   { attributeById }: Definitions,
 ): Undo {
-  const before = remaining.filter(({ id }) => id < laterId)
-  const since = choicesOf(before.filter(({ id }) => id > earlierId))
+  // What earlier ones brought is in the state before this one, unless a write ended it.
+  const between = remaining.filter(({ id }) => id > earlierId && id < laterId)
+  const since = choicesOf(between)
   const columns = { ...later.filled.columns }
   for (const [name, { before, after }] of Object.entries(earlier.filled.columns)) {
     const change = columns[name]
     if (written.fields.has(name) || isReplaced(since.fields, name)) continue
     if (change && change.before === after) columns[name] = { ...change, before }
-    // The refusal of both stays as that of the later one.
-    if (!change && after === false && isRefusedBy(later, name)) columns[name] = { before, after }
+    // The refusal of both stays as that of the later one: of several, of the first.
+    const isFirst = !between.some(({ undo }) => isRefusedBy(undo, name))
+    if (!change && after === false && isRefusedBy(later, name) && isFirst) columns[name] = { before, after }
   }
   const flags = channels.map(channel => {
     const { flag } = channelTable[channel]
@@ -172,8 +174,9 @@ export function withoutFill(
   const links = later.filled.links.map(change => {
     const { attribute_id, chosen } = change
     const filled = earlier.filled.links.find(link => link.attribute_id === attribute_id)
-    if (!filled || since.attribute_ids.has(attribute_id)) return change
-    const kept = broughtBy(before, attribute_id)
+    const isWritten = written.keys.has(attributeById.get(attribute_id)?.key ?? '')
+    if (!filled || isWritten || since.attribute_ids.has(attribute_id)) return change
+    const kept = broughtBy(between, attribute_id)
     return {
       ...change,
       before: takeBack(change.before, filled, kept),
@@ -187,7 +190,7 @@ export function withoutFill(
     const key = attributeById.get(attribute_id)?.key
     if (links.some(link => link.attribute_id === attribute_id) || key === undefined || written.keys.has(key)) continue
     const stays = new Set(has)
-      .difference(new Set([...had, ...broughtBy(before, attribute_id)]))
+      .difference(new Set([...had, ...broughtBy(between, attribute_id)]))
       .intersection(new Set(broughtBy([{ undo: later }], attribute_id)))
     if (stays.size > 0) links.push({ attribute_id, before: [], after: [...stays] })
   }
@@ -217,16 +220,17 @@ const isRefusedBy = ({ other }: Undo, name: string) => (other.columns as Record<
 function returnColumns(
   row: EntityRow,
   undo: Undo,
-  { written, remaining }: UnmergeFacts,
+  { merge_id, written, remaining }: UnmergeFacts,
   later: Choices['fields'],
   answered: Columns,
 ): Columns {
   const columns: Record<string, unknown> = {}
-  const isRefused = (name: string) => remaining.some(merge => isRefusedBy(merge.undo, name))
+  const isRefused = (name: string, merges = remaining) => merges.some(merge => isRefusedBy(merge.undo, name))
+  const mergedLater = remaining.filter(({ id }) => id > merge_id)
   for (const [name, { before, after }] of Object.entries(undo.filled.columns)) {
     if (written.fields.has(name) || row[name as keyof EntityRow] !== after || isReplaced(later, name)) continue
-    // The refusal of a person who is still merged keeps its effect.
-    if (!(after === false && isRefused(name))) columns[name] = before
+    // The refusal of a person who is still merged keeps its effect. `before` has those of earlier merges, unless a write ended them.
+    if (!(after === false && isRefused(name, mergedLater))) columns[name] = before
   }
   for (const channel of channels) {
     const flag: SummaryFlag = channelTable[channel].flag
@@ -292,18 +296,19 @@ function recordAgain(own: OwnAnswer, before: StandingAnswer): Answer {
 function returnLinks(
   survivor: CurrentState,
   undo: Undo,
-  { written, remaining, resolve }: UnmergeFacts,
+  { merge_id, written, remaining, resolve }: UnmergeFacts,
   later: Choices['attribute_ids'],
   definitions: Definitions,
 ): Fill['links'] {
   const changed: Fill['links'][number][] = []
+  const mergedLater = remaining.filter(({ id }) => id > merge_id)
   for (const filled of undo.filled.links) {
     const attribute = definitions.attributeById.get(filled.attribute_id)
     if (!attribute || !isRelationship(attribute) || written.keys.has(attribute.key)) continue
     if (later.has(attribute.id)) continue
     const current = new Map(survivor.links.get(attribute.id)?.map(target => [writtenIdOf(target), target]))
     // A merge ends the links between the two people, so none to the survivor came from another merge.
-    const kept = broughtBy(remaining, attribute.id).filter(id => id !== survivor.row.id)
+    const kept = broughtBy(mergedLater, attribute.id).filter(id => id !== survivor.row.id)
     const returned = takeBack([...current.keys()], filled, kept)
     const targets = returned.flatMap(id => resolve(attribute.id, id) ?? current.get(id) ?? [])
     const limited = attribute.cardinality === 'one' ? targets.slice(0, 1) : targets

@@ -72,8 +72,10 @@ async function answerErasure(originName: string, call: Call<EraseBody>): Promise
   })
   if (!result) return throwNoPerson()
   const { person_id, merged_ids } = result.erasure
-  // The log counts those who were erased, and lists them no more.
-  for (const _ of [person_id, ...merged_ids]) call.shown.addUnlisted(peopleStackId)
+  // The log counts those who were erased, and lists them no more. A dry run shows what is held about them.
+  for (const id of [person_id, ...merged_ids])
+    if (dry_run) call.shown.add(peopleStackId, id)
+    else call.shown.addUnlisted(peopleStackId)
   const other_holders = await readOtherHolders(context, params.external_id, person_id, signal)
   return { status: result.completed || dry_run ? 200 : 202, data: { ...result, other_holders } }
 }
