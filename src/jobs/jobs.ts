@@ -160,7 +160,7 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
 
 const heldRefusal: Refusal = createRefusal('invalid_parameter', 'The person is under a legal hold.', { status: 409 })
 
-/** What would become of people if they were erased. `erased` are those of earlier sets, to whom it adds. */
+/** Decides what an erasure of people would do. `erased` has those of earlier sets, and receives those of this one. */
 async function previewErasures(
   { context, signal }: Call<unknown>,
   { change }: NewJob,
@@ -189,7 +189,7 @@ async function previewErasures(
 
 export const noPersonRefusal: Refusal = createRefusal('not_found', 'There is no such person.')
 
-/** What becomes of a person whom a job erases. */
+/** The outcome of a person whom a job erases. */
 export const doneAs = (result: 'deleted' | 'unchanged', id: string, sequence: number): Outcome => ({
   done: { result, id, external_id: null, version: 0, sequence },
 })
