@@ -222,6 +222,17 @@ describe('the events of an address', () => {
     )
   })
 
+  it('include an undated refusal, as the earliest event that can be recorded', async () => {
+    const undated = { consent_type_id: 1, channel: 'email', state: false, undated: true }
+    await person('gone', { email: 'gone@example.com', consents: [undated] })
+    await ok('DELETE', '/v1/people/gone')
+    const { items } = await ok('GET', '/v1/deliverability/events')
+    const at = '1990-01-01T00:00:00.000Z'
+    expect(items).toEqual([email('gone@example.com', 'unsubscribe', { at, consent_type_id: 1 })])
+    expect(await record(...items)).toEqual(['stored'])
+    expect(await record(...items)).toEqual(['unchanged'])
+  })
+
   it('are those of one organization', async () => {
     const other = await service.organization()
     await person('ada', { email: 'ada@example.com' })

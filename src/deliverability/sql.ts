@@ -149,7 +149,7 @@ const isAnsweredByHolder = channels
 
 /**
  * $2, $3, $4: the channel, address and consent type to go on after, $5: limit. The events of each address that is known in plain, with the
- * consent type 0, and the refusals of an address that no person holds who gave them. Nobody knows the time of an undated one: it is that of 1970.
+ * consent type 0, and the refusals of an address that no person holds who gave them. An undated one has the earliest time that an event can have.
  */
 export const listEventsSql = statement(
   'list_events',
@@ -159,7 +159,7 @@ export const listEventsSql = statement(
       where d.organization_id = $1 and d.address is not null and (d.channel, d.address) > ($2, $3)
       order by d.channel, d.address limit $5)
      union all
-     (select w.channel, w.address, w.consent_type_id, null, greatest(w.answered_at, 'epoch') from address_answers w
+     (select w.channel, w.address, w.consent_type_id, null, greatest(w.answered_at, '1990-01-01T00:00:00Z') from address_answers w
       where w.organization_id = $1 and w.address not like 'erased:%' and not w.state
         and (w.channel, w.address, w.consent_type_id) > ($2, $3, $4)
         and not exists (

@@ -154,6 +154,24 @@ describe('POST /v1/people/bulk', () => {
     expect(erasures.every(({ reason, certificate }) => reason === change.reason && certificate)).toBe(true)
   })
 
+  it('erases a deleted person, and the one whom a merged person leads to, as its dry run tells', async () => {
+    const org = await organizationWithPeople()
+    const ids = await Promise.all(['p0', 'p1', 'p2', 'p3', 'p4'].map(org.idOf))
+    ids.push('01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f')
+    await org.ok('POST', '/v1/people/p0/merge', { from: 'p1' })
+    await org.ok('POST', '/v1/people/p2/merge', { from: 'p3' })
+    await org.ok('POST', '/v1/people/p3/hold', { reason: 'a dispute' })
+    await org.send('DELETE', '/v1/people/p4')
+    const change = { op: 'erase', reason: 'a request' }
+    const counts = { total: 6, done: 2, unchanged: 1, refused: 3 }
+    expect(await org.start(change, { ids, dry_run: true })).toMatchObject(counts)
+    const { id } = await org.start(change, { ids })
+    await work()
+    expect(await org.job(id)).toMatchObject({ state: 'done', ...counts })
+    expect((await org.send('GET', '/v1/people/p0')).status).toBe(404)
+    expect(await org.start(change, { ids: ids.slice(0, 2), dry_run: true })).toMatchObject({ done: 0, unchanged: 2 })
+  })
+
   it('begins once under an Idempotency-Key, and refuses a request id that a job has', async () => {
     const org = await organizationWithPeople()
     const body = { filter: inRome, change: toMilan }

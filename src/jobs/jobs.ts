@@ -5,7 +5,8 @@ import { type EntityBody, newWrite, type Outcome, requestOf, type Write } from '
 import { wakeFollowerSql } from '../followers/sql.ts'
 import { cachedDefinitions, type Definitions, ownerOf, peopleStackId } from '../organizations/definitions.ts'
 import { filterOptionsOf } from '../queries/pages/handlers.ts'
-import { readHeld } from '../rights/holds/holds.ts'
+import { findToErase } from '../rights/erasure/erase-person.ts'
+import { readHeld, wasErased } from '../rights/holds/holds.ts'
 import type { BatchCall, Call } from '../route/call.ts'
 import { accessOf, requireWritable } from '../route/field-rights.ts'
 import { type HandlerResult, listPage } from '../route/result.ts'
@@ -106,7 +107,7 @@ async function begin({ context, caller, request_id, signal }: Call<unknown>, job
 
 const takenMessage = 'Another job or import has this request id. Send another X-Request-Id.'
 
-/** The write of an entity by a job. An erasure is tried as the deletion that it begins with. */
+/** The write of an entity by a job that erases nobody. */
 export const writeOf = (
   { stack_id, op, change }: Pick<NewJob, 'stack_id' | 'op' | 'change'>,
   id: string,
@@ -126,6 +127,7 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
   const result: JobPreview = { dry_run: true, total, tested: 0, done: 0, unchanged: 0, refused: 0, refusals: [] }
   const startedMs = performance.now()
   const author = { actor: caller.subject, request_id }
+  const erased = new Set<string>()
   let after: string | null = null
   do {
     const page = { after, size: idsPerPreview }
@@ -134,11 +136,13 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
       : await readSelected(context, { ...job, filter: job.filter! }, page, optionsOf(call, job))
     if (next.length === 0) break
     after = next.at(-1)!
-    const writes = next.map(id => writeOf(job, id, author))
-    const { outcomes } = await dryRun(context, writes, { limits, signal })
-    const held = await readHeldOf(call, job, next)
+    const writes = job.op === 'erase' ? [] : next.map(id => writeOf(job, id, author))
+    const outcomes =
+      job.op === 'erase'
+        ? await previewErasures(call, job, next, erased)
+        : (await dryRun(context, writes, { limits, signal })).outcomes
     for (const [index, id] of next.entries()) {
-      const outcome: Outcome = held.has(id) ? { refusal: heldRefusal } : outcomes[index]!
+      const outcome = outcomes[index]!
       if ('error' in outcome) throw outcome.error
       result.tested += 1
       if ('done' in outcome) result[outcome.done.result === 'unchanged' ? 'unchanged' : 'done'] += 1
@@ -156,11 +160,39 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
 
 const heldRefusal: Refusal = createRefusal('invalid_parameter', 'The person is under a legal hold.', { status: 409 })
 
-async function readHeldOf({ context, signal }: Call<unknown>, { op, change }: NewJob, ids: string[]) {
-  if (op !== 'erase' || change.override_hold) return new Set<string>()
+/** Decides what an erasure of people would do. `erased` has those of earlier sets, and receives those of this one. */
+async function previewErasures(
+  { context, signal }: Call<unknown>,
+  { change }: NewJob,
+  ids: string[],
+  erased: Set<string>,
+): Promise<Outcome[]> {
   const { db, organization_id } = context
-  return db.transaction(tx => readHeld({ tx, organization_id }, ids, new Date().toISOString()), { signal })
+  return db.transaction(
+    async tx => {
+      const within = { tx, organization_id }
+      const found = await Promise.all(ids.map(id => findToErase(within, id)))
+      const people = found.filter(id => id !== undefined)
+      const held = change.override_hold ? new Set() : await readHeld(within, people, new Date().toISOString())
+      const isErased = await Promise.all(found.map(id => id !== undefined && wasErased(within, id)))
+      return found.map((id, index): Outcome => {
+        if (id === undefined) return { refusal: noPersonRefusal }
+        if (held.has(id)) return { refusal: heldRefusal }
+        const isRepeated = isErased[index] || erased.has(id)
+        erased.add(id)
+        return doneAs(isRepeated ? 'unchanged' : 'deleted', id, 0)
+      })
+    },
+    { signal },
+  )
 }
+
+export const noPersonRefusal: Refusal = createRefusal('not_found', 'There is no such person.')
+
+/** The outcome of a person whom a job erases. */
+export const doneAs = (result: 'deleted' | 'unchanged', id: string, sequence: number): Outcome => ({
+  done: { result, id, external_id: null, version: 0, sequence },
+})
 
 const wireId = (stack_id: number, id: string) => (stack_id === peopleStackId ? id : recordIdOf(id))
 

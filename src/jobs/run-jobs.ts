@@ -9,9 +9,9 @@ import type { Definitions } from '../organizations/definitions.ts'
 import type { Config } from '../process/config.ts'
 import { parseFilter } from '../queries/grammar/parse.ts'
 import { readMatchesOf } from '../queries/plan/membership.ts'
-import { erasePerson } from '../rights/erasure/erase-person.ts'
+import { erasePerson, findToErase } from '../rights/erasure/erase-person.ts'
 import { createRefusal, Fault, type Refusal } from '../values/errors.ts'
-import { type JobChange, writeOf } from './jobs.ts'
+import { doneAs, type JobChange, noPersonRefusal, writeOf } from './jobs.ts'
 import type { JobOp, JobState } from './schema.ts'
 import { readSelected } from './selection.ts'
 import {
@@ -203,7 +203,7 @@ async function erase(run: Run, person_id: string): Promise<void> {
       await lockJob(run, locked)
       const { tx, definitions } = locked
       isTaken = (await readTaken(run, tx, definitions, [person_id])).length > 0
-      return isTaken ? person_id : undefined
+      return isTaken ? findToErase(locked, person_id) : undefined
     },
     onErased: async ({ tx, head }: Locked) => {
       const outcome = doneAs('deleted', person_id, head.sequence + 1)
@@ -223,9 +223,3 @@ async function erase(run: Run, person_id: string): Promise<void> {
     else throw error
   }
 }
-
-const doneAs = (result: 'deleted' | 'unchanged', id: string, sequence: number): Outcome => ({
-  done: { result, id, external_id: null, version: 0, sequence },
-})
-
-const noPersonRefusal: Refusal = createRefusal('not_found', 'There is no such person.')

@@ -90,8 +90,11 @@ function eventOf(provider: Provider, { type, address, at, reference }: Told, now
   if (bare === '' || bare.length > 320) return undefined
   const id = typeof reference === 'number' ? String(reference) : reference
   const given = { channel: 'email', address: bare, type, at: timeOf(at, nowMs), provider } as const
-  return typeof id === 'string' && id !== '' ? { ...given, reference: id.slice(0, maxReference) } : given
+  return typeof id === 'string' && id !== '' ? { ...given, reference: storable(id.slice(0, maxReference)) } : given
 }
+
+/** The text without what PostgreSQL does not store in JSON: NUL, and half of a pair of surrogates. */
+const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\u{fffd}')
 
 function timeOf(at: unknown, nowMs: number): string {
   const text =

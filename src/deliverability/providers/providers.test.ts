@@ -130,6 +130,19 @@ describe('SendGrid', () => {
     })
   })
 
+  it('may name its events with what no text of the database has, and holds up no other event', async () => {
+    const ids = ['a\0b', '\ud800', `${'x'.repeat(254)}\u{1f600}`]
+    const odd = ids.map((sg_event_id, n) => ({ email: `a${n}@example.com`, event: 'bounce', sg_event_id }))
+    const addresses = ['\0@example.com', '\ud800@example.com'].map(email => ({ email, event: 'bounce' }))
+    expect(await deliverSigned(JSON.stringify([...odd, ...addresses]))).toEqual({ status: 200, stored: 3, ignored: 0 })
+    const { items } = await ok('GET', '/v1/deliverability/events')
+    expect(items.map(({ reference }: { reference: string }) => reference)).toEqual([
+      'a\u{fffd}b',
+      '\u{fffd}',
+      `${'x'.repeat(254)}\u{fffd}`,
+    ])
+  })
+
   it('writes nothing to another organization', async () => {
     const other = await service.organization()
     await other.send('POST', '/v1/people', { external_id: 'ada', email: 'bounce@example.com' })

@@ -26,6 +26,7 @@ import { deleteLinkSetSql, measureSql, readEndOfSetSql } from './erased-tables-s
 import {
   claimErasureSql,
   completeErasureSql,
+  findToEraseSql,
   insertErasuresSql,
   listUnfinishedOrganizationsSql,
   nextErasureIdSql,
@@ -151,6 +152,12 @@ export async function erasePerson(
   if (!row) return undefined
   if (written) written.sequence = row.sequence!
   return row.completed_at === null ? continueErasure(context, row, sign, endMs) : resultOf(row)
+}
+
+/** The person of an internal identifier, or the one it was merged into. Undefined if there never was one. */
+export async function findToErase({ tx, organization_id }: Within, id: string): Promise<string | undefined> {
+  const [found] = await tx.query<{ id: string | null }>(findToEraseSql.id, [organization_id, id])
+  return found!.id ?? undefined
 }
 
 /** The answer about an erasure. */

@@ -39,9 +39,12 @@ export async function throwIfHeld(within: Within, people: readonly string[], at:
 /** The person of a path, deleted or not, with those who were merged into it. Throws a Fault of 404, also for an erased one. */
 async function findPeople({ tx, organization_id }: Within, call: Call<unknown>): Promise<string[]> {
   const people = await readSubject({ db: tx, organization_id }, call)
-  const [erased] = await tx.query(isErasedSql, [organization_id, people[0]])
-  return erased ? throwNoPerson() : people
+  return (await wasErased({ tx, organization_id }, people[0]!)) ? throwNoPerson() : people
 }
+
+/** Whether a person was erased, and has not come back. */
+export const wasErased = async ({ tx, organization_id }: Within, person_id: string): Promise<boolean> =>
+  (await tx.query(isErasedSql, [organization_id, person_id])).length > 0
 
 const logged = ({ people, reason, until }: Pick<Hold, 'people' | 'reason' | 'until'>) => ({ people, reason, until })
 
