@@ -251,8 +251,10 @@ describe('kith import of NDJSON', () => {
     expect((await run(['people', 'people.ndjson', '--subject', 'nightly import'], '', here)).code).toBe(0)
     const actors = await service.sql(`select actor from changes where after ->> 'external_id' = 'of-the-night'`)
     expect(actors).toEqual([{ actor: 'nightly import' }])
-    const given = await run(['people', 'people.ndjson', '--subject', 'x'])
-    expect(given).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--subject') })
+    for (const option of ['--subject', '--org']) {
+      const given = await run(['people', 'people.ndjson', option, 'x'])
+      expect(given).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(option) })
+    }
     const set = await run(['people', 'people.ndjson', '--set', 'a=b'])
     expect(set).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('CSV') })
   })
