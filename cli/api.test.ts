@@ -95,6 +95,7 @@ describe('kith api', () => {
     ['a header without a value', ['GET', '/v1/people', '--header', 'x']],
     ['a file that does not exist', ['POST', '/v1/people', '--body', '@nothing.json']],
     ['no path', ['GET']],
+    ['a body that the method cannot have', ['GET', '/v1/people/ada', '--body', '{}']],
   ])('refuses %s as wrong usage', async (_, words) => {
     expect(await api(...words)).toMatchObject({ code: 2, stdout: '' })
   })

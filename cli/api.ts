@@ -51,6 +51,7 @@ function parseHeader(text: string, headers: Headers): Headers {
 
 async function send(environment: NodeJS.ProcessEnv, method: string, path: string, options: Options) {
   if (!path.startsWith('/')) throw new UsageError(`A path begins with a slash: /${path}.`)
+  if (options.body !== undefined && /^(GET|HEAD)$/.test(method)) throw new UsageError(`A ${method} has no body.`)
   const target = await resolveTarget(environment, options, scopes.join(' '))
   const headers = new Headers(options.header)
   if (!headers.has('Authorization')) headers.set('Authorization', `Bearer ${await tokenOf(target)}`)

@@ -168,9 +168,10 @@ export async function resolveAccess(
   const explicitCredentials = [options.token, options.tokenFile, options.clientId].filter(value => value !== undefined)
   if (explicitCredentials.length > 1) throw new UsageError('Give one of --token, --token-file and --client-id.')
   const hasGivenAccess = explicitCredentials.length > 0 || clientId || environment.KITH_TOKEN || url
-  if (options.subject !== undefined && hasGivenAccess)
+  const own = hasGivenAccess && databaseOptions.find(name => options[name] !== undefined)
+  if (own)
     throw new UsageError(
-      '--subject applies only to a token that the command creates itself. A given token has its own subject.',
+      `--${own} applies only to a token that the command creates itself. A token, as of KITH_TOKEN, has its own organization and subject.`,
     )
   if (options.tokenFile !== undefined)
     return { token: (await readInput(environment, options.tokenFile)).toString().trim() }

@@ -650,6 +650,11 @@ describe('kith import with a profile of one’s own', () => {
     expect(wrong.stderr).toMatch(/The profile \.\/mine\.json cannot be used:\n {2}\/external_id is required/)
     expect((await importFile('a.csv', 'a\n1\n', '--profile', 'none')).code).toBe(2)
     expect((await importFile('a.ndjson', '{}\n', '--profile', 'klaviyo')).code).toBe(2)
+    for (const option of ['--status unsubscribed', '--external-id email', '--consent-type sms=news']) {
+      const without = await importFile('a.csv', 'external_id\na\n', ...option.split(' '))
+      expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('applies only with --profile') })
+    }
+    await expect(organization.client.people.get('a')).rejects.toMatchObject({ code: 'not_found' })
     const both = ['--offset', 'Z', '--time-zone', 'UTC']
     expect((await importFile('a.csv', 'a\n1\n', '--profile', 'klaviyo', ...both)).code).toBe(2)
     const empty = await importFile('a.csv', 'Klaviyo ID,Email\n1,\n', '--profile', 'klaviyo')

@@ -127,6 +127,17 @@ describe('kith import of NDJSON', () => {
     expect(await client.people.get('b')).toMatchObject({ email: 'b@example.org' })
   })
 
+  it('reads a file of refused lines that were refused again, each with the last reason alone', async () => {
+    await put('people.ndjson', '{"external_id":"a","email":"none"}\nno json\n')
+    for (const name of ['people.ndjson', 'people.refused.ndjson'])
+      expect(await counts('people', name)).toMatchObject({ created: 0, failed: 2 })
+    const refused = await readFile(file('people.refused.refused.ndjson'), 'utf8')
+    expect(refused.match(/refused_because/g)).toHaveLength(2)
+    const mended = refused.replace('none', 'a@example.org').replace('no json', '{"external_id":"c"}')
+    await put('people.refused.refused.ndjson', mended.replace('{', '{"refused_because":"an earlier reason",'))
+    expect(await counts('people', 'people.refused.refused.ndjson')).toMatchObject({ created: 2, failed: 0 })
+  })
+
   it('never overwrites an earlier file of refused lines', async () => {
     await put('people.ndjson', '{"email":"none"}\n')
     for (const name of ['people.refused.ndjson', 'people.refused-2.ndjson'])
@@ -251,8 +262,10 @@ describe('kith import of NDJSON', () => {
     expect((await run(['people', 'people.ndjson', '--subject', 'nightly import'], '', here)).code).toBe(0)
     const actors = await service.sql(`select actor from changes where after ->> 'external_id' = 'of-the-night'`)
     expect(actors).toEqual([{ actor: 'nightly import' }])
-    const given = await run(['people', 'people.ndjson', '--subject', 'x'])
-    expect(given).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--subject') })
+    for (const option of ['--subject', '--org']) {
+      const given = await run(['people', 'people.ndjson', option, 'x'])
+      expect(given).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(option) })
+    }
     const set = await run(['people', 'people.ndjson', '--set', 'a=b'])
     expect(set).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('CSV') })
   })

@@ -123,7 +123,15 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   checkFileOptions(format, options)
   if (options.profile !== undefined && (owner !== 'people' || format !== 'csv'))
     throw new UsageError('--profile applies only to CSV of people.')
-  const { consents, match, phoneCountry } = options
+  const { status, exportedAt, consentType, externalId, consents, match, phoneCountry } = options
+  const given = {
+    status,
+    'exported-at': exportedAt,
+    'consent-type': consentType.size,
+    'external-id': externalId !== 'id',
+  }
+  for (const [name, value] of Object.entries(given))
+    if (value && options.profile === undefined) throw new UsageError(`--${name} applies only with --profile.`)
   for (const [name, value] of Object.entries({ consents, match, 'phone-country': phoneCountry }))
     if (value && owner !== 'people') throw new UsageError(`--${name} applies only to people.`)
   if (file === '-' && countsAddresses(options))

@@ -27,8 +27,10 @@ function itemsOf(lines: Line[], owner: string): ImportItem[] {
     const decoded = decode(bytes)
     if (decoded === undefined) return refusedItem('is not UTF-8')
     const text = withoutReason(decoded).trim()
-    const again = text.length < decoded.trim().length && { isRefused: true }
-    return text === '' ? [] : [{ line, original: bytes, ...bodyOf(text, owner), ...again }]
+    const isRefused = text.length < decoded.trim().length
+    // A line that is refused again gets one reason, the new one.
+    const original = isRefused ? new TextEncoder().encode(text) : bytes
+    return text === '' ? [] : [{ line, original, ...bodyOf(text, owner), ...(isRefused && { isRefused }) }]
   })
 }
 
@@ -94,9 +96,9 @@ export function withReason(original: Uint8Array, reason: string): Uint8Array<Arr
   return concat([encoder.encode(rest[0] === 0x7d ? head : `${head},`), rest])
 }
 
-const earlierReason = /^\s*\{\s*"refused_because"\s*:\s*"(?:[^"\\]|\\.)*"\s*([,}])/
+const earlierReason = /^\s*\{\s*(?:,?\s*"refused_because"\s*:\s*"(?:[^"\\]|\\.)*"\s*)+([,}])/
 
-/** Removes the reason that an earlier import added to the line. */
+/** Removes the reasons that earlier imports added to the line. */
 export function withoutReason(text: string): string {
   const [reason, end] = earlierReason.exec(text) ?? []
   if (reason === undefined) return text

@@ -20,8 +20,8 @@ export async function fetchWithin<T>(
   signal?.addEventListener('abort', abort, { once: true })
   if (signal?.aborted) abort()
   try {
-    // A redirect could send a write to another host, or turn it into a GET.
-    return await read(await fetchFunction(url, { ...init, redirect: 'error', signal: controller.signal }))
+    // A redirect could send a write to another host, or turn it into a GET. It is a response that is not from kith.
+    return await read(await fetchFunction(url, { ...init, redirect: 'manual', signal: controller.signal }))
   } catch (error) {
     if (controller.signal.aborted) throw controller.signal.reason
     throw isFailure(error) ? error : buildUnreachableError(url, error)

@@ -1,5 +1,5 @@
 import { EndpointGroup } from './endpoint-group.ts'
-import { type Failure, isFailure, KithConnectionError } from './errors.ts'
+import { type Failure, isFailure, KithConnectionError, KithTimeoutError } from './errors.ts'
 import { Listing, numberOf } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { OrganizationSchema, StackKey } from './organization.ts'
@@ -126,11 +126,11 @@ export class ChangeStream implements AsyncIterable<Change> {
     const { signal, onRetry, onWarning } = this.#options
     const { random, sleep } = this.#transport
     const { retries = this.#transport.retries } = this.#options
-    let hasConnected = false
+    let hasAnswered = false
     let failures = 0
     let lastWarning: string | null = null
     const onResponse = (headers: Headers) => {
-      hasConnected = true
+      hasAnswered = true
       this.#logId = headers.get('Kith-Log-Id') ?? this.#logId
       const warning = headers.get('X-Kith-Warning')
       if (warning !== null && warning !== lastWarning) onWarning?.(warning)
@@ -154,8 +154,9 @@ export class ChangeStream implements AsyncIterable<Change> {
       failures += 1
       failure.attempts = failures
       const pauseMs = pauseBeforeReconnect(failure, failures, random)
+      hasAnswered ||= !(failure instanceof KithTimeoutError) && failure.status !== null
       // An address that has never answered is probably wrong.
-      if (pauseMs === null || (!hasConnected && failures > retries)) throw failure
+      if (pauseMs === null || (!hasAnswered && failures > retries)) throw failure
       onRetry?.(failure, pauseMs)
       await sleep(pauseMs, signal).catch(error => {
         if (!signal?.aborted) throw error

@@ -75,8 +75,14 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     this.transport = transport
     this.send = createSendBelow(transport, owner)
     this.path = owner === 'people' ? '/v1/people' : `/v1/stacks/${segment(owner)}`
-    if (transport.joinsReads)
-      this.#loader = new Loader({ one: address => this.#getOne(address, {}), many: named => this.getMany(named) })
+    const { loaders } = transport
+    if (!loaders) return
+    const reads = {
+      one: (address: EntityAddress) => this.#getOne<EntityOf<S, O>>(address, {}),
+      many: (named: Named) => this.getMany(named),
+    }
+    this.#loader = (loaders.get(owner) as Loader<EntityOf<S, O>> | undefined) ?? new Loader(reads)
+    loaders.set(owner, this.#loader)
   }
 
   /**

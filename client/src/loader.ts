@@ -1,4 +1,5 @@
 import type { EntityAddress } from './address.ts'
+import { KithError } from './errors.ts'
 import type { Call } from './options.ts'
 import { type Answer, callOf } from './transport.ts'
 
@@ -48,11 +49,18 @@ export class Loader<Entity> {
     const read = this.#reads.many(byName ? { external_ids: names } : { ids: names }).withResponse()
     for (const [index, { address, settle }] of calls.entries())
       settle(
-        read.then(({ data, response }) => {
-          const entity = data.items[index]
-          // Only a read of its own has the refusal of an entity that does not exist.
-          return entity ? { data: entity, response } : this.#reads.one(address).withResponse()
-        }),
+        read.then(
+          ({ data, response }) => {
+            const entity = data.items[index]
+            // Only a read of its own has the refusal of an entity that does not exist.
+            return entity ? { data: entity, response } : this.#reads.one(address).withResponse()
+          },
+          error => {
+            // One identifier that none can have refuses the whole request.
+            if (error instanceof KithError && error.status === 400) return this.#reads.one(address).withResponse()
+            throw error
+          },
+        ),
       )
   }
 }

@@ -55,6 +55,8 @@ async function* chunksOf(lines: AsyncIterable<unknown> | Iterable<unknown>): Asy
         chunk += textOf(line.value)
       }
       due.cancel()
+      // The source may fail while the chunk waits for back-pressure. Its error is thrown when the chunk was taken.
+      Promise.resolve(next).catch(() => {})
       yield chunk
     }
   } finally {

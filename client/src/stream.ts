@@ -61,7 +61,7 @@ export async function* valuesFrom<T>(call: StreamCall<T>): AsyncGenerator<T, voi
   const bodyInit = upload ? ({ body: upload.stream, duplex: 'half' } as RequestInit) : { body: text ?? null }
   try {
     const response = await watchdog.within(
-      fetchFunction(url, { method, headers, ...bodyInit, redirect: 'error', signal: watchdog.signal }),
+      fetchFunction(url, { method, headers, ...bodyInit, redirect: 'manual', signal: watchdog.signal }),
       timeoutMs,
     )
     onResponse(response)

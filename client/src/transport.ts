@@ -132,8 +132,8 @@ export type Transport = {
   /** The lines of a response of NDJSON. Each iteration sends the request. */
   lines: <Line>(request: Omit<StreamRequest<unknown>, 'format'>) => AsyncIterable<Line>
   newestWrite: NewestWrite
-  /** Whether reads of one entity are joined. */
-  joinsReads: boolean
+  /** What joins the reads of one entity, by owner. Undefined if they are not joined. */
+  loaders: Map<string, unknown> | undefined
 } & Required<Pick<ClientOptions, 'retries' | 'random' | 'sleep'>>
 
 // The maximum delay of a timer. A timer with a longer delay fires at once.
@@ -174,7 +174,7 @@ export function createTransport(options: ClientOptions): Transport {
       response = null
       const log = attemptLog(logger, request, attempt)
       try {
-        if (request.isAuthorized) token = await authorization.get()
+        if (request.isAuthorized) token = await untilAborted(authorization.get(), signal)
         if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
         sent = true
         const data = await fetchWithin(fetchFunction, base + request.path, init, limits, async received => {
@@ -228,7 +228,7 @@ export function createTransport(options: ClientOptions): Transport {
     }
     try {
       const isBodyWhole = options.session === true
-      const body = value === undefined ? undefined : JSON.stringify(value)
+      const body = value === undefined ? undefined : encode(value)
       const call = { fetchFunction, method, url, headers, format, timeoutMs, signal, body, lines, isBodyWhole }
       return yield* valuesFrom({ ...call, onResponse: note })
     } catch (error) {
@@ -243,8 +243,8 @@ export function createTransport(options: ClientOptions): Transport {
   const lines = <Line>(request: Omit<StreamRequest<unknown>, 'format'>): AsyncIterable<Line> => ({
     [Symbol.asyncIterator]: () => stream({ ...request, format: ndjson }) as AsyncGenerator<Line>,
   })
-  const joinsReads = options.loader === true
-  return { send, sendAs: send, stream, lines, newestWrite, joinsReads, retries: defaults.retries, random, sleep }
+  const loaders = options.loader ? new Map<string, unknown>() : undefined
+  return { send, sendAs: send, stream, lines, newestWrite, loaders, retries: defaults.retries, random, sleep }
 }
 
 /** The data of a response with the response. */
@@ -351,7 +351,7 @@ function authorizationOf(
 
 /** The token without white space around it. Throws a TypeError, which does not quote it, if no token has such a character. */
 export function validToken(token: string): string {
-  const trimmed = token.trim()
+  const trimmed = String(token ?? '').trim()
   // Without this check, the error of an invalid header would quote the token.
   if (!/^[\x21-\x7e]+$/.test(trimmed))
     throw new TypeError('the token is empty or contains a character that no token contains')

@@ -25,16 +25,19 @@ export function writable<R extends Omit<StackRecord, 'attribute_values'> & { att
   record: R,
 ): Omit<Required<RecordBody>, 'attribute_values'> & { attribute_values: R['attribute_values'] }
 export function writable(read: Person | StackRecord): PersonBody | RecordBody {
-  if (!('consents' in read)) {
-    const { record_id, stack_key, state, version, created_at, updated_at, as_of, label, relationship_labels, ...body } =
-      read
+  const { state, version, created_at, updated_at, as_of, label, relationship_labels, included, ...rest } = read as (
+    | Person
+    | StackRecord
+  ) & { included?: unknown }
+  if ('record_id' in rest) {
+    const { record_id, stack_key, ...body } = rest
     return body
   }
-  const { id, mobile_e164, state, version, created_at, updated_at, as_of, label, relationship_labels, ...writable } =
-    read
+  const { id, mobile_e164, ...writable } = rest
   // A flag answers when it is written, so the flag of every channel stays out, also of one that is new here.
   const body = omit(writable, summaryFlags)
-  const answers = body.consents.filter(({ source }) => source === 'answer')
+  // A role may close the consents.
+  const answers = (body.consents ?? []).filter(({ source }) => source === 'answer')
   const consents = answers
     .filter(({ pending }) => !pending)
     .map(({ consent_type_id, channel, state, answered_at, undated, method, text_version }) => ({

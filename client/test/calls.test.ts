@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { isKithError, KithConnectionError, KithError, KithTimeoutError } from '../index.ts'
 import { networkError, refusal, scriptedClient, success } from './scripted-fetch.ts'
@@ -11,12 +14,25 @@ const misspelt = { dry_run: true } as object
 describe('invalid input', () => {
   it.each<[string, Call]>([
     ['an empty identifier', client => client.people.get('')],
+    ['an identifier with half a surrogate pair', client => client.people.get('\ud800')],
     ['an identifier that a URL would resolve as a parent path', client => client.people.delete('..')],
     [
       'NaN, which JSON would turn into null',
       client => client.people.patch('ada', { attribute_values: { total: Number.NaN } }),
     ],
     ['an infinity', client => client.people.patch('ada', { attribute_values: { deep: [{ x: 1 / 0 }] } })],
+    [
+      'an invalid date, which JSON would turn into null',
+      client => client.people.patch('ada', { attribute_values: { seen: new Date('yesterday') } }),
+    ],
+    [
+      'NaN in the request of a stream',
+      async client =>
+        client.people
+          .groups({ filter: { 'attribute_values.n': Number.NaN } })
+          [Symbol.asyncIterator]()
+          .next(),
+    ],
     ['undefined in an array', client => client.people.patch('ada', { attribute_values: { list: [undefined] } })],
     ['people as a stack key', async client => client.stack('people')],
     ['dry_run in place of dryRun, of a deletion', client => client.people.delete('ada', misspelt)],
@@ -43,6 +59,11 @@ describe('invalid input', () => {
     [{ timeoutMs: 0 }],
   ])('throws a TypeError for the client options %o', options => {
     expect(() => scriptedClient([], options)).toThrow(TypeError)
+  })
+
+  it.each([{ token: undefined }, { getToken: () => undefined }])('says that %o is no token', async options => {
+    const { client } = scriptedClient([], { token: undefined, ...options } as never)
+    await expect(client.people.get('ada')).rejects.toThrow('the token is empty')
   })
 
   it('throws a TypeError for a malformed token without quoting it', async () => {
@@ -78,6 +99,14 @@ describe('a call', () => {
     await expect(call).rejects.toThrow('enough')
   })
 
+  it('rejects with the reason of its signal if it aborts while the client waits for a token', async () => {
+    const controller = new AbortController()
+    const { client } = scriptedClient([], { token: undefined, getToken: () => new Promise(() => {}) } as never)
+    const call = client.people.get('ada', { signal: controller.signal })
+    controller.abort(new Error('enough'))
+    await expect(call).rejects.toThrow('enough')
+  })
+
   it('rejects without a request if its signal has already aborted', async () => {
     const { client, sent } = scriptedClient([])
     await expect(client.people.get('ada', { signal: AbortSignal.abort() })).rejects.toThrow('aborted')
@@ -90,6 +119,27 @@ describe('a call', () => {
     expect(error).toBeInstanceOf(KithTimeoutError)
     expect(error).toMatchObject({ timeoutMs: 5, attempts: 1 })
   })
+})
+
+it('an import whose source fails while a chunk waits for the network rejects with that error, and no other promise does', async () => {
+  async function* lines() {
+    yield { external_id: 'ada', attribute_values: { text: 'x'.repeat(40_000) } }
+    throw new Error('the file is broken')
+  }
+  const fetch = async (_: string, { body }: { body: ReadableStream }) => {
+    const reader = body.getReader()
+    await reader.read()
+    // Node.js reports a rejection that nothing handles after the microtasks of a turn.
+    await new Promise(resolve => setTimeout(resolve))
+    await reader.read()
+  }
+  const { client } = scriptedClient([], { fetch } as never)
+  const unhandled: unknown[] = []
+  const note = (error: unknown) => void unhandled.push(error)
+  process.on('unhandledRejection', note)
+  await expect(client.people.import(lines())[Symbol.asyncIterator]().next()).rejects.toThrow('the file is broken')
+  process.off('unhandledRejection', note)
+  expect(unhandled).toEqual([])
 })
 
 describe('an error', () => {
@@ -143,6 +193,22 @@ describe('an error', () => {
     const error = await client.people.get('ada').catch(each => each)
     expect(error).toBeInstanceOf(KithConnectionError)
     expect(error.status).toBe(404)
+  })
+
+  it('tells of a redirect, which is not followed and not repeated', async () => {
+    let requests = 0
+    const server = createServer((_, response) => {
+      requests++
+      response.writeHead(308, { Location: 'https://kith.test/' }).end()
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const { client } = scriptedClient([], { url: `http://127.0.0.1:${port}`, fetch: undefined } as never)
+    const refused = { name: 'KithConnectionError', status: 308 }
+    await expect(client.people.get('ada')).rejects.toMatchObject(refused)
+    await expect(client.people.export()[Symbol.asyncIterator]().next()).rejects.toMatchObject(refused)
+    expect(requests).toBe(2)
+    server.close()
   })
 })
 

@@ -241,6 +241,18 @@ describe('writing back what was read', () => {
     expect(await orders.replace('o', writable(read), { representation: true })).toEqual(read)
   })
 
+  it('leaves out what an item of a list has beside the entity', async () => {
+    const orders = client.stack('orders')
+    const person = await client.people.create({ external_id: 'ada' })
+    const order = await orders.create({ external_id: 'o', attribute_values: { buyer: 'ada' } })
+    const options = { include: ['buyer'], labels: true } as const
+    const [read] = (await orders.filter({ external_id: 'o' }, options).page()).items
+    expect(read?.included.buyer).not.toBeNull()
+    expect(await orders.replace('o', writable(read!), { representation: true })).toEqual(order)
+    const { consents: _, ...closed } = person
+    expect(writable(closed as typeof person)).toMatchObject({ external_id: 'ada', consents: [] })
+  })
+
   it('keeps a link to an entity without an external identifier', async () => {
     const orders = client.stack('orders')
     await orders.create({ external_id: 'o', attribute_values: { buyer: 'ada' } })

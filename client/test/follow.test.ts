@@ -228,6 +228,14 @@ describe('a follower is refused', () => {
   })
 })
 
+it('a follower waits for an address that has answered, also before its first connection', async () => {
+  const starting = () => [refusal('rate_limit_exceeded', 429), new Response('no upstream', { status: 502 })]
+  const { seen, error } = await followScript([...starting(), ...starting(), events([eventOf(1)]), stop()], {
+    retries: 1,
+  })
+  expect([seen, error]).toMatchObject([[1], { status: 401 }])
+})
+
 describe('the signal ends a follower', () => {
   const numbersOf = async (stream: ChangeStream, onChange: (change: Change) => void = () => {}) => {
     const seen: number[] = []

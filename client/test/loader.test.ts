@@ -36,6 +36,20 @@ describe('a client with a loader', () => {
     ])
   })
 
+  it('joins the reads of a stack, also through several objects of it', async () => {
+    const { client, sent } = scriptedClient([success({ items: [person('o-1'), person('o-2')] })], { loader: true })
+    await Promise.all([client.stack('orders').get('o-1'), client.stack('orders').get('o-2')])
+    expect(sent.map(({ url }) => url)).toEqual(['https://kith.test/v1/stacks/orders/get'])
+  })
+
+  it('refuses an identifier that none can have, and no other', async () => {
+    const invalid = Response.json({ status: 'Error', error: 'invalid_parameter', message: 'No.' }, { status: 400 })
+    const { client } = scriptedClient([invalid, success(person('ada'))], { loader: true })
+    const [ada, none] = await Promise.allSettled([client.people.get('ada'), client.people.get('')])
+    expect(ada).toMatchObject({ status: 'fulfilled', value: { external_id: 'ada' } })
+    expect(none).toMatchObject({ status: 'rejected', reason: expect.any(TypeError) })
+  })
+
   it('rejects all reads of a request that fails', async () => {
     const refused = Response.json({ status: 'Error', error: 'forbidden', message: 'No.' }, { status: 403 })
     const { client } = scriptedClient([refused], { loader: true })

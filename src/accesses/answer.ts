@@ -2,7 +2,7 @@ import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '
 import { yieldIfDue } from '../process/event-loop.ts'
 import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { createValueRefusal, Fault } from '../values/errors.ts'
+import { refuseValues } from '../values/errors.ts'
 import { recordIdOf } from '../values/formats.ts'
 import { type AccessFilter, type FoundEntry, type Place, readEntries } from './read.ts'
 import type { AccessEntry, AccessesQuery } from './schema.ts'
@@ -47,7 +47,7 @@ async function* linesOf(
   definitions: Definitions,
 ): AsyncGenerator<string> {
   for (const name of ['limit', 'cursor'] as const)
-    if (body[name] !== undefined) throw new Fault(createValueRefusal(`/${name}`, 'applies to pages of JSON only'))
+    if (body[name] !== undefined) refuseValues({ path: `/${name}`, message: 'applies to pages of JSON only' })
   let part = ''
   // Each batch is read within a time of its own: a long log takes longer than a request may.
   const entries = readEntries(context, filter, undefined, signal)
@@ -84,5 +84,5 @@ const printCursor = ({ id, index }: Place) => Buffer.from(`${id}.${index}`).toSt
 function parseCursor(cursor: string): Place {
   const [, id, index] = /^(\d{1,16})\.(\d{1,7})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (id !== undefined && Number.isSafeInteger(Number(id))) return { id: Number(id), index: Number(index) }
-  throw new Fault(createValueRefusal('/cursor', 'must be the next_cursor of a page'))
+  refuseValues({ path: '/cursor', message: 'must be the next_cursor of a page' })
 }

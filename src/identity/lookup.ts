@@ -10,7 +10,7 @@ import type { Limits } from '../process/config.ts'
 import type { Call } from '../route/call.ts'
 import { accessOf, requireReadable } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { createValueRefusal, Fault, pointer, refuse } from '../values/errors.ts'
+import { pointer, refuse, refuseValues } from '../values/errors.ts'
 import { optionals, Type } from '../values/json-schema.ts'
 import { mobileKey, notANumber } from '../values/phone-numbers.ts'
 
@@ -64,11 +64,11 @@ function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBo
       details: [{ path: '', message: 'must have one of email, mobile_number and external_id' }],
     })
   if (mobile_prefix !== undefined && mobile_number === undefined)
-    throw new Fault(createValueRefusal(pointer('mobile_prefix'), 'belongs to a mobile_number'))
+    refuseValues({ path: pointer('mobile_prefix'), message: 'belongs to a mobile_number' })
   if (external_id !== undefined) return { kind: 'external_id', key: external_id }
   if (email !== undefined) return { kind: 'email', key: emailKey(email)! }
   const key = mobileKey(mobile_prefix, mobile_number, country)
-  if (key === null) throw new Fault(createValueRefusal(pointer('mobile_number'), notANumber))
+  if (key === null) refuseValues({ path: pointer('mobile_number'), message: notANumber })
   return { kind: 'mobile', key }
 }
 

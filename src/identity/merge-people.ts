@@ -103,7 +103,7 @@ async function readBoth(tx: Transaction, definitions: Definitions, { survivor, f
   const [into, other] = await findPeople({ db: tx, organization_id }, addresses)
   if (!into) return throwNoPerson()
   if (!other) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
-  if (into.id === other.id) throw new Fault(createValueRefusal(path, 'leads to the same person. Name another one.'))
+  if (into.id === other.id) refuseValues({ path, message: 'leads to the same person. Name another one.' })
   const [first, second] = await readPeople(tx, definitions, [into.id, other.id])
   return { survivor: first!, other: second! }
 }

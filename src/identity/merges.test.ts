@@ -162,8 +162,9 @@ describe('chains of merges', () => {
     await create('bob')
     await dataOf(merge('ada', 'bob'))
     const reply = await merge('bob', 'ada')
-    expect([reply.status, reply.body.details?.[0]?.message]).toEqual([
+    expect([reply.status, reply.body.message, reply.body.details?.[0]?.message]).toEqual([
       400,
+      'The request has invalid values. See details.',
       'leads to the same person. Name another one.',
     ])
   })

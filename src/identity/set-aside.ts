@@ -5,7 +5,7 @@ import { changeOrganization, type Locked } from '../organizations/change-organiz
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import { type HandlerResult, listPage } from '../route/result.ts'
-import { createValueRefusal, Fault, pointer, refuse } from '../values/errors.ts'
+import { createValueRefusal, Fault, pointer, refuse, refuseValues } from '../values/errors.ts'
 import { findPeople } from './identity-write.ts'
 import type { ListedSetAside, SetAsideBody, SetAsidesQuery } from './set-aside-schema.ts'
 import { deleteSetAsideSql, findSetAsideSql, insertSetAsideSql, listSetAsidesSql } from './set-aside-sql.ts'
@@ -78,8 +78,7 @@ async function readPeople(
   for (const [index, person] of (await findPeople({ db: tx, organization_id }, addresses)).entries()) {
     const path = pointer(name, String(index))
     if (!person) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
-    if (ids.has(person.id))
-      throw new Fault(createValueRefusal(path, 'leads to the same person as another one. Name each once.'))
+    if (ids.has(person.id)) refuseValues({ path, message: 'leads to the same person as another one. Name each once.' })
     ids.add(person.id)
   }
   return [...ids]
