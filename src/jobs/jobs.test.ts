@@ -230,4 +230,16 @@ describe('POST /v1/stacks/{stack_key}/bulk', () => {
     expect((await org.ok('GET', '/v1/stacks/orders/a')).attribute_values).toEqual({ paid: true })
     expect((await org.ok('GET', '/v1/stacks/orders/b')).attribute_values).toEqual({})
   })
+
+  it('leaves the list of jobs open to a token for people, which does not have it', async () => {
+    const org = await organizationWithPeople()
+    await org.ok('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+    const { id } = await org.start(toMilan)
+    const ofRecords = await org.ok('POST', '/v1/stacks/orders/bulk', { filter: {}, change: { op: 'delete' } })
+    const marketer = service.sender(await service.tokenFor(org.key, 'people:write'))
+    const { status, body } = await marketer('GET', '/v1/jobs')
+    expect([status, body.data.items.map((job: Item) => job.id)]).toEqual([200, [id]])
+    expect((await marketer('GET', `/v1/jobs/${ofRecords.id}`)).status).toBe(403)
+    expect((await org.ok('GET', '/v1/jobs')).items).toHaveLength(2)
+  })
 })

@@ -21,7 +21,8 @@ export const jobRoutes = (): Route[] => [
     path: '/v1/jobs',
     operationId: 'listJobs',
     summary: 'List jobs, newest first',
-    description: `Jobs stay in the list as long as the log has the values of their changes. ${forRecords}`,
+    description:
+      'Jobs stay in the list as long as the log has the values of their changes. Without `records:write`, it has those of people alone.',
     query: jobsQuery,
     answer: jobPage,
     handle: dataOf(listJobs),
