@@ -42,7 +42,7 @@ const encoder = new TextEncoder()
  * Verifies a request by Standard Webhooks 1.0 and returns its event. `payload` is the body as it arrived, before any
  * parser. `secrets` are the secrets that the receiver accepts: during a rotation the old and the new one. Throws a
  * {@link WebhookVerificationError} if no signature matches or `webhook-timestamp` is more than five minutes off, and a
- * TypeError for a text that is no secret.
+ * TypeError for a text that is no secret, and for a body that is neither text nor bytes.
  *
  * ```ts
  * import { verifyWebhook } from '@kith/client'
@@ -70,6 +70,8 @@ export async function verifyWebhook<Payload extends Webhook['payload'] = 'full'>
   if (!/^\d+$/.test(timestamp) || Math.abs(ageSeconds) > toleranceSeconds)
     throw new WebhookVerificationError('webhook-timestamp is more than five minutes off.')
   const body = typeof payload === 'string' ? encoder.encode(payload) : payload
+  // A parser before the receiver leaves an object, often without a type that tells.
+  if (!ArrayBuffer.isView(body)) throw new TypeError('the payload must be the body as it arrived: a text or bytes')
   const message = joined(encoder.encode(`${id}.${timestamp}.`), body)
   if (!(await isSigned(message, signatures, keys)))
     throw new WebhookVerificationError('No signature matches: the request is not from the webhook, or was changed.')

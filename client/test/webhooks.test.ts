@@ -153,6 +153,13 @@ describe('verifyWebhook', () => {
     )
   })
 
+  it.each([JSON.parse(body), new ArrayBuffer(2), undefined])(
+    'throws a TypeError for a body that is %o',
+    async parsed => {
+      await expect(verifyWebhook(parsed, signed(), secret)).rejects.toThrow('the body as it arrived')
+    },
+  )
+
   it.each(['', 'whsec_', 'not base64!', undefined as never])('throws a TypeError for the secret %j', async text => {
     await expect(verifyWebhook(body, signed(), text)).rejects.toThrow(TypeError)
   })
