@@ -45,7 +45,7 @@ import {
   updateUndoSql,
 } from './merge-sql.ts'
 import { aliasesToJson, type Contact, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
-import { undoWithout } from './undo-without.ts'
+import { undoWithout } from './undo.ts'
 import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan } from './unmerge.ts'
 
 type StandingMerge = MergeRow & { undo: Undo }

@@ -27,6 +27,7 @@ import {
   ownMember,
   plainKeys,
   type UndoableMerge,
+  type Written,
   withoutFilled,
 } from './undo.ts'
 
@@ -48,8 +49,7 @@ export type OwnAnswer = Question & {
 export type UnmergeFacts = {
   merge_id: number
   merged_id: string
-  /** The fields and attribute keys that were written since, by anything but a merge. */
-  written: { fields: ReadonlySet<string>; keys: ReadonlySet<string> }
+  written: Written
   /** Whether the log has lost what was written since. All that the merge filled counts as written then. */
   isEmptied: boolean
   /** The own answers of the survivor, also those that were superseded. */
