@@ -39,8 +39,8 @@ export const isDecided = ({ fields }: Decided, name: string) =>
   fields.has(name) && !(profileFlags as string[]).includes(name)
 
 /**
- * What the links of merged people named, without those that the survivor was not to get. The merges are in their order: of those before
- * the last choice of the other's links nothing is left.
+ * The links that merged people brought, by what they named. A link that the survivor was not to get is not among them. The merges are in
+ * their order: a choice of the other's links leaves nothing of those before it.
  */
 export function broughtBy(merges: readonly { undo: Undo }[], attribute_id: number): string[] {
   const isChoice = ({ undo }: { undo: Undo }) =>
@@ -66,7 +66,7 @@ export function withoutFilled(ids: readonly string[], { before, after }: LinkFil
 type TwoMerges = { later: Undo; earlier: Undo; written: Written; before: readonly UndoableMerge[]; since: Decided }
 
 /**
- * What undoes a later merge once an earlier one into the same person is undone: the state before the later merge has nothing of the earlier
+ * The record of a later merge once an earlier one into the same person is undone: the state before the later merge has nothing of the earlier
  * one any more. `written` is what was written since the earlier one, `remaining` are the merges that stand.
  */
 export function undoWithout(
