@@ -60,8 +60,8 @@ import { createStartLink } from './sessions/sign-in-link.ts'
 import { viewsRenewal } from './sql-views/sql-views.ts'
 import { createResolve, parseRanges } from './webhooks/addresses.ts'
 import { type DeliveryOptions, webhookFollower } from './webhooks/deliver.ts'
+import { forgetDeliveries, readWebhookStates } from './webhooks/deliveries.ts'
 import { createSender } from './webhooks/send.ts'
-import { forgetDeliveries, readWebhookStates } from './webhooks/webhooks.ts'
 
 /** The maximum time from SIGTERM to the exit. A worker must end a moment before the process that waits for it. */
 const shutdownMs = 11_800

@@ -4,7 +4,7 @@ import type { Call } from '../route/call.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { refuseValues } from '../values/errors.ts'
 import { recordIdOf } from '../values/formats.ts'
-import { type AccessFilter, type FoundEntry, type Place, readEntries } from './read.ts'
+import { type AccessFilter, type FoundEntry, type Place, readEntries } from './read-entries.ts'
 import type { AccessEntry, AccessesQuery } from './schema.ts'
 
 const defaultLimit = 50

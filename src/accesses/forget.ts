@@ -1,6 +1,6 @@
 import type { Reading } from '../db/context.ts'
 import { decodeEntries, encodeEntries } from './batch.ts'
-import { batchesOfEntities } from './read.ts'
+import { batchesOfEntities } from './read-entries.ts'
 import { updateBatchSql } from './sql.ts'
 
 /** Takes entities out of the access log. The entries stay, with their counts. Returns how many batches it changed. */

@@ -30,6 +30,9 @@ export function findAttribute({ attributeById }: Definitions, id: number): Attri
   return attributeById.get(id) ?? refuse('not_found', 'There is no such attribute.')
 }
 
+/** Where the body comes from, and whether the author may read the values of the owner: a refusal then names those that repeat. */
+export type DeclareOptions = { boundFrom?: 'body' | 'query'; mayRead?: (stack_id: number) => boolean }
+
 /** Declares an attribute, and returns it as a read shows it. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createAttribute(
   call: DefinitionCall,
@@ -63,18 +66,16 @@ async function declare(call: DefinitionCall, declarations: readonly Declaration[
     firstId = nextId(current.attributes)
     const stackIds = new Map([[peopleKey, peopleStackId], ...current.stacks.map(({ key, id }) => [key, id] as const)])
     const faults = new CollectedFaults()
-    const changes = declarations.flatMap(({ body, path }, index) => {
+    const creations = declarations.flatMap(({ body, path }, index) => {
       const numbers = { id: firstId + index, version: current.version + 1 + index }
       return faults.collect(path, () => creationOf(current, stackIds, body, numbers)) ?? []
     })
     faults.throwIfAny()
     throwIfLimitReached('attributes', current, call.limits, declarations.length)
-    const rows = changes.map(({ row }) => row)
-    const unique = declarations.flatMap(({ path }, index) =>
-      rows[index]!.index_ready ? [{ ...rows[index]!, path }] : [],
-    )
+    const placed = creations.map(({ row }, index) => ({ ...row, path: declarations[index]!.path }))
+    const unique = placed.filter(({ rules }) => rules.unique)
     await checkNewUnique(tx, current, unique)
-    return storedTogether(tx, current, at, changes)
+    return storedTogether(tx, current, at, creations)
   })
   return declarations.map((_, index) => attributeToJson(findAttribute(definitions, firstId + index), definitions))
 }
@@ -103,10 +104,10 @@ export function creationOfAttributes(
   return storedTogether(tx, current, at, creations)
 }
 
-/** After so many patterns other requests have their turn: the slowest to compile take a millisecond. */
+/** The check yields to other requests after this many patterns. The slowest to compile take a millisecond. */
 const patternsPerTurn = 20
 
-/** Checks what does not depend on the definitions, before the head is locked. */
+/** Checks before the head is locked what does not depend on the definitions. Throws a Fault of 400. */
 async function checkForms(declarations: readonly Declaration[]): Promise<void> {
   const faults = new CollectedFaults()
   let patterns = 0
@@ -126,7 +127,7 @@ function throwIfFormFaults(body: AttributeBody) {
   throwIfRulesFault({ type, cardinality, indexed, ...rulesOf(body) })
 }
 
-/** The row of a new attribute, and its entry in the change log. */
+/** The row of a new attribute, and its entry in the change log. Throws a Fault of 400 or 409 for what depends on the definitions. */
 function creationOf(
   current: Definitions,
   stackIds: ReadonlyMap<string, number>,
@@ -156,9 +157,6 @@ function targetOf(stackIds: ReadonlyMap<string, number>, target_stack: string | 
   const id = stackIds.get(target_stack)
   return id === undefined || id === peopleStackId ? throwBrokenRule('/target_stack', 'must be the key of a stack') : id
 }
-
-/** Where the body comes from, and whether the author may read the values of the owner: a refusal then names those that repeat. */
-export type DeclareOptions = { boundFrom?: 'body' | 'query'; mayRead?: (stack_id: number) => boolean }
 
 /** Changes or archives an attribute, and returns it as a read shows it. Throws a Fault of 400, 404 or 409. */
 export async function patchAttribute(

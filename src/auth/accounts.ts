@@ -49,8 +49,9 @@ export async function readAccount(
 }
 
 /**
- * Makes an account with an invitation. Throws a Fault of 400 for a role that does not exist, and for a name that cannot name an actor, or that is, or looks like, that of another
- * account, client, session or token. It may be the author's own, who makes an account for the same person.
+ * Makes an account with an invitation. Throws a Fault of 400 for a role that does not exist, and for a name that cannot name an actor, or
+ * that is, or looks like, that of another account, client, session or token. The name may be that of the author, who makes an account for
+ * the same person.
  */
 export async function createAccount(
   context: Context,

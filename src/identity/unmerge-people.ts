@@ -45,7 +45,8 @@ import {
   updateUndoSql,
 } from './merge-sql.ts'
 import { aliasesToJson, type Contact, type LeadingIdentifiers, mergedAddresses } from './merged-addresses.ts'
-import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan, withoutFill } from './unmerge.ts'
+import { undoWithout } from './undo.ts'
+import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan } from './unmerge.ts'
 
 type StandingMerge = MergeRow & { undo: Undo }
 
@@ -322,7 +323,7 @@ async function endMerge(
     const keys = choices.map(({ key }) => key)
     const added = taken.filter(answer => keys.includes(answerKey(answer.consent_type_id, answer.channel)))
     if (id < merge.id && added.length === 0) return []
-    const rest = id > merge.id ? withoutFill({ id, undo }, merge, facts, definitions) : undo
+    const rest = id > merge.id ? undoWithout({ id, undo }, merge, facts, definitions) : undo
     return [{ id, merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }]
   })
   if (updated.length > 0) await awaitPipelined([tx.query(updateUndoSql, [organization_id, JSON.stringify(updated)])])

@@ -6,8 +6,14 @@ import { sourceRow } from '../deliverability/sources.ts'
 import { deleteSourceSql } from '../deliverability/sql.ts'
 import { ledgerKeyRow, rotateLedgerKey } from '../ledger/keys.ts'
 import type { Config } from '../process/config.ts'
-import { headerRow, type StoredSecrets, secretsRow, type WebhookKey, wrapSecrets } from '../webhooks/stored-secrets.ts'
-import { newSecret } from '../webhooks/webhooks.ts'
+import {
+  headerRow,
+  newSecret,
+  type StoredSecrets,
+  secretsRow,
+  type WebhookKey,
+  wrapSecrets,
+} from '../webhooks/stored-secrets.ts'
 import { keyFilePath, makeKeyFile } from './key-file.ts'
 import {
   deleteLinkKeySql,

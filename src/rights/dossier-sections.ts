@@ -1,5 +1,5 @@
 import { toEntry } from '../accesses/answer.ts'
-import { readEntries } from '../accesses/read.ts'
+import { readEntries } from '../accesses/read-entries.ts'
 import { type ChangePage, parseChanges, readNamed } from '../changes/change-json.ts'
 import { readHistorySql } from '../changes/sql.ts'
 import { type AnswerRow, recordedAnswer } from '../consents/history.ts'

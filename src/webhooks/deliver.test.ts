@@ -8,8 +8,8 @@ import { createShop, useShop } from '../../test/support/shop.ts'
 import type { Database } from '../db/db.ts'
 import { createFollowers, type Followers } from '../followers/followers.ts'
 import { createRequestPools, webhookFollower } from './deliver.ts'
+import { forgetDeliveries, readWebhookStates } from './deliveries.ts'
 import type { Sender } from './send.ts'
-import { forgetDeliveries, readWebhookStates } from './webhooks.ts'
 
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let receiver: Receiver

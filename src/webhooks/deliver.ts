@@ -22,8 +22,8 @@ import {
   recordAttemptsSql,
   recordHealthSql,
 } from './sql.ts'
-import { type Secret, type StoredSecrets, unwrapSending } from './stored-secrets.ts'
-import { activeSecrets, disableWebhook, type WebhookRow } from './webhooks.ts'
+import { activeSecrets, type Secret, type StoredSecrets, unwrapSending } from './stored-secrets.ts'
+import { disableWebhook, type WebhookRow } from './webhooks.ts'
 
 export type DeliveryOptions = {
   sender: Sender

@@ -5,6 +5,7 @@ import type { Call } from '../route/call.ts'
 import { dataOf, type Route, route } from '../route/route.ts'
 import { Type } from '../values/json-schema.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
+import { listDeliveries } from './deliveries.ts'
 import {
   type DeliveriesQuery,
   deliveriesQuery,
@@ -26,7 +27,6 @@ import {
   createWebhook,
   deleteWebhook,
   findWebhook,
-  listDeliveries,
   patchWebhook,
   readWebhooks,
   replay,

@@ -1,8 +1,24 @@
+import { randomBytes } from 'node:crypto'
 import { type MasterKeys, rowOf, unwrapJson, wrapJson } from '../db/master-keys.ts'
 import type { HeadersPatch, RequestHeaders } from './request-headers.ts'
 
 /** A secret signs until it expires. The newest one does not expire. */
 export type Secret = { secret: string; expires_at: string | null }
+
+const secretBytes = 32
+
+/** A new secret, which signs until it is rotated. */
+export const newSecret = (): Secret => ({
+  secret: `whsec_${randomBytes(secretBytes).toString('base64')}`,
+  expires_at: null,
+})
+
+export const isActive = ({ expires_at }: Secret, nowMs: number): boolean =>
+  expires_at === null || Date.parse(expires_at) > nowMs
+
+/** The secrets that sign at this time. */
+export const activeSecrets = (secrets: readonly Secret[], nowMs: number): string[] =>
+  secrets.filter(each => isActive(each, nowMs)).map(({ secret }) => secret)
 
 export type WebhookKey = { organization_id: number; id: number }
 

@@ -3,8 +3,8 @@ import { isSuccess } from './schedule.ts'
 import type { TestDeliveryShape } from './schema.ts'
 import { createSender, outcomeColumns } from './send.ts'
 import { readSendingSql, recordTestSql } from './sql.ts'
-import { type StoredSecrets, unwrapSending } from './stored-secrets.ts'
-import { activeSecrets, findWebhook, type WebhookCall } from './webhooks.ts'
+import { activeSecrets, type StoredSecrets, unwrapSending } from './stored-secrets.ts'
+import { findWebhook, type WebhookCall } from './webhooks.ts'
 
 /** How many test events of a webhook are kept. */
 const maxTests = 20

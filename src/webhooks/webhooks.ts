@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context, Reading } from '../db/context.ts'
-import { type Database, masterKeysOf } from '../db/db.ts'
-import { deleteInSteps } from '../db/delete-in-steps.ts'
+import { masterKeysOf } from '../db/db.ts'
 import { type DefinitionCall, differences, throwTooMany } from '../organizations/change-definitions.ts'
 import {
   changeOrganization,
@@ -10,41 +8,24 @@ import {
   type Locked,
   ownAuthor,
 } from '../organizations/change-organization.ts'
-import type { WebhookStates } from '../process/observer.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Call } from '../route/call.ts'
-import { listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { pointer, refuse, throwBrokenRule } from '../values/errors.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { scopesOf, throwIfUnknown } from './events.ts'
 import { namesAfter, readHeaders, requireSameOrigin } from './request-headers.ts'
-import type {
-  DeliveriesQuery,
-  DeliveryPageShape,
-  DeliveryShape,
-  ReplayBody,
-  TestDeliveryShape,
-  WebhookBody,
-  WebhookPatch,
-  WebhookShape,
-} from './schema.ts'
+import type { DeliveryShape, ReplayBody, WebhookBody, WebhookPatch, WebhookShape } from './schema.ts'
 import {
   countWebhooksSql,
   deletePositionSql,
   deleteWebhookSql,
   disableWebhookSql,
-  forgetDeliveriesSql,
   insertPositionSql,
   insertWebhookSql,
-  listDeliveriesSql,
-  listFailingSql,
-  listOrganizationsWithWebhooksSql,
   lockPositionSql,
   readBacklogsSql,
   readSecretsSql,
-  readStatesSql,
-  readTestsSql,
   readWebhooksSql,
   requestReplaySql,
   setPausedSql,
@@ -52,14 +33,11 @@ import {
   storeSecretsSql,
   updateWebhookSql,
 } from './sql.ts'
-import { type Secret, unwrapSecrets, wrapHeaders, wrapSecrets } from './stored-secrets.ts'
+import { isActive, newSecret, unwrapSecrets, wrapHeaders, wrapSecrets } from './stored-secrets.ts'
 
 /** The settings of a webhook, as the change log shows them. */
-const settingNames = [
-  ...(['url', 'events', 'stacks', 'keys', 'description'] as const),
-  ...(['payload', 'active', 'links', 'headers'] as const),
-]
-type Settings = Pick<WebhookShape, (typeof settingNames)[number]>
+const settingKeys = ['url', 'events', 'stacks', 'keys', 'description', 'payload', 'active', 'links', 'headers'] as const
+type Settings = Pick<WebhookShape, (typeof settingKeys)[number]>
 
 export type WebhookRow = Settings & {
   id: number
@@ -78,17 +56,6 @@ const maxWebhooks = 100
 const maxSecrets = 10
 const rotationMs = 86_400_000
 const resolveMs = 2_000
-const secretBytes = 32
-
-/** A new secret, which signs until it is rotated. */
-export const newSecret = (): Secret => ({
-  secret: `whsec_${randomBytes(secretBytes).toString('base64')}`,
-  expires_at: null,
-})
-
-/** The secrets that sign at this time. */
-export const activeSecrets = (secrets: readonly Secret[], nowMs: number): string[] =>
-  secrets.filter(({ expires_at }) => expires_at === null || Date.parse(expires_at) > nowMs).map(({ secret }) => secret)
 
 type ReadWebhook = WebhookRow & { position: number; head: number }
 /** A row of {@link readBacklogsSql}: the members of the delivery that holds up the others, or nulls. */
@@ -143,9 +110,9 @@ export async function readWebhooks(
 
 /** Throws a Fault of 404 if the organization has no such webhook. */
 export const findWebhook = async (reading: Reading, id: number, signal?: Signal): Promise<WebhookShape> =>
-  (await readWebhooks(reading, id, signal))[0] ?? throwNotFound()
+  (await readWebhooks(reading, id, signal))[0] ?? throwNoWebhook()
 
-function throwNotFound(): never {
+export function throwNoWebhook(): never {
   return refuse('not_found', 'There is no such webhook.')
 }
 
@@ -179,8 +146,7 @@ async function checkUrl(url: string, { allowed, resolve }: WebhookCall): Promise
     throwBrokenRule('/url', 'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)')
 }
 
-const settingsOf = (webhook: Settings) =>
-  Object.fromEntries(settingNames.map(name => [name, webhook[name]])) as Settings
+const settingsOf = (webhook: Settings) => Object.fromEntries(settingKeys.map(name => [name, webhook[name]])) as Settings
 
 const jsonOrNull = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
@@ -231,26 +197,14 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   return { ...webhook, secret: secret.secret }
 }
 
-type WebhookChange = { statements: Promise<unknown>[]; changes?: readonly DefinitionDiff[] }
-
 /**
- * Runs `work` while the log, the position and the webhook of this id cannot change, in this order. Every change of a webhook takes
- * the locks in this order, and its follower takes the last two. Returns the webhook after it. Throws a Fault of 404.
+ * Locks the position and the webhook of this id, after the log, which changeOrganization has locked. Every change of a webhook takes the
+ * locks in this order, and its follower takes the last two. Throws a Fault of 404.
  */
-function changeWebhook(
-  call: WebhookCall,
-  id: number,
-  work: (locked: Locked, webhook: ReadWebhook) => WebhookChange | Promise<WebhookChange>,
-): Promise<WebhookShape | undefined> {
-  const { organization_id } = call
-  return changeOrganization<WebhookShape | undefined>(call, call, async locked => {
-    const { tx } = locked
-    await tx.query(lockPositionSql, [organization_id, id])
-    const [webhook] = await tx.query<ReadWebhook>(readWebhooksSql, [organization_id, id])
-    const changed = await work(locked, webhook ?? throwNotFound())
-    const isDeleted = changed.changes?.[0]?.operation === 'delete'
-    return { ...changed, result: async () => (isDeleted ? undefined : findWebhook({ db: tx, organization_id }, id)) }
-  })
+async function lockWebhook({ tx, organization_id }: Locked, id: number): Promise<ReadWebhook> {
+  await tx.query(lockPositionSql, [organization_id, id])
+  const [webhook] = await tx.query<ReadWebhook>(readWebhooksSql, [organization_id, id])
+  return webhook ?? throwNoWebhook()
 }
 
 /** Changes a webhook. `authorize` throws if the token may not read what the result tells of. Throws a Fault of 400, 403 or 404. */
@@ -260,116 +214,100 @@ export async function patchWebhook(
   patch: WebhookPatch,
   authorize: (webhook: Pick<WebhookShape, 'events' | 'links'>) => void,
 ): Promise<WebhookShape> {
-  const { organization_id, signal } = call
-  if (patch.url !== undefined) {
-    await findWebhook(call, id, signal)
-    await checkUrl(patch.url, call)
+  const { headers: givenHeaders = {}, ...given } = patch
+  if (given.url !== undefined) {
+    await findWebhook(call, id, call.signal)
+    await checkUrl(given.url, call)
   }
-  const { headers: givenHeaders = {}, ...settings } = patch
-  const changed = await changeWebhook(call, id, ({ tx, definitions, at }, webhook) => {
-    const current = settingsOf(webhook)
+  return changeOrganization<WebhookShape>(call, call, async locked => {
+    const { tx, organization_id, definitions, at } = locked
+    const current = settingsOf(await lockWebhook(locked, id))
     const headers = readHeaders(givenHeaders ?? Object.fromEntries(current.headers.map(name => [name, null])))
-    requireSameOrigin(current, patch.url ?? current.url, headers)
-    const next = { ...current, ...settings, headers: namesAfter(current.headers, headers) } as Settings
+    requireSameOrigin(current, given.url ?? current.url, headers)
+    const next = { ...current, ...given, headers: namesAfter(current.headers, headers) } as Settings
     authorize(next)
     checkLinks(next)
-    throwIfUnknown({ ...next, stacks: patch.stacks ?? null, keys: patch.keys ?? null }, definitions)
+    throwIfUnknown({ ...next, stacks: given.stacks ?? null, keys: given.keys ?? null }, definitions)
+    const result = () => findWebhook({ db: tx, organization_id }, id)
+    const changed = differences(current, given as Partial<Settings>)
     // Values are not compared: a header that is set is a change.
-    const setsHeaders = Object.entries(headers).some(
-      ([name, value]) => value !== null || current.headers.includes(name),
-    )
-    const changed = differences(current, settings as Partial<Settings>)
-    if (!changed && !setsHeaders) return { statements: [], changes: [] }
-    const named = (names: string[]) => (setsHeaders ? { headers: names } : {})
-    const before = { ...changed?.before, ...named(current.headers) }
-    const after = { ...changed?.after, ...named(next.headers) }
-    const wrapped = wrapHeaders(masterKeysOf(call.db), { organization_id, id }, headers)
+    const changesHeaders = Object.keys(headers).some(name => headers[name] !== null || current.headers.includes(name))
+    if (!changed && !changesHeaders) return { changes: [], result }
+    const loggedHeaders = ({ headers }: Settings) => changesHeaders && { headers }
+    const before = { ...changed?.before, ...loggedHeaders(current) }
+    const after = { ...changed?.after, ...loggedHeaders(next) }
     const statements = [
-      ...(setsHeaders ? [tx.query(storeHeadersSql, [organization_id, id, wrapped])] : []),
       tx.query(updateWebhookSql, [organization_id, id, ...storedValues(next), at]),
       tx.query(setPausedSql, [organization_id, id, !next.active, at]),
     ]
-    return { statements, changes: changeOf(id, 'update', { before, after }) }
+    if (changesHeaders) {
+      const wrapped = wrapHeaders(masterKeysOf(call.db), { organization_id, id }, headers)
+      statements.push(tx.query(storeHeadersSql, [organization_id, id, wrapped]))
+    }
+    return { statements, changes: changeOf(id, 'update', { before, after }), result }
   })
-  return changed!
 }
 
 /** Deletes a webhook. Throws a Fault of 404. */
-export async function deleteWebhook(call: WebhookCall, id: number): Promise<void> {
-  const { organization_id } = call
-  await changeWebhook(call, id, ({ tx, at }, webhook) => ({
-    statements: [
-      tx.query(deleteWebhookSql, [organization_id, id, at]),
-      tx.query(deletePositionSql, [organization_id, id]),
-    ],
-    changes: changeOf(id, 'delete', { before: settingsOf(webhook), after: {} }),
-  }))
+export function deleteWebhook(call: WebhookCall, id: number): Promise<void> {
+  return changeOrganization<void>(call, call, async locked => {
+    const { tx, organization_id, at } = locked
+    const before = settingsOf(await lockWebhook(locked, id))
+    return {
+      statements: [
+        tx.query(deleteWebhookSql, [organization_id, id, at]),
+        tx.query(deletePositionSql, [organization_id, id]),
+      ],
+      changes: changeOf(id, 'delete', { before, after: {} }),
+      result: undefined,
+    }
+  })
 }
 
 /** Makes a second secret. The ones before it sign for another 24 hours. Throws a Fault of 404. */
 export async function rotateSecret(call: WebhookCall, id: number) {
-  const { organization_id } = call
   const secret = newSecret()
   const masterKeys = masterKeysOf(call.db)
-  const key = { organization_id, id }
-  const webhook = await changeWebhook(call, id, async ({ tx, at }) => {
+  const webhook = await changeOrganization<WebhookShape>(call, call, async locked => {
+    const { tx, organization_id, at } = locked
+    const key = { organization_id, id }
+    await lockWebhook(locked, id)
     const [stored] = await tx.query<{ secrets: unknown }>(readSecretsSql, [organization_id, id])
     const nowMs = Date.parse(at)
     const expires_at = new Date(nowMs + rotationMs).toISOString()
     const older = unwrapSecrets(masterKeys, key, stored!.secrets)
-      .filter(each => activeSecrets([each], nowMs).length > 0)
+      .filter(each => isActive(each, nowMs))
       .map(each => ({ ...each, expires_at: each.expires_at ?? expires_at }))
     if (older.length >= maxSecrets)
       throwBrokenRule('', `The webhook has ${maxSecrets} secrets that still sign. Rotate when the first has expired.`)
+    const wrapped = wrapSecrets(masterKeys, key, [...older, secret])
     const counts = { before: { secrets: older.length }, after: { secrets: older.length + 1 } }
     return {
-      statements: [
-        tx.query(storeSecretsSql, [organization_id, id, wrapSecrets(masterKeys, key, [...older, secret]), at]),
-      ],
+      statements: [tx.query(storeSecretsSql, [organization_id, id, wrapped, at])],
       changes: changeOf(id, 'update', counts),
+      result: () => findWebhook({ db: tx, organization_id }, id),
     }
   })
-  return { ...webhook!, secret: secret.secret }
+  return { ...webhook, secret: secret.secret }
 }
 
-/** Asks the follower to send the matching changes of a range again. Throws a Fault of 400 or 404. */
-export async function replay(call: WebhookCall, id: number, { after, until }: ReplayBody) {
-  const { organization_id } = call
-  let range = { after, until: until ?? 0 }
-  await changeWebhook(call, id, ({ tx, at }, { active, position }) => {
-    range = { after, until: Math.min(until ?? position, position) }
+/** Asks the follower to send the matching changes of a range again, and returns the range. Throws a Fault of 400 or 404. */
+export function replay(call: WebhookCall, id: number, { after, until }: ReplayBody): Promise<Required<ReplayBody>> {
+  return changeOrganization<Required<ReplayBody>>(call, call, async locked => {
+    const { tx, organization_id, at } = locked
+    const { active, position } = await lockWebhook(locked, id)
     if (until !== undefined && until < after) throwBrokenRule(pointer('until'), 'must not be less than after')
     if (!active) throwBrokenRule('', 'is an inactive webhook. Activate it first.')
-    if (range.until <= after) return { statements: [], changes: [] }
-    const statements = [
-      tx.query(requestReplaySql, [organization_id, id, after, range.until]),
-      tx.query(setPausedSql, [organization_id, id, false, at]),
-    ]
-    return { statements }
+    const last = Math.min(until ?? position, position)
+    if (last <= after) return { changes: [], result: { after, until: after } }
+    return {
+      statements: [
+        tx.query(requestReplaySql, [organization_id, id, after, last]),
+        tx.query(setPausedSql, [organization_id, id, false, at]),
+      ],
+      result: { after, until: last },
+    }
   })
-  return { after, until: Math.max(after, range.until) }
-}
-
-const defaultPage = 50
-
-/** The deliveries of a webhook, newest first, and on the first page its test events. Throws a Fault of 404. */
-export async function listDeliveries(
-  context: Context,
-  id: number,
-  { status, state, before, limit = defaultPage }: DeliveriesQuery,
-  signal: Signal,
-): Promise<DeliveryPageShape> {
-  const { db, organization_id } = context
-  const [webhook] = await db.query(readWebhooksSql, [organization_id, id], signal)
-  if (!webhook) throwNotFound()
-  const at = new Date().toISOString()
-  const selection = [before ?? Number.MAX_SAFE_INTEGER, limit + 1, status ?? null, at, state ?? null]
-  const rows = await db.query<DeliveryShape>(listDeliveriesSql, [organization_id, id, ...selection], signal)
-  const isWanted = (test: TestDeliveryShape) =>
-    [status ?? test.state, state ?? test.state].every(each => each === test.state)
-  type Tests = { tests: TestDeliveryShape[] }
-  const [row] = before === undefined ? await db.query<Tests>(readTestsSql, [organization_id, id], signal) : []
-  return { ...listPage(rows, limit), tests: (row?.tests ?? []).filter(isWanted) }
 }
 
 /**
@@ -395,30 +333,3 @@ export function disableWebhook(
     }
   })
 }
-
-const deliveriesPerStatement = 1_000
-const retentionMs = 30 * 86_400_000
-
-/** Deletes deliveries that ended 30 days ago, in small transactions. Returns their number. */
-export async function forgetDeliveries(
-  db: Database,
-  { signal, nowMs = Date.now() }: { signal?: Signal; nowMs?: number } = {},
-): Promise<number> {
-  const before = new Date(nowMs - retentionMs).toISOString()
-  const limit = deliveriesPerStatement
-  let forgotten = 0
-  for (const { organization_id } of await db.query<{ organization_id: number }>(listOrganizationsWithWebhooksSql, []))
-    forgotten += await deleteInSteps(db, forgetDeliveriesSql, [organization_id, before, limit], { limit, signal })
-  return forgotten
-}
-
-export async function readWebhookStates(db: Database): Promise<WebhookStates> {
-  const [states] = await db.query<WebhookStates>(readStatesSql, [new Date().toISOString()])
-  return states!
-}
-
-/** The first 100 webhooks, of all organizations, that fail or were disabled. */
-export const listFailingWebhooks = (db: Database) =>
-  db.query<
-    Pick<WebhookRow, 'id' | 'url' | 'disabled_reason' | 'disabled_at' | 'failing_since'> & { organization: string }
-  >(listFailingSql, [])

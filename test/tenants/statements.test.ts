@@ -39,7 +39,7 @@ import { createSignInCode, readSession, startSessionWithCode } from '../../src/s
 import { findLiveSessionsSql } from '../../src/sessions/sql.ts'
 import { dropAllViews, dropRetired, renewViews } from '../../src/sql-views/sql-views.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
-import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
+import { forgetDeliveries } from '../../src/webhooks/deliveries.ts'
 import { giveAlias } from '../support/aliases.ts'
 import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'

@@ -6,7 +6,7 @@ import { termsOf } from '../../entities/indexes/index-keys.ts'
 import { listFailingFollowers } from '../../followers/followers.ts'
 import type { Config } from '../../process/config.ts'
 import type { AttributeType } from '../../values/attribute-rules.ts'
-import { listFailingWebhooks } from '../../webhooks/webhooks.ts'
+import { listFailingWebhooks } from '../../webhooks/deliveries.ts'
 import { readLastBackup } from '../backups.ts'
 import { type Finding, type Found, type OrganizationFinding, ok, warning, wrong } from './finding.ts'
 import {

@@ -6,7 +6,7 @@ import { compileCondition } from './compile.ts'
 import { type Fragment, Parameter, render, sql } from './fragment.ts'
 import { planWithValuesSql } from './reading.ts'
 
-/** One statement tests at most so many conditions, so that its text stays small. */
+/** One statement tests at most this many conditions, so that its text stays small. */
 const conditionsPerStatement = 20
 
 /** An entity, and whether it satisfies each of the conditions. */
@@ -44,7 +44,7 @@ async function readMatches(
   await tx.query(planWithValuesSql, [])
   for (let first = 0; first < conditions.length; first += conditionsPerStatement) {
     const part = conditions.slice(first, first + conditionsPerStatement)
-    const { text, values } = testing(part, definitions, selection, stack_id)
+    const { text, values } = matchStatement(part, definitions, selection, stack_id)
     for (const { id, matched } of await tx.query<{ id: string; matched: string }>(statement('', text), values)) {
       const matches = found.get(id) ?? conditions.map(() => false)
       found.set(id, matches)
@@ -54,8 +54,13 @@ async function readMatches(
   return [...found].map(([id, matches]) => ({ id, matches }))
 }
 
-/** The statement returns a digit for each condition. */
-function testing(conditions: readonly Condition[], definitions: Definitions, selection: Fragment, stack_id: number) {
+/** The statement that returns the selected entities with a digit for each condition: 1 if the entity satisfies it, 0 if not. */
+function matchStatement(
+  conditions: readonly Condition[],
+  definitions: Definitions,
+  selection: Fragment,
+  stack_id: number,
+) {
   const organization = new Parameter(definitions.organization_id)
   const digits = conditions
     .map(condition => compileCondition(condition, definitions, stack_id, organization).check)

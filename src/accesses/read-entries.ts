@@ -23,7 +23,10 @@ export type AccessFilter = {
   toMs?: number | undefined
 }
 
-/** The place of an entry: its batch, and its number or its place in the text there. The log goes on before it. */
+/**
+ * The place of an entry: its batch, and there its number, or the offset of its text if entities were asked for. A page goes on with the
+ * entries before it.
+ */
 export type Place = { id: number; index: number }
 
 export type FoundEntry = { kind: AccessKind; entry: Entry; place: Place }
@@ -34,7 +37,7 @@ const batchesPerRead = 64
 const noPlace: Place = { id: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER }
 
 /**
- * Reads entries of the access log, newest first, from before a place. Yields a place without an entry after each batch, where the caller
+ * Reads the entries of the access log before a place, newest first. Yields a place without an entry after each batch, where the caller
  * may stop.
  */
 export async function* readEntries(
@@ -50,20 +53,20 @@ export async function* readEntries(
     ? batchesOfEntities(reading, entities, range, signal)
     : batchesInOrder(reading, filter.kind, range, signal)
   for await (const { id, kind, entries } of batches) {
-    const isOfKind = filter.kind === undefined || filter.kind === kind
-    const decoded = !isOfKind
-      ? []
-      : entities
-        ? decodeEntriesOf(entries, entities)
-        : decodeEntries(entries).map((entry, index) => ({ entry, index }))
+    const decoded = filter.kind === undefined || filter.kind === kind ? decode(entries, entities) : []
     for (const { entry, index } of decoded.reverse())
-      if ((id !== before.id || index < before.index) && isAskedFor(entry, filter))
+      if ((id !== before.id || index < before.index) && satisfies(entry, filter))
         yield { kind, entry, place: { id, index } }
     yield { place: { id, index: 0 } }
   }
 }
 
-function isAskedFor({ at, context, ids }: Entry, { entities, subject, fromMs, toMs }: AccessFilter): boolean {
+function decode(batch: Buffer, entities: readonly string[] | undefined): { entry: Entry; index: number }[] {
+  if (entities) return decodeEntriesOf(batch, entities)
+  return decodeEntries(batch).map((entry, index) => ({ entry, index }))
+}
+
+function satisfies({ at, context, ids }: Entry, { entities, subject, fromMs, toMs }: AccessFilter): boolean {
   if (subject !== undefined && context.subject !== subject) return false
   if ((fromMs !== undefined && at < fromMs) || (toMs !== undefined && at > toMs)) return false
   return entities === undefined || entities.some(id => ids.includes(id))
@@ -101,6 +104,7 @@ export async function* batchesOfEntities(
   }
 }
 
+/** The ids of these batches, from the parts of the index and from the hashes of the batches that no part has yet. */
 async function findBatches(
   { db, organization_id }: Reading,
   entities: readonly string[],
@@ -110,10 +114,10 @@ async function findBatches(
   const buckets = [...new Set([...hashes].map(bucketOf))]
   type Part = { last_id: number; pairs: Buffer }
   const parts = await db.query<Part>(readIndexSql, [organization_id, buckets], signal)
-  const last = parts.reduce((highest, { last_id }) => Math.max(highest, last_id), 0)
-  const values = [organization_id, last, [...hashes].map(bytesOf)]
+  const lastIndexed = Math.max(0, ...parts.map(({ last_id }) => last_id))
+  const values = [organization_id, lastIndexed, [...hashes].map(bytesOf)]
   const unindexed = await db.query<{ id: number }>(findUnindexedSql, values, signal)
-  const found = new Set(unindexed.map(({ id }) => id))
-  for (const { pairs } of parts) for (const id of batchesOf(pairs, hashes)) found.add(id)
+  const indexed = parts.flatMap(({ pairs }) => [...batchesOf(pairs, hashes)])
+  const found = new Set([...unindexed.map(({ id }) => id), ...indexed])
   return [...found].sort((a, b) => b - a)
 }
