@@ -242,6 +242,29 @@ it('a program that read a merge before its undoing and the erasure of the merged
   }
 })
 
+it('lists and links that a survivor wrote after the merge are its own, in the log as in the present', async () => {
+  const organization = await createShop(
+    service,
+    { key: 'tags', owner: 'people', type: 'text', cardinality: 'many' },
+    { key: 'friends', owner: 'people', type: 'person', cardinality: 'many' },
+  )
+  const { send } = organization
+  for (const external_id of ['y', 'eve']) await expectSuccess(send('POST', '/v1/people', { external_id }))
+  const given = { tags: ['of x'], friends: ['dan'] }
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'x', attribute_values: given }))
+  await expectSuccess(send('POST', '/v1/people/y/merge', { from: 'x' }))
+  const added = { tags: { $add: ['own'] }, friends: { $add: ['eve'] } }
+  await expectSuccess(send('PATCH', '/v1/people/y', { attribute_values: added }))
+  await expectSuccess(send('POST', '/v1/people/y/unmerge', { from: 'x' }))
+  await expectSuccess(erase(organization, 'x'))
+  const { version, ...now } = (await expectSuccess(send('GET', '/v1/people/y'))).body.data
+  expect(now.attribute_values).toEqual({ tags: ['of x', 'own'], friends: ['dan', 'eve'] })
+  const { data } = (await expectSuccess(send('GET', `/v1/people/y?version=${version}`))).body
+  expect(data.attribute_values).toEqual(now.attribute_values)
+  const { data: merged } = (await expectSuccess(send('GET', '/v1/people/y?version=2'))).body
+  expect(merged.attribute_values).toEqual({})
+})
+
 const withoutNulls = (values: object) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
 

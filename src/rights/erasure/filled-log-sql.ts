@@ -4,8 +4,8 @@ import { statement } from '../../db/db.ts'
 
 type Side = 'q.before' | 'q.after'
 
-/** Whether the survivor wrote a field or an attribute itself, after the merge and until this side of a change q. */
-const isOwn = (side: Side, of: 'fields' | 'attributes', key: string) =>
+/** Whether the survivor wrote a field, an attribute or links itself, after the merge and until this side of a change q. */
+const isOwn = (side: Side, of: 'fields' | 'attributes' | 'links', key: string) =>
   `coalesce((q.own_writes->'${of}'->>${key})::integer ${side === 'q.before' ? '<' : '<='} q.version, false)`
 
 /** Whether a field of a change q is one that the merge gave: the merged person had it, and the survivor got this value. */
@@ -17,7 +17,7 @@ const listIn = (values: string) =>
   `(select case jsonb_typeof(v.value) when 'array' then v.value else jsonb_build_array(v.value) end
         from (select ${values}->'attribute_values'->a.key as value) v where v.value is not null)`
 
-/** The list of an attribute a of a change q without the elements that came with a merge, as the survivor may have written it again. */
+/** The list of an attribute a of a change q without the elements that came with a merge. */
 const listWithoutFilled = `(
          select coalesce(jsonb_agg(x.value order by x.position), '[]')
          from jsonb_array_elements(a.value) with ordinality as x(value, position)
@@ -31,7 +31,9 @@ const listWithoutFilled = `(
  */
 const attributesWithoutFilled = (side: Side, logged: string) =>
   `coalesce((
-       select jsonb_object_agg(a.key, case when f.is_filled and jsonb_typeof(a.value) = 'array' then ${listWithoutFilled} else a.value end)
+       select jsonb_object_agg(a.key, case
+         when f.is_filled and jsonb_typeof(a.value) = 'array' and not ${isOwn(side, 'attributes', 'a.key')} then ${listWithoutFilled}
+         else a.value end)
        from jsonb_each(${logged}) as a(key, value) cross join lateral (
          select coalesce(q.filled->'attribute_values' ? a.key and q.given->'attribute_values' ? a.key, false) as is_filled
        ) f
@@ -71,6 +73,8 @@ const linksWithoutFilled = `(
            select jsonb_agg(i.id order by i.position) as ids from jsonb_array_elements(s.ids) with ordinality as i(id, position)
            where not coalesce(q.given_links->a.attribute_id->'before' @> i.id and q.filled_links->a.attribute_id->'after' @> i.id
              and not coalesce(q.filled_links->a.attribute_id->'before' @> i.id, false), false)
+             or case s.side when 'before' then ${isOwn('q.before', 'links', 'a.attribute_id')}
+               else ${isOwn('q.after', 'links', 'a.attribute_id')} end
          ) k on true
        group by a.attribute_id
      ) l
@@ -103,16 +107,18 @@ const filledLog = `with recursive ended as (
          'consent_type_id', n.value->'consent_type_id', 'channel', n.value->'channel', 'person_id', $2::text))
      ) k cross join lateral (
        select jsonb_build_object(
-         'fields', jsonb_object_agg(w.key, w.version) filter (where not w.is_attribute),
-         'attributes', jsonb_object_agg(w.key, w.version) filter (where w.is_attribute)) as own_writes
+         'fields', jsonb_object_agg(w.key, w.version) filter (where w.kind = 'fields'),
+         'attributes', jsonb_object_agg(w.key, w.version) filter (where w.kind = 'attributes'),
+         'links', jsonb_object_agg(w.key, w.version) filter (where w.kind = 'links')) as own_writes
        from (
-         select n.key, n.is_attribute, min(c.version) as version from changes c cross join lateral (
-           select f.key, false as is_attribute from jsonb_object_keys(c.after) as f(key)
-           union all select a.key, true from jsonb_each(case jsonb_typeof(c.after->'attribute_values') when 'object' then c.after->'attribute_values' end) as a(key, value)
+         select n.key, n.kind, min(c.version) as version from changes c cross join lateral (
+           select f.key, 'fields' as kind from jsonb_object_keys(c.after) as f(key)
+           union all select l.key, 'links' from jsonb_object_keys(coalesce(c.links, '{}')) as l(key)
+           union all select a.key, 'attributes' from jsonb_each(case jsonb_typeof(c.after->'attribute_values') when 'object' then c.after->'attribute_values' end) as a(key, value)
          ) n
          where c.organization_id = $1 and c.entity_id = e.into_id and c.version > (e.undo->>'into_version')::integer
            and c.sequence <= e.unmerged_sequence and c.operation = 'update' and c.merge_id is null
-         group by n.key, n.is_attribute
+         group by n.key, n.kind
        ) w
      ) o cross join lateral (
        select array(select a.key from attributes a where a.organization_id = $1 and a.owner_stack_id = 0) as declared
