@@ -35,7 +35,7 @@ export async function readConfirmations(
     grants.map(each => each.consent_type_id),
     grants.map(each => each.channel),
   ]
-  type Row = { position: number; person_id: string; address: string; key: string }
+  type Row = { position: number; person_id: string; address: string; key: string | null }
   const rows = await context.db.query<Row>(readPendingGrantsSql, [context.organization_id, ...columns])
   const printLink = await prepareLinks(context, base)
   const links = rows.flatMap(({ position, person_id, address, key }) => {
