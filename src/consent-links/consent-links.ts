@@ -7,7 +7,7 @@ import type { Config } from '../process/config.ts'
 import type { Signal } from '../process/signal.ts'
 import { refuse } from '../values/errors.ts'
 import { insertFirstLinkKeySql, readLinkKeySql, readNewestLinkKeySql } from './sql.ts'
-import { type ConsentLink, type LinkKind, type OpenLinkKey, signLink } from './token.ts'
+import { type LinkKind, type NewLink, type OpenLinkKey, signLink } from './token.ts'
 
 /** The paths of the pages. A link is one of them with a token. They are short, because a text message is. */
 export const paths: Record<LinkKind, string> = { preferences: '/p', unsubscribe: '/u', confirm: '/c' }
@@ -49,7 +49,7 @@ export async function prepareLinks(context: LinkContext, base: string, signal?: 
   const { id, secret } = await readOrCreateKey(context, signal)
   // With the bytes of the key in place of the object, signing a link takes 35 µs instead of 7.
   const key = { id, secret: createSecretKey(secret) }
-  return (link: Omit<ConsentLink, 'organization_id'>) =>
+  return (link: Omit<NewLink, 'organization_id'>) =>
     `${base}${paths[link.kind]}/${signLink({ organization_id, ...link }, key)}`
 }
 

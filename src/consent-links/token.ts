@@ -33,11 +33,19 @@ const version = 1
 // The largest number that the column of an organization or a consent type can hold. kith makes no link with a larger one.
 const maxInteger = 2 ** 31 - 1
 
-const macOf = (secret: LinkKey['secret'], purpose: 'link' | 'form', content: Buffer | string) =>
-  createHmac('sha256', secret).update(`kith ${purpose}\n`).update(content).digest().subarray(0, macBytes)
+const macOf = (secret: LinkKey['secret'], purpose: 'link' | 'form', content: Buffer | string, address = '') =>
+  createHmac('sha256', secret)
+    .update(`kith ${purpose}\n`)
+    .update(content)
+    .update(address)
+    .digest()
+    .subarray(0, macBytes)
+
+/** A link to sign. `address` is the key of the address that a confirmation is sent to, which alone it confirms. */
+export type NewLink = ConsentLink & { address?: string | null | undefined }
 
 /** The token of a link: its content with a signature. */
-export function signLink(link: ConsentLink, { id, secret }: LinkKey): string {
+export function signLink(link: NewLink, { id, secret }: LinkKey): string {
   const content = Buffer.alloc(contentBytes)
   content[0] = version * 16 + linkKinds[link.kind]
   content.writeUInt16BE(id, 1)
@@ -46,7 +54,8 @@ export function signLink(link: ConsentLink, { id, secret }: LinkKey): string {
   content.writeUInt32BE(link.consent_type_id ?? 0, 23)
   content[27] = link.channel === null ? 0 : channelTable[link.channel].linkNumber
   content.writeUInt32BE(link.expiresAt, 28)
-  return Buffer.concat([content, macOf(secret, 'link', content)]).toString('base64url')
+  const address = (link.kind === 'confirm' && link.address) || ''
+  return Buffer.concat([content, macOf(secret, 'link', content, address)]).toString('base64url')
 }
 
 /** Parses a token, without a look at its signature. `keyId` is the id of its key. Returns undefined for a text that is none. */
@@ -71,10 +80,10 @@ export function parseLink(token: string): (ConsentLink & { keyId: number }) | un
 
 const uuidOf = (bytes: Buffer) => bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 
-/** Whether the key signed the token, which must be one that {@link parseLink} accepts. */
-export function isSignedBy(token: string, { secret }: LinkKey): boolean {
+/** Whether the key signed the token, for the address if there is one. {@link parseLink} must accept the token. */
+export function isSignedBy(token: string, { secret }: LinkKey, address?: string): boolean {
   const bytes = Buffer.from(token, 'base64url')
-  return timingSafeEqual(bytes.subarray(contentBytes), macOf(secret, 'link', bytes.subarray(0, contentBytes)))
+  return timingSafeEqual(bytes.subarray(contentBytes), macOf(secret, 'link', bytes.subarray(0, contentBytes), address))
 }
 
 /**

@@ -5,6 +5,7 @@ import { throwNoPerson } from '../consents/history.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
+import { channelTable } from '../values/channels.ts'
 import { throwBrokenRule } from '../values/errors.ts'
 import { readPerson } from './open-link.ts'
 import type { ConsentLinks, ConsentLinksBody } from './schema.ts'
@@ -37,6 +38,7 @@ export async function createConsentLinks(call: Call<ConsentLinksBody>, config: L
       person_id: person.id,
       consent_type_id: (isBound && consent_type_id) || null,
       channel: (isBound && channel) || null,
+      address: channel && person[channelTable[channel].key],
       expiresAt: expiryOf(kind, Date.now(), expires_in),
     })
   }

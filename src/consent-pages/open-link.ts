@@ -15,7 +15,7 @@ import { readSettings } from '../organizations/settings.ts'
 import type { SettingsShape } from '../organizations/settings-schema.ts'
 import type { PageCall } from '../route/page.ts'
 import type { personOf } from '../route/person-addresses.ts'
-import type { Channel } from '../values/channels.ts'
+import { type Channel, channelTable } from '../values/channels.ts'
 import { refuse } from '../values/errors.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
 import type { Frame } from './layout.ts'
@@ -28,7 +28,10 @@ type TextVersion = { consent_type_id: number; version: number; language: string;
 /** A text as a page shows it. */
 export type ShownText = { consent_type_id: number; version: number; language: string; text: string; url: string | null }
 
-export type LinkedPerson = { id: string; version: number; language: string | null; answers: Answers }
+export type LinkedPerson = { id: string; version: number; language: string | null; answers: Answers } & Record<
+  (typeof channelTable)[Channel]['key'],
+  string | null
+>
 
 /** A purpose on a channel as a page shows it to one person. */
 export type Choice = {
@@ -60,8 +63,8 @@ const throwInvalid = (): never => refuse('not_found', 'The link is not valid.')
 const throwExpired = (): never => refuse('invalid_parameter', 'The link is no longer valid.', { status: 410 })
 
 /**
- * Verifies a link and reads what its page shows. Throws a Fault: 404 for a token that kith did not sign or that opens
- * another page, 410 for one that has expired or whose person does not exist any more.
+ * Verifies a link and reads what its page shows. Throws a Fault: 404 for a token that kith did not sign, also for the address that the
+ * person has, or that opens another page, 410 for one that has expired or whose person does not exist any more.
  */
 export async function openLink({ db, token, acceptLanguage, signal }: PageCall, kind: LinkKind): Promise<OpenLink> {
   const link = parseLink(token)
@@ -69,24 +72,39 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   const { organization_id, keyId, person_id } = link
   // Until the signature is verified, the token may name any organization, so it must not use the share of one.
   const key = await readLinkKey({ db, organization_id }, keyId, signal)
-  if (!key || !isSignedBy(token, key)) return throwInvalid()
+  if (!key) return throwInvalid()
+  const found = { by: 'id', identifier: person_id } as const
+  if (!isSignedBy(token, key)) {
+    const addressed = link.kind === 'confirm' ? await readPerson({ db, organization_id }, found, signal) : undefined
+    if (!addressed || !isFor({ token, key, link }, addressed)) return throwInvalid()
+  }
   if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
   const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
   const [person, definitions, settings, versions] = await Promise.all([
-    readPerson(context, { by: 'id', identifier: person_id }, signal),
+    readPerson(context, found, signal),
     currentDefinitions(context, signal),
     readSettings(context, signal),
     context.db.query<TextVersion>(readNewestTextVersionsSql, [organization_id], signal),
   ])
-  if (!person) return throwExpired()
+  if (!person || !isFor({ token, key, link }, person)) return throwExpired()
   const language = choosePageLanguage(person.language, acceptLanguage, settings.language)
   const frame = { language, words: words[language], settings }
   return { token, key, link, person, definitions, settings, versions, frame }
 }
 
+/**
+ * Whether a link is for the person. A confirmation is signed for an address too: it proves nothing about another one that the person has
+ * since. Confirmations of earlier versions name no address.
+ */
+function isFor({ token, key, link }: Pick<OpenLink, 'token' | 'key' | 'link'>, person: LinkedPerson): boolean {
+  const { kind, channel } = link
+  const address = kind === 'confirm' && channel !== null ? person[channelTable[channel].key] : null
+  return isSignedBy(token, key) || (address !== null && isSignedBy(token, key, address))
+}
+
 /** Reads the person that an identifier leads to. Undefined for nobody. */
 export async function readPerson(
-  { db, organization_id }: Context,
+  { db, organization_id }: Pick<Context, 'db' | 'organization_id'>,
   { by, identifier }: ReturnType<typeof personOf>,
   signal: PageCall['signal'],
 ): Promise<LinkedPerson | undefined> {
@@ -102,7 +120,7 @@ export async function reopen({ db, signal }: PageCall, open: OpenLink): Promise<
     readPerson(context, { by: 'id', identifier: person_id }, signal),
     currentDefinitions(context, signal),
   ])
-  return person ? { ...open, person, definitions } : throwExpired()
+  return person && isFor(open, person) ? { ...open, person, definitions } : throwExpired()
 }
 
 /** The purposes that a person can answer, on each of their channels, in order of type and channel. */

@@ -319,6 +319,19 @@ describe('the confirmation', () => {
     expect((await requestPage(confirm_url!)).text).toContain('it is confirmed')
   })
 
+  it('is for the address that the link was made for', async () => {
+    const person = await createPerson({ ...grant(2, 'email'), email: 'typo@example.com' })
+    const link = async () => (await links(person, { consent_type_id: 2, channel: 'email' })).confirm_url!
+    const old = await link()
+    const { shown } = formOf(await requestPage(old))
+    await organization.send('PATCH', `/v1/people/${person.external_id}`, { email: 'Right@example.com' })
+    for (const form of [undefined, { shown }]) expect((await requestPage(old, form && { form })).status).toBe(404)
+    expect(await statesOf(person.external_id)).toMatchObject({ '2:email': false })
+    const current = await link()
+    await requestPage(current, { form: { shown: formOf(await requestPage(current)).shown } })
+    expect(await statesOf(person.external_id)).toMatchObject({ '2:email': true })
+  })
+
   it('confirms nothing without the form of its page', async () => {
     const person = await createPerson(grant(2, 'email'))
     const { confirm_url } = await links(person, { consent_type_id: 2, channel: 'email' })

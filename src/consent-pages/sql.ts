@@ -1,6 +1,6 @@
 import { statement } from '../db/db.ts'
 
-const person = 'select e.id, e.version, e.language, e.answers from entities e'
+const person = 'select e.id, e.version, e.language, e.answers, e.email_key, e.mobile_key from entities e'
 
 /** $2: external or internal identifier, which may be an alias, or that of a person who was merged. */
 export const readLinkedPersonSql = {

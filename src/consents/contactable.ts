@@ -58,7 +58,7 @@ export async function answerContactable(call: Call<ContactableBody>, config: Lin
   const { rows, decide, sequence } = await readFacts(call, by, [identifier])
   const [row] = rows as [FactsRow]
   if (row.person_id === null && row.gone_sequence === null) throwNoPerson()
-  return { status: 200, data: { ...addLinks(decide(row), row.person_id), sequence } }
+  return { status: 200, data: { ...addLinks(decide(row), row), sequence } }
 }
 
 /** Answers which people may be written to. Throws a Fault of 400, and with `links` of 403. */
@@ -73,7 +73,7 @@ export async function answerContactableMany(
   const byName = new Map(rows.map(row => [row.name, row]))
   const itemOf = (external_id: string) => {
     const row = byName.get(external_id)!
-    return { external_id, ...addLinks(decide(row), row.person_id) }
+    return { external_id, ...addLinks(decide(row), row) }
   }
   return listResult(external_ids, itemOf, `"sequence":${sequence}`)
 }
@@ -177,7 +177,10 @@ async function decideAt(
 }
 
 /** Adds its links to a decision about a person, who is null if there is none. */
-type AddLinks = (decision: ContactDecision, person_id: string | null) => ContactDecision & ContactLinks
+type AddLinks = (
+  decision: ContactDecision,
+  person: Pick<FactsRow, 'person_id' | 'address'>,
+) => ContactDecision & ContactLinks
 
 /** The rules by which no message may be sent at all, so none that asks for a confirmation either. */
 const unreachable: ReadonlySet<string> = new Set(['no_address', 'suppressed', 'archived'])
@@ -195,10 +198,10 @@ async function prepareContactLinks(
   const { consent_type_id, channel } = body
   const printLink = await prepareLinks(context, baseUrlOf(localUrl(), config), signal)
   const nowMs = Date.now()
-  return (decision, person_id) => {
+  return (decision, { person_id, address }) => {
     const kind = linkKindOf(decision)
     if (person_id === null || kind === undefined) return decision
-    const url = printLink({ kind, person_id, consent_type_id, channel, expiresAt: expiryOf(kind, nowMs) })
+    const url = printLink({ kind, person_id, consent_type_id, channel, address, expiresAt: expiryOf(kind, nowMs) })
     return { ...decision, [kind === 'confirm' ? 'confirm_url' : 'one_click_url']: url }
   }
 }

@@ -144,7 +144,10 @@ describe('a webhook with links', () => {
     nowMs += minuteMs
     await deliver()
     expect(confirmationsOf(0)).toMatchObject([{ address: 'new@example.com' }])
-    expect((await requestPage(confirmationsOf(0)[0].confirm_url)).status).toBe(200)
+    const statusOf = async () => (await requestPage(confirmationsOf(0)[0].confirm_url)).status
+    expect(await statusOf()).toBe(200)
+    await ok('PATCH', '/v1/people/new', { email: 'newer@example.com' })
+    expect(await statusOf()).toBe(404)
   })
 
   it('keeps no link that a receiver repeats, nor in any table', async () => {

@@ -35,14 +35,14 @@ export async function readConfirmations(
     grants.map(each => each.consent_type_id),
     grants.map(each => each.channel),
   ]
-  type Row = { position: number; person_id: string; address: string }
+  type Row = { position: number; person_id: string; address: string; key: string | null }
   const rows = await context.db.query<Row>(readPendingGrantsSql, [context.organization_id, ...columns])
   const printLink = await prepareLinks(context, base)
-  const links = rows.flatMap(({ position, person_id, address }) => {
+  const links = rows.flatMap(({ position, person_id, address, key }) => {
     const { sequence, at, consent_type_id, channel } = grants[position - 1]!
     const expiresAt = expiryOf('confirm', Date.parse(at))
     if (expiresAt * 1_000 <= nowMs) return []
-    const confirm_url = printLink({ kind: 'confirm', person_id, consent_type_id, channel, expiresAt })
+    const confirm_url = printLink({ kind: 'confirm', person_id, consent_type_id, channel, address: key, expiresAt })
     return [{ sequence, link: { consent_type_id, channel, address, confirm_url } }]
   })
   const bySequence = Map.groupBy(links, ({ sequence }) => sequence)

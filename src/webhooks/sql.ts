@@ -213,7 +213,7 @@ export const readDueSql = statement(
  */
 export const readPendingGrantsSql = statement(
   'read_pending_grants',
-  `select g.position::integer, e.id as person_id, a.address
+  `select g.position::integer, e.id as person_id, a.address, case g.channel when 'email' then e.email_key else e.mobile_key end as key
    from unnest($2::uuid[], $3::integer[], $4::text[]) with ordinality as g(person_id, consent_type_id, channel, position)
      cross join lateral (
        select e.* from entities e
