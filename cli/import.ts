@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
 import { type ColumnOptions, columnsOf, targetsOf } from '../transfer/columns.ts'
 import { type CsvHead, type CsvSettings, csvItems, type FileColumns } from '../transfer/csv.ts'
@@ -8,22 +8,22 @@ import type { Format } from '../transfer/file.ts'
 import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
 import { EarlierLines, SharedAddresses } from '../transfer/shared-addresses.ts'
-import { givenOf, newCommand, UsageError, wholeNumber } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { givenOf, type JsonOption, type Result, UsageError, wholeNumber } from './command.ts'
+import { type ConnectionOptions, connect } from './connection.ts'
 import { pathOf } from './files.ts'
 import { AnswerCounts } from './import/answer-counts.ts'
 import {
-  addCellOptions,
-  addFileOptions,
   type CellCommandOptions,
+  cellOptions,
   checkFileOptions,
   type FileCommandOptions,
+  fileOptions,
   readSettings,
 } from './import/file-options.ts'
 import { formatOf, type Input, openInput } from './import/input.ts'
 import { createPhoneSplitter } from './import/phone.ts'
 import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.ts'
-import { addProfileOptions, type ProfileCommandOptions, readProfileOptions } from './import/profile-options.ts'
+import { type ProfileCommandOptions, profileOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
 import { rememberedOptions } from './import/remembered-mapping.ts'
 import {
@@ -33,13 +33,15 @@ import {
   formatLines,
   headerOf,
   type Outcome,
-  printOutcome,
   refusedHints,
+  resultOf,
   sendFile,
 } from './import/send-file.ts'
+import { newCommand } from './kith-command.ts'
 import { formatCount } from './progress.ts'
 
 type ImportOptions = ConnectionOptions &
+  JsonOption &
   ProfileCommandOptions &
   FileCommandOptions &
   CellCommandOptions & {
@@ -56,68 +58,70 @@ type ImportOptions = ConnectionOptions &
     dryRun?: true
   }
 
-export function importCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand(
+export const importCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
     'import',
     'Creates or changes people, or records of a stack, from a file of any length with one entity per line.',
-    [
+  )
+    .examples(
       'import people people.ndjson.gz',
       'import orders orders.csv --map "Order number=external_id" --dry-run',
       'import people people.csv --url https://kith.example.org --token-file token --date-order dmy',
       'import people - --format ndjson < people.ndjson',
       'import people newsletter.csv --match external_id,email --dry-run',
       'import people profiles.csv --profile klaviyo --exported-at 2026-01-31T09:00:00Z --dry-run',
-    ],
-  )
+    )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
     .argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
-  return addConnectionOptions(addProfileOptions(addCellOptions(addFileOptions(command))))
-    .addOption(
-      new Option('--attributes <which>', 'CSV: Import all other columns as attribute values, as texts.').choices([
-        'rest',
-      ]),
-    )
+    .with(fileOptions)
+    .with(cellOptions)
+    .with(profileOptions)
+    .connection()
+    .option('--attributes <which>', 'CSV: Import all other columns as attribute values, as texts.', {
+      choices: ['rest'],
+    })
     .option('--no-mapping', 'CSV: Do not read the columns as an import in the console did that had the same header.')
     .option(
       '--match <keys>',
       'People: recognize a person by these, in this order: external_id, email, mobile, separated by commas.',
-      parseMatch,
+      { parse: parseMatch },
     )
     .option(
       '--shared-addresses',
       'Recognize people also by an email or phone that more than ten lines of the file have.',
     )
     .option('--create-only', 'Refuse a line that would change an existing entity.')
-    .addOption(
-      new Option(
-        '--consents <time>',
-        'People: Answers without a time are given now, and become current. Without it, they only answer what is unanswered.',
-      ).choices(['now']),
-    )
-    .addOption(
-      new Option('--lists <how>', 'A list replaces the stored list, or adds its elements to it.')
-        .choices(['replace', 'add'])
-        .default('replace'),
-    )
     .option(
-      '--max-refused <count>',
-      'End after this many refused lines in a row. Default: 1000.',
-      wholeNumber(1, 1_000_000_000),
+      '--consents <time>',
+      'People: Answers without a time are given now, and become current. Without it, they only answer what is unanswered.',
+      { choices: ['now'] },
     )
+    .option('--lists <how>', 'A list replaces the stored list, or adds its elements to it.', {
+      choices: ['replace', 'add'],
+      default: 'replace',
+    })
+    .option('--max-refused <count>', 'End after this many refused lines in a row. Default: 1000.', {
+      parse: wholeNumber(1, 1_000_000_000),
+    })
     .option(
       '--subject <name>',
       'The subject of the token that the command creates itself, for the change log. Default: cli.',
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))
-}
+    .action((owner, file, options) => run(environment, owner, file, options))
 
 /** Whether a person may be recognized by an email or a phone that many lines of the file share. */
 const countsAddresses = ({ match = [], sharedAddresses }: ImportOptions) =>
   !sharedAddresses && match.some(kind => kind !== 'external_id')
 
-async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, options: ImportOptions) {
+async function run(
+  environment: NodeJS.ProcessEnv,
+  owner: string,
+  file: string,
+  options: ImportOptions,
+): Promise<Result> {
   const format = formatOf(file, options.format)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
   checkFileOptions(format, options)
@@ -165,7 +169,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     const startedMs = performance.now()
     const outcome = await transfer(job)
     await refused.close()
-    report(job, outcome, (performance.now() - startedMs) / 1_000)
+    return report(job, outcome, (performance.now() - startedMs) / 1_000)
   } finally {
     input.close()
   }
@@ -272,7 +276,7 @@ async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => 
   })
 }
 
-function report(job: Job, outcome: Outcome, seconds: number) {
+function report(job: Job, outcome: Outcome, seconds: number): Result {
   const { received, created, updated, unchanged, failed, leftOut, warnings } = outcome.state
   const value = {
     ...{ received, created, updated, unchanged, failed, left_out: leftOut, warnings },
@@ -282,7 +286,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
     ...(job.options.match && { met_earlier: job.earlier.count, shared_addresses: job.shared.lines }),
     ...(job.profile && { answers: job.counts.value(), left_out_columns: job.leftOut }),
   }
-  printOutcome(job.options, outcome, { value, summary: summaryOf(job, outcome, seconds) })
+  return resultOf(outcome, { value, summary: summaryOf(job, outcome, seconds) })
 }
 
 function summaryOf(job: Job, outcome: Outcome, seconds: number): string[] {
