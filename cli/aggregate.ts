@@ -114,7 +114,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Optio
     ...(limit !== undefined && { limit }),
   } as AggregateBody & { filter?: Filter }
   const exact = createExactFetch()
-  const { client } = await connect(environment, options, { scope: 'people:read records:read', fetch: exact.fetch })
+  const client = await connect(environment, options, { scope: 'people:read records:read', fetch: exact.fetch })
   await printGroups(options, exactLines(client.entities(owner).groups(body), exact))
 }
 

@@ -118,7 +118,7 @@ async function run(
   change: BulkRequest['change'],
 ): Promise<Result> {
   const scope = change.op === 'erase' ? `${scopes} people:erase` : scopes
-  const { client } = await connect(environment, options, { scope })
+  const client = await connect(environment, options, { scope })
   const entities = client.entities(owner) as unknown as Pick<Client['people'], 'bulk' | 'previewBulk'>
   const request: BulkRequest = { ...(await readTarget(environment, options)), change }
   if (options.dryRun) {

@@ -24,8 +24,6 @@ export type ConnectionOptions = {
   subject?: string
 }
 
-export type Connection = { client: Client; url: string }
-
 /** The address of a service, and the credentials as a client takes them. */
 export type Target = { url: string } & Access
 
@@ -37,11 +35,10 @@ export type Target = { url: string } & Access
 export async function connect(
   environment: NodeJS.ProcessEnv,
   options: ConnectionOptions,
-  { scope, ...settings }: { scope: string } & Pick<ClientOptions, 'retries' | 'fetch'>,
-): Promise<Connection> {
+  { scope, ...settings }: { scope: string } & Pick<ClientOptions, 'fetch'>,
+): Promise<Client> {
   const target = await resolveTarget(environment, options, scope)
-  const clientOptions = { ...target, ...settings } as ClientOptions
-  return { client: createClient(clientOptions), url: target.url }
+  return createClient({ ...target, ...settings } as ClientOptions)
 }
 
 /** The work of a command at a service, and the same on the database that {@link withSession} opens. */

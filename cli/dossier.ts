@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
-import { finished } from 'node:stream/promises'
+import { pipeline } from 'node:stream/promises'
 import { type DossierLine, pageLanguages } from '../client/index.ts'
 import { fileExists, pathOf, writeAll } from './files.ts'
 import { newPlainCommand } from './kith-command.ts'
@@ -73,12 +73,9 @@ async function writeFileWhole(path: string, text: AsyncIterable<string>): Promis
   const file = createWriteStream(part, { flags: 'wx', mode: 0o600 })
   try {
     await once(file, 'open')
-    await writeAll(file, text)
-    file.end()
-    await finished(file)
+    await pipeline(text, file)
     await rename(part, path)
   } catch (error) {
-    file.destroy()
     await rm(part, { force: true })
     throw error
   }

@@ -47,7 +47,7 @@ function entitiesCommand(kind: Kind, description: string, environment: NodeJS.Pr
     return isOfPeople ? command : command.option('--stack <key>', 'The stack of the records.', { required: true })
   }
   const openReads = async (options: ConnectionOptions & { stack?: string }, more = '') => {
-    const { client } = await connect(environment, options, { scope: scope + more })
+    const client = await connect(environment, options, { scope: scope + more })
     return readsOf(client, options.stack)
   }
   const example = either('ada', 'o-1')

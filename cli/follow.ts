@@ -74,7 +74,7 @@ async function followUntil(
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
-  const { client } = await connect(environment, options, { scope })
+  const client = await connect(environment, options, { scope })
   const changes = client.changes.follow({
     ...(position ? { after: position.after, logId: position.log_id } : { after }),
     // `connect` does not get it, because it would take it for the subject of a token.

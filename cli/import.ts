@@ -138,7 +138,7 @@ async function run(
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
   // The profile of an import is the format of its file.
-  const { client } = await connect(environment, { ...options, profile: undefined }, { scope })
+  const client = await connect(environment, { ...options, profile: undefined }, { scope })
   // Without an option, the country is that of the organization, as for every other number.
   if (profile && options.phoneCountry === undefined)
     profile.splitPhone = createPhoneSplitter((await client.schema.settings()).default_country ?? undefined)

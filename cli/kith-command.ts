@@ -13,9 +13,11 @@ type CamelCase<Words extends string> = Words extends `${infer First}-${infer Res
 /** The name of an option as commander returns it: `--dry-run` is `dryRun`, and `--no-wait` is `wait`. */
 type NameOf<Flags extends string> = Flags extends `${infer Long} ${string}`
   ? NameOf<Long>
-  : Flags extends `--no-${infer Name}` | `--${infer Name}`
+  : Flags extends `--no-${infer Name}`
     ? CamelCase<Name>
-    : never
+    : Flags extends `--${infer Name}`
+      ? CamelCase<Name>
+      : never
 
 /** The value of an option or argument without a parser: a text, or for `…` several, or only that it was given. */
 type TextOf<Flags extends string> = Flags extends `${string}...${string}`
@@ -24,7 +26,7 @@ type TextOf<Flags extends string> = Flags extends `${string}...${string}`
     ? string
     : true
 
-/** What an option or argument has beside its flags. The help shows `shown` in place of the default. */
+/** The settings of an option or argument. The help shows `shown` in place of the default. */
 type Settings = {
   parse?: (text: string, before: never) => unknown
   choices?: readonly string[]
@@ -54,7 +56,7 @@ type ArgumentOf<Flags extends string, Own> =
   | (Flags extends `[${string}...]` ? never : Flags extends `[${string}` ? DefaultOf<Own> : never)
 type DefaultOf<Own> = Own extends { default: unknown } ? never : undefined
 
-/** What a command does. It returns what the command prints, or has printed it itself. */
+/** The work of a command. It returns what the command prints, or has printed it itself. */
 type Work<Given extends unknown[], Printed> = (
   ...given: Given
 ) => Printed | Promise<Printed | undefined> | Promise<void>
@@ -204,7 +206,7 @@ export class KithCommand<Arguments extends unknown[], Options extends object, Pr
     if (!this.#has('--url')) this.connection()
     return this.action(async (...given) => {
       const { connect } = await import('./connection.ts')
-      const { client } = await connect(this.environment, given.at(-1) as ConnectionOptions, { scope })
+      const client = await connect(this.environment, given.at(-1) as ConnectionOptions, { scope })
       return (await work(client, ...given)) as Printed | undefined
     })
   }

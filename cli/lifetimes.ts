@@ -66,7 +66,7 @@ export function retentionRuleCommand(environment: NodeJS.ProcessEnv) {
     .action(async (segment, options) => {
       const { after_days, action, ...settings } = settingsOf(options)
       if (after_days === undefined || action === undefined) throw new UsageError('--days and --action are missing.')
-      const { client } = await connect(environment, options, { scope })
+      const client = await connect(environment, options, { scope })
       const value = await client.retentionRules.create({ ...settings, segment, after_days, action })
       const next = `kith retention-rule preview ${value.id} shows whom it concerns, and kith retention-rule resume ${value.id} turns it on.`
       return { value, messages: [`Created the rule ${value.id}, ${value.key}. It is off.`, next] }

@@ -30,7 +30,7 @@ const writeScopes = 'people:write records:write'
 async function serve(environment: NodeJS.ProcessEnv, options: Options) {
   if (options.tokenFile === '-') throw new UsageError('Standard input is for the assistant. Put the token into a file.')
   const texts = new WeakMap<Response, string>()
-  const { client } = await connect(environment, options, {
+  const client = await connect(environment, options, {
     scope: options.write ? `${readScopes} ${writeScopes}` : readScopes,
     fetch: fetchKeeping(texts),
   })

@@ -39,7 +39,7 @@ export function roleCommand(environment: NodeJS.ProcessEnv) {
     .action(async (key, options) => {
       const { scopes, ...settings } = await settingsOf(options)
       if (!scopes) throw new UsageError('--scope is missing.')
-      const { client } = await connect(environment, options, { scope: `access:write ${scopes.join(' ')}` })
+      const client = await connect(environment, options, { scope: `access:write ${scopes.join(' ')}` })
       const value = await client.access.roles.create({ key, scopes, ...settings })
       return { value, messages: [`Created the role ${key}. Give it with kith token --role ${key}.`] }
     })
@@ -55,7 +55,7 @@ export function roleCommand(environment: NodeJS.ProcessEnv) {
       const state = options.archive ? 'archived' : options.activate ? 'active' : undefined
       const body = { ...(await settingsOf(options)), ...(state && ({ state } as const)) }
       const scope = ['access:write', ...(body.scopes ?? [])].join(' ')
-      const { client } = await connect(environment, options, { scope })
+      const client = await connect(environment, options, { scope })
       const value = await client.access.roles.patch(key, body)
       return { value, messages: [`Changed the role ${key}. It counts for the next request.`] }
     })

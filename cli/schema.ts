@@ -36,7 +36,7 @@ export function schemaCommand(environment: NodeJS.ProcessEnv) {
     .action(async (file, options) => {
       // As with diff(1), an error must not look like a difference, so it exits with 2.
       process.exitCode = 2
-      const { client } = await connect(environment, options, { scope: 'schema:read' })
+      const client = await connect(environment, options, { scope: 'schema:read' })
       const plan = await readPlan(environment, file, { ...options, client })
       process.exitCode = isEmpty(plan) ? 0 : 1
       return resultOf(plan)

@@ -47,7 +47,7 @@ const scope = 'people:write records:write schema:read schema:write'
 
 async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions): Promise<Result> {
   const { people, seed } = options
-  const { client } = await connect(environment, options, { scope })
+  const client = await connect(environment, options, { scope })
   const dataset: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
   const done = await sendShop(client, dataset, options)
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1

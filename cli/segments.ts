@@ -43,7 +43,7 @@ export function segmentsCommand(environment: NodeJS.ProcessEnv) {
     .action(async (key, options) => {
       const filter = await readCondition(environment, options)
       if (filter === undefined) throw new UsageError('A condition is missing. Use --where or --filter.')
-      const { client } = await connect(environment, options, { scope: 'schema:write people:read records:read' })
+      const client = await connect(environment, options, { scope: 'schema:write people:read records:read' })
       const value = await client.segments.create({ key, filter, ...givenOf(options, 'name', 'description') })
       const warnings = (value.warnings ?? []).map(({ path, message }) => `Warning: ${path} ${message}`)
       return { value, messages: [`Created the segment ${value.key}.`, ...warnings] }

@@ -77,7 +77,7 @@ export function webhooksCommand(environment: NodeJS.ProcessEnv) {
       const name = set ?? remove
       if (name === undefined) throw new UsageError('Give --set or --remove with the name of a header.')
       const value = set === undefined ? null : (await text(process.stdin)).trim()
-      const { client } = await connect(environment, options, { scope: 'webhooks:write' })
+      const client = await connect(environment, options, { scope: 'webhooks:write' })
       const { headers } = await client.webhooks.update(id, { headers: { [name]: value } })
       const named = headers.length === 0 ? 'no headers of its own' : `the headers ${headers.join(', ')}`
       return { value: { headers }, messages: [`The webhook has ${named}.`] }

@@ -22,7 +22,7 @@ export function addExport(deliverability: PlainCommand): void {
     .action(async options => {
       const { output: name, force = false } = options
       if (name === undefined && options.json) throw new UsageError('--json needs a file. Name it with --output.')
-      const { client } = await connect(environment, options, { scope: 'people:read' })
+      const client = await connect(environment, options, { scope: 'people:read' })
       const output = await openOutput({
         ...{ name, path: pathOf(environment, name ?? ''), format: 'ndjson', compressed: /\.gz$/i.test(name ?? '') },
         ...{ identifier: 'address', form: { words: 'deliverability', columns: '' }, resume: false, force },

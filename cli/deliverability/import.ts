@@ -50,7 +50,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Option
   const format = formatOf(file, options.format)
   checkFileOptions(format, options)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
-  const { client } = await connect(environment, options, { scope: 'people:write' })
+  const client = await connect(environment, options, { scope: 'people:write' })
   const settings = await readSettings(options)
   const path = (name: string) => pathOf(environment, name)
   const input = await openInput(path(file), { name: file, format, encoding: options.encoding })
