@@ -2,29 +2,19 @@ import { InvalidArgumentError } from 'commander'
 import type { AggregateBody, AggregateLine, Filter } from '../client/index.ts'
 import { parseWithAllDigits } from '../src/values/parse-json.ts'
 import { UsageError, wholeNumber } from './command.ts'
-import { type ConnectionOptions, connect } from './connection.ts'
-import { newPlainCommand } from './kith-command.ts'
-import { type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { type ConditionOptions, conditionsOfPeople, readCondition } from './questions/condition.ts'
+import { connect } from './connection.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
+import { formatOf, printRows } from './print-rows.ts'
+import { conditionsOfPeople, readCondition } from './questions/condition.ts'
 import { printStderr, visible } from './terminal.ts'
 
 type Group = NonNullable<AggregateBody['group_by']>[number]
 type Measure = NonNullable<AggregateBody['measures']>[number]
 type Order = NonNullable<AggregateBody['sort']>[number]
 type Named<T> = { name: string; value: T }
+type Sort = Named<Pick<Order, 'direction'>>
 /** A test of the measure with that name. */
 type Having = Named<{ operator: string; operand: unknown }>
-
-type Options = ConnectionOptions &
-  ConditionOptions &
-  FormatOption & {
-    groupBy: Named<Group>[]
-    measure: Named<Measure>[]
-    sort: Named<Pick<Order, 'direction'>>[]
-    having: Having[]
-    limit?: number
-    timeZone?: string
-  }
 
 const units = ['day', 'week', 'month', 'quarter', 'year'] as const
 const operations = ['count', 'count_distinct', 'sum', 'avg', 'min', 'max', 'median', 'percentile'] as const
@@ -43,6 +33,11 @@ export const aggregateCommand = (environment: NodeJS.ProcessEnv) =>
       'aggregate orders --group-by attribute_values.buyer --measure sum:attribute_values.total --sort sum:attribute_values.total:desc --limit 10',
     )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
+    .with(aggregateOptions)
+    .action((owner, options) => run(environment, owner, options))
+
+const aggregateOptions = (command: PlainCommand) =>
+  command
     .option(
       '--group-by <field[:unit]>',
       `A field, also across a relationship, and for a time ${units.join(', ')} (repeatable).`,
@@ -67,7 +62,8 @@ export const aggregateCommand = (environment: NodeJS.ProcessEnv) =>
     .with(conditionsOfPeople)
     .format()
     .connection()
-    .action((owner, options) => run(environment, owner, options))
+
+type Options = OptionsOf<typeof aggregateOptions>
 
 function parseGroup(text: string, groups: Named<Group>[]): Named<Group>[] {
   const [, field = text, unit] = /^(.+):([a-z]+)$/.exec(text) ?? []
@@ -87,7 +83,7 @@ function parseMeasure(text: string, measures: Named<Measure>[]): Named<Measure>[
   return [...measures, { name: text, value: { op, field: ofField, p: Number(part) } }]
 }
 
-function parseSort(text: string, sorts: Options['sort']): Options['sort'] {
+function parseSort(text: string, sorts: Sort[]): Sort[] {
   const [, name = text, direction] = /^(.+?)(?::(asc|desc))?$/.exec(text) ?? []
   return [...sorts, { name, value: direction === undefined ? {} : { direction: direction as 'asc' | 'desc' } }]
 }

@@ -1,20 +1,15 @@
 import type { BulkRequest, Client, Job, JobPreview, JobRefusal } from '../client/index.ts'
 import { type JsonOption, printResult, type Result, UsageError, wholeNumber } from './command.ts'
-import { confirm, type YesOption } from './confirm.ts'
-import { type ConnectionOptions, connect } from './connection.ts'
+import { confirm } from './confirm.ts'
+import { connect } from './connection.ts'
 import { readArgument, readJsonArgument } from './files.ts'
 import { addUndo } from './imports.ts'
-import { newPlainCommand, type PlainCommand } from './kith-command.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { firstOf } from './print-rows.ts'
 import { formatCount, withProgress } from './progress.ts'
-import { type ConditionOptions, conditionsOfPeople, readCondition } from './questions/condition.ts'
+import { conditionsOfPeople, readCondition } from './questions/condition.ts'
 
 const scopes = 'people:read people:write records:read records:write'
-
-type RunOptions = ConnectionOptions &
-  ConditionOptions &
-  YesOption &
-  JsonOption & { ids?: string; all?: true; dryRun?: true; wait: boolean; quiet?: true }
 
 /** Adds the options that all commands which begin a job have. */
 const runOptions = (command: PlainCommand) =>
@@ -29,6 +24,8 @@ const runOptions = (command: PlainCommand) =>
     .option('--quiet', 'Print no progress.')
     .connection()
     .yes()
+
+type RunOptions = JsonOption & OptionsOf<typeof runOptions>
 
 const owner = ['<people|stack_key>', 'Either people or the key of a stack.'] as const
 const idOfJob = ['<id>', 'The id of the job, as bulk list prints it.'] as const

@@ -4,28 +4,14 @@ import { csvShape, type ExportShape, ndjsonShape } from '../transfer/export-shap
 import type { Format } from '../transfer/file.ts'
 import { Retries } from '../transfer/retry.ts'
 import { type JsonOption, type Result, UsageError } from './command.ts'
-import { type ConnectionOptions, connect } from './connection.ts'
+import { connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { type Output, openOutput } from './export/output.ts'
 import { pathOf } from './files.ts'
-import { newCommand } from './kith-command.ts'
+import { newCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { linksOption } from './questions/list-options.ts'
 import { handleInterrupt } from './signal-handling.ts'
-
-type ExportOptions = ConnectionOptions &
-  JsonOption & {
-    format?: Format
-    output?: string
-    afterId?: string
-    links?: 'id'
-    gzip?: true
-    byteOrderMark?: true
-    resume?: true
-    force?: true
-    listSeparator: string
-    quiet?: true
-  }
 
 type Entity = Person | StackRecord
 
@@ -41,6 +27,11 @@ export const exportCommand = (environment: NodeJS.ProcessEnv) =>
       'export people | jq .email',
     )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
+    .with(exportOptions)
+    .action((owner, options) => run(environment, owner, options))
+
+const exportOptions = (command: PlainCommand) =>
+  command
     .option('--output <file>', 'The file to write. Default: standard output.')
     .connection()
     .option(
@@ -59,7 +50,8 @@ export const exportCommand = (environment: NodeJS.ProcessEnv) =>
       default: '|',
     })
     .option('--quiet', 'Show no progress.')
-    .action((owner, options) => run(environment, owner, options))
+
+type ExportOptions = JsonOption & OptionsOf<typeof exportOptions>
 
 async function run(environment: NodeJS.ProcessEnv, owner: string, options: ExportOptions): Promise<Result> {
   if (options.output === undefined && (options.resume || options.json))

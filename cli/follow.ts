@@ -3,24 +3,13 @@ import { type Change, type ChangeStream, isKithError } from '../client/index.ts'
 import { operations, subjects } from '../src/organizations/logged-changes.ts'
 import { parsedJson } from '../transfer/parsed-json.ts'
 import { givenOf, wholeNumber } from './command.ts'
-import { type ConnectionOptions, connect } from './connection.ts'
+import { connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf, readFileOrNull } from './files.ts'
-import { newPlainCommand } from './kith-command.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { linksOption } from './questions/list-options.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { printStderr } from './terminal.ts'
-
-type FollowOptions = Omit<ConnectionOptions, 'subject'> & {
-  after?: number
-  subject?: Change['subject'][]
-  stack?: string[]
-  operation?: Change['operation'][]
-  segment?: string[]
-  entity?: string
-  links?: 'id'
-  state?: string
-}
 
 export const followCommand = (environment: NodeJS.ProcessEnv) =>
   newPlainCommand(
@@ -32,6 +21,11 @@ export const followCommand = (environment: NodeJS.ProcessEnv) =>
       'follow --subject person --state follow.json | jq -c .after',
       'follow --after 1204 --subject record --stack orders',
     )
+    .with(followOptions)
+    .action(options => follow(environment, options))
+
+const followOptions = (command: PlainCommand) =>
+  command
     .option('--after <number>', 'Begin after the change with this number. Default: the beginning.', {
       parse: wholeNumber(),
     })
@@ -46,7 +40,8 @@ export const followCommand = (environment: NodeJS.ProcessEnv) =>
       'Keep the position in this file. If the file exists, continue from it, and ignore --after.',
     )
     .connection()
-    .action(options => follow(environment, options))
+
+type FollowOptions = OptionsOf<typeof followOptions>
 
 /** A token that the command creates itself sees every subject. */
 const scope = 'changes:read people:read records:read schema:read webhooks:read'

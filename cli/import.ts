@@ -8,22 +8,15 @@ import type { Format } from '../transfer/file.ts'
 import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
 import { EarlierLines, SharedAddresses } from '../transfer/shared-addresses.ts'
-import { givenOf, type JsonOption, type Result, UsageError, wholeNumber } from './command.ts'
-import { type ConnectionOptions, connect } from './connection.ts'
+import { givenOf, type Result, UsageError, wholeNumber } from './command.ts'
+import { connect } from './connection.ts'
 import { pathOf } from './files.ts'
 import { AnswerCounts } from './import/answer-counts.ts'
-import {
-  type CellCommandOptions,
-  cellOptions,
-  checkFileOptions,
-  type FileCommandOptions,
-  fileOptions,
-  readSettings,
-} from './import/file-options.ts'
+import { cellOptions, checkFileOptions, fileOptions, readSettings } from './import/file-options.ts'
 import { formatOf, type Input, openInput } from './import/input.ts'
 import { createPhoneSplitter } from './import/phone.ts'
 import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.ts'
-import { type ProfileCommandOptions, profileOptions, readProfileOptions } from './import/profile-options.ts'
+import { profileOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
 import { rememberedOptions } from './import/remembered-mapping.ts'
 import {
@@ -37,26 +30,8 @@ import {
   resultOf,
   sendFile,
 } from './import/send-file.ts'
-import { newCommand } from './kith-command.ts'
+import { newCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { formatCount } from './progress.ts'
-
-type ImportOptions = ConnectionOptions &
-  JsonOption &
-  ProfileCommandOptions &
-  FileCommandOptions &
-  CellCommandOptions & {
-    attributes?: 'rest'
-    createOnly?: true
-    /** False with --no-mapping. */
-    mapping: boolean
-    maxRefused?: number
-    consents?: 'now'
-    lists: 'replace' | 'add'
-    match?: MatchKind[]
-    sharedAddresses?: true
-    strictReferences?: true
-    dryRun?: true
-  }
 
 export const importCommand = (environment: NodeJS.ProcessEnv) =>
   newCommand(
@@ -74,6 +49,11 @@ export const importCommand = (environment: NodeJS.ProcessEnv) =>
     )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
     .argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
+    .with(importOptions)
+    .action((owner, file, options) => run(environment, owner, file, options))
+
+const importOptions = (command: PlainCommand) =>
+  command
     .with(fileOptions)
     .with(cellOptions)
     .with(profileOptions)
@@ -110,7 +90,8 @@ export const importCommand = (environment: NodeJS.ProcessEnv) =>
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .action((owner, file, options) => run(environment, owner, file, options))
+
+type ImportOptions = OptionsOf<typeof importOptions>
 
 /** Whether a person may be recognized by an email or a phone that many lines of the file share. */
 const countsAddresses = ({ match = [], sharedAddresses }: ImportOptions) =>

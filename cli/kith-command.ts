@@ -223,6 +223,10 @@ export class KithCommand<Arguments extends unknown[], Options extends object, Pr
 /** A command without arguments, options and a result. */
 export type PlainCommand = KithCommand<[], object, never>
 
+/** The options that a function adds to a command. */
+export type OptionsOf<Add extends (command: PlainCommand) => unknown> =
+  ReturnType<Add> extends KithCommand<[], infer Options, never> ? Options : never
+
 /** Creates a command with `--json`. */
 export const newCommand = (
   environment: NodeJS.ProcessEnv,

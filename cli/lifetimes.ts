@@ -2,7 +2,7 @@ import type { RetentionRule } from '../client/index.ts'
 import { givenOf, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { connect } from './connection.ts'
-import { newPlainCommand, type PlainCommand } from './kith-command.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { withNames } from './print-rows.ts'
 
 const scope = 'people:erase'
@@ -16,13 +16,13 @@ const rowOf = (rule: RetentionRule) => ({
   today: `${rule.today.told} told, ${rule.today.done} done`,
 })
 
-type RuleOptions = { days?: string; action?: 'erase' | 'delete'; dailyLimit?: string; segment?: string }
-
 const addRuleOptions = (command: PlainCommand) =>
   command
     .option('--days <n>', 'How long a person has been in the segment, without a break.')
     .option('--action <action>', 'erase, with a certificate, or delete.', { choices: ['erase', 'delete'] })
     .option('--daily-limit <n>', 'The most people of a day.')
+
+type RuleOptions = OptionsOf<typeof addRuleOptions> & { segment?: string }
 
 function numberOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined

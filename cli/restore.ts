@@ -16,20 +16,11 @@ import { type Loaded, loadBackup, refuseOtherVersions, renewLogIds } from './bac
 import { describeSignature, requireKey } from './backup/signature.ts'
 import { type JsonOption, type Result, UsageError } from './command.ts'
 import { isDiskFull, pathOf } from './files.ts'
-import { newCommand } from './kith-command.ts'
+import { newCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { formatCount, formatDuration, withProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { visible } from './terminal.ts'
-
-export type RestoreOptions = JsonOption & {
-  key?: string
-  identity?: string
-  at?: string
-  from?: string
-  keepLogId?: true
-  quiet?: true
-}
 
 const statementTimeoutMs = 30_000
 
@@ -48,6 +39,21 @@ export function restoreCommand(environment: NodeJS.ProcessEnv) {
   )
   return restore
     .argument('[file]', 'A file written by kith backup; - reads standard input.')
+    .with(restoreOptions)
+    .action(async (file, options) => {
+      if (options.at === undefined && options.from === undefined) {
+        if (file === undefined)
+          return restore.command.error('error: give the file of a backup, or --from with an archive')
+        return resultOf(await restoreFile(environment, file, options), options)
+      }
+      if (file !== undefined || options.key !== undefined || options.identity !== undefined)
+        throw new UsageError('--at and --from restore an archive. Leave them out to restore a backup.')
+      return restoreFromArchive(environment, options)
+    })
+}
+
+const restoreOptions = (command: PlainCommand) =>
+  command
     .option(
       '--key <key>',
       'The key of the ledger that must have signed the backup, name+hash+base64, from a source that you trust.',
@@ -63,17 +69,8 @@ export function restoreCommand(environment: NodeJS.ProcessEnv) {
       'Keep the numbering of the change logs: for a move, where the original was stopped before the backup and never runs again.',
     )
     .option('--quiet', 'Show no progress.')
-    .action(async (file, options) => {
-      if (options.at === undefined && options.from === undefined) {
-        if (file === undefined)
-          return restore.command.error('error: give the file of a backup, or --from with an archive')
-        return resultOf(await restoreFile(environment, file, options), options)
-      }
-      if (file !== undefined || options.key !== undefined || options.identity !== undefined)
-        throw new UsageError('--at and --from restore an archive. Leave them out to restore a backup.')
-      return restoreFromArchive(environment, options)
-    })
-}
+
+export type RestoreOptions = JsonOption & OptionsOf<typeof restoreOptions>
 
 async function restoreFromArchive(
   environment: NodeJS.ProcessEnv,

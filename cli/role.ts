@@ -3,10 +3,8 @@ import type { RoleBody } from '../client/index.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
 import { UsageError } from './command.ts'
 import { connect } from './connection.ts'
-import { newPlainCommand, type PlainCommand } from './kith-command.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { wordsColumn } from './print-rows.ts'
-
-type RoleOptions = { scope?: string; fields?: string; name?: string }
 
 export function roleCommand(environment: NodeJS.ProcessEnv) {
   const roles = newPlainCommand(
@@ -79,7 +77,7 @@ const addRoleOptions = (command: PlainCommand) =>
     )
     .option('--name <name>', 'A name for people to read.')
 
-async function settingsOf({ scope, fields, name }: RoleOptions) {
+async function settingsOf({ scope, fields, name }: OptionsOf<typeof addRoleOptions>) {
   return {
     ...(scope !== undefined && { scopes: splitScopes(scope) as RoleBody['scopes'] }),
     ...(fields !== undefined && { fields: await readFields(fields) }),

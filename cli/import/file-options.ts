@@ -2,38 +2,11 @@ import { InvalidArgumentError } from 'commander'
 import { type CsvSettings, settingsOf } from '../../transfer/csv.ts'
 import { type Format, formatOfName } from '../../transfer/file.ts'
 import { givenOf, parsePair, UsageError, wholeNumber } from '../command.ts'
-import type { KithCommand, PlainCommand } from '../kith-command.ts'
+import type { OptionsOf, PlainCommand } from '../kith-command.ts'
 import { loadTimeZone } from './time-zone.ts'
 
-/** The options of a command that sends the lines of a file. */
-export type FileCommandOptions = {
-  format?: Format
-  encoding?: string
-  map: Map<string, string>
-  ignore: string[]
-  prefix: Map<string, string>
-  set: Map<string, string>
-  dateOrder?: 'dmy' | 'mdy'
-  offset?: string
-  timeZone?: string
-  delimiter?: string
-  skipLines: number
-  refused?: string
-  quiet?: true
-}
-
-/** The options of the cells of CSV that only fields of entities need. */
-export type CellCommandOptions = {
-  listSeparator?: string
-  decimal?: '.' | ','
-  trueWords?: string[]
-  falseWords?: string[]
-  nullWords?: string[]
-  empty?: 'absent' | 'null'
-}
-
-/** Adds the options to a command. */
-export const fileOptions = (command: PlainCommand): KithCommand<[], FileCommandOptions, never> =>
+/** Adds the options of a command that sends the lines of a file. */
+export const fileOptions = (command: PlainCommand) =>
   command
     .option('--map <column=field>', 'CSV: Map this column to a field (repeatable).', pairs(parsePair))
     .option(
@@ -71,8 +44,10 @@ export const fileOptions = (command: PlainCommand): KithCommand<[], FileCommandO
     .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
     .option('--quiet', 'Show no progress.')
 
-/** Adds the options of cells. */
-export const cellOptions = (command: PlainCommand): KithCommand<[], CellCommandOptions, never> =>
+export type FileCommandOptions = OptionsOf<typeof fileOptions>
+
+/** Adds the options of the cells of CSV that only fields of entities need. */
+export const cellOptions = (command: PlainCommand) =>
   command
     .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', {
       default: '|',
@@ -89,6 +64,8 @@ export const cellOptions = (command: PlainCommand): KithCommand<[], CellCommandO
       choices: ['absent', 'null'],
       default: 'absent',
     })
+
+export type CellCommandOptions = OptionsOf<typeof cellOptions>
 
 const separated = ', separated by commas (repeatable).'
 
@@ -110,7 +87,7 @@ export function checkFileOptions(format: Format, { prefix, set, offset, timeZone
     throw new UsageError(`The refused lines are ${format}. Give --refused a name that ends in .${format}.`)
 }
 
-export async function readSettings(options: FileCommandOptions & CellCommandOptions): Promise<CsvSettings> {
+export async function readSettings(options: FileCommandOptions & Partial<CellCommandOptions>): Promise<CsvSettings> {
   const { dateOrder = null, delimiter = null, timeZone, trueWords = [], falseWords = [], nullWords = [] } = options
   const offset = timeZone === undefined ? (options.offset ?? null) : await loadTimeZone(timeZone)
   const words = { true_words: trueWords, false_words: falseWords, null_words: nullWords }

@@ -4,24 +4,14 @@ import { isDateTime } from '../../src/values/formats.ts'
 import { utcTime } from '../../src/values/instant.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import { parsePair, UsageError } from '../command.ts'
-import type { KithCommand, PlainCommand } from '../kith-command.ts'
+import type { OptionsOf, PlainCommand } from '../kith-command.ts'
 import { createPhoneSplitter } from './phone.ts'
 import type { ProfileOptions } from './profile-columns.ts'
 import type { Profile } from './profile-file.ts'
 import { loadTimeZone } from './time-zone.ts'
 
-/** The options of `kith import` for the contact exports of other products. */
-export type ProfileCommandOptions = {
-  profile?: string
-  consentType: Map<string, string>
-  externalId: 'id' | 'email'
-  status?: string
-  exportedAt?: string
-  phoneCountry?: string
-}
-
-/** Adds the options to the command. */
-export const profileOptions = (command: PlainCommand): KithCommand<[], ProfileCommandOptions, never> =>
+/** Adds the options of `kith import` for the contact exports of other products. */
+export const profileOptions = (command: PlainCommand) =>
   command
     .option(
       '--profile <name|file>',
@@ -47,6 +37,8 @@ export const profileOptions = (command: PlainCommand): KithCommand<[], ProfileCo
       '--phone-country <code>',
       'People: The country of phone numbers without a prefix, such as DE. Default: that of the settings.',
     )
+
+type ProfileCommandOptions = OptionsOf<typeof profileOptions>
 
 /** Reads a profile and what it needs. `file` is the name of the file that is imported. */
 export async function readProfileOptions(

@@ -2,13 +2,10 @@ import { InvalidArgumentError } from 'commander'
 import type { Filter } from '../../client/index.ts'
 import { profileTexts } from '../../src/values/profile-fields.ts'
 import { readJsonArgument } from '../files.ts'
-import type { KithCommand, PlainCommand } from '../kith-command.ts'
-
-/** The options that select entities. */
-export type ConditionOptions = { filter?: string; where: Filter[]; segment?: string }
+import type { OptionsOf, PlainCommand } from '../kith-command.ts'
 
 /** Adds `--where` and `--filter`. */
-export const conditions = (command: PlainCommand): KithCommand<[], ConditionOptions, never> =>
+export const conditions = (command: PlainCommand) =>
   command
     .option(
       '--where <field=value>',
@@ -18,8 +15,10 @@ export const conditions = (command: PlainCommand): KithCommand<[], ConditionOpti
     .option('--filter <json>', 'Only entities that match this filter: JSON, or @ and the name of a file, or -.')
 
 /** Adds `--where`, `--filter` and `--segment`. */
-export const conditionsOfPeople = (command: PlainCommand): KithCommand<[], ConditionOptions, never> =>
+export const conditionsOfPeople = (command: PlainCommand) =>
   conditions(command).option('--segment <key>', 'Only the people of this segment.')
+
+export type ConditionOptions = OptionsOf<typeof conditionsOfPeople>
 
 const texts: ReadonlySet<string> = new Set([
   ...profileTexts,

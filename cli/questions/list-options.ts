@@ -1,21 +1,11 @@
 import { InvalidArgumentError } from 'commander'
 import type { Page } from '../../client/index.ts'
 import { givenOf, wholeNumber } from '../command.ts'
-import type { KithCommand, PlainCommand } from '../kith-command.ts'
+import type { OptionsOf, PlainCommand } from '../kith-command.ts'
 import { type FormatOption, formatOf, printRows, type Row } from '../print-rows.ts'
 import { printStderr, visible } from '../terminal.ts'
 import { entityColumns, fieldsFor } from './columns.ts'
 import type { Pages } from './reads.ts'
-
-/** The options of a command that prints entities. */
-export type ListOptions = FormatOption & {
-  fields?: string[]
-  include?: string[]
-  labels?: true
-  links?: 'id'
-  sort?: { field: string; direction: 'asc' | 'desc' }
-  limit?: number
-}
 
 export const defaultLimit = 50
 
@@ -43,7 +33,7 @@ export const limitOption = [
 ] as const
 
 /** Adds `--fields`, `--sort`, `--include`, `--labels`, `--links`, `--limit` and `--format`. */
-export const listOptions = (command: PlainCommand): KithCommand<[], ListOptions, never> =>
+export const listOptions = (command: PlainCommand) =>
   command
     .option(...fieldsOption)
     .option('--sort <field[:desc]>', 'The order: last_name, created_at:desc, attribute_values.total:desc.', {
@@ -57,6 +47,8 @@ export const listOptions = (command: PlainCommand): KithCommand<[], ListOptions,
     .option(...limitOption)
     .format()
 
+export type ListOptions = OptionsOf<typeof listOptions>
+
 /** Parses names that are separated by commas. */
 function parseList(text: string): string[] {
   const names = text.split(',').map(name => name.trim())
@@ -64,7 +56,7 @@ function parseList(text: string): string[] {
   return names
 }
 
-function parseSort(text: string): NonNullable<ListOptions['sort']> {
+function parseSort(text: string): { field: string; direction: 'asc' | 'desc' } {
   const [, field, direction = 'asc'] = /^(.+?)(?::(asc|desc))?$/.exec(text.trim()) ?? []
   if (field === undefined) throw new InvalidArgumentError('Give a field, or field:desc.')
   return { field, direction: direction as 'asc' | 'desc' }
