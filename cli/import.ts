@@ -128,25 +128,8 @@ async function run(
   try {
     const head: CsvHead = { cells: [], delimiter: ',' }
     const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
-    const job = {
-      id: randomUUID(),
-      client,
-      owner,
-      file,
-      path: path(file),
-      format,
-      input,
-      refused,
-      head,
-      options,
-      settings,
-      profile,
-      counts: new AnswerCounts(),
-      leftOut: [],
-      typeKeys: new Map(),
-      shared: new SharedAddresses(options.match ?? []),
-      earlier: new EarlierLines(options.match ?? ['external_id']),
-    }
+    const about = { client, owner, file, path: path(file), format, input, refused, head, options, settings, profile }
+    const job = newJob(about)
     const startedMs = performance.now()
     const outcome = await transfer(job)
     await refused.close()
@@ -156,9 +139,7 @@ async function run(
   }
 }
 
-type Job = {
-  /** The id of the import. */
-  id: string
+type About = {
   client: Client
   owner: string
   file: string
@@ -171,15 +152,22 @@ type Job = {
   options: ImportOptions
   settings: CsvSettings
   profile: ProfileOptions | null
-  /** The counts of the answers that the profile read. */
-  counts: AnswerCounts
-  /** The columns that the profile left out. Filled when the header has been read. */
-  leftOut: string[]
-  /** The keys of the consent types by id. Filled when the header has been read. */
-  typeKeys: Map<number, string>
-  shared: SharedAddresses
-  earlier: EarlierLines
 }
+
+const newJob = (about: About) => ({
+  ...about,
+  /** The id of the import. */
+  id: randomUUID(),
+  /** The counts of the answers that the profile read. */
+  counts: new AnswerCounts(),
+  /** The columns that the profile left out. Filled when the header has been read. */
+  leftOut: [] as string[],
+  /** The keys of the consent types by id. Filled when the header has been read. */
+  typeKeys: new Map<number, string>(),
+  shared: new SharedAddresses(about.options.match ?? []),
+  earlier: new EarlierLines(about.options.match ?? ['external_id']),
+})
+type Job = ReturnType<typeof newJob>
 
 async function transfer(job: Job): Promise<Outcome> {
   const { client, owner, input, options } = job

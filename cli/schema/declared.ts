@@ -17,7 +17,7 @@ export type DeclaredSegment = Omit<Segment, 'created_at' | 'updated_at'>
 /** The name of an attribute, unique in the organization: `owner.key`. */
 export const attributeName = ({ owner, key }: { owner: string; key: string }): string => `${owner}.${key}`
 
-/** What a definition has where the file says nothing. */
+/** The values of a definition where the file says nothing. */
 export const defaultsOf = {
   stack: (key: string) => ({ name: key, retention_days: null, label: null, summary: null, erased_with: null }),
   attribute: (key: string) => ({

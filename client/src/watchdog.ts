@@ -1,6 +1,6 @@
 import { KithTimeoutError } from './errors.ts'
 
-/** What can end a request early. */
+/** Ends a request early: with the signal of the caller, or when a wait takes too long. */
 export type Watchdog = { signal: AbortSignal; within<T>(work: Promise<T>, timeoutMs: number): Promise<T>; end(): void }
 
 /** Aborts with the caller's signal, and if a wait exceeds its timeout. The time between two waits does not count. */
