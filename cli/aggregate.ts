@@ -1,68 +1,69 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { AggregateBody, AggregateLine, Filter } from '../client/index.ts'
 import { parseWithAllDigits } from '../src/values/parse-json.ts'
-import { newPlainCommand, UsageError, wholeNumber } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
-import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
+import { UsageError, wholeNumber } from './command.ts'
+import { connect } from './connection.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
+import { formatOf, printRows } from './print-rows.ts'
+import { conditionsOfPeople, readCondition } from './questions/condition.ts'
 import { printStderr, visible } from './terminal.ts'
 
 type Group = NonNullable<AggregateBody['group_by']>[number]
 type Measure = NonNullable<AggregateBody['measures']>[number]
 type Order = NonNullable<AggregateBody['sort']>[number]
 type Named<T> = { name: string; value: T }
+type Sort = Named<Pick<Order, 'direction'>>
 /** A test of the measure with that name. */
 type Having = Named<{ operator: string; operand: unknown }>
-
-type Options = ConnectionOptions &
-  ConditionOptions &
-  FormatOption & {
-    groupBy: Named<Group>[]
-    measure: Named<Measure>[]
-    sort: Named<Pick<Order, 'direction'>>[]
-    having: Having[]
-    limit?: number
-    timeZone?: string
-  }
 
 const units = ['day', 'week', 'month', 'quarter', 'year'] as const
 const operations = ['count', 'count_distinct', 'sum', 'avg', 'min', 'max', 'median', 'percentile'] as const
 const operators = { '>=': '$gte', '<=': '$lte', '!=': '$neq', '>': '$gt', '<': '$lt', '=': '$eq' } as const
 
-export function aggregateCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Counts and measures groups of people, or of the records of a stack. The numbers are exact.'
-  const command = newPlainCommand('aggregate', description, [
-    'aggregate people --group-by language',
-    'aggregate orders --group-by created_at:month --measure count --measure sum:attribute_values.total',
-    'aggregate orders --group-by attribute_values.buyer.attribute_values.country',
-    'aggregate orders --group-by attribute_values.buyer --measure sum:attribute_values.total --sort sum:attribute_values.total:desc --limit 10',
-  ])
+export const aggregateCommand = (environment: NodeJS.ProcessEnv) =>
+  newPlainCommand(
+    environment,
+    'aggregate',
+    'Counts and measures groups of people, or of the records of a stack. The numbers are exact.',
+  )
+    .examples(
+      'aggregate people --group-by language',
+      'aggregate orders --group-by created_at:month --measure count --measure sum:attribute_values.total',
+      'aggregate orders --group-by attribute_values.buyer.attribute_values.country',
+      'aggregate orders --group-by attribute_values.buyer --measure sum:attribute_values.total --sort sum:attribute_values.total:desc --limit 10',
+    )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
+    .with(aggregateOptions)
+    .action((owner, options) => run(environment, owner, options))
+
+const aggregateOptions = (command: PlainCommand) =>
+  command
     .option(
       '--group-by <field[:unit]>',
       `A field, also across a relationship, and for a time ${units.join(', ')} (repeatable).`,
-      parseGroup,
-      [],
+      { parse: parseGroup, default: [] },
     )
     .option(
       '--measure <operation[:field]>',
       `${operations.join(', ')} (repeatable): percentile:0.95:attribute_values.total. Default: count.`,
-      parseMeasure,
-      [],
+      { parse: parseMeasure, default: [] },
     )
     .option(
       '--having <test>',
       'Only groups whose measure passes the test (repeatable; all must): count>=2. The operators are >=, <=, >, <, = and !=.',
-      parseHaving,
-      [],
+      { parse: parseHaving, default: [] },
     )
-    .option('--sort <group or measure[:desc]>', 'The order of the groups (repeatable): count:desc.', parseSort, [])
-    .option('--limit <count>', 'The most groups to print. Default: all.', wholeNumber(1))
+    .option('--sort <group or measure[:desc]>', 'The order of the groups (repeatable): count:desc.', {
+      parse: parseSort,
+      default: [],
+    })
+    .option('--limit <count>', 'The most groups to print. Default: all.', { parse: wholeNumber(1) })
     .option('--time-zone <name>', 'The time zone of the groups by time: Europe/Berlin. Default: UTC.')
-  return addConnectionOptions(addFormatOption(addConditionOptions(command, true))).action(
-    (owner: string, options: Options) => run(environment, owner, options),
-  )
-}
+    .with(conditionsOfPeople)
+    .format()
+    .connection()
+
+type Options = OptionsOf<typeof aggregateOptions>
 
 function parseGroup(text: string, groups: Named<Group>[]): Named<Group>[] {
   const [, field = text, unit] = /^(.+):([a-z]+)$/.exec(text) ?? []
@@ -82,7 +83,7 @@ function parseMeasure(text: string, measures: Named<Measure>[]): Named<Measure>[
   return [...measures, { name: text, value: { op, field: ofField, p: Number(part) } }]
 }
 
-function parseSort(text: string, sorts: Options['sort']): Options['sort'] {
+function parseSort(text: string, sorts: Sort[]): Sort[] {
   const [, name = text, direction] = /^(.+?)(?::(asc|desc))?$/.exec(text) ?? []
   return [...sorts, { name, value: direction === undefined ? {} : { direction: direction as 'asc' | 'desc' } }]
 }
@@ -109,7 +110,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Optio
     ...(limit !== undefined && { limit }),
   } as AggregateBody & { filter?: Filter }
   const exact = createExactFetch()
-  const { client } = await connect(environment, options, { scope: 'people:read records:read', fetch: exact.fetch })
+  const client = await connect(environment, options, { scope: 'people:read records:read', fetch: exact.fetch })
   await printGroups(options, exactLines(client.entities(owner).groups(body), exact))
 }
 

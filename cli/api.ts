@@ -1,11 +1,12 @@
 import { STATUS_CODES } from 'node:http'
-import { Argument, type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { createTokenSource } from '../client/src/credentials.ts'
 import { validToken } from '../client/src/transport.ts'
 import { scopes } from '../src/route/scopes.ts'
-import { newPlainCommand, UsageError } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, resolveTarget, type Target } from './connection.ts'
+import { UsageError } from './command.ts'
+import { type ConnectionOptions, resolveTarget, type Target } from './connection.ts'
 import { readArgument, writeAll } from './files.ts'
+import { newPlainCommand } from './kith-command.ts'
 import { printStderr, visible } from './terminal.ts'
 
 type Options = ConnectionOptions & { body?: string; header: Headers }
@@ -14,23 +15,27 @@ const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 /** The service answers within 10 s, and a stream begins at once. */
 const tokenTimeoutMs = 12_000
 
-export function apiCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const apiCommand = (environment: NodeJS.ProcessEnv) =>
+  newPlainCommand(
+    environment,
+    'api',
     'Sends one request to the service. Prints the body of the response on standard output, unchanged, and its status on standard ' +
-    'error. Exits with 1 if the status is 400 or more.'
-  const command = newPlainCommand('api', description, [
-    'api GET /v1/people/ada',
-    `api POST /v1/people --body '{"external_id": "ada"}'`,
-    'api POST /v1/people/import --body @people.ndjson --header "Content-Type: application/x-ndjson"',
-  ])
-    .addArgument(new Argument('<method>', 'The method.').argParser(parseMethod))
+      'error. Exits with 1 if the status is 400 or more.',
+  )
+    .examples(
+      'api GET /v1/people/ada',
+      `api POST /v1/people --body '{"external_id": "ada"}'`,
+      'api POST /v1/people/import --body @people.ndjson --header "Content-Type: application/x-ndjson"',
+    )
+    .argument('<method>', 'The method.', { parse: parseMethod })
     .argument('<path>', 'The path with its query: /v1/people/ada.')
     .option('--body <text>', 'The body: JSON, or @ and the name of a file, or - for standard input.')
-    .option('--header <name:value>', 'A header of the request (repeatable).', parseHeader, new Headers())
-  return addConnectionOptions(command).action((method: string, path: string, options: Options) =>
-    send(environment, method, path, options),
-  )
-}
+    .option('--header <name:value>', 'A header of the request (repeatable).', {
+      parse: parseHeader,
+      default: new Headers(),
+    })
+    .connection()
+    .action((method, path, options) => send(environment, method, path, options))
 
 function parseMethod(text: string): string {
   const method = text.toUpperCase()

@@ -2,7 +2,6 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Writable } from 'node:stream'
-import type { Command } from 'commander'
 import type pg from 'pg'
 import { keyFilePath, openMasterKeys } from '../src/keys-at-rest/key-file.ts'
 import { recordBackupSql } from '../src/operations/sql.ts'
@@ -12,41 +11,45 @@ import { version } from '../src/process/version.ts'
 import { untilAborted, withConnection } from './backup/catalog.ts'
 import { encryptFor } from './backup/encryption.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
-import { verifyCommand } from './backup/verify.ts'
-import { newCommand, printResult, UsageError } from './command.ts'
+import { addVerify } from './backup/verify.ts'
+import { type JsonOption, type Result, UsageError } from './command.ts'
 import { hasData } from './doctor/storage.ts'
 import { fileExists, isDiskFull, pathOf } from './files.ts'
+import { newCommand } from './kith-command.ts'
 import { formatCount, formatDuration, formatMegabytes, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
-type BackupOptions = { recipient: string[]; force?: true; quiet?: true; json?: true }
+type BackupOptions = JsonOption & { recipient: string[]; force?: true; quiet?: true }
 
-export function backupCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Writes a consistent snapshot of the whole database to one compressed file. The service may run meanwhile.'
-  return newCommand('backup', description, [
-    'backup kith-2027-01-15.backup',
-    'DATABASE_URL=postgresql://… backup kith.backup',
-    'backup kith.backup.age --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p',
-    'backup - | ssh backups "cat > kith.backup"',
-    'backup verify kith-2027-01-15.backup',
-  ])
+export function backupCommand(environment: NodeJS.ProcessEnv) {
+  const backup = newCommand(
+    environment,
+    'backup',
+    'Writes a consistent snapshot of the whole database to one compressed file. The service may run meanwhile.',
+  )
+    .examples(
+      'backup kith-2027-01-15.backup',
+      'DATABASE_URL=postgresql://… backup kith.backup',
+      'backup kith.backup.age --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p',
+      'backup - | ssh backups "cat > kith.backup"',
+      'backup verify kith-2027-01-15.backup',
+    )
     .argument('<file>', 'The file to write; - writes to standard output. It holds personal data.')
     .option(
       '--recipient <age1…>',
       'Encrypt the file for this recipient of age, whose identity restores it (repeatable).',
-      (recipient: string, all: string[]) => [...all, recipient],
-      [] as string[],
+      { parse: (recipient: string, all: string[]) => [...all, recipient], default: [] },
     )
     .option('--force', 'Replace an existing file.')
     .option('--quiet', 'Show no progress.')
-    .action((file: string, options: BackupOptions) => run(environment, file, options))
-    .enablePositionalOptions()
-    .addCommand(verifyCommand(environment))
+    .action((file, options) => run(environment, file, options))
+  backup.command.enablePositionalOptions()
+  addVerify(backup)
+  return backup
 }
 
-async function run(environment: NodeJS.ProcessEnv, file: string, options: BackupOptions) {
+async function run(environment: NodeJS.ProcessEnv, file: string, options: BackupOptions): Promise<Result> {
   if (file === '-') refuseOutput(options)
   const config = loadConfig(environment)
   if (config.databaseUrl === undefined && !(await hasData(config)))
@@ -65,10 +68,10 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Backup
       : `Signed by ${signed_by}`
   const encrypted = options.recipient.length > 0
   const notes = [encrypted ? undefined : besideKey(config, environment, file), unrecorded]
-  printResult(options, {
+  return {
     value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1), signed_by, encrypted },
     messages: [summary, signature, ...notes.filter(note => note !== undefined)],
-  })
+  }
 }
 
 /** A warning if the file lies beside the master key. */

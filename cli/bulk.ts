@@ -1,41 +1,19 @@
-import { type Command, Option } from 'commander'
 import type { BulkRequest, Client, Job, JobPreview, JobRefusal } from '../client/index.ts'
-import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError, wholeNumber } from './command.ts'
-import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { type JsonOption, printResult, type Result, UsageError, wholeNumber } from './command.ts'
+import { confirm } from './confirm.ts'
+import { connect } from './connection.ts'
 import { readArgument, readJsonArgument } from './files.ts'
 import { addUndo } from './imports.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
+import { firstOf } from './print-rows.ts'
 import { formatCount, withProgress } from './progress.ts'
-import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
-import { atService, firstOf, listAtService } from './service-commands.ts'
+import { conditionsOfPeople, readCondition } from './questions/condition.ts'
 
 const scopes = 'people:read people:write records:read records:write'
 
-export function bulkCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Changes many people or records at once, as a job of the service: it goes on without this command, and can be undone.'
-  return newPlainCommand('bulk', description, [
-    `bulk patch people --where attribute_values.city=Rome --body '{"attribute_values":{"city":"Milan"}}' --dry-run`,
-    'bulk list',
-    'bulk undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
-  ]).addSubcommands(environment, [
-    patchCommand,
-    deleteCommand,
-    eraseCommand,
-    listCommand,
-    refusedCommand,
-    cancelCommand,
-    undoCommand,
-  ])
-}
-
-type RunOptions = ConnectionOptions &
-  ConditionOptions &
-  YesOption & { ids?: string; all?: true; dryRun?: true; wait: boolean; quiet?: true; json?: true }
-
 /** Adds the options that all commands which begin a job have. */
-function addRunOptions(command: Command, isOfPeople = true): Command {
-  addConditionOptions(command, isOfPeople)
+const runOptions = (command: PlainCommand) =>
+  conditionsOfPeople(command)
     .option(
       '--ids <ids>',
       'These internal identifiers, separated by commas or white space: a text, or @ and a file, or -.',
@@ -44,51 +22,90 @@ function addRunOptions(command: Command, isOfPeople = true): Command {
     .option('--dry-run', 'Change nothing, and print how many would change and who would be refused.')
     .option('--no-wait', 'Begin the job, and do not wait for its end.')
     .option('--quiet', 'Print no progress.')
-  return addYesOption(addConnectionOptions(command))
-}
+    .connection()
+    .yes()
+
+type RunOptions = JsonOption & OptionsOf<typeof runOptions>
 
 const owner = ['<people|stack_key>', 'Either people or the key of a stack.'] as const
+const idOfJob = ['<id>', 'The id of the job, as bulk list prints it.'] as const
+const columns = 'id owner op state actor started_at total done unchanged refused remaining undone_at'.split(' ')
+const refusalColumns = ['id', 'external_id', 'error', 'message', 'details']
 
-function patchCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('patch', 'Sets or empties fields, or adds an answer to a consent with its evidence.', [
-    `bulk patch people --where attribute_values.city=Rome --body '{"attribute_values":{"city":"Milan"}}'`,
-    'bulk patch orders --all --body @changes.json --yes',
-  ])
-    .argument(...owner)
-    .requiredOption('--body <json>', 'What each gets, as a PATCH has it: JSON, or @ and the name of a file, or -.')
-  return addRunOptions(command).action(async (owner: string, options: RunOptions & { body: string }) => {
-    const body = (await readJsonArgument(environment, '--body', options.body)) as Record<string, unknown>
-    await run(environment, owner, options, { op: 'patch', body })
-  })
-}
-
-function deleteCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('delete', 'Deletes people or records. An undo brings them back.', [
-    'bulk delete orders --where attribute_values.state=draft --dry-run',
-  ]).argument(...owner)
-  return addRunOptions(command).action((owner: string, options: RunOptions) =>
-    run(environment, owner, options, { op: 'delete' }),
+export function bulkCommand(environment: NodeJS.ProcessEnv) {
+  const bulk = newPlainCommand(
+    environment,
+    'bulk',
+    'Changes many people or records at once, as a job of the service: it goes on without this command, and can be undone.',
+  ).examples(
+    `bulk patch people --where attribute_values.city=Rome --body '{"attribute_values":{"city":"Milan"}}' --dry-run`,
+    'bulk list',
+    'bulk undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
   )
-}
-
-function eraseCommand(environment: NodeJS.ProcessEnv): Command {
-  type Options = RunOptions & { reason: string; records: 'keep' | 'linked'; overrideHold?: true }
-  const command = newCommand('erase', 'Erases people for good, with a certificate each.', [
-    'bulk erase --segment gone --reason "End of the contracts of 2019" --dry-run',
-  ])
-    .requiredOption('--reason <text>', 'Why. It stays, so it must name nobody.')
-    .addOption(
-      new Option('--records <which>', 'linked: also the records that are linked to one of them and to nobody else.')
-        .choices(['keep', 'linked'])
-        .default('keep'),
+  bulk
+    .add('patch', 'Sets or empties fields, or adds an answer to a consent with its evidence.')
+    .examples(
+      `bulk patch people --where attribute_values.city=Rome --body '{"attribute_values":{"city":"Milan"}}'`,
+      'bulk patch orders --all --body @changes.json --yes',
     )
+    .argument(...owner)
+    .option('--body <json>', 'What each gets, as a PATCH has it: JSON, or @ and the name of a file, or -.', {
+      required: true,
+    })
+    .with(runOptions)
+    .action(async (owner, options) => {
+      const body = (await readJsonArgument(environment, '--body', options.body)) as Record<string, unknown>
+      return run(environment, owner, options, { op: 'patch', body })
+    })
+  bulk
+    .add('delete', 'Deletes people or records. An undo brings them back.')
+    .examples('bulk delete orders --where attribute_values.state=draft --dry-run')
+    .argument(...owner)
+    .with(runOptions)
+    .action((owner, options) => run(environment, owner, options, { op: 'delete' }))
+  bulk
+    .add('erase', 'Erases people for good, with a certificate each.')
+    .examples('bulk erase --segment gone --reason "End of the contracts of 2019" --dry-run')
+    .option('--reason <text>', 'Why. It stays, so it must name nobody.', { required: true })
+    .option('--records <which>', 'linked: also the records that are linked to one of them and to nobody else.', {
+      choices: ['keep', 'linked'],
+      default: 'keep',
+    })
     .option('--override-hold', 'Erase people although they are under a legal hold.')
-  return addRunOptions(command).action(({ reason, records, overrideHold, ...options }: Options) =>
-    run(environment, 'people', options, {
-      ...{ op: 'erase', reason, records },
-      ...(overrideHold && { override_hold: true }),
-    }),
-  )
+    .with(runOptions)
+    .action(({ reason, records, overrideHold, ...options }) =>
+      run(environment, 'people', options, {
+        ...{ op: 'erase', reason, records },
+        ...(overrideHold && { override_hold: true }),
+      }),
+    )
+  bulk
+    .addList(columns, 'list', 'Lists the jobs, newest first.')
+    .examples('bulk list --limit 10')
+    .option('--limit <count>', 'The most jobs to list.', { parse: wholeNumber(), default: 50 })
+    .atService(scopes, ({ jobs }, { limit }) => firstOf(limit, 500, size => jobs.list({ size })))
+  bulk
+    .addList(refusalColumns, 'refused', 'Lists what a job was refused to change, and why.')
+    .examples('bulk refused 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --format csv')
+    .argument(...idOfJob)
+    .atService(scopes, ({ jobs }, id) => jobs.refused(id, { size: 500 }))
+  bulk
+    .add('cancel', 'Ends a job. What it changed stays, until an undo.')
+    .examples('bulk cancel 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f')
+    .argument(...idOfJob)
+    .atService(scopes, async (client, id) => {
+      const value = await client.jobs.cancel(id)
+      return { value, messages: [summaryOf(value)] }
+    })
+  const undo = bulk
+    .add(
+      'undo',
+      'Takes back what a job changed and nothing has written since, and brings back what it deleted. Prints what it left. Erasures stay.',
+    )
+    .examples('bulk undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --dry-run')
+    .argument(...idOfJob)
+  addUndo(undo, 'job', scopes, ({ jobs }) => jobs)
+  return bulk
 }
 
 async function run(
@@ -96,14 +113,14 @@ async function run(
   owner: string,
   options: RunOptions,
   change: BulkRequest['change'],
-): Promise<void> {
+): Promise<Result> {
   const scope = change.op === 'erase' ? `${scopes} people:erase` : scopes
-  const { client } = await connect(environment, options, { scope })
+  const client = await connect(environment, options, { scope })
   const entities = client.entities(owner) as unknown as Pick<Client['people'], 'bulk' | 'previewBulk'>
   const request: BulkRequest = { ...(await readTarget(environment, options)), change }
   if (options.dryRun) {
     const value = await entities.previewBulk(request)
-    return printResult(options, { value, lines: value.refusals.map(lineOf), messages: [summaryOfPreview(value)] })
+    return { value, lines: value.refusals.map(lineOf), messages: [summaryOfPreview(value)] }
   }
   await confirm(options, `${verbs[change.op]} them?`, async () => [
     summaryOfPreview(await entities.previewBulk(request)),
@@ -111,8 +128,10 @@ async function run(
   const begun = await entities.bulk(request)
   const value = options.wait ? await waitFor(client, begun, options) : begun
   const refusals = value.refused > 0 ? await client.jobs.refused(begun.id, { size: 500 }).all() : []
-  printResult(options, { value, lines: refusals.map(lineOf), messages: [summaryOf(value)] })
-  if (value.state === 'failed') throw new Error(`The job has failed: ${value.failure}`)
+  const result = { value, lines: refusals.map(lineOf), messages: [summaryOf(value)] }
+  if (value.state !== 'failed') return result
+  printResult(options, result)
+  throw new Error(`The job has failed: ${value.failure}`)
 }
 
 const verbs = { patch: 'Change', delete: 'Delete', erase: 'Erase' } as const
@@ -153,46 +172,3 @@ const summaryOfPreview = ({ total, tested, done, unchanged, refused }: JobPrevie
 const summaryOf = ({ id, state, done, unchanged, refused, remaining }: Job) =>
   `Job ${id}: ${state}, ${formatCount(done)} changed, ${formatCount(unchanged)} unchanged, ${formatCount(refused)} refused, ` +
   `${formatCount(remaining)} not reached`
-
-const columns = 'id owner op state actor started_at total done unchanged refused remaining undone_at'.split(' ')
-
-function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('list', 'Lists the jobs, newest first.', ['bulk list --limit 10']).option(
-    '--limit <count>',
-    'The most jobs to list.',
-    wholeNumber(),
-    50,
-  )
-  return listAtService(environment, command, scopes, columns, ({ jobs }, { limit }: { limit: number }) =>
-    firstOf(limit, 500, size => jobs.list({ size })),
-  )
-}
-
-const idOfJob = ['<id>', 'The id of the job, as bulk list prints it.'] as const
-
-function refusedCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('refused', 'Lists what a job was refused to change, and why.', [
-    'bulk refused 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --format csv',
-  ]).argument(...idOfJob)
-  const columns = ['id', 'external_id', 'error', 'message', 'details']
-  return listAtService(environment, command, scopes, columns, ({ jobs }, id: string) => jobs.refused(id, { size: 500 }))
-}
-
-function cancelCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('cancel', 'Ends a job. What it changed stays, until an undo.', [
-    'bulk cancel 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
-  ]).argument(...idOfJob)
-  return atService(environment, command, scopes, async (client, id: string, options: JsonOption) => {
-    const value = await client.jobs.cancel(id)
-    printResult(options, { value, messages: [summaryOf(value)] })
-  })
-}
-
-function undoCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Takes back what a job changed and nothing has written since, and brings back what it deleted. Prints what it left. Erasures stay.'
-  const command = newCommand('undo', description, [
-    'bulk undo 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f --dry-run',
-  ]).argument(...idOfJob)
-  return addUndo(environment, command, 'job', scopes, ({ jobs }) => jobs)
-}

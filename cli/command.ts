@@ -1,60 +1,20 @@
-import { Command, Help, InvalidArgumentError, type Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { printStderr } from './terminal.ts'
 
 /** Wrong usage that commander does not detect. The program exits with 2. */
 export class UsageError extends Error {}
 
-/** A command whose subcommands have modules of their own. */
-export class KithCommand extends Command {
-  addSubcommands(
-    environment: NodeJS.ProcessEnv,
-    subcommands: readonly ((environment: NodeJS.ProcessEnv) => Command)[],
-  ): this {
-    for (const create of subcommands) this.addCommand(create(environment))
-    return this
-  }
-}
-
-/** Creates a command with `--json` and with examples in its help. */
-export function newCommand(name: string, description: string, examples: string[]): KithCommand {
-  return newPlainCommand(name, description, examples).option(
-    '--json',
-    'Print the result as one JSON value on standard output.',
-  )
-}
-
-/** Creates a command without `--json`: one that groups subcommands, or whose output is a stream. */
-export function newPlainCommand(name: string, description: string, examples: string[]): KithCommand {
-  const lines = examples.map(example => `\n  ${withProgram(example)}`)
-  return new KithCommand(name)
-    .description(description)
-    .helpOption('-h, --help', 'Show this help.')
-    .configureHelp({ optionDescription })
-    .addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:${lines.join('')}`)
-}
-
-/** A repeatable option begins with an empty list, which is no default to show. */
-function optionDescription(option: Option): string {
-  const isEmptyList = Array.isArray(option.defaultValue) && option.defaultValueDescription === undefined
-  return isEmptyList ? option.description : new Help().optionDescription(option)
-}
-
-/** `PORT=1 serve` → `PORT=1 npx kith serve`. */
-function withProgram(example: string): string {
-  return example.replace(/^((?:[A-Z_]+=\S+ )*)/, '$1npx kith ')
-}
-
 /** The option `--json`, as commander returns it. */
 export type JsonOption = { json?: boolean | undefined }
 
 /**
- * Prints a command's result on standard output: `value` as one line of JSON with `--json`, else `lines`. `messages` go to
- * standard error in both cases.
+ * The result of a command. Standard output gets `value` as one line of JSON with `--json`, else `lines`. `messages` go to standard error in
+ * both cases.
  */
-export function printResult(
-  { json }: JsonOption,
-  { value, lines = [], messages = [] }: { value: unknown; lines?: string[]; messages?: string[] },
-): void {
+export type Result = { value: unknown; lines?: string[]; messages?: string[] }
+
+/** Prints a result. */
+export function printResult({ json }: JsonOption, { value, lines = [], messages = [] }: Result): void {
   for (const line of messages) printStderr(line)
   const text = json ? [JSON.stringify(value)] : lines
   process.stdout.write(text.map(line => `${line}\n`).join(''))

@@ -1,5 +1,5 @@
-import { Argument, type Command, type Option } from 'commander'
-import { newCommand, printResult } from './command.ts'
+import type { Command, Option } from 'commander'
+import { newCommand, type PlainCommand } from './kith-command.ts'
 
 /** A word that completes the command line at the cursor, and its description. */
 export type Candidate = { value: string; description: string }
@@ -10,27 +10,25 @@ const files = ':files'
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 
-export function completionCommand(): Command {
-  return newCommand('completion', 'Prints a shell completion script.', [
-    'completion bash > ~/.local/share/bash-completion/completions/kith',
-    'completion zsh > "$fpath[1]/_kith"',
-    'completion fish > ~/.config/fish/completions/kith.fish',
-  ])
-    .addArgument(new Argument('<shell>', 'The shell.').choices(shells))
-    .action((shell: Shell, options: { json?: true }) =>
-      printResult(options, { value: { shell, script: scripts[shell] }, lines: [scripts[shell].trimEnd()] }),
+export const completionCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(environment, 'completion', 'Prints a shell completion script.')
+    .examples(
+      'completion bash > ~/.local/share/bash-completion/completions/kith',
+      'completion zsh > "$fpath[1]/_kith"',
+      'completion fish > ~/.config/fish/completions/kith.fish',
     )
-}
+    .argument('<shell>', 'The shell.', { choices: shells })
+    .action(shell => ({ value: { shell, script: scripts[shell] }, lines: [scripts[shell].trimEnd()] }))
 
 /** The command that the scripts call. It prints one candidate per line: the word, a tab, its description. */
-export function completeCommand(program: () => Command): Command {
-  return newCommand('complete', 'Prints the candidates for the last word.', ['complete -- import people --for'])
+export const completeCommand = (program: PlainCommand) =>
+  newCommand(program.environment, 'complete', 'Prints the candidates for the last word.')
+    .examples('complete -- import people --for')
     .argument('[words...]', 'The words after kith. The last one is unfinished.')
-    .action((words: string[], options: { json?: true }) => {
-      const value = candidatesFor(program(), words)
-      printResult(options, { value, lines: value.map(({ value, description }) => `${value}\t${description}`) })
+    .action(words => {
+      const value = candidatesFor(program.command, words)
+      return { value, lines: value.map(({ value, description }) => `${value}\t${description}`) }
     })
-}
 
 /** The candidates for the last word: commands, options, and values of options and arguments. */
 function candidatesFor(program: Command, words: string[]): Candidate[] {

@@ -1,14 +1,9 @@
 import { createInterface } from 'node:readline'
-import type { Command } from 'commander'
 import { UsageError } from './command.ts'
 import { printStderr, visible } from './terminal.ts'
 
-/** The option that {@link addYesOption} adds, as commander returns it. */
+/** The option `--yes` of a command that destroys something. */
 export type YesOption = { yes?: true }
-
-/** Adds `--yes` to a command that destroys something. */
-export const addYesOption = (command: Command): Command =>
-  command.option('--yes', 'Do not ask. Needed where no terminal can be asked.')
 
 /**
  * Asks on the terminal whether to go on, after the lines that `describe` returns, unless `--yes` was given. Throws a UsageError without a

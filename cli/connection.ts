@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Command } from 'commander'
 import { type Client, type ClientOptions, createClient } from '../client/index.ts'
 import { makeListedToken } from '../src/auth/issued-tokens.ts'
 import { issueToken } from '../src/auth/token.ts'
@@ -25,30 +24,6 @@ export type ConnectionOptions = {
   subject?: string
 }
 
-export type Connection = { client: Client; url: string }
-
-/**
- * Adds the options that name the service and the credentials. `kith import` has another `--profile`, so it selects a profile only with
- * KITH_PROFILE.
- */
-export function addConnectionOptions(command: Command): Command {
-  if (!command.options.some(({ long }) => long === '--profile'))
-    command.option('--profile <name>', 'A service and credentials that kith login stored. Default: KITH_PROFILE.')
-  return command
-    .option(
-      '--url <url>',
-      'The address of the service. Default: KITH_URL, else the profile, else the service of this machine.',
-    )
-    .option('--token <token>', 'A token. Default: KITH_TOKEN.')
-    .option('--token-file <file>', 'A file that holds the token, or - for standard input.')
-    .option('--client-id <id>', 'A client. The command fetches and renews its tokens. Default: KITH_CLIENT_ID.')
-    .option(
-      '--client-secret <secret>',
-      'The secret of the client. Prefer KITH_CLIENT_SECRET, which no process list shows.',
-    )
-    .option('--org <key>', 'The organization, on the machine of the service and without a token. Default: default.')
-}
-
 /** The address of a service, and the credentials as a client takes them. */
 export type Target = { url: string } & Access
 
@@ -60,11 +35,10 @@ export type Target = { url: string } & Access
 export async function connect(
   environment: NodeJS.ProcessEnv,
   options: ConnectionOptions,
-  { scope, ...settings }: { scope: string } & Pick<ClientOptions, 'retries' | 'fetch'>,
-): Promise<Connection> {
+  { scope, ...settings }: { scope: string } & Pick<ClientOptions, 'fetch'>,
+): Promise<Client> {
   const target = await resolveTarget(environment, options, scope)
-  const clientOptions = { ...target, ...settings } as ClientOptions
-  return { client: createClient(clientOptions), url: target.url }
+  return createClient({ ...target, ...settings } as ClientOptions)
 }
 
 /** The work of a command at a service, and the same on the database that {@link withSession} opens. */

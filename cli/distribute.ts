@@ -1,27 +1,25 @@
-import type { Command } from 'commander'
 import pg from 'pg'
 import { planDistribution, readDistribution } from '../src/db/distribution.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { loadConfig } from '../src/process/config.ts'
-import { newCommand, printResult } from './command.ts'
+import { newCommand } from './kith-command.ts'
 import { withServer } from './session.ts'
 
-export function distributeCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const distributeCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
+    'distribute',
     'Distributes the tables over the workers of Citus, by organization. Run it with the service stopped, and again after an ' +
-    'upgrade that adds tables. It does what is left to do.'
-  return newCommand('distribute', description, ['distribute --dry-run', 'distribute'])
+      'upgrade that adds tables. It does what is left to do.',
+  )
+    .examples('distribute --dry-run', 'distribute')
     .option('--dry-run', 'Print the statements, and run none of them.')
-    .action((options: { json?: boolean; dryRun?: boolean }) =>
-      withServer(loadConfig(environment), async url => {
-        const { statements, database } = await distribute(url, options.dryRun === true)
-        const done = `${database} is distributed.`
-        const messages = statements.length === 0 ? [`Nothing to do: ${done}`] : options.dryRun ? [] : [done]
-        const lines = statements.map(text => `${text};`)
-        printResult(options, { value: { statements }, lines, messages })
-      }),
-    )
-}
+    .action(async ({ dryRun = false }) => {
+      const { statements, database } = await withServer(loadConfig(environment), url => distribute(url, dryRun))
+      const done = `${database} is distributed.`
+      const messages = statements.length === 0 ? [`Nothing to do: ${done}`] : dryRun ? [] : [done]
+      return { value: { statements }, lines: statements.map(text => `${text};`), messages }
+    })
 
 /** Runs the statements that are left, unless `dryRun`. Returns them. Throws if the database has no Citus or no workers. */
 async function distribute(url: string, dryRun: boolean): Promise<{ statements: string[]; database: string }> {

@@ -1,21 +1,23 @@
-import type { Command } from 'commander'
 import { type Finding, ok, runCheck, warning, wrong } from '../src/operations/doctor/finding.ts'
 import { checkMachine, checkStorage, withoutOrganization } from '../src/operations/doctor-report.ts'
 import { type Config, ConfigError, loadConfig } from '../src/process/config.ts'
-import { newCommand, printResult } from './command.ts'
 import { withStorage } from './doctor/storage.ts'
+import { newCommand } from './kith-command.ts'
 
-export function doctorCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const doctorCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
+    'doctor',
     'Checks configuration, database, keys and files, and says how to fix each problem. Changes nothing. Exits with 1 if a ' +
-    'check is wrong; a warning does not change the exit code.'
-  return newCommand('doctor', description, ['doctor', 'doctor --json']).action(async (options: { json?: boolean }) => {
-    const findings = await examine(environment)
-    const healthy = findings.every(({ verdict }) => verdict !== 'wrong')
-    printResult(options, { value: { healthy, findings }, lines: findings.flatMap(linesOf) })
-    if (!healthy) process.exitCode = 1
-  })
-}
+      'check is wrong; a warning does not change the exit code.',
+  )
+    .examples('doctor', 'doctor --json')
+    .action(async () => {
+      const findings = await examine(environment)
+      const healthy = findings.every(({ verdict }) => verdict !== 'wrong')
+      if (!healthy) process.exitCode = 1
+      return { value: { healthy, findings }, lines: findings.flatMap(linesOf) }
+    })
 
 /** The lines that show a finding. */
 export const linesOf = ({ check, verdict, message, advice }: Finding): string[] => [

@@ -1,73 +1,59 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
-import { finished } from 'node:stream/promises'
-import { type Command, Option } from 'commander'
-import { type DossierLine, type DossierPageOptions, pageLanguages } from '../client/index.ts'
-import { newPlainCommand } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { pipeline } from 'node:stream/promises'
+import { type DossierLine, pageLanguages } from '../client/index.ts'
 import { fileExists, pathOf, writeAll } from './files.ts'
+import { newPlainCommand } from './kith-command.ts'
 import { otherHoldersText } from './other-holders.ts'
 import { printStderr } from './terminal.ts'
 
-type Options = ConnectionOptions & {
-  id?: true
-  format?: 'ndjson' | 'html'
-  language?: NonNullable<DossierPageOptions['language']>
-  output?: string
-  force?: true
-}
-
 const scope = 'people:read consents:read changes:read records:read'
 
-export function dossierCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Writes everything that is held about one person: lines of JSON, or an HTML page to read, to print and to send to the person.'
-  const command = newPlainCommand('dossier', description, [
-    'dossier ada --output ada.html',
-    'dossier ada --output ada.html --language de',
-    'dossier ada --output ada.ndjson',
-    'dossier --id 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f | jq .type',
-  ])
+export const dossierCommand = (environment: NodeJS.ProcessEnv) =>
+  newPlainCommand(
+    environment,
+    'dossier',
+    'Writes everything that is held about one person: lines of JSON, or an HTML page to read, to print and to send to the person.',
+  )
+    .examples(
+      'dossier ada --output ada.html',
+      'dossier ada --output ada.html --language de',
+      'dossier ada --output ada.ndjson',
+      'dossier --id 01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f | jq .type',
+    )
     .argument('<external_id>', 'The person. Also the last name of a deleted person leads to the dossier.')
     .option('--id', 'The argument is the internal identifier.')
     .option('--output <file>', 'The file to write, which only you may read. Default: standard output.')
-    .addOption(
-      new Option(
-        '--format <format>',
-        'The format. html is a page without scripts, which loads nothing. Default: as the file name says, else ndjson.',
-      ).choices(['ndjson', 'html']),
+    .option(
+      '--format <format>',
+      'The format. html is a page without scripts, which loads nothing. Default: as the file name says, else ndjson.',
+      { choices: ['ndjson', 'html'] },
     )
-    .addOption(
-      new Option(
-        '--language <language>',
-        'The language of the page. Default: that of the person, else of the organization.',
-      ).choices([...pageLanguages]),
+    .option(
+      '--language <language>',
+      'The language of the page. Default: that of the person, else of the organization.',
+      {
+        choices: pageLanguages,
+      },
     )
     .option('--force', 'Overwrite an existing file.')
-  return addConnectionOptions(command).action((person: string, options: Options) => run(environment, person, options))
-}
-
-async function run(environment: NodeJS.ProcessEnv, person: string, options: Options): Promise<void> {
-  const { client } = await connect(environment, options, { scope })
-  const { output, format = /\.html?$/i.test(output ?? '') ? 'html' : 'ndjson' } = options
-  if (options.language !== undefined && format !== 'html')
-    throw new Error('--language is for a page: use it with --format html, or with an --output that ends in .html.')
-  const address = options.id ? { id: person } : person
-  const text =
-    format === 'html'
-      ? client.people.dossierPage(address, {
-          ...(options.language && { language: options.language }),
-          onOtherHolders: tellOtherHolders,
-        })
-      : jsonOf(client.people.dossier(address))
-  if (output === undefined) return writeAll(process.stdout, text)
-  const path = pathOf(environment, output)
-  if (!options.force && (await fileExists(path)))
-    throw new Error(`${output} exists already. Use --force to overwrite it.`)
-  await writeFileWhole(path, text)
-  printStderr(`The dossier is in ${output}.`)
-}
+    .atService(scope, async (client, person, options) => {
+      const { output, language, format = /\.html?$/i.test(output ?? '') ? 'html' : 'ndjson' } = options
+      if (language !== undefined && format !== 'html')
+        throw new Error('--language is for a page: use it with --format html, or with an --output that ends in .html.')
+      const address = options.id ? { id: person } : person
+      const text =
+        format === 'html'
+          ? client.people.dossierPage(address, { ...(language && { language }), onOtherHolders: tellOtherHolders })
+          : jsonOf(client.people.dossier(address))
+      if (output === undefined) return writeAll(process.stdout, text)
+      const path = pathOf(environment, output)
+      if (!options.force && (await fileExists(path)))
+        throw new Error(`${output} exists already. Use --force to overwrite it.`)
+      await writeFileWhole(path, text)
+      printStderr(`The dossier is in ${output}.`)
+    })
 
 const tellOtherHolders = (other_holders: string[]) => {
   for (const message of otherHoldersText({ other_holders })) printStderr(message)
@@ -87,12 +73,9 @@ async function writeFileWhole(path: string, text: AsyncIterable<string>): Promis
   const file = createWriteStream(part, { flags: 'wx', mode: 0o600 })
   try {
     await once(file, 'open')
-    await writeAll(file, text)
-    file.end()
-    await finished(file)
+    await pipeline(text, file)
     await rename(part, path)
   } catch (error) {
-    file.destroy()
     await rm(part, { force: true })
     throw error
   }

@@ -1,54 +1,48 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import type { Client, DuplicateGroup, DuplicatesBody } from '../client/index.ts'
-import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
-import { addFormatOption, type FormatOption, formatOf, isJson, printRows } from './print-rows.ts'
-import { atService, firstOf } from './service-commands.ts'
+import { InvalidArgumentError } from 'commander'
+import type { DuplicateGroup, DuplicatesBody } from '../client/index.ts'
+import { givenOf, wholeNumber } from './command.ts'
+import { newPlainCommand } from './kith-command.ts'
+import { firstOf, formatOf, isJson, printRows } from './print-rows.ts'
 import { printStderr } from './terminal.ts'
 
 type SharedKey = NonNullable<DuplicatesBody['by']>[number]
-type Options = FormatOption & { by?: SharedKey[]; limit?: number }
 
 const sharedKeys: readonly string[] = ['email', 'mobile', 'name'] satisfies SharedKey[]
 /** The most groups of a page. */
 const maxGroups = 100
 
-export function duplicatesCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Lists groups of people who share an email, a phone number, or name and date of birth, and so may be one person. A table and CSV have ' +
-    'a row for each person, JSON has one for each group. Nothing is changed.'
-  const command = newPlainCommand('duplicates', description, [
+export const duplicatesCommand = (environment: NodeJS.ProcessEnv) =>
+  newPlainCommand(
+    environment,
     'duplicates',
-    'duplicates --by email,mobile --limit 50',
-    'duplicates --format ndjson > duplicates.ndjson',
-  ])
-    .option(
-      '--by <keys>',
-      'The keys that they share: email, mobile or name, separated by commas. Default: all.',
-      parseKeys,
-    )
-    .option('--limit <count>', 'The most groups to list. Default: all.', wholeNumber())
-  return atService(environment, addFormatOption(command), 'people:read', list)
-}
+    'Lists groups of people who share an email, a phone number, or name and date of birth, and so may be one person. A table and CSV have ' +
+      'a row for each person, JSON has one for each group. Nothing is changed.',
+  )
+    .examples('duplicates', 'duplicates --by email,mobile --limit 50', 'duplicates --format ndjson > duplicates.ndjson')
+    .option('--by <keys>', 'The keys that they share: email, mobile or name, separated by commas. Default: all.', {
+      parse: parseKeys,
+    })
+    .option('--limit <count>', 'The most groups to list. Default: all.', { parse: wholeNumber() })
+    .format()
+    .atService('people:read', async (client, options) => {
+      const { limit = Number.POSITIVE_INFINITY } = options
+      const format = formatOf(options)
+      let count = 0
+      async function* readRows() {
+        const list = (size: number) => client.people.duplicates({ size, ...givenOf(options, 'by') })
+        for await (const group of firstOf(limit, maxGroups, list)) {
+          count += 1
+          yield* isJson(format) ? [group] : personRows(group, count)
+        }
+      }
+      await printRows(options, columns, readRows())
+      if (format === 'table') printStderr(count === 1 ? '1 group' : `${count} groups`)
+    })
 
-function parseKeys(text: string): string[] {
+function parseKeys(text: string): SharedKey[] {
   const keys = text.split(',').map(key => key.trim())
   if (!keys.every(key => sharedKeys.includes(key))) throw new InvalidArgumentError('Give email, mobile or name.')
-  return keys
-}
-
-async function list(client: Client, options: Options): Promise<void> {
-  const { limit = Number.POSITIVE_INFINITY } = options
-  const format = formatOf(options)
-  let count = 0
-  async function* readRows() {
-    const list = (size: number) => client.people.duplicates({ size, ...givenOf(options, 'by') })
-    for await (const group of firstOf(limit, maxGroups, list)) {
-      count += 1
-      yield* isJson(format) ? [group] : personRows(group, count)
-    }
-  }
-  await printRows(options, columns, readRows())
-  if (format === 'table') printStderr(count === 1 ? '1 group' : `${count} groups`)
+  return keys as SharedKey[]
 }
 
 const columns = 'group score size shared external_id name email mobile date_of_birth created_at'.split(' ')

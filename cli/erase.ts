@@ -1,53 +1,40 @@
-import { type Command, Option } from 'commander'
 import type { Erased } from '../client/index.ts'
-import { newCommand, printResult } from './command.ts'
-import { addYesOption, confirm, type YesOption } from './confirm.ts'
+import { confirm } from './confirm.ts'
+import { newCommand } from './kith-command.ts'
 import { otherHoldersText } from './other-holders.ts'
-import { atService } from './service-commands.ts'
 
-type Options = YesOption & {
-  reason: string
-  records: 'keep' | 'linked'
-  id?: true
-  overrideHold?: true
-  dryRun?: true
-  json?: true
-}
-
-export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const eraseCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
+    'erase',
     'Erases a person: the profile, the answers, the links, and every value in the change log. It cannot be undone. Prints the ' +
-    'certificate, which kith verify verifies; keep it outside of the database.'
-  const command = newCommand('erase', description, [
-    'erase ada --reason "Request of 2026-01-01" --dry-run',
-    'erase ada --reason "Request of 2026-01-01" --records linked --yes > ada.certificate',
-  ])
-    .argument('<person>', 'The external identifier, also the last one of a deleted person.')
-    .requiredOption('--reason <text>', 'Why. It stays, so it must not name the person.')
-    .addOption(
-      new Option('--records <which>', 'linked: also the records that are linked to this person and to nobody else.')
-        .choices(['keep', 'linked'])
-        .default('keep'),
+      'certificate, which kith verify verifies; keep it outside of the database.',
+  )
+    .examples(
+      'erase ada --reason "Request of 2026-01-01" --dry-run',
+      'erase ada --reason "Request of 2026-01-01" --records linked --yes > ada.certificate',
     )
+    .argument('<person>', 'The external identifier, also the last one of a deleted person.')
+    .option('--reason <text>', 'Why. It stays, so it must not name the person.', { required: true })
+    .option('--records <which>', 'linked: also the records that are linked to this person and to nobody else.', {
+      choices: ['keep', 'linked'],
+      default: 'keep',
+    })
     .option('--id', 'The person is given by the internal identifier.')
     .option('--override-hold', 'Erase the person although it is under a legal hold.')
     .option('--dry-run', 'Erase nothing, and print what would be removed.')
-  const asking = addYesOption(command)
-  return atService(environment, asking, 'people:erase', async (client, person: string, options: Options) => {
-    const { reason, records, overrideHold = false, dryRun = false } = options
-    const why = { reason, records, ...(overrideHold && { override_hold: true }) }
-    const send = (dryRun: boolean) =>
-      options.id ? client.people.erase({ id: person }, why, { dryRun }) : client.people.erase(person, why, { dryRun })
-    if (!dryRun) await confirm(options, `Erase ${person}? It cannot be undone.`, async () => linesOf(await send(true)))
-    const value = await send(dryRun)
-    const { certificate } = value
-    printResult(options, {
-      value,
-      lines: dryRun ? linesOf(value) : certificate === null ? [] : [certificate],
-      messages: dryRun ? [] : linesOf(value),
+    .yes()
+    .atService('people:erase', async (client, person, options) => {
+      const { reason, records, overrideHold = false, dryRun = false } = options
+      const why = { reason, records, ...(overrideHold && { override_hold: true }) }
+      const send = (dryRun: boolean) => client.people.erase(options.id ? { id: person } : person, why, { dryRun })
+      if (!dryRun)
+        await confirm(options, `Erase ${person}? It cannot be undone.`, async () => linesOf(await send(true)))
+      const value = await send(dryRun)
+      const { certificate } = value
+      if (dryRun) return { value, lines: linesOf(value) }
+      return { value, lines: certificate === null ? [] : [certificate], messages: linesOf(value) }
     })
-  })
-}
 
 function linesOf(value: Erased): string[] {
   const { erasure, dry_run, completed } = value

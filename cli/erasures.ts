@@ -1,40 +1,38 @@
-import type { Command } from 'commander'
 import { contextOf } from '../src/db/context.ts'
 import { type CertificateContent, CertificateError, verifyCertificate } from '../src/ledger/certificate.ts'
 import { applyErasures } from '../src/rights/erasure/apply-erasures.ts'
 import type { ErasureRow } from '../src/rights/erasure/erase-person.ts'
 import { listErasuresSql } from '../src/rights/erasure/erasure-sql.ts'
-import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
-import { addYesOption, confirm, type YesOption } from './confirm.ts'
+import { printResult, UsageError } from './command.ts'
+import { confirm } from './confirm.ts'
 import { readInput } from './files.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from './print-rows.ts'
-import { addOrgOption, type OrgOption, requireOrganization, withSession } from './session.ts'
+import { newPlainCommand } from './kith-command.ts'
+import { formatOf, printRows, type Row } from './print-rows.ts'
+import { requireOrganization } from './session.ts'
 import { printStderr } from './terminal.ts'
-
-type Options = OrgOption & JsonOption
-
-export function erasuresCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Lists the erasures of an organization with their certificates, and erases again after a restore. Runs on the machine of the ' +
-    'service, on its database.'
-  return newPlainCommand('erasures', description, [
-    'erasures list --org acme > certificates.txt',
-    'erasures apply --org acme certificates.txt --yes',
-  ]).addSubcommands(environment, [listCommand, applyCommand])
-}
 
 const columns = ['id', 'at', 'completed_at', 'entity_id', 'actor', 'reason', 'records']
 
 const pageSize = 500
 const lastId = 2_147_483_647
 
-function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Lists every erasure, newest first: a table on a terminal, else the certificates, one per line. Keep these outside of the database: after a ' +
-    'restore from a backup, they tell whom to erase again.'
-  const command = newPlainCommand('list', description, ['erasures list --org acme > certificates.txt'])
-  return addOrgOption(addFormatOption(command)).action((options: Options & FormatOption) =>
-    withSession(environment, async ({ db }) => {
+export function erasuresCommand(environment: NodeJS.ProcessEnv) {
+  const erasures = newPlainCommand(
+    environment,
+    'erasures',
+    'Lists the erasures of an organization with their certificates, and erases again after a restore. Runs on the machine of the ' +
+      'service, on its database.',
+  ).examples('erasures list --org acme > certificates.txt', 'erasures apply --org acme certificates.txt --yes')
+  erasures
+    .addPlain(
+      'list',
+      'Lists every erasure, newest first: a table on a terminal, else the certificates, one per line. Keep these outside of the database: after a ' +
+        'restore from a backup, they tell whom to erase again.',
+    )
+    .examples('erasures list --org acme > certificates.txt')
+    .format()
+    .org()
+    .onDatabase(async ({ db }, options) => {
       const { id } = await requireOrganization(db, options.org)
       const rows: Omit<ErasureRow, 'removed'>[] = []
       for (let before = lastId; ; ) {
@@ -43,26 +41,24 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
         if (page.length < pageSize) break
         before = page.at(-1)!.id
       }
-      const lines = rows.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
+      const lines = certificatesIn(rows)
       const unfinished = rows.length - lines.length
       if (unfinished > 0) printStderr(`${unfinished} more are being erased, and have no certificate yet.`)
       const format = formatOf(options)
       if (options.format === undefined && !process.stdout.isTTY) printResult({}, { value: rows, lines })
       else await printRows(options, format === 'table' ? columns : [...columns, 'certificate'], rows)
-    }),
-  )
-}
-
-function applyCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Erases again whoever is there although they were erased: those of the certificates, those whose erasure the database knows, and ' +
-    'those with an identifier, an email or a phone number that was erased. Prints the new certificates.'
-  const command = newCommand('apply', description, [
-    'erasures apply',
-    'erasures apply --org acme certificates.txt --yes',
-  ]).argument('[file]', 'Certificates, one per line, as erasures list prints them; - reads standard input.')
-  return addYesOption(addOrgOption(command)).action((file: string | undefined, options: Options & YesOption) =>
-    withSession(environment, async ({ config, db }) => {
+    })
+  erasures
+    .add(
+      'apply',
+      'Erases again whoever is there although they were erased: those of the certificates, those whose erasure the database knows, and ' +
+        'those with an identifier, an email or a phone number that was erased. Prints the new certificates.',
+    )
+    .examples('erasures apply', 'erasures apply --org acme certificates.txt --yes')
+    .argument('[file]', 'Certificates, one per line, as erasures list prints them; - reads standard input.')
+    .org()
+    .yes()
+    .onDatabase(async ({ config, db }, file, options) => {
       const organization = await requireOrganization(db, options.org)
       const text = file === undefined ? '' : (await readInput(environment, file)).toString()
       const certificates = await parseCertificates(text, organization.key)
@@ -70,12 +66,14 @@ function applyCommand(environment: NodeJS.ProcessEnv): Command {
       await confirm(options, `Erase again ${people}? It cannot be undone.`)
       const context = { ...contextOf(db, organization.id), originName: config.ledgerOrigin }
       const value = await applyErasures(context, certificates)
-      const lines = value.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
       const messages = [`Erased ${value.length} ${value.length === 1 ? 'person' : 'people'} again.`]
-      printResult(options, { value, lines, messages })
-    }),
-  )
+      return { value, lines: certificatesIn(value), messages }
+    })
+  return erasures
 }
+
+const certificatesIn = (rows: readonly { certificate: string | null }[]): string[] =>
+  rows.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
 
 /** The certificates of a line as any format of `erasures list` writes it but CSV: a certificate, or JSON of an erasure or of all. */
 function certificatesOf(line: string): string[] {

@@ -1,66 +1,59 @@
-import { type Command, Option } from 'commander'
 import { type Client, idOf, type Person, type StackRecord } from '../client/index.ts'
 import { type ExportState, exportAll } from '../transfer/export.ts'
 import { csvShape, type ExportShape, ndjsonShape } from '../transfer/export-shape.ts'
 import type { Format } from '../transfer/file.ts'
 import { Retries } from '../transfer/retry.ts'
-import { newCommand, printResult, UsageError } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { type JsonOption, type Result, UsageError } from './command.ts'
+import { connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { type Output, openOutput } from './export/output.ts'
 import { pathOf } from './files.ts'
+import { newCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { linksOption } from './questions/list-options.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
-type ExportOptions = ConnectionOptions & {
-  format?: Format
-  output?: string
-  afterId?: string
-  links?: 'id'
-  gzip?: true
-  byteOrderMark?: true
-  resume?: true
-  force?: true
-  listSeparator: string
-  quiet?: true
-  json?: true
-}
-
 type Entity = Person | StackRecord
 
-export function exportCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand(
+export const exportCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
     'export',
     'Writes all people or all records of a stack, in order of their internal identifiers.',
-    [
+  )
+    .examples(
       'export people --output people.ndjson.gz',
       'export orders --output orders.csv --resume',
       'export people | jq .email',
-    ],
-  )
+    )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
+    .with(exportOptions)
+    .action((owner, options) => run(environment, owner, options))
+
+const exportOptions = (command: PlainCommand) =>
+  command
     .option('--output <file>', 'The file to write. Default: standard output.')
-  return addConnectionOptions(command)
-    .addOption(
-      new Option(
-        '--format <format>',
-        'The format. Default: as the file name says, else ndjson. csv quotes cells by RFC 4180, and escapes nothing else: a text that begins with =, +, - or @ ' +
-          'is a formula for a spreadsheet. The export of the console can escape it.',
-      ).choices(['ndjson', 'csv']),
+    .connection()
+    .option(
+      '--format <format>',
+      'The format. Default: as the file name says, else ndjson. csv quotes cells by RFC 4180, and escapes nothing else: a text that begins with =, +, - or @ ' +
+        'is a formula for a spreadsheet. The export of the console can escape it.',
+      { choices: ['ndjson', 'csv'] },
     )
     .option('--byte-order-mark', 'CSV: Begin with the mark by which a spreadsheet reads UTF-8. An import skips it.')
     .option('--gzip', 'Compress the output. Default for a file name that ends in .gz.')
     .option('--resume', 'Continue the file of an interrupted export. Without such a file, start from the beginning.')
     .option('--force', 'Overwrite an existing file.')
     .option('--after-id <id>', 'Start after the entity with this internal identifier.')
-    .addOption(linksOption())
-    .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
+    .option(...linksOption)
+    .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', {
+      default: '|',
+    })
     .option('--quiet', 'Show no progress.')
-    .action((owner: string, options: ExportOptions) => run(environment, owner, options))
-}
 
-async function run(environment: NodeJS.ProcessEnv, owner: string, options: ExportOptions) {
+type ExportOptions = JsonOption & OptionsOf<typeof exportOptions>
+
+async function run(environment: NodeJS.ProcessEnv, owner: string, options: ExportOptions): Promise<Result> {
   if (options.output === undefined && (options.resume || options.json))
     throw new UsageError(`${options.resume ? '--resume' : '--json'} needs a file. Name it with --output.`)
   const name = options.output
@@ -69,7 +62,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
   const compressed = options.gzip ?? /\.gz$/i.test(name ?? '')
   const identifier = owner === 'people' ? 'id' : 'record_id'
   const scope = `${owner === 'people' ? 'people:read' : 'records:read'}${format === 'csv' ? ' schema:read' : ''}`
-  const { client } = await connect(environment, options, { scope })
+  const client = await connect(environment, options, { scope })
   const shape = format === 'csv' ? csvShape(owner, await client.schema.get(), options.listSeparator) : ndjsonShape
   const form = { words: formWords(owner, format, options), columns: shape.header }
   const target = { name, path: pathOf(environment, name ?? ''), format, compressed, identifier, form }
@@ -78,7 +71,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
   const state = { count: 0, after: output.resumePoint.after_id ?? options.afterId }
   const job = { client, owner, shape, output, state, name, options }
   const failure = await transfer(job)
-  report(job, failure, (performance.now() - startedMs) / 1_000)
+  return report(job, failure, (performance.now() - startedMs) / 1_000)
 }
 
 /** The words of the command that decide what the rows of a file look like. */
@@ -162,7 +155,7 @@ function createTotal({ client, owner, output, state, options }: Job) {
   }
 }
 
-function report({ name, output, state, options }: Job, error: Error | null, seconds: number) {
+function report({ name, output, state }: Job, error: Error | null, seconds: number): Result {
   const count = output.resumePoint.lines + state.count
   const summary = `${formatCount(state.count)} entities in ${formatDuration(seconds)}${name === undefined ? '' : `, ${error ? output.partName : name}`}`
   const option = name === undefined ? `--after-id ${state.after}` : '--resume'
@@ -172,6 +165,6 @@ function report({ name, output, state, options }: Job, error: Error | null, seco
     ? [errorMessage(error), ...(canResume ? [`${summary}. To continue, run the command again with ${option}.`] : [])]
     : [summary]
   const file = error ? null : name
-  printResult(options, { value: { count, file, after_id: state.after ?? null, error: message }, messages })
   if (error) process.exitCode = 1
+  return { value: { count, file, after_id: state.after ?? null, error: message }, messages }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readFile, stat } from 'node:fs/promises'
+import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -55,6 +55,20 @@ async function readOrNull(file: string): Promise<Buffer | null> {
     throw error
   }
 }
+
+/** Whether a file begins with a text of ASCII. A file that cannot be read does not. */
+export async function beginsWith(path: string, text: string): Promise<boolean> {
+  const handle = await open(path, 'r').catch(() => undefined)
+  const found = await handle?.read(Buffer.alloc(text.length), 0, text.length, 0).catch(() => undefined)
+  await handle?.close()
+  return found?.buffer.toString('latin1') === text
+}
+
+/** Opens a file to read it. Throws an Error that names it if it does not exist or cannot be read. */
+export const openToRead = (file: string, path: string): Promise<FileHandle> =>
+  open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
+  })
 
 /** Whether a file exists. */
 export const fileExists = (path: string): Promise<boolean> => stat(path).then(Boolean, () => false)

@@ -1,47 +1,47 @@
 import { renameSync, writeFileSync } from 'node:fs'
-import { type Command, Option } from 'commander'
 import { type Change, type ChangeStream, isKithError } from '../client/index.ts'
 import { operations, subjects } from '../src/organizations/logged-changes.ts'
 import { parsedJson } from '../transfer/parsed-json.ts'
-import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { givenOf, wholeNumber } from './command.ts'
+import { connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf, readFileOrNull } from './files.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { linksOption } from './questions/list-options.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { printStderr } from './terminal.ts'
 
-type FollowOptions = ConnectionOptions & {
-  after?: number
-  subject?: Change['subject'][]
-  stack?: string[]
-  operation?: Change['operation'][]
-  segment?: string[]
-  entity?: string
-  links?: 'id'
-  state?: string
-}
+export const followCommand = (environment: NodeJS.ProcessEnv) =>
+  newPlainCommand(
+    environment,
+    'follow',
+    'Prints the changes of an organization, one line of JSON for each, then each new one as it happens, until a signal ends it.',
+  )
+    .examples(
+      'follow --subject person --state follow.json | jq -c .after',
+      'follow --after 1204 --subject record --stack orders',
+    )
+    .with(followOptions)
+    .action(options => follow(environment, options))
 
-export function followCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Prints the changes of an organization, one line of JSON for each, then each new one as it happens, until a signal ends it.'
-  const command = newPlainCommand('follow', description, [
-    'follow --subject person --state follow.json | jq -c .after',
-    'follow --after 1204 --subject record --stack orders',
-  ])
-    .option('--after <number>', 'Begin after the change with this number. Default: the beginning.', wholeNumber())
-    .addOption(new Option('--subject <subject...>', 'Only changes of these kinds (repeatable).').choices(subjects))
+const followOptions = (command: PlainCommand) =>
+  command
+    .option('--after <number>', 'Begin after the change with this number. Default: the beginning.', {
+      parse: wholeNumber(),
+    })
+    .option('--subject <subject...>', 'Only changes of these kinds (repeatable).', { choices: subjects })
     .option('--stack <key...>', 'Only records of these stacks (repeatable).')
-    .addOption(new Option('--operation <operation...>', 'Only these operations (repeatable).').choices(operations))
+    .option('--operation <operation...>', 'Only these operations (repeatable).', { choices: operations })
     .option('--segment <key...>', 'Only changes by which a person entered or left these segments (repeatable).')
     .option('--entity <identifier>', 'Only changes of the people and records with this identifier, or that had it.')
-    .addOption(linksOption())
+    .option(...linksOption)
     .option(
       '--state <file>',
       'Keep the position in this file. If the file exists, continue from it, and ignore --after.',
     )
-  return addConnectionOptions(command).action((options: FollowOptions) => follow(environment, options))
-}
+    .connection()
+
+type FollowOptions = OptionsOf<typeof followOptions>
 
 /** A token that the command creates itself sees every subject. */
 const scope = 'changes:read people:read records:read schema:read webhooks:read'
@@ -69,7 +69,7 @@ async function followUntil(
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
-  const { client } = await connect(environment, options, { scope })
+  const client = await connect(environment, options, { scope })
   const changes = client.changes.follow({
     ...(position ? { after: position.after, logId: position.log_id } : { after }),
     // `connect` does not get it, because it would take it for the subject of a token.

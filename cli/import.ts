@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
 import { type ColumnOptions, columnsOf, targetsOf } from '../transfer/columns.ts'
 import { type CsvHead, type CsvSettings, csvItems, type FileColumns } from '../transfer/csv.ts'
@@ -8,22 +8,15 @@ import type { Format } from '../transfer/file.ts'
 import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
 import { EarlierLines, SharedAddresses } from '../transfer/shared-addresses.ts'
-import { givenOf, newCommand, UsageError, wholeNumber } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { givenOf, type Result, UsageError, wholeNumber } from './command.ts'
+import { connect } from './connection.ts'
 import { pathOf } from './files.ts'
 import { AnswerCounts } from './import/answer-counts.ts'
-import {
-  addCellOptions,
-  addFileOptions,
-  type CellCommandOptions,
-  checkFileOptions,
-  type FileCommandOptions,
-  readSettings,
-} from './import/file-options.ts'
+import { cellOptions, checkFileOptions, fileOptions, readSettings } from './import/file-options.ts'
 import { formatOf, type Input, openInput } from './import/input.ts'
 import { createPhoneSplitter } from './import/phone.ts'
 import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.ts'
-import { addProfileOptions, type ProfileCommandOptions, readProfileOptions } from './import/profile-options.ts'
+import { profileOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
 import { rememberedOptions } from './import/remembered-mapping.ts'
 import {
@@ -33,91 +26,83 @@ import {
   formatLines,
   headerOf,
   type Outcome,
-  printOutcome,
   refusedHints,
+  resultOf,
   sendFile,
 } from './import/send-file.ts'
+import { newCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { formatCount } from './progress.ts'
 
-type ImportOptions = ConnectionOptions &
-  ProfileCommandOptions &
-  FileCommandOptions &
-  CellCommandOptions & {
-    attributes?: 'rest'
-    createOnly?: true
-    /** False with --no-mapping. */
-    mapping: boolean
-    maxRefused?: number
-    consents?: 'now'
-    lists: 'replace' | 'add'
-    match?: MatchKind[]
-    sharedAddresses?: true
-    strictReferences?: true
-    dryRun?: true
-  }
-
-export function importCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand(
+export const importCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
     'import',
     'Creates or changes people, or records of a stack, from a file of any length with one entity per line.',
-    [
+  )
+    .examples(
       'import people people.ndjson.gz',
       'import orders orders.csv --map "Order number=external_id" --dry-run',
       'import people people.csv --url https://kith.example.org --token-file token --date-order dmy',
       'import people - --format ndjson < people.ndjson',
       'import people newsletter.csv --match external_id,email --dry-run',
       'import people profiles.csv --profile klaviyo --exported-at 2026-01-31T09:00:00Z --dry-run',
-    ],
-  )
+    )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
     .argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
-  return addConnectionOptions(addProfileOptions(addCellOptions(addFileOptions(command))))
-    .addOption(
-      new Option('--attributes <which>', 'CSV: Import all other columns as attribute values, as texts.').choices([
-        'rest',
-      ]),
-    )
+    .with(importOptions)
+    .action((owner, file, options) => run(environment, owner, file, options))
+
+const importOptions = (command: PlainCommand) =>
+  command
+    .with(fileOptions)
+    .with(cellOptions)
+    .with(profileOptions)
+    .connection()
+    .option('--attributes <which>', 'CSV: Import all other columns as attribute values, as texts.', {
+      choices: ['rest'],
+    })
     .option('--no-mapping', 'CSV: Do not read the columns as an import in the console did that had the same header.')
     .option(
       '--match <keys>',
       'People: recognize a person by these, in this order: external_id, email, mobile, separated by commas.',
-      parseMatch,
+      { parse: parseMatch },
     )
     .option(
       '--shared-addresses',
       'Recognize people also by an email or phone that more than ten lines of the file have.',
     )
     .option('--create-only', 'Refuse a line that would change an existing entity.')
-    .addOption(
-      new Option(
-        '--consents <time>',
-        'People: Answers without a time are given now, and become current. Without it, they only answer what is unanswered.',
-      ).choices(['now']),
-    )
-    .addOption(
-      new Option('--lists <how>', 'A list replaces the stored list, or adds its elements to it.')
-        .choices(['replace', 'add'])
-        .default('replace'),
-    )
     .option(
-      '--max-refused <count>',
-      'End after this many refused lines in a row. Default: 1000.',
-      wholeNumber(1, 1_000_000_000),
+      '--consents <time>',
+      'People: Answers without a time are given now, and become current. Without it, they only answer what is unanswered.',
+      { choices: ['now'] },
     )
+    .option('--lists <how>', 'A list replaces the stored list, or adds its elements to it.', {
+      choices: ['replace', 'add'],
+      default: 'replace',
+    })
+    .option('--max-refused <count>', 'End after this many refused lines in a row. Default: 1000.', {
+      parse: wholeNumber(1, 1_000_000_000),
+    })
     .option(
       '--subject <name>',
       'The subject of the token that the command creates itself, for the change log. Default: cli.',
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))
-}
+
+type ImportOptions = OptionsOf<typeof importOptions>
 
 /** Whether a person may be recognized by an email or a phone that many lines of the file share. */
 const countsAddresses = ({ match = [], sharedAddresses }: ImportOptions) =>
   !sharedAddresses && match.some(kind => kind !== 'external_id')
 
-async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, options: ImportOptions) {
+async function run(
+  environment: NodeJS.ProcessEnv,
+  owner: string,
+  file: string,
+  options: ImportOptions,
+): Promise<Result> {
   const format = formatOf(file, options.format)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
   checkFileOptions(format, options)
@@ -142,7 +127,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
   // The profile of an import is the format of its file.
-  const { client } = await connect(environment, { ...options, profile: undefined }, { scope })
+  const client = await connect(environment, { ...options, profile: undefined }, { scope })
   // Without an option, the country is that of the organization, as for every other number.
   if (profile && options.phoneCountry === undefined)
     profile.splitPhone = createPhoneSplitter((await client.schema.settings()).default_country ?? undefined)
@@ -151,37 +136,18 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   try {
     const head: CsvHead = { cells: [], delimiter: ',' }
     const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
-    const job = {
-      id: randomUUID(),
-      client,
-      owner,
-      file,
-      path: path(file),
-      format,
-      input,
-      refused,
-      head,
-      options,
-      settings,
-      profile,
-      counts: new AnswerCounts(),
-      leftOut: [],
-      typeKeys: new Map(),
-      shared: new SharedAddresses(options.match ?? []),
-      earlier: new EarlierLines(options.match ?? ['external_id']),
-    }
+    const about = { client, owner, file, path: path(file), format, input, refused, head, options, settings, profile }
+    const job = newJob(about)
     const startedMs = performance.now()
     const outcome = await transfer(job)
     await refused.close()
-    report(job, outcome, (performance.now() - startedMs) / 1_000)
+    return report(job, outcome, (performance.now() - startedMs) / 1_000)
   } finally {
     input.close()
   }
 }
 
-type Job = {
-  /** The id of the import. */
-  id: string
+type About = {
   client: Client
   owner: string
   file: string
@@ -194,15 +160,22 @@ type Job = {
   options: ImportOptions
   settings: CsvSettings
   profile: ProfileOptions | null
-  /** The counts of the answers that the profile read. */
-  counts: AnswerCounts
-  /** The columns that the profile left out. Filled when the header has been read. */
-  leftOut: string[]
-  /** The keys of the consent types by id. Filled when the header has been read. */
-  typeKeys: Map<number, string>
-  shared: SharedAddresses
-  earlier: EarlierLines
 }
+
+const newJob = (about: About) => ({
+  ...about,
+  /** The id of the import. */
+  id: randomUUID(),
+  /** The counts of the answers that the profile read. */
+  counts: new AnswerCounts(),
+  /** The columns that the profile left out. Filled when the header has been read. */
+  leftOut: [] as string[],
+  /** The keys of the consent types by id. Filled when the header has been read. */
+  typeKeys: new Map<number, string>(),
+  shared: new SharedAddresses(about.options.match ?? []),
+  earlier: new EarlierLines(about.options.match ?? ['external_id']),
+})
+type Job = ReturnType<typeof newJob>
 
 async function transfer(job: Job): Promise<Outcome> {
   const { client, owner, input, options } = job
@@ -280,7 +253,7 @@ async function* itemsOf(job: Job, input: Input, printMessage: (line: string) => 
   })
 }
 
-function report(job: Job, outcome: Outcome, seconds: number) {
+function report(job: Job, outcome: Outcome, seconds: number): Result {
   const { received, created, updated, unchanged, failed, leftOut, warnings } = outcome.state
   const value = {
     ...{ received, created, updated, unchanged, failed, left_out: leftOut, warnings },
@@ -290,7 +263,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
     ...(job.options.match && { met_earlier: job.earlier.count, shared_addresses: job.shared.lines }),
     ...(job.profile && { answers: job.counts.value(), left_out_columns: job.leftOut }),
   }
-  printOutcome(job.options, outcome, { value, summary: summaryOf(job, outcome, seconds) })
+  return resultOf(outcome, { value, summary: summaryOf(job, outcome, seconds) })
 }
 
 function summaryOf(job: Job, outcome: Outcome, seconds: number): string[] {

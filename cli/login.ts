@@ -1,9 +1,8 @@
-import type { Command } from 'commander'
 import { type ClientOptions, createClient, isKithError } from '../client/index.ts'
-import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { type Result, UsageError } from './command.ts'
 import { type Access, type ConnectionOptions, requireUrl, resolveAccess } from './connection.ts'
 import { readInput } from './files.ts'
-import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
+import { newCommand, newListCommand } from './kith-command.ts'
 import {
   defaultProfile,
   deleteProfile,
@@ -14,20 +13,23 @@ import {
   storeProfile,
 } from './profiles/profile-files.ts'
 
-type LoginOptions = JsonOption & Pick<ConnectionOptions, 'token' | 'tokenFile' | 'clientId' | 'clientSecret'> & Named
+type LoginOptions = Pick<ConnectionOptions, 'token' | 'tokenFile' | 'clientId' | 'clientSecret'> & Named
 type Named = { url: string; profile: string }
 
-const nameOption = ['--profile <name>', 'The name of the profile.', defaultProfile] as const
+const nameOption = ['--profile <name>', 'The name of the profile.', { default: defaultProfile }] as const
 
-export function loginCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const loginCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
+    'login',
     'Checks an address and credentials, and stores them as a profile, in a file that only you may read. Commands that name no ' +
-    'service use the profile "default".'
-  return newCommand('login', description, [
-    'login --url https://kith.example.org --token - < token.txt',
-    'login --url https://kith.example.org --client-id acme.Zm9vYmFyYmF6cXV4 --client-secret - --profile acme < secret.txt',
-  ])
-    .requiredOption('--url <url>', 'The address of the service.')
+      'service use the profile "default".',
+  )
+    .examples(
+      'login --url https://kith.example.org --token - < token.txt',
+      'login --url https://kith.example.org --client-id acme.Zm9vYmFyYmF6cXV4 --client-secret - --profile acme < secret.txt',
+    )
+    .option('--url <url>', 'The address of the service.', { required: true })
     .option('--token <token>', 'A token, or - for standard input. Default: KITH_TOKEN.')
     .option('--token-file <file>', 'A file that holds the token, or - for standard input.')
     .option('--client-id <id>', 'A client. Commands fetch and renew its tokens. Default: KITH_CLIENT_ID.')
@@ -36,10 +38,9 @@ export function loginCommand(environment: NodeJS.ProcessEnv): Command {
       'The secret of the client, or - for standard input. Default: KITH_CLIENT_SECRET.',
     )
     .option(...nameOption)
-    .action((options: LoginOptions) => login(environment, options))
-}
+    .action(options => login(environment, options))
 
-async function login(environment: NodeJS.ProcessEnv, options: LoginOptions) {
+async function login(environment: NodeJS.ProcessEnv, options: LoginOptions): Promise<Result> {
   const { url, profile } = options
   requireUrl(url)
   requireProfileName(profile)
@@ -47,10 +48,10 @@ async function login(environment: NodeJS.ProcessEnv, options: LoginOptions) {
   const organization = await organizationOf({ url, ...access } as ClientOptions)
   const file = await storeProfile(environment, profile, profileOf(url, access))
   const of = organization === null ? '' : ` to the organization ${organization}`
-  printResult(options, {
+  return {
     value: { profile, url, organization, file },
     messages: [`Logged in${of} at ${url}. The profile ${profile} is in ${file}.`],
-  })
+  }
 }
 
 /** The options, with the secret that standard input holds. */
@@ -79,29 +80,26 @@ function profileOf(url: string, { token, clientCredentials }: Access): Profile {
   return { url, token: token! }
 }
 
-export function logoutCommand(environment: NodeJS.ProcessEnv): Command {
-  return newCommand('logout', 'Deletes a profile. Its token stays valid until it expires.', [
-    'logout',
-    'logout --profile acme',
-  ])
+export const logoutCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(environment, 'logout', 'Deletes a profile. Its token stays valid until it expires.')
+    .examples('logout', 'logout --profile acme')
     .option(...nameOption)
-    .action(async ({ profile, ...options }: JsonOption & { profile: string }) => {
+    .action(async ({ profile }) => {
       if (!(await deleteProfile(environment, profile)))
         throw new Error(`There is no profile ${JSON.stringify(profile)}. See kith profiles.`)
-      printResult(options, { value: { profile }, messages: [`Deleted the profile ${profile}.`] })
+      return { value: { profile }, messages: [`Deleted the profile ${profile}.`] }
     })
-}
 
-export function profilesCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('profiles', 'Lists the profiles. Shows no secret.', ['profiles'])
-  return addFormatOption(command).action(async (options: FormatOption) => {
-    const profiles = []
-    for (const name of await listProfiles(environment)) {
-      const profile = await findProfile(environment, name)
-      if (profile !== null) profiles.push({ name, url: profile.url, credentials: credentialsOf(profile) })
-    }
-    await printRows(options, ['name', 'url', 'credentials'], profiles)
-  })
-}
+export const profilesCommand = (environment: NodeJS.ProcessEnv) =>
+  newListCommand(environment, ['name', 'url', 'credentials'], 'profiles', 'Lists the profiles. Shows no secret.')
+    .examples('profiles')
+    .action(async () => {
+      const profiles = []
+      for (const name of await listProfiles(environment)) {
+        const profile = await findProfile(environment, name)
+        if (profile !== null) profiles.push({ name, url: profile.url, credentials: credentialsOf(profile) })
+      }
+      return profiles
+    })
 
 const credentialsOf = ({ client_id }: Profile) => (client_id === undefined ? 'token' : `client ${client_id}`)

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { type Command, CommanderError } from 'commander'
 import { version } from '../src/process/version.ts'
-import { newPlainCommand, UsageError } from './command.ts'
+import { UsageError } from './command.ts'
 import { completeCommand } from './completion.ts'
+import { newPlainCommand } from './kith-command.ts'
 import { printStderr } from './terminal.ts'
 
-type CreateCommand = (environment: NodeJS.ProcessEnv) => Command
+type CreateCommand = (environment: NodeJS.ProcessEnv) => { command: Command }
 
 /** The modules of the commands, in the order of the help. All of them take 0.6 s to load, and one of them often 0.1 s. */
 const commands: Record<string, () => Promise<CreateCommand>> = {
@@ -73,18 +74,17 @@ const neededToComplete = ([word = '', ...rest]: string[]) =>
   rest.length > 0 && Object.hasOwn(commands, word) ? [word] : Object.keys(commands)
 
 async function createProgram(environment: NodeJS.ProcessEnv, names: string[]): Promise<Command> {
-  const description =
-    'A self-hosted contact and record data service. Settings come from the environment; see docs/configuration.md.'
-  const program = newPlainCommand('kith', description, ['token --org default --scope "people:read people:write"'])
+  const program = newPlainCommand(
+    environment,
+    'kith',
+    'A self-hosted contact and record data service. Settings come from the environment; see docs/configuration.md.',
+  ).examples('token --org default --scope "people:read people:write"')
   // Of a command that has both, such as token, an option behind a subcommand is that of the subcommand.
-  program.version(version, '-V, --version', 'Print the version.').enablePositionalOptions()
-  for (const name of names) program.addCommand((await commands[name]!())(environment))
-  program.addCommand(
-    completeCommand(() => program),
-    { hidden: true },
-  )
-  configureErrors(program, '')
-  return program
+  program.command.version(version, '-V, --version', 'Print the version.').enablePositionalOptions()
+  for (const name of names) program.adopt((await commands[name]!())(environment))
+  program.command.addCommand(completeCommand(program).command, { hidden: true })
+  configureErrors(program.command, '')
+  return program.command
 }
 
 /** By default, commander ends the process itself, with 1 for wrong usage too, and does not refer to the help. */

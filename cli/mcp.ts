@@ -1,27 +1,28 @@
 import { randomBytes } from 'node:crypto'
-import { type Command, Option } from 'commander'
 import { type Client, isKithError } from '../client/index.ts'
 import { type Api, ApiRefusal } from '../src/assistants/api.ts'
 import { createConfirmations } from '../src/assistants/confirmations.ts'
 import { loadAssistant } from '../src/assistants/server.ts'
 import { parseWithAllDigits } from '../src/values/parse-json.ts'
-import { newPlainCommand, UsageError } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { UsageError } from './command.ts'
+import { type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
+import { newPlainCommand } from './kith-command.ts'
 import { printStderr } from './terminal.ts'
 
 type Options = ConnectionOptions & { write?: true }
 
-export function mcpCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const mcpCommand = (environment: NodeJS.ProcessEnv) =>
+  newPlainCommand(
+    environment,
+    'mcp',
     'Serves tools to an assistant by the Model Context Protocol, on standard input and output, until the input ends. The assistant sees ' +
-    'what the token and its role may see; see docs/assistants.md.'
-  const command = newPlainCommand('mcp', description, [
-    'mcp --url https://kith.example.org --token-file assistant-token.txt',
-    'mcp --profile shop --write',
-  ]).addOption(new Option('--write', 'Also tools that create and change one entity, each after a dry run.'))
-  return addConnectionOptions(command).action((options: Options) => serve(environment, options))
-}
+      'what the token and its role may see; see docs/assistants.md.',
+  )
+    .examples('mcp --url https://kith.example.org --token-file assistant-token.txt', 'mcp --profile shop --write')
+    .option('--write', 'Also tools that create and change one entity, each after a dry run.')
+    .connection()
+    .action(options => serve(environment, options))
 
 const readScopes = 'people:read records:read consents:read schema:read changes:read'
 const writeScopes = 'people:write records:write'
@@ -29,7 +30,7 @@ const writeScopes = 'people:write records:write'
 async function serve(environment: NodeJS.ProcessEnv, options: Options) {
   if (options.tokenFile === '-') throw new UsageError('Standard input is for the assistant. Put the token into a file.')
   const texts = new WeakMap<Response, string>()
-  const { client } = await connect(environment, options, {
+  const client = await connect(environment, options, {
     scope: options.write ? `${readScopes} ${writeScopes}` : readScopes,
     fetch: fetchKeeping(texts),
   })

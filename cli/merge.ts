@@ -1,41 +1,39 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { Client, EntityAddress, MergeKeep, MergeResult, UnmergeResult } from '../client/index.ts'
-import { givenOf, newCommand, printResult } from './command.ts'
-import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { atService } from './service-commands.ts'
-
-type Options = YesOption & { ids?: true; dryRun?: true; json?: true; keep?: MergeKeep }
+import { confirm } from './confirm.ts'
+import { newCommand } from './kith-command.ts'
 
 /** The part of a result that both commands print. */
-type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'completed' | 'merged'> & {
+type Merged = Pick<MergeResult, 'dry_run' | 'merge_id' | 'completed' | 'merged'> & {
   changes: MergeResult['changes'] & { kept?: UnmergeResult['changes']['kept'] }
   person: Named
   unmerged?: Named
 }
 type Named = { id: string; external_id: string | null }
 
-export function mergeCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const mergeCommand = (environment: NodeJS.ProcessEnv) =>
+  joinCommand(
+    environment,
+    'merge',
     'Merges a person into another one, who survives: unset fields are filled, links move, and the identifiers of the merged person ' +
-    'lead to the survivor. Prints what changed. unmerge undoes it.'
-  return joinCommand('merge', description, environment, (client, { survivor, from, keep }, options) =>
-    client.people.merge(survivor, { from, ...(keep && { keep }) }, options),
+      'lead to the survivor. Prints what changed. unmerge undoes it.',
+    (client, { survivor, from, keep }, options) =>
+      client.people.merge(survivor, { from, ...(keep && { keep }) }, options),
   ).option(
     '--keep <field=person>',
     'The person whose value the survivor gets, survivor or other: email=other, attribute_values.city=survivor, external_id=other. ' +
       'Repeatable, or separated by commas.',
-    parseKeep,
+    { parse: parseKeep },
   )
-}
 
-export function unmergeCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const unmergeCommand = (environment: NodeJS.ProcessEnv) =>
+  joinCommand(
+    environment,
+    'unmerge',
     'Undoes a merge: the merged person returns with its identifiers, values, answers and links. What was written to the survivor ' +
-    'since stays with the survivor. Prints what changed.'
-  return joinCommand('unmerge', description, environment, (client, { survivor, from }, options) =>
-    client.people.unmerge(survivor, { from }, options),
+      'since stays with the survivor. Prints what changed.',
+    (client, { survivor, from }, options) => client.people.unmerge(survivor, { from }, options),
   )
-}
 
 type Pair = { survivor: EntityAddress; from: EntityAddress; keep?: MergeKeep }
 
@@ -49,38 +47,38 @@ function parseKeep(text: string, before: MergeKeep = {}): MergeKeep {
   return keep
 }
 
-function joinCommand(
+const joinCommand = (
+  environment: NodeJS.ProcessEnv,
   name: 'merge' | 'unmerge',
   description: string,
-  environment: NodeJS.ProcessEnv,
-  send: (client: Client, pair: Pair, options: { dryRun: boolean }) => Promise<Result>,
-): Command {
-  const command = newCommand(name, description, [
-    `${name} ada ada-newsletter --dry-run`,
-    `${name} ada ada-newsletter --yes`,
-    ...(name === 'merge' ? ['merge ada ada-newsletter --keep email=other,attribute_values.city=other'] : []),
-  ])
+  send: (client: Client, pair: Pair, options: { dryRun: boolean }) => Promise<Merged>,
+) =>
+  newCommand(environment, name, description)
+    .examples(
+      `${name} ada ada-newsletter --dry-run`,
+      `${name} ada ada-newsletter --yes`,
+      ...(name === 'merge' ? ['merge ada ada-newsletter --keep email=other,attribute_values.city=other'] : []),
+    )
     .argument('<survivor>', 'The external identifier of the person who survives the merge.')
     .argument('<merged>', 'The external identifier of the person who is merged.')
     .option('--ids', 'Both are internal identifiers.')
     .option('--dry-run', 'Change nothing, and print what would change.')
-  const asking = addYesOption(command)
-  const scope = 'people:read people:write'
-  return atService(environment, asking, scope, async (client, survivor: string, from: string, options: Options) => {
-    const addressOf = (name: string) => (options.ids ? { id: name } : name)
-    const pair = { survivor: addressOf(survivor), from: addressOf(from), ...givenOf(options, 'keep') }
-    const { dryRun = false } = options
-    const question = name === 'merge' ? `Merge ${from} into ${survivor}?` : `Unmerge ${from} from ${survivor}?`
-    if (!dryRun)
-      await confirm(options, question, async () => linesOf(name, await send(client, pair, { dryRun: true })).slice(1))
-    const value = await send(client, pair, { dryRun })
-    printResult(options, { value, lines: linesOf(name, value) })
-  })
-}
+    .yes()
+    .atService('people:read people:write', async (client, survivor, from, options) => {
+      const addressOf = (name: string) => (options.ids ? { id: name } : name)
+      const { keep } = options as { keep?: MergeKeep }
+      const pair = { survivor: addressOf(survivor), from: addressOf(from), ...(keep && { keep }) }
+      const { dryRun = false } = options
+      const question = name === 'merge' ? `Merge ${from} into ${survivor}?` : `Unmerge ${from} from ${survivor}?`
+      if (!dryRun)
+        await confirm(options, question, async () => linesOf(name, await send(client, pair, { dryRun: true })).slice(1))
+      const value = await send(client, pair, { dryRun })
+      return { value, lines: linesOf(name, value) }
+    })
 
 function linesOf(
   name: 'merge' | 'unmerge',
-  { dry_run, merge_id, completed, merged, person, changes }: Result,
+  { dry_run, merge_id, completed, merged, person, changes }: Merged,
 ): string[] {
   const [one, other] = [nameOf(merged), nameOf(person)]
   const done = name === 'merge' ? `Merged ${one} into ${other}` : `Unmerged ${one} from ${other}`

@@ -1,14 +1,12 @@
 import { styleText } from 'node:util'
-import { type Command, Option } from 'commander'
 import { stringify } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
 import { writeAll } from './files.ts'
 import { visible } from './terminal.ts'
 
-const formats = ['table', 'json', 'csv', 'ndjson'] as const
-export type RowFormat = (typeof formats)[number]
+export type RowFormat = 'table' | 'json' | 'csv' | 'ndjson'
 
-/** The option that {@link addFormatOption} adds, as commander returns it. */
+/** The option `--format`. */
 export type FormatOption = { format?: RowFormat }
 
 /** A row as the service returns it. */
@@ -16,7 +14,11 @@ export type Row = Record<string, unknown>
 
 /** A column of a table and of CSV: the name of a member, or what it shows. `textOf` shortens a value for a table. */
 export type Column = string | ColumnOf
+export type Columns = readonly Column[] | ((rows: readonly Row[]) => readonly Column[])
 type ColumnOf = { name: string; read?: (row: Row) => unknown; textOf?: (value: unknown) => string; isWhole?: true }
+
+/** The rows of a list, as they arrive. */
+export type Rows = AsyncIterable<object> | Iterable<object>
 
 /** A row with the people of an object by their names. */
 export const withNames = <Row extends { people: readonly { id: string; external_id: string | null }[] }>({
@@ -33,17 +35,6 @@ export const isJson = (format: RowFormat): boolean => format === 'json' || forma
 /** A column of words that are separated by spaces in a table. */
 export const wordsColumn = (name: string): ColumnOf => ({ name, textOf: words => (words as string[]).join(' ') })
 
-/** Adds `--format`, and `--json` as in the commands that print no rows. */
-export const addFormatOption = (command: Command): Command =>
-  command
-    .addOption(
-      new Option(
-        '--format <format>',
-        'The format: json is one JSON value, ndjson one for each row. Default: table on a terminal, else ndjson.',
-      ).choices(formats),
-    )
-    .addOption(new Option('--json', 'Same as --format json.').implies({ format: 'json' }))
-
 /** The format that was chosen, or that of standard output. */
 export const formatOf = ({ format }: FormatOption): RowFormat => format ?? (process.stdout.isTTY ? 'table' : 'ndjson')
 
@@ -55,11 +46,7 @@ export const printRow = (format: RowFormat, columns: readonly Column[], row: obj
  * Prints rows on standard output, in batches as they arrive, and no faster than standard output takes them. JSON has whole rows. The
  * first batch of a table decides its widths, and its columns if `columns` is a function.
  */
-export async function printRows(
-  options: FormatOption,
-  columns: readonly Column[] | ((rows: readonly Row[]) => readonly Column[]),
-  rows: AsyncIterable<object> | Iterable<object>,
-): Promise<void> {
+export async function printRows(options: FormatOption, columns: Columns, rows: Rows): Promise<void> {
   const columnsOf = (rows: readonly Row[]) =>
     (typeof columns === 'function' ? columns(rows) : columns).map(each =>
       typeof each === 'string' ? { name: each } : each,
@@ -67,10 +54,25 @@ export async function printRows(
   await writeAll(process.stdout, printers[formatOf(options)](inBatches(rows), columnsOf))
 }
 
+/** The first items of a listing, whose pages are at most as long. `list` gets the size of a page. */
+export async function* firstOf<Item>(
+  limit: number,
+  maxSize: number,
+  list: (size: number) => AsyncIterable<Item>,
+): AsyncGenerator<Item> {
+  let left = limit
+  if (left <= 0) return
+  for await (const item of list(Math.min(limit, maxSize))) {
+    yield item
+    left -= 1
+    if (left === 0) return
+  }
+}
+
 const rowsPerBatch = 500
 
 /** Yields at least one batch, which is empty if there are no rows. */
-async function* inBatches(rows: AsyncIterable<object> | Iterable<object>): AsyncGenerator<Row[]> {
+async function* inBatches(rows: Rows): AsyncGenerator<Row[]> {
   let batch: Row[] = []
   for await (const row of rows)
     if (batch.push(row as Row) >= rowsPerBatch) {

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Command } from 'commander'
 import { openDatabase } from '../src/db/db.ts'
 import type { MasterKeys } from '../src/db/master-keys.ts'
 import { migrate } from '../src/db/migrate.ts'
@@ -15,37 +14,46 @@ import { type Backup, verifyBackup } from './backup/container.ts'
 import { decryptFile, isEncrypted, readIdentities } from './backup/encryption.ts'
 import { type Loaded, loadBackup, refuseOtherVersions, renewLogIds } from './backup/load.ts'
 import { describeSignature, requireKey } from './backup/signature.ts'
-import { newCommand, printResult, UsageError } from './command.ts'
+import { type JsonOption, type Result, UsageError } from './command.ts'
 import { isDiskFull, pathOf } from './files.ts'
+import { newCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { formatCount, formatDuration, withProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { visible } from './terminal.ts'
 
-export type RestoreOptions = {
-  key?: string
-  identity?: string
-  at?: string
-  from?: string
-  keepLogId?: true
-  quiet?: true
-  json?: true
-}
-
 const statementTimeoutMs = 30_000
 
-export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export function restoreCommand(environment: NodeJS.ProcessEnv) {
+  const restore = newCommand(
+    environment,
+    'restore',
     'Loads a backup into an empty database or data folder, or restores an archive (--from, --at) into a new data folder, completely ' +
-    'or not at all.'
-  return newCommand('restore', description, [
+      'or not at all.',
+  ).examples(
     'KITH_DATA_DIR=/var/lib/kith-restored restore kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… restore kith.backup',
     'DATABASE_URL=postgresql://… restore - < kith.backup',
     'KITH_DATA_DIR=/var/lib/kith-restored restore kith.backup.age --identity backup-key.txt',
     'KITH_DATA_DIR=/var/lib/kith-restored restore --at 2027-01-15T09:59:00Z --from /mnt/archive',
-  ])
+  )
+  return restore
     .argument('[file]', 'A file written by kith backup; - reads standard input.')
+    .with(restoreOptions)
+    .action(async (file, options) => {
+      if (options.at === undefined && options.from === undefined) {
+        if (file === undefined)
+          return restore.command.error('error: give the file of a backup, or --from with an archive')
+        return resultOf(await restoreFile(environment, file, options), options)
+      }
+      if (file !== undefined || options.key !== undefined || options.identity !== undefined)
+        throw new UsageError('--at and --from restore an archive. Leave them out to restore a backup.')
+      return restoreFromArchive(environment, options)
+    })
+}
+
+const restoreOptions = (command: PlainCommand) =>
+  command
     .option(
       '--key <key>',
       'The key of the ledger that must have signed the backup, name+hash+base64, from a source that you trust.',
@@ -61,18 +69,13 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
       'Keep the numbering of the change logs: for a move, where the original was stopped before the backup and never runs again.',
     )
     .option('--quiet', 'Show no progress.')
-    .action((file: string | undefined, options: RestoreOptions, command: Command) => {
-      if (options.at === undefined && options.from === undefined) {
-        if (file === undefined) return command.error('error: give the file of a backup, or --from with an archive')
-        return restoreFile(environment, file, options).then(restored => report(restored, options))
-      }
-      if (file !== undefined || options.key !== undefined || options.identity !== undefined)
-        throw new UsageError('--at and --from restore an archive. Leave them out to restore a backup.')
-      return runFromArchive(environment, options)
-    })
-}
 
-async function runFromArchive(environment: NodeJS.ProcessEnv, { at, from, ...options }: RestoreOptions) {
+export type RestoreOptions = JsonOption & OptionsOf<typeof restoreOptions>
+
+async function restoreFromArchive(
+  environment: NodeJS.ProcessEnv,
+  { at, from, ...options }: RestoreOptions,
+): Promise<Result> {
   const config = loadConfig(from === undefined ? environment : { ...environment, KITH_ARCHIVE: from })
   if (!config.archive) throw new UsageError('Give --from with the archive, or set KITH_ARCHIVE.')
   const moment = at === undefined ? undefined : parseMoment(at)
@@ -93,7 +96,7 @@ async function runFromArchive(environment: NodeJS.ProcessEnv, { at, from, ...opt
     `the state of ${moment?.toISOString() ?? 'the end of the archive'}; the last transaction is of ${last_transaction_at ?? 'an earlier copy'}`,
     ...notesOf(config, { ran, lostKey, keepsLogId: options.keepLogId === true }),
   ]
-  printResult(options, { value: { base, at: moment ?? null, last_transaction_at, ran }, messages })
+  return { value: { base, at: moment ?? null, last_transaction_at, ran }, messages }
 }
 
 /** A moment with a time zone. Throws a UsageError for another text. */
@@ -139,10 +142,10 @@ export async function restoreFile(
   }
 }
 
-type Result = { ran: string[]; lostKey: string | undefined; keepsLogId: boolean }
+type Outcome = { ran: string[]; lostKey: string | undefined; keepsLogId: boolean }
 
 /** What the operator should know of the restored data. */
-function notesOf(config: Config, { ran, lostKey, keepsLogId }: Result): string[] {
+function notesOf(config: Config, { ran, lostKey, keepsLogId }: Outcome): string[] {
   const keyFile = keyFilePath(config) ?? 'the file of KITH_MASTER_KEY_FILE'
   return [
     ...(keepsLogId
@@ -233,7 +236,7 @@ async function findMissingKey(url: string, masterKeys: MasterKeys): Promise<stri
 /** What a restore has loaded. `notes` are what the operator has to do next. */
 export type Restored = { file: string; backup: Backup; loaded: Loaded; notes: string[]; seconds: number }
 
-function report({ file, backup: { header }, loaded, notes, seconds }: Restored, options: RestoreOptions) {
+function resultOf({ file, backup: { header }, loaded, notes, seconds }: Restored, options: RestoreOptions): Result {
   const { rows, tables, leftOut, migrations } = loaded
   const { at, kith, signed_by } = header
   const messages = [
@@ -243,5 +246,5 @@ function report({ file, backup: { header }, loaded, notes, seconds }: Restored, 
     ...notes,
   ]
   const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations, signed_by: signed_by ?? null }
-  printResult(options, { value, messages })
+  return { value, messages }
 }

@@ -1,28 +1,63 @@
 import { readFile } from 'node:fs/promises'
-import type { Command } from 'commander'
 import type { RoleBody } from '../client/index.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
-import { type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { UsageError } from './command.ts'
+import { connect } from './connection.ts'
+import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { wordsColumn } from './print-rows.ts'
-import { atService, listAtService } from './service-commands.ts'
 
-type RoleOptions = ConnectionOptions &
-  JsonOption & { scope?: string; fields?: string; name?: string; archive?: true; activate?: true }
-
-export function roleCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Manages roles: what clients, tokens and sessions may do, and which fields they may read and write.'
-  return newPlainCommand('role', description, [
+export function roleCommand(environment: NodeJS.ProcessEnv) {
+  const roles = newPlainCommand(
+    environment,
+    'role',
+    'Manages roles: what clients, tokens and sessions may do, and which fields they may read and write.',
+  ).examples(
     'role create desk --scope "people:read people:write" --fields desk.json',
     'role list',
     'role patch desk --archive',
-  ]).addSubcommands(environment, [listCommand, showCommand, createCommand, patchCommand])
-}
-
-function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('list', 'Lists the roles.', ['role list', 'role list --format csv'])
-  return listAtService(environment, command, 'access:read', columns, client => client.access.roles.list())
+  )
+  roles
+    .addList(columns, 'list', 'Lists the roles.')
+    .examples('role list', 'role list --format csv')
+    .atService('access:read', client => client.access.roles.list())
+  roles
+    .add('show', 'Shows a role with its fields.')
+    .examples('role show desk')
+    .argument('<key>', 'The role.')
+    .atService('access:read', async (client, key) => {
+      const value = await client.access.roles.get(key)
+      return { value, lines: JSON.stringify(value, null, 2).split('\n') }
+    })
+  roles
+    .add('create', 'Creates a role.')
+    .examples('role create desk --scope people:read --fields desk.json')
+    .argument(...keyArgument)
+    .with(addRoleOptions)
+    .connection()
+    .action(async (key, options) => {
+      const { scopes, ...settings } = await settingsOf(options)
+      if (!scopes) throw new UsageError('--scope is missing.')
+      const client = await connect(environment, options, { scope: `access:write ${scopes.join(' ')}` })
+      const value = await client.access.roles.create({ key, scopes, ...settings })
+      return { value, messages: [`Created the role ${key}. Give it with kith token --role ${key}.`] }
+    })
+  roles
+    .add('patch', 'Changes a role.')
+    .examples('role patch desk --archive')
+    .argument(...keyArgument)
+    .with(addRoleOptions)
+    .option('--archive', 'Archives the role: whoever has it is refused.')
+    .option('--activate', 'Makes an archived role active again.')
+    .connection()
+    .action(async (key, options) => {
+      const state = options.archive ? 'archived' : options.activate ? 'active' : undefined
+      const body = { ...(await settingsOf(options)), ...(state && ({ state } as const)) }
+      const scope = ['access:write', ...(body.scopes ?? [])].join(' ')
+      const client = await connect(environment, options, { scope })
+      const value = await client.access.roles.patch(key, body)
+      return { value, messages: [`Changed the role ${key}. It counts for the next request.`] }
+    })
+  return roles
 }
 
 const columns = [
@@ -31,17 +66,10 @@ const columns = [
   { name: 'fields', textOf: (fields: unknown) => (fields ? Object.keys(fields).join(' ') : 'all') },
 ]
 
-function showCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('show', 'Shows a role with its fields.', ['role show desk']).argument('<key>', 'The role.')
-  return atService(environment, command, 'access:read', async (client, key: string, options: JsonOption) => {
-    const value = await client.access.roles.get(key)
-    printResult(options, { value, lines: JSON.stringify(value, null, 2).split('\n') })
-  })
-}
+const keyArgument = ['<key>', 'The key of the role.'] as const
 
-const addRoleOptions = (command: Command) =>
+const addRoleOptions = (command: PlainCommand) =>
   command
-    .argument('<key>', 'The key of the role.')
     .option('--scope <scopes>', `The scopes, separated by spaces: ${scopes.join(' ')}.`)
     .option(
       '--fields <file>',
@@ -49,9 +77,7 @@ const addRoleOptions = (command: Command) =>
     )
     .option('--name <name>', 'A name for people to read.')
 
-type Fields = NonNullable<RoleBody['fields']> | null
-
-async function settingsOf({ scope, fields, name }: RoleOptions) {
+async function settingsOf({ scope, fields, name }: OptionsOf<typeof addRoleOptions>) {
   return {
     ...(scope !== undefined && { scopes: splitScopes(scope) as RoleBody['scopes'] }),
     ...(fields !== undefined && { fields: await readFields(fields) }),
@@ -59,39 +85,13 @@ async function settingsOf({ scope, fields, name }: RoleOptions) {
   }
 }
 
-async function readFields(path: string): Promise<Fields> {
+async function readFields(path: string): Promise<NonNullable<RoleBody['fields']> | null> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`The file ${path} cannot be read (${error.code}).`)
   })
   try {
-    return JSON.parse(text) as Fields
+    return JSON.parse(text)
   } catch {
     throw new UsageError(`The file ${path} is not JSON.`)
   }
-}
-
-function createCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('create', 'Creates a role.', ['role create desk --scope people:read --fields desk.json'])
-  return addConnectionOptions(addRoleOptions(command)).action(async (key: string, options: RoleOptions) => {
-    const { scopes, ...settings } = await settingsOf(options)
-    if (!scopes) throw new UsageError('--scope is missing.')
-    const { client } = await connect(environment, options, { scope: `access:write ${scopes.join(' ')}` })
-    const value = await client.access.roles.create({ key, scopes, ...settings })
-    printResult(options, { value, messages: [`Created the role ${key}. Give it with kith token --role ${key}.`] })
-  })
-}
-
-function patchCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = addRoleOptions(newCommand('patch', 'Changes a role.', ['role patch desk --archive']))
-    .option('--archive', 'Archives the role: whoever has it is refused.')
-    .option('--activate', 'Makes an archived role active again.')
-  return addConnectionOptions(command).action(async (key: string, options: RoleOptions) => {
-    const state = options.archive ? 'archived' : options.activate ? 'active' : undefined
-    const body = { ...(await settingsOf(options)), ...(state && ({ state } as const)) }
-    const { client } = await connect(environment, options, {
-      scope: ['access:write', ...(body.scopes ?? [])].join(' '),
-    })
-    const value = await client.access.roles.patch(key, body)
-    printResult(options, { value, messages: [`Changed the role ${key}. It counts for the next request.`] })
-  })
 }

@@ -1,61 +1,63 @@
 import { writeFile } from 'node:fs/promises'
-import type { Command } from 'commander'
 import { type Client, isKithError } from '../client/index.ts'
 import type { Detail } from '../src/values/errors.ts'
-import { newCommand, newPlainCommand, printResult } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { printResult, type Result } from './command.ts'
+import { connect } from './connection.ts'
 import { pathOf, readFileOrNull, readInput } from './files.ts'
+import { newPlainCommand } from './kith-command.ts'
 import { applySteps, groupSteps, indexOf, type StepGroup } from './schema/apply.ts'
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
 import { planLines, stepText } from './schema/words.ts'
 import { printStderr } from './terminal.ts'
 
-type PullOptions = ConnectionOptions & { json?: true }
-type DiffOptions = PullOptions & { archiveMissing?: true }
-type PushOptions = DiffOptions & { dryRun?: true }
-
 const defaultFile = 'kith.schema.json'
 
-export function schemaCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Keeps stacks, attributes, consent types and segments in a file under version control; see docs/schema-file.md.'
-  return newPlainCommand('schema', description, ['schema pull', 'schema diff', 'schema push --dry-run']).addSubcommands(
+export function schemaCommand(environment: NodeJS.ProcessEnv) {
+  const schema = newPlainCommand(
     environment,
-    [pullCommand, diffCommand, pushCommand],
-  )
-}
-
-function pullCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Writes the schema of the organization to the file.'
-  const command = newCommand('pull', description, [
-    'schema pull',
-    'schema pull - --url https://kith.example.org',
-  ]).argument('[file]', 'The file to write, or - for standard output.', defaultFile)
-  return addConnectionOptions(command).action((file: string, options: PullOptions) => pull(environment, file, options))
-}
-
-function diffCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Shows what push would do. Exits with 0 if organization and file are equal, 1 if they differ, 2 on an error.'
-  const command = newCommand('diff', description, ['schema diff', 'schema diff shop.json --json'])
-    .argument('[file]', 'The file, or - for standard input.', defaultFile)
+    'schema',
+    'Keeps stacks, attributes, consent types and segments in a file under version control; see docs/schema-file.md.',
+  ).examples('schema pull', 'schema diff', 'schema push --dry-run')
+  schema
+    .add('pull', 'Writes the schema of the organization to the file.')
+    .examples('schema pull', 'schema pull - --url https://kith.example.org')
+    .argument('[file]', 'The file to write, or - for standard output.', { default: defaultFile })
+    .atService('schema:read', (client, file) => pull(environment, client, file))
+  schema
+    .add(
+      'diff',
+      'Shows what push would do. Exits with 0 if organization and file are equal, 1 if they differ, 2 on an error.',
+    )
+    .examples('schema diff', 'schema diff shop.json --json')
+    .argument('[file]', 'The file, or - for standard input.', { default: defaultFile })
     .option('--archive-missing', 'Show what push would do with this option.')
-  return addConnectionOptions(command).action((file: string, options: DiffOptions) => diff(environment, file, options))
-}
-
-function pushCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Changes the schema of the organization to that of the file, and shows each step. Deletes nothing.'
-  const command = newCommand('push', description, ['schema push --dry-run', 'schema push shop.json --archive-missing'])
-    .argument('[file]', 'The file, or - for standard input.', defaultFile)
+    .connection()
+    .action(async (file, options) => {
+      // As with diff(1), an error must not look like a difference, so it exits with 2.
+      process.exitCode = 2
+      const client = await connect(environment, options, { scope: 'schema:read' })
+      const plan = await readPlan(environment, file, { ...options, client })
+      process.exitCode = isEmpty(plan) ? 0 : 1
+      return resultOf(plan)
+    })
+  schema
+    .add('push', 'Changes the schema of the organization to that of the file, and shows each step. Deletes nothing.')
+    .examples('schema push --dry-run', 'schema push shop.json --archive-missing')
+    .argument('[file]', 'The file, or - for standard input.', { default: defaultFile })
     .option('--dry-run', 'Show the steps, but change nothing.')
     .option('--archive-missing', 'Archive the attributes and consent types that the file does not name.')
-  return addConnectionOptions(command).action((file: string, options: PushOptions) => push(environment, file, options))
+    .atService('schema:read schema:write', async (client, file, options) => {
+      const plan = await readPlan(environment, file, { ...options, client })
+      printResult(options, resultOf(plan))
+      if (options.dryRun) return
+      await apply(client, plan.steps)
+      printStderr(plan.steps.length === 0 ? 'Nothing to do.' : `Steps done: ${plan.steps.length}.`)
+    })
+  return schema
 }
 
-async function pull(environment: NodeJS.ProcessEnv, name: string, options: PullOptions) {
-  const { client } = await connect(environment, options, { scope: 'schema:read' })
+async function pull(environment: NodeJS.ProcessEnv, client: Client, name: string): Promise<Result | undefined> {
   const schema = await client.schema.get()
   const text = schemaFileText(schema, await client.segments.list().all())
   const withTexts = schema.consent_types.filter(type => type.text_versions > 0).map(({ key }) => key)
@@ -65,30 +67,12 @@ async function pull(environment: NodeJS.ProcessEnv, name: string, options: PullO
     )
   if (name === '-') {
     process.stdout.write(text)
-    return
+    return undefined
   }
   const file = pathOf(environment, name)
   const written = (await readFileOrNull(file)) !== text
   if (written) await writeFile(file, text)
-  printResult(options, { value: { file, written }, messages: [written ? `Wrote ${name}.` : `${name} is up to date.`] })
-}
-
-async function diff(environment: NodeJS.ProcessEnv, file: string, options: DiffOptions) {
-  // As with diff(1), an error must not look like a difference, so it exits with 2.
-  process.exitCode = 2
-  const { client } = await connect(environment, options, { scope: 'schema:read' })
-  const plan = await readPlan(environment, file, { ...options, client })
-  printPlan(plan, options)
-  process.exitCode = isEmpty(plan) ? 0 : 1
-}
-
-async function push(environment: NodeJS.ProcessEnv, file: string, options: PushOptions) {
-  const { client } = await connect(environment, options, { scope: 'schema:read schema:write' })
-  const plan = await readPlan(environment, file, { ...options, client })
-  printPlan(plan, options)
-  if (options.dryRun) return
-  await apply(client, plan.steps)
-  printStderr(plan.steps.length === 0 ? 'Nothing to do.' : `Steps done: ${plan.steps.length}.`)
+  return { value: { file, written }, messages: [written ? `Wrote ${name}.` : `${name} is up to date.`] }
 }
 
 async function apply(client: Client, steps: Step[]) {
@@ -130,7 +114,7 @@ async function readPlan(
 
 const isEmpty = ({ steps, missing }: Plan) => steps.length === 0 && missing.length === 0
 
-function printPlan(plan: Plan, options: { json?: true }) {
+const resultOf = (plan: Plan): Result => {
   const { steps, missing } = plan
-  printResult(options, { value: { equal: isEmpty(plan), steps, missing }, lines: planLines(plan) })
+  return { value: { equal: isEmpty(plan), steps, missing }, lines: planLines(plan) }
 }

@@ -1,8 +1,8 @@
-import { type Command, Option } from 'commander'
 import type { Client, Definitions, ImportCounts, ImportRefusal } from '../client/index.ts'
-import { newCommand, printResult, wholeNumber } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { type JsonOption, type Result, wholeNumber } from './command.ts'
+import { type ConnectionOptions, connect } from './connection.ts'
 import { writeAll } from './files.ts'
+import { newCommand } from './kith-command.ts'
 import { withProgress } from './progress.ts'
 import { applySteps, groupSteps } from './schema/apply.ts'
 import { planPush, type Step } from './schema/plan.ts'
@@ -11,34 +11,30 @@ import { shop } from './seed/definitions.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
 import { sendEarlierVersions, sendFile } from './seed/send-lines.ts'
 
-type SeedOptions = ConnectionOptions & { people: number; seed: number; print?: FileName; json?: true }
+type SeedOptions = ConnectionOptions & JsonOption & { people: number; seed: number }
 
 const maxNumber = 999_999_999
 
-export function seedCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Fills an organization with a sample shop: people, companies, products, orders and visits; see docs/seed.md.'
-  const examples = ['seed', 'seed --people 100000 --seed 7 --json', 'seed --print people > people.ndjson']
-  const command = newCommand('seed', description, examples)
-    .option(
-      '--people <count>',
-      'The number of people. It determines all other counts.',
-      wholeNumber(0, maxNumber),
-      1_000,
-    )
-    .option(
-      '--seed <number>',
-      'The seed. The same numbers produce the same shop, byte for byte.',
-      wholeNumber(0, maxNumber),
-      1,
-    )
-    .addOption(new Option('--print <file>', 'Print one file as NDJSON, and send nothing.').choices(files))
-  return addConnectionOptions(command).action((options: SeedOptions) =>
-    options.print ? print(options, options.print) : seed(environment, options),
+export const seedCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
+    'seed',
+    'Fills an organization with a sample shop: people, companies, products, orders and visits; see docs/seed.md.',
   )
-}
+    .examples('seed', 'seed --people 100000 --seed 7 --json', 'seed --print people > people.ndjson')
+    .option('--people <count>', 'The number of people. It determines all other counts.', {
+      parse: wholeNumber(0, maxNumber),
+      default: 1_000,
+    })
+    .option('--seed <number>', 'The seed. The same numbers produce the same shop, byte for byte.', {
+      parse: wholeNumber(0, maxNumber),
+      default: 1,
+    })
+    .option('--print <file>', 'Print one file as NDJSON, and send nothing.', { choices: files })
+    .connection()
+    .action(({ print: file, ...options }) => (file ? print(options, file) : seed(environment, options)))
 
-async function print({ people, seed }: SeedOptions, file: FileName) {
+async function print({ people, seed }: SeedOptions, file: FileName): Promise<void> {
   // The consent type ids of a new organization.
   const dataset = { people, seed, consentTypeIds: { marketing: 1, surveys: 2 } }
   await writeAll(
@@ -49,13 +45,13 @@ async function print({ people, seed }: SeedOptions, file: FileName) {
 
 const scope = 'people:write records:write schema:read schema:write'
 
-async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
+async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions): Promise<Result> {
   const { people, seed } = options
-  const { client } = await connect(environment, options, { scope })
+  const client = await connect(environment, options, { scope })
   const dataset: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
   const done = await sendShop(client, dataset, options)
-  printResult(options, { value: Object.fromEntries(done), messages: done.map(summaryOf) })
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
+  return { value: Object.fromEntries(done), messages: done.map(summaryOf) }
 }
 
 type Done = [FileName, ImportCounts]

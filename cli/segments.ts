@@ -1,75 +1,73 @@
-import type { Command } from 'commander'
-import { givenOf, type JsonOption, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
-import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
-import { addListOptions, type ListOptions, printListing } from './questions/list-options.ts'
+import { givenOf, UsageError } from './command.ts'
+import { confirm } from './confirm.ts'
+import { connect } from './connection.ts'
+import { newPlainCommand } from './kith-command.ts'
+import { conditionsOfPeople, readCondition } from './questions/condition.ts'
+import { listOptions, printListing } from './questions/list-options.ts'
 import { peopleOf } from './questions/reads.ts'
-import { atService, listAtService } from './service-commands.ts'
 
-type CreateOptions = ConnectionOptions & JsonOption & ConditionOptions & { name?: string; description?: string }
+const keyArgument = ['<key>', 'The key.'] as const
 
-export function segmentsCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Manages segments: filters of people with a name.'
-  return newPlainCommand('segments', description, [
+export function segmentsCommand(environment: NodeJS.ProcessEnv) {
+  const segments = newPlainCommand(
+    environment,
+    'segments',
+    'Manages segments: filters of people with a name.',
+  ).examples(
     `segments create vips --filter '{"attribute_values.revenue": {"$gte": 1000}}'`,
     'segments people vips --sort last_name',
-  ]).addSubcommands(environment, [listCommand, getCommand, createCommand, deleteCommand, peopleCommand])
-}
-
-function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('list', 'Lists the segments.', ['segments list', 'segments list --format csv'])
-  return listAtService(environment, command, 'schema:read', ['key', 'name', 'filter'], client => client.segments.list())
-}
-
-function getCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = addKey(newCommand('get', 'Prints the filter of a segment.', ['segments get vips']))
-  return atService(environment, command, 'schema:read', async (client, key: string, options: JsonOption) => {
-    const value = await client.segments.get(key)
-    printResult(options, { value, lines: [JSON.stringify(value.filter, null, 2)] })
-  })
-}
-
-function createCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('create', 'Creates a segment from a filter of people.', [
-    `segments create vips --filter '{"attribute_values.revenue": {"$gte": 1000}}'`,
-    'segments create english --name "English speakers" --where language=en',
-  ])
+  )
+  segments
+    .addList(['key', 'name', 'filter'], 'list', 'Lists the segments.')
+    .examples('segments list', 'segments list --format csv')
+    .atService('schema:read', client => client.segments.list())
+  segments
+    .add('get', 'Prints the filter of a segment.')
+    .examples('segments get vips')
+    .argument(...keyArgument)
+    .atService('schema:read', async (client, key) => {
+      const value = await client.segments.get(key)
+      return { value, lines: [JSON.stringify(value.filter, null, 2)] }
+    })
+  segments
+    .add('create', 'Creates a segment from a filter of people.')
+    .examples(
+      `segments create vips --filter '{"attribute_values.revenue": {"$gte": 1000}}'`,
+      'segments create english --name "English speakers" --where language=en',
+    )
     .argument('<key>', 'The key, by which filters name the segment.')
     .option('--name <name>', 'A name for people to read.')
     .option('--description <text>', 'A description.')
-  return addConnectionOptions(addConditionOptions(command, true)).action(
-    async (key: string, options: CreateOptions) => {
+    .with(conditionsOfPeople)
+    .connection()
+    .action(async (key, options) => {
       const filter = await readCondition(environment, options)
       if (filter === undefined) throw new UsageError('A condition is missing. Use --where or --filter.')
-      const { client } = await connect(environment, options, { scope: 'schema:write people:read records:read' })
+      const client = await connect(environment, options, { scope: 'schema:write people:read records:read' })
       const value = await client.segments.create({ key, filter, ...givenOf(options, 'name', 'description') })
       const warnings = (value.warnings ?? []).map(({ path, message }) => `Warning: ${path} ${message}`)
-      printResult(options, { value, messages: [`Created the segment ${value.key}.`, ...warnings] })
-    },
-  )
+      return { value, messages: [`Created the segment ${value.key}.`, ...warnings] }
+    })
+  segments
+    .add('delete', 'Deletes a segment. The people stay.')
+    .examples('segments delete vips --yes')
+    .argument(...keyArgument)
+    .yes()
+    .atService('schema:write', async (client, key, options) => {
+      await confirm(options, `Delete the segment ${key}? The people stay.`)
+      await client.segments.delete(key)
+      return { value: { key }, messages: [`Deleted the segment ${key}.`] }
+    })
+  segments
+    .addPlain('people', 'Lists the people of a segment, newest first.')
+    .examples(
+      'segments people vips',
+      'segments people vips --sort last_name --fields external_id,email --format csv --limit all',
+    )
+    .argument(...keyArgument)
+    .with(listOptions)
+    .atService('schema:read people:read records:read', (client, key, options) =>
+      printListing('people', options, selection => peopleOf(client, key, selection)),
+    )
+  return segments
 }
-
-function deleteCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('delete', 'Deletes a segment. The people stay.', ['segments delete vips --yes'])
-  type Options = JsonOption & YesOption
-  const asking = addYesOption(addKey(command))
-  return atService(environment, asking, 'schema:write', async (client, key: string, options: Options) => {
-    await confirm(options, `Delete the segment ${key}? The people stay.`)
-    await client.segments.delete(key)
-    printResult(options, { value: { key }, messages: [`Deleted the segment ${key}.`] })
-  })
-}
-
-function peopleCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('people', 'Lists the people of a segment, newest first.', [
-    'segments people vips',
-    'segments people vips --sort last_name --fields external_id,email --format csv --limit all',
-  ])
-  const scope = 'schema:read people:read records:read'
-  return atService(environment, addListOptions(addKey(command)), scope, (client, key: string, options: ListOptions) =>
-    printListing('people', options, selection => peopleOf(client, key, selection)),
-  )
-}
-
-const addKey = (command: Command) => command.argument('<key>', 'The key.')

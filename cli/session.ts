@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { storeOperation } from '../src/accesses/access-log.ts'
 import { loadOrCreateKeys } from '../src/auth/keys/keys.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
@@ -76,12 +75,6 @@ export async function requireOrganization(db: Database, key: string): Promise<Or
 /** The organization with this key, or all of them without a key. */
 export const organizationsOf = async (db: Database, key: string | undefined): Promise<Organization[]> =>
   key === undefined ? listOrganizations(db) : [await requireOrganization(db, key)]
-
-/** The option that {@link addOrgOption} adds, as commander returns it. */
-export type OrgOption = { org: string }
-
-/** Adds `--org` to a command that runs on the database of one organization. */
-export const addOrgOption = (command: Command): Command => command.option('--org <key>', 'The organization.', 'default')
 
 /**
  * Runs `work` with the address of that database, and neither migrates it nor creates anything in it. A stopped embedded

@@ -1,98 +1,88 @@
 import { randomUUID } from 'node:crypto'
-import type { Command } from 'commander'
 import type { Account, AccountBody, AccountPatch, InvitedAccount } from '../client/index.ts'
 import { createAccount, inviteAccount, listAccounts, removeAccount, updateAccount } from '../src/auth/accounts.ts'
 import { contextOf } from '../src/db/context.ts'
-import { type JsonOption, newCommand, newPlainCommand, printResult } from './command.ts'
-import { addYesOption, confirm, type YesOption } from './confirm.ts'
-import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, localAddress } from './connection.ts'
-import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
+import { confirm } from './confirm.ts'
+import { atServiceOrDatabase, type ConnectionOptions, localAddress } from './connection.ts'
+import { newPlainCommand } from './kith-command.ts'
 import { requireOrganization } from './session.ts'
 
-type Options = ConnectionOptions & JsonOption
+const columns = ['id', 'name', 'role', 'state', 'maker', 'created_at', 'last_sign_in_at', 'invitation_expires_at']
+const nameArgument = ['<name>', 'The name of the account, or its id, as shown by user list.'] as const
 
-export function userCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export function userCommand(environment: NodeJS.ProcessEnv) {
+  const users = newPlainCommand(
+    environment,
+    'user',
     'Invites, lists, disables and removes the accounts of people who sign in to the console. Works on the database of this machine, or at ' +
-    'a service.'
-  const examples = ['user add "Ada Lovelace" --role support', 'user list']
-  const parts = [addCommand, listCommand, inviteCommand, roleCommand, ...stateCommands, removeCommand]
-  return newPlainCommand('user', description, examples).addSubcommands(environment, parts)
-}
-
-function addCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Makes an account, and prints the link of its invitation, once. The person who opens it sets a password. It works once, for three days.'
-  const command = newCommand('add', description, ['user add "Ada Lovelace"', 'user add "Ada Lovelace" --role support'])
+      'a service.',
+  ).examples('user add "Ada Lovelace" --role support', 'user list')
+  users
+    .add(
+      'add',
+      'Makes an account, and prints the link of its invitation, once. The person who opens it sets a password. It works once, for three days.',
+    )
+    .examples('user add "Ada Lovelace"', 'user add "Ada Lovelace" --role support')
     .argument('<name>', 'The name for the sign-in, and the actor in the change log.')
     .option('--role <key>', 'The key of a role. Default: no role, which is all scopes of the console.')
-  type AddOptions = Options & { role?: string }
-  return addConnectionOptions(command).action(async (name: string, { role, ...options }: AddOptions) => {
-    const invited = await withAccounts(environment, options, ({ create }) => create({ name, role: role ?? null }))
-    printResult(options, { value: invited, lines: [invited.invitation_url] })
-  })
-}
-
-function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Lists the accounts, newest first, with their last sign-in.'
-  const command = newPlainCommand('list', description, ['user list', 'user list --profile acme --format csv'])
-  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
-    const accounts = await withAccounts(environment, options, ({ list }) => list(), 'access:read')
-    await printRows(options, columns, accounts)
-  })
-}
-
-const columns = ['id', 'name', 'role', 'state', 'maker', 'created_at', 'last_sign_in_at', 'invitation_expires_at']
-
-function inviteCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Makes a new invitation and prints its link, for one that was lost or has expired, and for a forgotten password.'
-  const command = newCommand('invite', description, ['user invite "Ada Lovelace"']).argument('<name>', nameHelp)
-  return addConnectionOptions(command).action(async (name: string, options: Options) => {
-    const invited = await withAccounts(environment, options, async ({ invite, idOf }) => invite(await idOf(name)))
-    printResult(options, { value: invited, lines: [invited.invitation_url] })
-  })
-}
-
-function roleCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Gives an account a role, or without a key all scopes of the console. Its sessions end.'
-  const command = newCommand('role', description, ['user role "Ada Lovelace" support', 'user role "Ada Lovelace"'])
-    .argument('<name>', nameHelp)
+    .connection()
+    .action(async (name, { role = null, ...options }) => {
+      const invited = await withAccounts(environment, options, ({ create }) => create({ name, role }))
+      return { value: invited, lines: [invited.invitation_url] }
+    })
+  users
+    .addList(columns, 'list', 'Lists the accounts, newest first, with their last sign-in.')
+    .examples('user list', 'user list --profile acme --format csv')
+    .connection()
+    .action(options => withAccounts(environment, options, ({ list }) => list(), 'access:read'))
+  users
+    .add(
+      'invite',
+      'Makes a new invitation and prints its link, for one that was lost or has expired, and for a forgotten password.',
+    )
+    .examples('user invite "Ada Lovelace"')
+    .argument(...nameArgument)
+    .connection()
+    .action(async (name, options) => {
+      const invited = await withAccounts(environment, options, async ({ invite, idOf }) => invite(await idOf(name)))
+      return { value: invited, lines: [invited.invitation_url] }
+    })
+  const change = async (name: string, options: ConnectionOptions, change: AccountPatch, done: string) => {
+    const update = async ({ update, idOf }: Accounts) => update(await idOf(name), change)
+    const value = await withAccounts(environment, options, update)
+    return { value, messages: [`${done} the account ${name}.`] }
+  }
+  users
+    .add('role', 'Gives an account a role, or without a key all scopes of the console. Its sessions end.')
+    .examples('user role "Ada Lovelace" support', 'user role "Ada Lovelace"')
+    .argument(...nameArgument)
     .argument('[key]', 'The key of the role.')
-  return addConnectionOptions(command).action((name: string, key: string | undefined, options: Options) =>
-    change(environment, { name, options, change: { role: key ?? null }, done: 'Changed the role of' }),
-  )
-}
-
-const states = [
-  { word: 'disable', state: 'disabled', done: 'Disabled', description: 'Disables an account. Its sessions end.' },
-  { word: 'enable', state: 'active', done: 'Enabled', description: 'Enables an account that was disabled.' },
-] as const
-
-const stateCommands = states.map(({ word, state, done, description }) => (environment: NodeJS.ProcessEnv): Command => {
-  const command = newCommand(word, description, [`user ${word} "Ada Lovelace"`]).argument('<name>', nameHelp)
-  return addConnectionOptions(command).action((name: string, options: Options) =>
-    change(environment, { name, options, change: { state }, done }),
-  )
-})
-
-function removeCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Removes an account. Its sessions end, and its name is free for somebody else.'
-  const command = newCommand('remove', description, ['user remove "Ada Lovelace" --yes']).argument('<name>', nameHelp)
-  return addConnectionOptions(addYesOption(command)).action(async (name: string, options: Options & YesOption) => {
-    await confirm(options, `Remove the account ${name}?`)
-    await withAccounts<unknown>(environment, options, async ({ remove, idOf }) => remove(await idOf(name)))
-    printResult(options, { value: { name }, messages: [`Removed the account ${name}.`] })
-  })
-}
-
-const nameHelp = 'The name of the account, or its id, as shown by user list.'
-
-type Change = { name: string; options: Options; change: AccountPatch; done: string }
-
-async function change(environment: NodeJS.ProcessEnv, { name, options, change, done }: Change): Promise<void> {
-  const account = await withAccounts(environment, options, async ({ update, idOf }) => update(await idOf(name), change))
-  printResult(options, { value: account, messages: [`${done} the account ${name}.`] })
+    .connection()
+    .action((name, role, options) => change(name, options, { role: role ?? null }, 'Changed the role of'))
+  users
+    .add('disable', 'Disables an account. Its sessions end.')
+    .examples('user disable "Ada Lovelace"')
+    .argument(...nameArgument)
+    .connection()
+    .action((name, options) => change(name, options, { state: 'disabled' }, 'Disabled'))
+  users
+    .add('enable', 'Enables an account that was disabled.')
+    .examples('user enable "Ada Lovelace"')
+    .argument(...nameArgument)
+    .connection()
+    .action((name, options) => change(name, options, { state: 'active' }, 'Enabled'))
+  users
+    .add('remove', 'Removes an account. Its sessions end, and its name is free for somebody else.')
+    .examples('user remove "Ada Lovelace" --yes')
+    .argument(...nameArgument)
+    .yes()
+    .connection()
+    .action(async (name, options) => {
+      await confirm(options, `Remove the account ${name}?`)
+      await withAccounts<unknown>(environment, options, async ({ remove, idOf }) => remove(await idOf(name)))
+      return { value: { name }, messages: [`Removed the account ${name}.`] }
+    })
+  return users
 }
 
 type Invited = { id: string; invitation_path: string }

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../client/index.ts'
 import {
   type CertificateContent,
@@ -9,22 +8,26 @@ import {
 import { type Header, isBackup, verifyBackup } from './backup/container.ts'
 import { isEncrypted } from './backup/encryption.ts'
 import { requireKey } from './backup/signature.ts'
-import { newCommand, printResult, UsageError } from './command.ts'
+import { type JsonOption, type Result, UsageError } from './command.ts'
 import { pathOf, readInput } from './files.ts'
+import { newCommand } from './kith-command.ts'
 import { visible } from './terminal.ts'
 
-type Options = { key?: string; text?: string; quiet?: true; json?: boolean }
+type Options = { key?: string; text?: string; quiet?: true }
 
-export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
+export const verifyCommand = (environment: NodeJS.ProcessEnv) =>
+  newCommand(
+    environment,
+    'verify',
     'Verifies a consent receipt, the certificate of an erasure or a backup, without a server, a database or a network, and says what it ' +
-    'proves and what it does not. Exits with 1 if it proves nothing.'
-  return newCommand('verify', description, [
-    'verify receipt.json',
-    'verify receipt.json --text newsletter.txt --json',
-    'verify ada.certificate',
-    'verify kith.backup --key kith.example.org+0a1b2c3d+AUr…',
-  ])
+      'proves and what it does not. Exits with 1 if it proves nothing.',
+  )
+    .examples(
+      'verify receipt.json',
+      'verify receipt.json --text newsletter.txt --json',
+      'verify ada.certificate',
+      'verify kith.backup --key kith.example.org+0a1b2c3d+AUr…',
+    )
     .argument(
       '<receipt>',
       'The file of the receipt, certificate or backup; - reads a receipt or certificate from standard input.',
@@ -35,7 +38,7 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--quiet', 'Show no progress while a backup is read.')
     .option('--text <file>', 'The text that the person answered to: a file that must be the same, byte for byte.')
-    .action(async (file: string, options: Options) => {
+    .action(async (file, options) => {
       if (file !== '-' && (await isBackup(pathOf(environment, file))))
         return verifySignedBackup(options, { file, path: pathOf(environment, file) })
       if (file !== '-' && (await isEncrypted(pathOf(environment, file))))
@@ -45,29 +48,31 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
         const certificate = findCertificate(input.toString())
         if (certificate !== undefined) return await verifyErasure(options, certificate)
         const text = options.text === undefined ? undefined : await readInput(environment, options.text)
-        printVerified(options, await verifyReceipt(input, { key: options.key, text }))
+        return describeReceipt(options, await verifyReceipt(input, { key: options.key, text }))
       } catch (error) {
         if (!(error instanceof ReceiptError || error instanceof CertificateError)) throw error
         const noun = error instanceof ReceiptError ? 'receipt' : 'certificate'
-        printInvalid(options, `The ${noun} is not valid: ${error.part}.`, error)
+        return describeInvalid(`The ${noun} is not valid: ${error.part}.`, error)
       }
     })
-}
 
 /** The file may be larger than the memory, so it is read in pieces. */
-async function verifySignedBackup(options: Options, { file, path }: { file: string; path: string }) {
+async function verifySignedBackup(
+  options: Options & JsonOption,
+  { file, path }: { file: string; path: string },
+): Promise<Result> {
   if (options.text !== undefined) throw new UsageError('A backup has no text. Give --text with a receipt.')
   try {
     const { header } = await verifyBackup(file, path, options)
     if (options.key !== undefined) await requireKey(header.signed_by, options.key)
-    printBackup(options, header)
+    return describeBackup(options, header)
   } catch (error) {
     if (error instanceof UsageError) throw error
-    printInvalid(options, 'The backup is not valid.', { part: 'backup', message: (error as Error).message })
+    return describeInvalid('The backup is not valid.', { part: 'backup', message: (error as Error).message })
   }
 }
 
-function printBackup(options: Options, { at, kith, signed_by }: Header) {
+function describeBackup(options: Options, { at, kith, signed_by }: Header): Result {
   const proved = [
     'The file is complete and has no damage: its SHA-256 is the one at its end.',
     ...(signed_by === undefined
@@ -83,15 +88,15 @@ function printBackup(options: Options, { at, kith, signed_by }: Header) {
     `The content is what the database had at ${at}: the service states it.`,
   ]
   const facts = { at, kith, signed_by: signed_by ?? null }
-  printValid(options, [`The backup of ${at}, made by kith ${kith}, is valid.`], facts, { proved, not_proved })
+  return describeValid([`The backup of ${at}, made by kith ${kith}, is valid.`], facts, { proved, not_proved })
 }
 
-async function verifyErasure(options: Options, certificate: string) {
+async function verifyErasure(options: Options, certificate: string): Promise<Result> {
   if (options.text !== undefined) throw new UsageError('A certificate has no text. Give --text with a receipt.')
-  printCertificate(options, await verifyCertificate(certificate, { key: options.key }))
+  return describeCertificate(options, await verifyCertificate(certificate, { key: options.key }))
 }
 
-function printCertificate(options: Options, { organization, verifier_key, erasure }: CertificateContent) {
+function describeCertificate(options: Options, { organization, verifier_key, erasure }: CertificateContent): Result {
   const { at, person_id, removed, not_removed } = erasure
   const proved = [
     `The key ${verifier_key} signed the certificate, and nothing of it was changed since.`,
@@ -104,30 +109,29 @@ function printCertificate(options: Options, { organization, verifier_key, erasur
   ]
   const rows = Object.entries(removed).map(([table, count]) => `${table.padEnd(20)} ${count}`)
   const head = ['The certificate is valid.', ...section('Removed rows, by table', rows)]
-  printValid(options, head, { organization, verifier_key, erasure }, { proved, not_proved })
+  return describeValid(head, { organization, verifier_key, erasure }, { proved, not_proved })
 }
 
-function printVerified(options: Options, verified: VerifiedReceipt) {
+function describeReceipt(options: Options, verified: VerifiedReceipt): Result {
   const proved = provedBy(verified)
   const not_proved = notProvedBy(verified, options.key !== undefined)
   const entry = Object.entries(verified.entry).map(([member, value]) => `${member.padEnd(16)} ${JSON.stringify(value)}`)
   const { text, ...facts } = verified
-  printValid(options, ['The receipt is valid.', ...section('The entry', entry)], facts, { proved, not_proved })
+  return describeValid(['The receipt is valid.', ...section('The entry', entry)], facts, { proved, not_proved })
 }
 
-function printValid(
-  options: Options,
+function describeValid(
   head: string[],
   facts: object,
   { proved, not_proved }: { proved: string[]; not_proved: string[] },
-) {
+): Result {
   const lines = [...head, ...section('Proved', proved), ...section('Not proved', not_proved)]
-  printResult(options, { value: { valid: true, ...facts, proved, not_proved }, lines: lines.map(visible) })
+  return { value: { valid: true, ...facts, proved, not_proved }, lines: lines.map(visible) }
 }
 
-function printInvalid(options: Options, head: string, { part, message }: { part: string; message: string }) {
-  printResult(options, { value: { valid: false, part, message }, lines: [head, message].map(visible) })
+function describeInvalid(head: string, { part, message }: { part: string; message: string }): Result {
   process.exitCode = 1
+  return { value: { valid: false, part, message }, lines: [head, message].map(visible) }
 }
 
 const ownKeyText = (key: string) =>

@@ -1,49 +1,99 @@
 import { randomBytes } from 'node:crypto'
-import type { Command } from 'commander'
 import { contextOf } from '../src/db/context.ts'
 import { currentDefinitions } from '../src/organizations/definitions.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
 import { dropRetired, dropViews, findViews, renewViews, type SqlViews } from '../src/sql-views/sql-views.ts'
-import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
-import { addYesOption, confirm, type YesOption } from './confirm.ts'
+import { type Result, UsageError } from './command.ts'
+import { confirm } from './confirm.ts'
 import { readInput } from './files.ts'
-import { addFormatOption, type FormatOption, printRows } from './print-rows.ts'
-import { recordOperation, requireOrganization, type Session, withSession } from './session.ts'
+import { newPlainCommand } from './kith-command.ts'
+import { recordOperation, requireOrganization, type Session } from './session.ts'
 import { createViews, isViewsName, loginSettings } from './views/create-views.ts'
 
-type Options = { org: string; schema?: string; json?: true }
-type CreateOptions = Options & { role?: string; fieldsOf?: string; passwordFile?: string }
+type CreateOptions = { org: string; schema?: string; role?: string; fieldsOf?: string; passwordFile?: string }
 
-export function viewsCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Makes, lists, renews and drops views of an organization, which a role of PostgreSQL reads by SQL.'
-  return newPlainCommand('views', description, [
-    'views create --org acme',
-    'views list',
-    'views drop --org acme',
-  ]).addSubcommands(environment, [createCommand, listCommand, renewCommand, dropCommand])
-}
+const columns = ['organization', 'schema', 'role', 'fields_of', 'state', 'created_at']
+const orgOption = ['--org <key>', 'The organization.', { required: true }] as const
+const schemaOption = ['--schema <name>', 'The schema. Default: all of the organization.'] as const
 
-const addOrg = (command: Command) => command.requiredOption('--org <key>', 'The organization.')
-
-function createCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Makes a schema of views: one of people, one of each stack, consents and changes; and a login role of PostgreSQL that reads them and ' +
-    'nothing else. Prints its password, once. The service renews the views when definitions change.'
-  const command = newCommand('create', description, [
-    'views create --org acme',
-    'views create --org acme --fields-of desk',
-    'views create --org acme --role reporting',
-  ])
-  return addOrg(command)
+export function viewsCommand(environment: NodeJS.ProcessEnv) {
+  const views = newPlainCommand(
+    environment,
+    'views',
+    'Makes, lists, renews and drops views of an organization, which a role of PostgreSQL reads by SQL.',
+  ).examples('views create --org acme', 'views list', 'views drop --org acme')
+  views
+    .add(
+      'create',
+      'Makes a schema of views: one of people, one of each stack, consents and changes; and a login role of PostgreSQL that reads them and ' +
+        'nothing else. Prints its password, once. The service renews the views when definitions change.',
+    )
+    .examples(
+      'views create --org acme',
+      'views create --org acme --fields-of desk',
+      'views create --org acme --role reporting',
+    )
+    .option(...orgOption)
     .option('--schema <name>', 'The schema, and the login role. Default: kith_ and the key, and that of --fields-of.')
     .option('--fields-of <key>', 'Leaves out the fields that this role of kith cannot read.')
     .option('--role <name>', 'A login role of PostgreSQL that exists, instead of a new one.')
     .option('--password-file <file>', 'A file that holds the password of the new role, or - for standard input.')
-    .action((options: CreateOptions) => withSession(environment, session => create(environment, session, options)))
+    .onDatabase((session, options) => create(environment, session, options))
+  views
+    .addList(columns, 'list', 'Lists the schemas of views of all organizations.')
+    .examples('views list')
+    .onDatabase(async ({ db }) => {
+      const rows: object[] = []
+      for (const { id, key } of await listOrganizations(db))
+        rows.push(...(await findViews(db, id)).map(views => ({ organization: key, ...rowOf(views) })))
+      return rows
+    })
+  views
+    .add('renew', 'Renews the views now, as a running service does by itself within seconds.')
+    .examples('views renew --org acme')
+    .option(...orgOption)
+    .option(...schemaOption)
+    .onDatabase(async ({ db }, options) => {
+      const { id, views } = await requireViews(db, options)
+      const renewed: string[] = []
+      for (const { schema_name } of views) {
+        if (await renewViews(db, { organization_id: id, schema_name })) renewed.push(schema_name)
+        await dropRetired(db, { organization_id: id, schema_name })
+      }
+      const messages = views.map(({ schema_name: name }) =>
+        renewed.includes(name) ? `Renewed ${name}.` : `${name} is current.`,
+      )
+      return { value: { renewed }, messages }
+    })
+  views
+    .add(
+      'drop',
+      'Drops the views with their schema, what others have built on them, and the role that kith made. Its sessions end.',
+    )
+    .examples('views drop --org acme', 'views drop --org acme --yes')
+    .yes()
+    .option(...orgOption)
+    .option(...schemaOption)
+    .onDatabase(async (session, options) => {
+      const { id, views } = await requireViews(session.db, options)
+      const names = views.map(({ schema_name }) => schema_name)
+      await confirm(options, `Drop ${names.join(', ')}?`)
+      const messages: string[] = []
+      for (const each of views) {
+        const kept = await dropViews(session.db, id, each)
+        await recordOperation(session, [id], {
+          event: 'sql_views_dropped',
+          target: each.schema_name,
+          command: 'kith views drop',
+        })
+        messages.push(`Dropped ${each.schema_name}.`, ...(kept === undefined ? [] : [kept]))
+      }
+      return { value: { dropped: names }, messages }
+    })
+  return views
 }
 
-async function create(environment: NodeJS.ProcessEnv, session: Session, options: CreateOptions): Promise<void> {
+async function create(environment: NodeJS.ProcessEnv, session: Session, options: CreateOptions): Promise<Result> {
   const { org, role, fieldsOf, passwordFile } = options
   const schema =
     options.schema ?? ['kith', org, ...(fieldsOf === undefined ? [] : [fieldsOf])].join('_').replaceAll('-', '_')
@@ -71,7 +121,7 @@ async function create(environment: NodeJS.ProcessEnv, session: Session, options:
       `PostgreSQL lets every role connect to ${others.join(', ')} too. \`revoke connect on database … from public\` ends it.`,
     )
   if (value.password !== undefined) messages.push('The password is shown once:')
-  printResult(options, { value, messages, lines: value.password === undefined ? [] : [value.password] })
+  return { value, messages, lines: value.password === undefined ? [] : [value.password] }
 }
 
 async function requireRole({ db }: Session, organization_id: number, key: string): Promise<void> {
@@ -90,18 +140,6 @@ async function readPassword(environment: NodeJS.ProcessEnv, file: string | undef
   throw new UsageError('The password must have 12 to 200 printable ASCII characters without spaces.')
 }
 
-function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('list', 'Lists the schemas of views of all organizations.', ['views list'])
-  return addFormatOption(command).action((options: FormatOption) =>
-    withSession(environment, async ({ db }) => {
-      const rows: object[] = []
-      for (const { id, key } of await listOrganizations(db))
-        rows.push(...(await findViews(db, id)).map(views => ({ organization: key, ...rowOf(views) })))
-      await printRows(options, ['organization', 'schema', 'role', 'fields_of', 'state', 'created_at'], rows)
-    }),
-  )
-}
-
 const rowOf = ({ schema_name, login, role, has_login, is_current, created_at }: SqlViews) => ({
   schema: schema_name,
   role: login,
@@ -110,54 +148,7 @@ const rowOf = ({ schema_name, login, role, has_login, is_current, created_at }: 
   created_at,
 })
 
-function renewCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Renews the views now, as a running service does by itself within seconds.'
-  const command = addOrg(newCommand('renew', description, ['views renew --org acme']))
-  return command.option('--schema <name>', 'The schema. Default: all of the organization.').action((options: Options) =>
-    withSession(environment, async ({ db }) => {
-      const { id, views } = await requireViews(db, options)
-      const renewed: string[] = []
-      for (const { schema_name } of views) {
-        if (await renewViews(db, { organization_id: id, schema_name })) renewed.push(schema_name)
-        await dropRetired(db, { organization_id: id, schema_name })
-      }
-      const messages = views.map(({ schema_name: name }) =>
-        renewed.includes(name) ? `Renewed ${name}.` : `${name} is current.`,
-      )
-      printResult(options, { value: { renewed }, messages })
-    }),
-  )
-}
-
-function dropCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Drops the views with their schema, what others have built on them, and the role that kith made. Its sessions end.'
-  const command = addOrg(
-    addYesOption(newCommand('drop', description, ['views drop --org acme', 'views drop --org acme --yes'])),
-  )
-  return command
-    .option('--schema <name>', 'The schema. Default: all of the organization.')
-    .action((options: Options & YesOption) =>
-      withSession(environment, async session => {
-        const { id, views } = await requireViews(session.db, options)
-        const names = views.map(({ schema_name }) => schema_name)
-        await confirm(options, `Drop ${names.join(', ')}?`)
-        const messages: string[] = []
-        for (const each of views) {
-          const kept = await dropViews(session.db, id, each)
-          await recordOperation(session, [id], {
-            event: 'sql_views_dropped',
-            target: each.schema_name,
-            command: 'kith views drop',
-          })
-          messages.push(`Dropped ${each.schema_name}.`, ...(kept === undefined ? [] : [kept]))
-        }
-        printResult(options, { value: { dropped: names }, messages })
-      }),
-    )
-}
-
-async function requireViews(db: Session['db'], { org, schema }: Options) {
+async function requireViews(db: Session['db'], { org, schema }: { org: string; schema?: string }) {
   const { id } = await requireOrganization(db, org)
   const views = await findViews(db, id, schema)
   if (views.length > 0) return { id, views }

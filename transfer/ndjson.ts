@@ -1,7 +1,8 @@
 import { writable } from '../client/index.ts'
+import { concat } from '../client/src/ledger-text.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal } from './item.ts'
 import { parsedJson } from './parsed-json.ts'
-import { concat, type Pieces } from './pieces.ts'
+import type { Pieces } from './pieces.ts'
 
 /** No service accepts an entity of more bytes. A longer line is refused and not kept in memory. */
 const maxLineBytes = 16_777_216

@@ -1,3 +1,4 @@
+import { concat } from '../client/src/ledger-text.ts'
 import { reasonColumn } from './item.ts'
 
 /** The pieces of a file. */
@@ -24,16 +25,6 @@ export async function beginning(
     }
   }
   return [start, all()]
-}
-
-export function concat(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
 }
 
 /** The file is not in the encoding in which it is read. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
@@ -9,6 +9,7 @@ import type { Static } from 'typebox'
 import { findRepeatedMember } from '../../client/src/distinct-members.ts'
 import { Type } from '../../src/values/json-schema.ts'
 import { parsedJson } from '../../transfer/parsed-json.ts'
+import { beginsWith, openToRead } from '../files.ts'
 import { type QuietOptions, startProgress } from '../progress.ts'
 import { visible } from '../terminal.ts'
 import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature.ts'
@@ -125,9 +126,7 @@ export async function verifyBackup(
   options: QuietOptions,
   signal?: AbortSignal,
 ): Promise<Backup> {
-  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
-  })
+  const handle = await openToRead(file, path)
   let [readBytes, size] = [0, 1]
   const readProgress = () => ({ count: Math.round(readBytes / 1e6), fraction: readBytes / size })
   const progressLine = startProgress('MB checked', readProgress, options)
@@ -163,13 +162,7 @@ export async function verifyBackup(
 const firstBytes = `{"format":"kith-backup",`
 
 /** Whether the file begins as a backup does. */
-export async function isBackup(path: string): Promise<boolean> {
-  const handle = await open(path, 'r').catch(() => undefined)
-  if (!handle) return false
-  const found = await read(handle, 0, firstBytes.length).catch(() => undefined)
-  await handle.close()
-  return found?.toString('latin1') === firstBytes
-}
+export const isBackup = (path: string): Promise<boolean> => beginsWith(path, firstBytes)
 
 async function readHeader(handle: FileHandle, file: string): Promise<{ header: Header; bytes: number }> {
   const noBackup = new Error(`${file} is not a backup of kith. Give a file written by kith backup.`)

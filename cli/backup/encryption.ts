@@ -1,21 +1,16 @@
 import { createReadStream } from 'node:fs'
-import { open, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { PassThrough, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { UsageError } from '../command.ts'
+import { beginsWith } from '../files.ts'
 
 // The file format of age (age-encryption.org/v1), which the program age reads and writes too. The library is loaded only if it is needed.
 
 const firstLine = 'age-encryption.org/v1\n'
 
 /** Whether the file begins as one that age has encrypted. */
-export async function isEncrypted(path: string): Promise<boolean> {
-  const handle = await open(path, 'r').catch(() => undefined)
-  if (!handle) return false
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(firstLine.length), 0, firstLine.length, 0)
-  await handle.close()
-  return buffer.subarray(0, bytesRead).toString('latin1') === firstLine
-}
+export const isEncrypted = (path: string): Promise<boolean> => beginsWith(path, firstLine)
 
 /** Writes what is encrypted for the recipients: `open` returns where the plain bytes go. `written` resolves when all are in the target. */
 export type Encryption = { open(target: Writable): Writable; written(): Promise<void> }

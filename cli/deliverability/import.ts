@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import type { DeliveryEvent } from '../../client/index.ts'
 import { type Columns, columnsOf } from '../../transfer/columns.ts'
 import { type CsvHead, csvItems } from '../../transfer/csv.ts'
@@ -7,10 +6,10 @@ import type { ImportItem } from '../../transfer/item.ts'
 import { ndjsonItems } from '../../transfer/ndjson.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import type { Target } from '../../transfer/target.ts'
-import { newCommand, UsageError } from '../command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect } from '../connection.ts'
+import { type Result, UsageError } from '../command.ts'
+import { type ConnectionOptions, connect } from '../connection.ts'
 import { pathOf } from '../files.ts'
-import { addFileOptions, checkFileOptions, type FileCommandOptions, readSettings } from '../import/file-options.ts'
+import { checkFileOptions, type FileCommandOptions, fileOptions, readSettings } from '../import/file-options.ts'
 import { formatOf, type Input, openInput } from '../import/input.ts'
 import { openRejectsFile, type RejectsFile } from '../import/rejects-file.ts'
 import {
@@ -19,34 +18,39 @@ import {
   endOf,
   headerOf,
   type Outcome,
-  printOutcome,
   refusedHints,
+  resultOf,
   sendFile,
 } from '../import/send-file.ts'
+import type { PlainCommand } from '../kith-command.ts'
 
 type Options = ConnectionOptions & FileCommandOptions
 
-export function importEventsCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand(
-    'import',
-    'Records events of addresses from a file, such as the list of suppressed addresses of another tool, also of addresses that no person ' +
-      'has. A line has an address or an external_id, a type and a time. The order does not matter, and the same file twice changes nothing.',
-    [
+/** Adds the command that imports events of addresses. */
+export function addImport(deliverability: PlainCommand): void {
+  const { environment } = deliverability
+  deliverability
+    .add(
+      'import',
+      'Records events of addresses from a file, such as the list of suppressed addresses of another tool, also of addresses that no person ' +
+        'has. A line has an address or an external_id, a type and a time. The order does not matter, and the same file twice changes nothing.',
+    )
+    .examples(
       'deliverability import suppressed.csv --set provider=postmark',
       'deliverability import bounces.csv --set type=hard_bounce --set at=2026-01-31T09:00:00Z',
       'deliverability import deliverability.ndjson',
-    ],
-  ).argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
-  return addConnectionOptions(addFileOptions(command)).action((file: string, options: Options) =>
-    run(environment, file, options),
-  )
+    )
+    .argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
+    .with(fileOptions)
+    .connection()
+    .action((file, options) => run(environment, file, options))
 }
 
-async function run(environment: NodeJS.ProcessEnv, file: string, options: Options) {
+async function run(environment: NodeJS.ProcessEnv, file: string, options: Options): Promise<Result> {
   const format = formatOf(file, options.format)
   checkFileOptions(format, options)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
-  const { client } = await connect(environment, options, { scope: 'people:write' })
+  const client = await connect(environment, options, { scope: 'people:write' })
   const settings = await readSettings(options)
   const path = (name: string) => pathOf(environment, name)
   const input = await openInput(path(file), { name: file, format, encoding: options.encoding })
@@ -76,7 +80,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Option
       done() {},
     }))
     await refused.close()
-    report({ file, input, refused, options, leftOut }, outcome, (performance.now() - startedMs) / 1_000)
+    return report({ file, input, refused, options, leftOut }, outcome, (performance.now() - startedMs) / 1_000)
   } finally {
     input.close()
   }
@@ -84,8 +88,8 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Option
 
 type Job = { file: string; input: Input; refused: RejectsFile; options: Options; leftOut: string[] }
 
-function report(job: Job, outcome: Outcome, seconds: number) {
-  const { refused, options, leftOut } = job
+function report(job: Job, outcome: Outcome, seconds: number): Result {
+  const { refused, leftOut } = job
   const { received, updated: stored, unchanged, failed } = outcome.state
   const summary = [
     countsText(received, seconds, { stored, unchanged, refused: failed }),
@@ -94,7 +98,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
     ...closingHints(outcome, job),
   ]
   const value = { received, stored, unchanged, failed, left_out_columns: leftOut, ...endOf(outcome, refused) }
-  printOutcome(options, outcome, { value, summary })
+  return resultOf(outcome, { value, summary })
 }
 
 /** The fields of an event, and the names that lists of suppressed addresses give to them, the first ones first. */

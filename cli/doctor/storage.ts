@@ -1,7 +1,7 @@
-import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Database, openDatabase } from '../../src/db/db.ts'
 import type { Config } from '../../src/process/config.ts'
+import { fileExists } from '../files.ts'
 import { withServer } from '../session.ts'
 
 const statementTimeoutMs = 10_000
@@ -19,8 +19,4 @@ export async function withStorage<T>(config: Config, work: (db: Database) => Pro
 }
 
 /** Whether the data folder holds an embedded PostgreSQL, running or stopped. */
-export const hasData = ({ dataDir }: Config): Promise<boolean> =>
-  lstat(join(resolve(dataDir), 'postgresql')).then(
-    () => true,
-    () => false,
-  )
+export const hasData = ({ dataDir }: Config): Promise<boolean> => fileExists(join(resolve(dataDir), 'postgresql'))

@@ -1,5 +1,5 @@
 import type { ImportItem } from '../../transfer/item.ts'
-import type { AddressEvent, Entry, Outcome, ReadWord } from '../../transfer/profile-answers.ts'
+import type { AddressEvent, Outcome, ReadWord } from '../../transfer/profile-answers.ts'
 import { formatCount } from '../progress.ts'
 
 /** A column that is read by mistake can have a different value in every line. */
@@ -11,6 +11,13 @@ type WordCount = { column: string; word: string; outcome: Outcome; known: boolea
 type TypeCount = { consent_type_id: number; channel: string; grants: number; refusals: number }
 type EventCount = { channel: string; type: AddressEvent['type']; lines: number }
 type UnansweredCount = { channel: string; lines: number }
+
+/** The count of a key, which begins with `start`. */
+function countOf<Count>(counts: Map<string, Count>, key: string, start: Count): Count {
+  const count = counts.get(key) ?? start
+  counts.set(key, count)
+  return count
+}
 
 /**
  * Counts what a profile read: the meaning of each word, the answers of each consent type and channel, the events of addresses, and the
@@ -27,10 +34,15 @@ export class AnswerCounts {
     for (const { answers, refusal } of items) {
       if (!answers || refusal) continue
       for (const word of answers.words) this.#countWord(word)
-      for (const entry of answers.entries) this.#countEntry(entry)
-      for (const event of answers.events) this.#countEvent(event)
+      for (const { consent_type_id, channel, state } of answers.entries) {
+        const start = { consent_type_id, channel, grants: 0, refusals: 0 }
+        countOf(this.#types, `${consent_type_id}:${channel}`, start)[state ? 'grants' : 'refusals']++
+      }
+      for (const { channel, type } of answers.events)
+        countOf(this.#events, `${channel}:${type}`, { channel, type, lines: 0 }).lines++
       for (const channel of new Set(answers.words.map(word => word.channel)))
-        if (!answers.entries.some(entry => entry.channel === channel)) this.#countUnanswered(channel)
+        if (!answers.entries.some(entry => entry.channel === channel))
+          countOf(this.#unanswered, channel, { channel, lines: 0 }).lines++
     }
   }
 
@@ -40,29 +52,7 @@ export class AnswerCounts {
     const isNew = !this.#words.has(keyOf(shortened))
     const isFull = isNew && [...this.#words.values()].filter(each => each.column === column).length >= maxWordsOfColumn
     const word = isFull ? furtherWords : shortened
-    const count = this.#words.get(keyOf(word)) ?? { column, word, outcome, known: isKnown, lines: 0 }
-    count.lines++
-    this.#words.set(keyOf(word), count)
-  }
-
-  #countEntry({ consent_type_id, channel, state }: Entry): void {
-    const key = `${consent_type_id}:${channel}`
-    const count = this.#types.get(key) ?? { consent_type_id, channel, grants: 0, refusals: 0 }
-    count[state ? 'grants' : 'refusals']++
-    this.#types.set(key, count)
-  }
-
-  #countEvent({ channel, type }: AddressEvent): void {
-    const key = `${channel}:${type}`
-    const count = this.#events.get(key) ?? { channel, type, lines: 0 }
-    count.lines++
-    this.#events.set(key, count)
-  }
-
-  #countUnanswered(channel: string): void {
-    const count = this.#unanswered.get(channel) ?? { channel, lines: 0 }
-    count.lines++
-    this.#unanswered.set(channel, count)
+    countOf(this.#words, keyOf(word), { column, word, outcome, known: isKnown, lines: 0 }).lines++
   }
 
   /** The counts as JSON. */

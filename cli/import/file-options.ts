@@ -1,119 +1,82 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { type CsvSettings, settingsOf } from '../../transfer/csv.ts'
 import { type Format, formatOfName } from '../../transfer/file.ts'
 import { givenOf, parsePair, UsageError, wholeNumber } from '../command.ts'
+import type { OptionsOf, PlainCommand } from '../kith-command.ts'
 import { loadTimeZone } from './time-zone.ts'
 
-/** The options of a command that sends the lines of a file, as commander returns them. */
-export type FileCommandOptions = {
-  format?: Format
-  encoding?: string
-  map: Map<string, string>
-  ignore: string[]
-  prefix: Map<string, string>
-  set: Map<string, string>
-  dateOrder?: 'dmy' | 'mdy'
-  offset?: string
-  timeZone?: string
-  delimiter?: string
-  skipLines: number
-  refused?: string
-  quiet?: true
-  json?: true
-}
-
-/** The options of the cells of CSV that only fields of entities need. */
-export type CellCommandOptions = {
-  listSeparator?: string
-  decimal?: '.' | ','
-  trueWords?: string[]
-  falseWords?: string[]
-  nullWords?: string[]
-  empty?: 'absent' | 'null'
-}
-
-/** Adds the options to a command. */
-export function addFileOptions(command: Command): Command {
-  return addCsvOptions(command)
-    .addOption(
-      new Option('--format <format>', 'The format. Default: as the file name says.').choices(['ndjson', 'csv']),
+/** Adds the options of a command that sends the lines of a file. */
+export const fileOptions = (command: PlainCommand) =>
+  command
+    .option('--map <column=field>', 'CSV: Map this column to a field (repeatable).', pairs(parsePair))
+    .option(
+      '--ignore <column>',
+      'CSV: Ignore this column (repeatable).',
+      texts(name => [name]),
     )
     .option(
-      '--encoding <name>',
-      'The encoding of a file without a byte order mark. Default: UTF-8; of CSV also UTF-16 and windows-1252, as its bytes say.',
-      parseEncoding,
+      '--prefix <column=text>',
+      'CSV: Put this text before each value of this column (repeatable).',
+      pairs(parseValue),
     )
-    .option(
-      '--skip-lines <count>',
-      'Continue after this line of the file. It skips nothing of a file of refused lines.',
-      wholeNumber(),
-      0,
-    )
-    .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
-    .option('--quiet', 'Show no progress.')
-}
-
-function addCsvOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--map <column=field>', 'CSV: Map this column to a field (repeatable).')
-        .argParser(parsePair)
-        .default(new Map(), 'none'),
-    )
-    .addOption(
-      new Option('--ignore <column>', 'CSV: Ignore this column (repeatable).')
-        .argParser((name, all: string[]) => [...all, name])
-        .default([], 'none'),
-    )
-    .addOption(
-      new Option('--prefix <column=text>', 'CSV: Put this text before each value of this column (repeatable).')
-        .argParser(parseValue)
-        .default(new Map(), 'none'),
-    )
-    .addOption(
-      new Option('--set <field=value>', 'CSV: Set this value on every record (repeatable).')
-        .argParser(parseValue)
-        .default(new Map(), 'none'),
-    )
-    .addOption(
-      new Option('--date-order <order>', 'CSV: The order of 01/02/1999. Without it, such a date is refused.').choices([
-        'dmy',
-        'mdy',
-      ]),
-    )
-    .option('--offset <offset>', 'CSV: The offset of times without one, such as Z or +01:00.', parseOffset)
+    .option('--set <field=value>', 'CSV: Set this value on every record (repeatable).', pairs(parseValue))
+    .option('--date-order <order>', 'CSV: The order of 01/02/1999. Without it, such a date is refused.', {
+      choices: ['dmy', 'mdy'],
+    })
+    .option('--offset <offset>', 'CSV: The offset of times without one, such as Z or +01:00.', { parse: parseOffset })
     .option('--time-zone <name>', 'CSV: The time zone of times without an offset, such as Europe/Berlin.')
     .option(
       '--delimiter <character>',
       'CSV: The separator of cells; tab for a tab. Default: detected from the header.',
-      parseDelimiter,
+      { parse: parseDelimiter },
     )
-}
+    .option('--format <format>', 'The format. Default: as the file name says.', { choices: ['ndjson', 'csv'] })
+    .option(
+      '--encoding <name>',
+      'The encoding of a file without a byte order mark. Default: UTF-8; of CSV also UTF-16 and windows-1252, as its bytes say.',
+      { parse: parseEncoding },
+    )
+    .option(
+      '--skip-lines <count>',
+      'Continue after this line of the file. It skips nothing of a file of refused lines.',
+      { parse: wholeNumber(), default: 0 },
+    )
+    .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
+    .option('--quiet', 'Show no progress.')
 
-/** Adds the options of cells. */
-export function addCellOptions(command: Command): Command {
-  return command
-    .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
-    .addOption(
-      new Option(
-        '--decimal <mark>',
-        'CSV: The decimal mark of numbers, a point or a comma. Default: detected from the first records.',
-      ).choices(['.', ',']),
-    )
-    .addOption(wordsOption('true', 'Further words for yes, such as ja,oui'))
-    .addOption(wordsOption('false', 'Further words for no, such as nein,non'))
-    .addOption(wordsOption('null', 'Words for an empty cell, such as NULL,n/a'))
-    .addOption(
-      new Option('--empty <meaning>', 'CSV: An empty cell keeps the stored value (absent) or clears it (null).')
-        .choices(['absent', 'null'])
-        .default('absent'),
-    )
-}
+export type FileCommandOptions = OptionsOf<typeof fileOptions>
 
-const wordsOption = (meaning: string, description: string) =>
-  new Option(`--${meaning}-words <words>`, `CSV: ${description}, separated by commas (repeatable).`)
-    .argParser((text, all: string[]) => [...all, ...text.split(',')])
-    .default([], 'none')
+/** Adds the options of the cells of CSV that only fields of entities need. */
+export const cellOptions = (command: PlainCommand) =>
+  command
+    .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', {
+      default: '|',
+    })
+    .option(
+      '--decimal <mark>',
+      'CSV: The decimal mark of numbers, a point or a comma. Default: detected from the first records.',
+      { choices: ['.', ','] },
+    )
+    .option('--true-words <words>', `CSV: Further words for yes, such as ja,oui${separated}`, words)
+    .option('--false-words <words>', `CSV: Further words for no, such as nein,non${separated}`, words)
+    .option('--null-words <words>', `CSV: Words for an empty cell, such as NULL,n/a${separated}`, words)
+    .option('--empty <meaning>', 'CSV: An empty cell keeps the stored value (absent) or clears it (null).', {
+      choices: ['absent', 'null'],
+      default: 'absent',
+    })
+
+export type CellCommandOptions = OptionsOf<typeof cellOptions>
+
+const separated = ', separated by commas (repeatable).'
+
+/** The settings of a repeatable option of pairs, and of one of texts. */
+const pairs = <Parse>(parse: Parse) => ({ parse, default: new Map<string, string>(), shown: 'none' })
+const texts = (read: (text: string) => string[]) => ({
+  parse: (text: string, all: string[]) => [...all, ...read(text)],
+  default: [] as string[],
+  shown: 'none',
+})
+const words = texts(text => text.split(','))
 
 /** Throws a UsageError if options do not go together, or do not fit the format. */
 export function checkFileOptions(format: Format, { prefix, set, offset, timeZone, refused }: FileCommandOptions): void {
@@ -124,7 +87,7 @@ export function checkFileOptions(format: Format, { prefix, set, offset, timeZone
     throw new UsageError(`The refused lines are ${format}. Give --refused a name that ends in .${format}.`)
 }
 
-export async function readSettings(options: FileCommandOptions & CellCommandOptions): Promise<CsvSettings> {
+export async function readSettings(options: FileCommandOptions & Partial<CellCommandOptions>): Promise<CsvSettings> {
   const { dateOrder = null, delimiter = null, timeZone, trueWords = [], falseWords = [], nullWords = [] } = options
   const offset = timeZone === undefined ? (options.offset ?? null) : await loadTimeZone(timeZone)
   const words = { true_words: trueWords, false_words: falseWords, null_words: nullWords }

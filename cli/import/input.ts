@@ -1,10 +1,10 @@
-import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { type FileOptions, type Format, formatOfName, type OpenFile, openPieces } from '../../transfer/file.ts'
 import type { Pieces } from '../../transfer/pieces.ts'
 import { UsageError } from '../command.ts'
+import { openToRead } from '../files.ts'
 
 /** The file of an import. */
 export type Input = OpenFile & {
@@ -34,9 +34,7 @@ export async function openInput(path: string, options: FileOptions): Promise<Inp
 
 /** Opens the file before it returns: a stream that opens its file later reports a failure when nobody listens yet. */
 async function openFile(file: string, path: string): Promise<{ source: Readable; totalBytes: number | null }> {
-  const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
-    throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
-  })
+  const handle = await openToRead(file, path)
   const found = await handle.stat()
   if (found.isDirectory()) {
     await handle.close()

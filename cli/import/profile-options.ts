@@ -1,45 +1,34 @@
 import { basename } from 'node:path'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { isDateTime } from '../../src/values/formats.ts'
 import { utcTime } from '../../src/values/instant.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import { parsePair, UsageError } from '../command.ts'
+import type { OptionsOf, PlainCommand } from '../kith-command.ts'
 import { createPhoneSplitter } from './phone.ts'
 import type { ProfileOptions } from './profile-columns.ts'
 import type { Profile } from './profile-file.ts'
 import { loadTimeZone } from './time-zone.ts'
 
-/** The options of `kith import` for the contact exports of other products, as commander returns them. */
-export type ProfileCommandOptions = {
-  profile?: string
-  consentType: Map<string, string>
-  externalId: 'id' | 'email'
-  status?: string
-  exportedAt?: string
-  phoneCountry?: string
-}
-
-/** Adds the options to the command. */
-export function addProfileOptions(command: Command): Command {
-  return command
+/** Adds the options of `kith import` for the contact exports of other products. */
+export const profileOptions = (command: PlainCommand) =>
+  command
     .option(
       '--profile <name|file>',
       'CSV of people: Read the contact export of a product: klaviyo, hubspot, mailchimp, or as this file describes it.',
     )
-    .addOption(
-      new Option(
-        '--consent-type <channel|column=key>',
-        'Profile: The consent type of a channel or a column (repeatable). Default: that of the channel.',
-      )
-        .argParser(parsePair)
-        .default(new Map(), 'none'),
+    .option(
+      '--consent-type <channel|column=key>',
+      'Profile: The consent type of a channel or a column (repeatable). Default: that of the channel.',
+      { parse: parsePair, default: new Map(), shown: 'none' },
     )
-    .addOption(
-      new Option('--external-id <source>', 'Profile: The external_id is the identifier in the product, or the email.')
-        .choices(['id', 'email'])
-        .default('id'),
-    )
-    .option('--exported-at <time>', 'Profile: The time of the export, for refusals without a time.', parseTime)
+    .option('--external-id <source>', 'Profile: The external_id is the identifier in the product, or the email.', {
+      choices: ['id', 'email'],
+      default: 'id',
+    })
+    .option('--exported-at <time>', 'Profile: The time of the export, for refusals without a time.', {
+      parse: parseTime,
+    })
     .option(
       '--status <status>',
       'Profile: The status of all contacts of the file, such as unsubscribed. Default: as the file name begins.',
@@ -48,7 +37,8 @@ export function addProfileOptions(command: Command): Command {
       '--phone-country <code>',
       'People: The country of phone numbers without a prefix, such as DE. Default: that of the settings.',
     )
-}
+
+type ProfileCommandOptions = OptionsOf<typeof profileOptions>
 
 /** Reads a profile and what it needs. `file` is the name of the file that is imported. */
 export async function readProfileOptions(

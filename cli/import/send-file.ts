@@ -3,7 +3,7 @@ import { doneBytesOf, type ImportJob, type ImportState, importAll, startState } 
 import type { ImportItem } from '../../transfer/item.ts'
 import { refusedOf } from '../../transfer/refused.ts'
 import { Retries } from '../../transfer/retry.ts'
-import { type JsonOption, printResult } from '../command.ts'
+import type { Result } from '../command.ts'
 import { errorMessage } from '../error-message.ts'
 import { formatCount, formatDuration, type QuietOptions, startProgress } from '../progress.ts'
 import { handleInterrupt } from '../signal-handling.ts'
@@ -107,15 +107,13 @@ export const endOf = ({ state: { failed, line }, stopped, error }: Outcome, refu
   error: error && errorMessage(error),
 })
 
-/** Prints what became of a file: `value` as JSON, or the lines of `summary`. Exits with 1 unless all lines are done. */
-export function printOutcome(
-  options: JsonOption,
+/** The result of a command that sent a file: `value`, or the lines of `summary`. The command exits with 1 unless all lines are done. */
+export function resultOf(
   { state: { received, failed }, stopped, error }: Outcome,
   { value, summary }: { value: object; summary: string[] },
-): void {
-  const messages = [...(error ? [errorMessage(error)] : []), ...(error && received === 0 ? [] : summary)]
-  printResult(options, { value, messages })
+): Result {
   if (stopped || error || failed > 0) process.exitCode = 1
+  return { value, messages: [...(error ? [errorMessage(error)] : []), ...(error && received === 0 ? [] : summary)] }
 }
 
 /** The first line of a summary. `note` follows the duration. */

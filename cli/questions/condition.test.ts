@@ -1,10 +1,11 @@
-import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
-import { addConditionOptions, type ConditionOptions, readCondition } from './condition.ts'
+import { newPlainCommand } from '../kith-command.ts'
+import { type ConditionOptions, conditionsOfPeople, readCondition } from './condition.ts'
 
 /** The filter that the words of a command line make. */
 const filterOf = (...words: string[]) => {
-  const command = addConditionOptions(new Command().exitOverride().configureOutput({ writeErr() {} }), true)
+  const { command } = conditionsOfPeople(newPlainCommand({}, 'list', 'Lists people.'))
+  command.exitOverride().configureOutput({ writeErr() {} })
   return readCondition({}, command.parse(words, { from: 'user' }).opts<ConditionOptions>())
 }
 

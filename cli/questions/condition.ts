@@ -1,23 +1,24 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { Filter } from '../../client/index.ts'
 import { profileTexts } from '../../src/values/profile-fields.ts'
 import { readJsonArgument } from '../files.ts'
+import type { OptionsOf, PlainCommand } from '../kith-command.ts'
 
-/** The options that select entities, as commander returns them. */
-export type ConditionOptions = { filter?: string; where: Filter[]; segment?: string }
-
-/** Adds `--where` and `--filter`, and for people `--segment`. */
-export function addConditionOptions(command: Command, isOfPeople: boolean): Command {
+/** Adds `--where` and `--filter`. */
+export const conditions = (command: PlainCommand) =>
   command
     .option(
       '--where <field=value>',
       'Only entities with this value (repeatable; all must match): last_name=Lovelace, attribute_values.total=10.',
-      addPair,
-      [],
+      { parse: addPair, default: [] },
     )
     .option('--filter <json>', 'Only entities that match this filter: JSON, or @ and the name of a file, or -.')
-  return isOfPeople ? command.option('--segment <key>', 'Only the people of this segment.') : command
-}
+
+/** Adds `--where`, `--filter` and `--segment`. */
+export const conditionsOfPeople = (command: PlainCommand) =>
+  conditions(command).option('--segment <key>', 'Only the people of this segment.')
+
+export type ConditionOptions = OptionsOf<typeof conditionsOfPeople>
 
 const texts: ReadonlySet<string> = new Set([
   ...profileTexts,

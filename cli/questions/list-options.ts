@@ -1,52 +1,53 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { Page } from '../../client/index.ts'
 import { givenOf, wholeNumber } from '../command.ts'
-import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from '../print-rows.ts'
+import type { OptionsOf, PlainCommand } from '../kith-command.ts'
+import { type FormatOption, formatOf, printRows, type Row } from '../print-rows.ts'
 import { printStderr, visible } from '../terminal.ts'
 import { entityColumns, fieldsFor } from './columns.ts'
 import type { Pages } from './reads.ts'
 
-/** The options of a command that prints entities, as commander returns them. */
-export type ListOptions = FormatOption & {
-  fields?: string[]
-  include?: string[]
-  labels?: true
-  links?: 'id'
-  sort?: { field: string; direction: 'asc' | 'desc' }
-  limit?: number
-}
-
 export const defaultLimit = 50
 
+export const fieldsOption = [
+  '--fields <names>',
+  'Only these fields, separated by commas: external_id,attribute_values.city.',
+  { parse: parseList },
+] as const
+
+export const labelsOption = [
+  '--labels',
+  'Also show names for people to read: `label`, and those of targets. Tables begin with `label`.',
+] as const
+
+export const linksOption = [
+  '--links <form>',
+  'Show the targets of relationships by their internal identifiers.',
+  { choices: ['id'] },
+] as const
+
+export const limitOption = [
+  '--limit <count>',
+  `The most to print, or all. Default: ${defaultLimit}.`,
+  { parse: parseLimit },
+] as const
+
 /** Adds `--fields`, `--sort`, `--include`, `--labels`, `--links`, `--limit` and `--format`. */
-export function addListOptions(command: Command): Command {
-  addFieldsOption(command)
-    .option('--sort <field[:desc]>', 'The order: last_name, created_at:desc, attribute_values.total:desc.', parseSort)
-    .option('--include <keys>', 'Also show the targets of these relationships, separated by commas.', parseList)
-  return addFormatOption(addLimitOption(addLabelsOption(command).addOption(linksOption())))
-}
+export const listOptions = (command: PlainCommand) =>
+  command
+    .option(...fieldsOption)
+    .option('--sort <field[:desc]>', 'The order: last_name, created_at:desc, attribute_values.total:desc.', {
+      parse: parseSort,
+    })
+    .option('--include <keys>', 'Also show the targets of these relationships, separated by commas.', {
+      parse: parseList,
+    })
+    .option(...labelsOption)
+    .option(...linksOption)
+    .option(...limitOption)
+    .format()
 
-/** Adds `--fields`. */
-export const addFieldsOption = (command: Command): Command =>
-  command.option(
-    '--fields <names>',
-    'Only these fields, separated by commas: external_id,attribute_values.city.',
-    parseList,
-  )
-
-/** Adds `--labels`. */
-export const addLabelsOption = (command: Command): Command =>
-  command.option(
-    '--labels',
-    'Also show names for people to read: `label`, and those of targets. Tables begin with `label`.',
-  )
-
-export const linksOption = (): Option =>
-  new Option('--links <form>', 'Show the targets of relationships by their internal identifiers.').choices(['id'])
-
-/** Adds `--limit`. */
-export const addLimitOption = (command: Command): Command =>
-  command.option('--limit <count>', `The most to print, or all. Default: ${defaultLimit}.`, parseLimit)
+export type ListOptions = OptionsOf<typeof listOptions>
 
 /** Parses names that are separated by commas. */
 function parseList(text: string): string[] {
@@ -55,7 +56,7 @@ function parseList(text: string): string[] {
   return names
 }
 
-function parseSort(text: string): ListOptions['sort'] {
+function parseSort(text: string): { field: string; direction: 'asc' | 'desc' } {
   const [, field, direction = 'asc'] = /^(.+?)(?::(asc|desc))?$/.exec(text.trim()) ?? []
   if (field === undefined) throw new InvalidArgumentError('Give a field, or field:desc.')
   return { field, direction: direction as 'asc' | 'desc' }

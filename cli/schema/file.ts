@@ -7,11 +7,11 @@ import { peopleKey } from '../../src/organizations/definitions.ts'
 import { newSegment } from '../../src/segments/schema.ts'
 import { newStack } from '../../src/stacks/schema.ts'
 import { inStoredOrder } from '../../src/stacks/stacks.ts'
-import { noRules, ruleNames } from '../../src/values/attribute-rules.ts'
+import { ruleNames } from '../../src/values/attribute-rules.ts'
 import type { Detail } from '../../src/values/errors.ts'
 import { Type } from '../../src/values/json-schema.ts'
 import { listFaults, parseChecked } from '../checked-file.ts'
-import type { Declared } from './declared.ts'
+import { channelDefaults, type Declared, defaultsOf } from './declared.ts'
 import { findFaults } from './rules.ts'
 
 const closed = { additionalProperties: false }
@@ -48,21 +48,6 @@ export function parseSchemaFile(bytes: Buffer, name: string): Declared {
   if (faults.length > 0) throw new SchemaFileError(name, faults)
   return declared
 }
-
-/** What a definition has where the file says nothing. */
-const defaultsOf = {
-  stack: (key: string) => ({ name: key, retention_days: null, label: null, summary: null, erased_with: null }),
-  attribute: (key: string) => ({
-    ...{ name: key, description: null, target_stack: null, cardinality: 'one' as const },
-    ...{ indexed: false, searchable: false, state: 'active' as const, ...noRules },
-  }),
-  consentType: (key: string) => ({
-    ...{ name: key, description: null },
-    ...{ mandatory: false, default_state: false, state: 'active' as const },
-  }),
-  segment: (key: string) => ({ name: key, description: null }),
-}
-const channelDefaults = { is_default: false, double_opt_in: false }
 
 function withDefaults({ stacks, attributes, consent_types, segments }: SchemaFile): Declared {
   return {

@@ -36,14 +36,11 @@ function missingText({ kind, name }: Missing): string {
 function createText(step: Create): string {
   if (step.kind === 'stack') {
     const { kind, retention_days, label, summary, erased_with } = step.definition
-    const erased = retention_days === null ? [] : [`erased after ${retention_days} days`]
-    const labelled = label === null ? [] : [`label ${label}`]
-    const summed = summary === null ? [] : [`summary ${JSON.stringify(summary)}`]
     return [
       kind,
-      ...erased,
-      ...labelled,
-      ...summed,
+      ...(retention_days === null ? [] : [`erased after ${retention_days} days`]),
+      ...(label === null ? [] : [`label ${label}`]),
+      ...(summary === null ? [] : [`summary ${JSON.stringify(summary)}`]),
       ...(erased_with === null ? [] : [`erased with ${erased_with}`]),
     ].join(', ')
   }
@@ -52,11 +49,7 @@ function createText(step: Create): string {
     const { definition } = step
     const { type, target_stack, cardinality, indexed, searchable } = definition
     const target = type === 'stack' ? `to ${target_stack}` : type === 'person' ? 'to a person' : type
-    const flags = [
-      ...(cardinality === 'many' ? ['many'] : []),
-      ...(indexed ? ['indexed'] : []),
-      ...(searchable ? ['searchable'] : []),
-    ]
+    const flags = [cardinality === 'many' && 'many', indexed && 'indexed', searchable && 'searchable'].filter(Boolean)
     return [target, ...flags, ...Object.entries(rulesOf(definition)).map(ruleText)].join(', ')
   }
   const { channels, mandatory, state } = step.definition

@@ -1,5 +1,10 @@
-import { noRules } from '../../src/values/attribute-rules.ts'
-import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/declared.ts'
+import {
+  channelDefaults,
+  type Declared,
+  type DeclaredAttribute,
+  type DeclaredStack,
+  defaultsOf,
+} from '../schema/declared.ts'
 
 /** The name of a key for people: `placed_at` is Placed at. */
 const nameOf = (key: string) => key[0]!.toUpperCase() + key.slice(1).replaceAll('_', ' ')
@@ -9,29 +14,15 @@ const stack = (
   kind: DeclaredStack['kind'],
   label: string,
   summary: DeclaredStack['summary'] = null,
-): DeclaredStack => ({
-  ...{ key, kind, label, summary },
-  name: nameOf(key),
-  retention_days: null,
-  erased_with: null,
-})
+): DeclaredStack => ({ ...defaultsOf.stack(key), key, kind, name: nameOf(key), label, summary })
 
 /** Builds an attribute. The default is one value without an index; `more` overrides it. */
-function attribute(
+const attribute = (
   owner: string,
   key: string,
   type: DeclaredAttribute['type'],
   more: Partial<DeclaredAttribute> = {},
-): DeclaredAttribute {
-  const defaults = {
-    target_stack: null,
-    cardinality: 'one',
-    indexed: false,
-    searchable: false,
-    state: 'active',
-  } as const
-  return { owner, key, type, name: nameOf(key), description: null, ...defaults, ...noRules, ...more }
-}
+): DeclaredAttribute => ({ ...defaultsOf.attribute(key), owner, key, type, name: nameOf(key), ...more })
 
 const to = (target_stack: string, cardinality: 'one' | 'many' = 'one') => ({ target_stack, cardinality })
 const indexed = { indexed: true }
@@ -76,15 +67,11 @@ export const shop: Declared = {
   ],
   consent_types: [
     {
-      key: 'surveys',
-      name: 'Surveys',
-      description: null,
-      state: 'active',
-      mandatory: false,
-      default_state: false,
+      ...defaultsOf.consentType('surveys'),
+      ...{ key: 'surveys', name: 'Surveys' },
       channels: [
-        { channel: 'email', is_default: false, double_opt_in: false },
-        { channel: 'sms', is_default: false, double_opt_in: false },
+        { channel: 'email', ...channelDefaults },
+        { channel: 'sms', ...channelDefaults },
       ],
     },
   ],

@@ -134,7 +134,7 @@ export class ApiClientEndpoints extends EndpointGroup {
 }
 
 /** The tokens that callers and `kith token` made. Those that clients fetch end with the client and are not listed. */
-export class ApiTokenEndpoints extends EndpointGroup {
+class ApiTokenEndpoints extends EndpointGroup {
   /**
    * Lists the tokens, newest first, with their last use.
    *
@@ -215,7 +215,7 @@ export class RoleEndpoints extends EndpointGroup {
 }
 
 /** The people who sign in to the console with a password. A caller can give only a role that has no more than itself. */
-export class AccountEndpoints extends EndpointGroup {
+class AccountEndpoints extends EndpointGroup {
   /**
    * Creates an account. The link of its invitation is shown only in this result: put the address of the service before it.
    *

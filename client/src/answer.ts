@@ -1,4 +1,5 @@
-import { isFailure, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
+import { isFailure, KithConnectionError, KithError } from './errors.ts'
+import { createWatchdog } from './watchdog.ts'
 import type { ErrorCode } from './wire.ts'
 
 type Parsed = Readonly<Record<string, unknown>>
@@ -14,20 +15,16 @@ export async function fetchWithin<T>(
   { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal | undefined },
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
-  const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
-  const abort = () => controller.abort(signal?.reason)
-  signal?.addEventListener('abort', abort, { once: true })
-  if (signal?.aborted) abort()
+  const watchdog = createWatchdog(signal)
+  // A redirect could send a write to another host, or turn it into a GET. It is a response that is not from kith.
+  const request = { ...init, redirect: 'manual', signal: watchdog.signal } as const
   try {
-    // A redirect could send a write to another host, or turn it into a GET. It is a response that is not from kith.
-    return await read(await fetchFunction(url, { ...init, redirect: 'manual', signal: controller.signal }))
+    return await watchdog.within(fetchFunction(url, request).then(read), timeoutMs)
   } catch (error) {
-    if (controller.signal.aborted) throw controller.signal.reason
+    if (watchdog.signal.aborted) throw watchdog.signal.reason
     throw isFailure(error) ? error : buildUnreachableError(url, error)
   } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', abort)
+    watchdog.end()
   }
 }
 

@@ -31,7 +31,7 @@ export type ChangeFilter<S extends OrganizationSchema> = {
 export type ChangePosition = { after?: number | undefined; logId?: string | undefined }
 
 /** With `links: 'id'`, `before` and `after` show the targets of relationships by their internal identifiers, as they were written. */
-export type ChangeForm = { links?: 'id' }
+type ChangeForm = { links?: 'id' }
 
 /**
  * The options of a list of changes: `size` of them per request (100 by default, at most 1,000). If none matches yet, the service waits

@@ -120,7 +120,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
 }
 
 /** The endpoints of consent types and of their texts. */
-export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, ConsentTypeBody, ConsentTypePatch, number> {
+class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, ConsentTypeBody, ConsentTypePatch, number> {
   constructor(transport: Transport) {
     super(transport, '/v1/schema/consent-types')
   }

@@ -357,7 +357,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
 }
 
 /** The endpoints of people, by their method and the path below people. */
-export type BelowPeople = Endpoint extends infer E
+type BelowPeople = Endpoint extends infer E
   ? E extends `${infer M} /v1/people${infer P}`
     ? `${M} ${P}`
     : never

@@ -17,8 +17,7 @@ export class ImportEndpoints extends EndpointGroup {
    * ```
    */
   list({ size, after, ...options }: ImportListOptions = {}): Listing<Import> {
-    const read = (before?: string) =>
-      this.send('GET /v1/imports', { query: { ...(before && { before }), limit: size } }, options)
+    const read = (before?: string) => this.send('GET /v1/imports', { query: { before, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 

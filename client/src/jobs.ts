@@ -17,8 +17,7 @@ export type FollowJobOptions = CallOptions & { intervalMs?: number }
 export class JobEndpoints extends EndpointGroup {
   /** Lists the jobs with their counts and authors, newest first. */
   list({ size, after, ...options }: JobListOptions = {}): Listing<Job> {
-    const read = (before?: string) =>
-      this.send('GET /v1/jobs', { query: { ...(before && { before }), limit: size } }, options)
+    const read = (before?: string) => this.send('GET /v1/jobs', { query: { before, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 
@@ -51,12 +50,8 @@ export class JobEndpoints extends EndpointGroup {
 
   /** Lists what a job was refused to change, with the reasons. */
   refused(job_id: string, { size, after, ...options }: JobListOptions = {}): Listing<JobRefusal> {
-    const read = (from?: string) =>
-      this.send(
-        'GET /v1/jobs/{job_id}/refused',
-        { params: { job_id }, query: { ...(from && { after: from }), limit: size } },
-        options,
-      )
+    const read = (after?: string) =>
+      this.send('GET /v1/jobs/{job_id}/refused', { params: { job_id }, query: { after, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 

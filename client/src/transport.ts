@@ -7,7 +7,8 @@ import { NewestWrite } from './newest-write.ts'
 import type { Attempt, Call, ClientOptions, UpdateOptions } from './options.ts'
 import { type QueryValue, queryOf } from './query.ts'
 import { outcomeOf, pauseBefore } from './retry.ts'
-import { ndjson, type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
+import { ndjson, type StreamFormat, valuesFrom } from './stream.ts'
+import { untilAborted } from './watchdog.ts'
 
 /** An endpoint: a method and the template of a path. */
 export type Endpoint = keyof Endpoints

@@ -1,3 +1,4 @@
+import { concat } from './ledger-text.ts'
 import type { Change, Webhook, WebhookEventKind } from './wire.ts'
 
 /** A change as a webhook with the payload `ids` sends it: without values and without the external identifier. */
@@ -72,7 +73,7 @@ export async function verifyWebhook<Payload extends Webhook['payload'] = 'full'>
   const body = typeof payload === 'string' ? encoder.encode(payload) : payload
   // A parser before the receiver leaves an object, often without a type that tells.
   if (!ArrayBuffer.isView(body)) throw new TypeError('the payload must be the body as it arrived: a text or bytes')
-  const message = joined(encoder.encode(`${id}.${timestamp}.`), body)
+  const message = concat([encoder.encode(`${id}.${timestamp}.`), body])
   if (!(await isSigned(message, signatures, keys)))
     throw new WebhookVerificationError('No signature matches: the request is not from the webhook, or was changed.')
   return JSON.parse(new TextDecoder().decode(body))
@@ -111,11 +112,4 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   } catch {
     return undefined
   }
-}
-
-function joined(head: Uint8Array, rest: Uint8Array): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(head.length + rest.length)
-  bytes.set(head)
-  bytes.set(rest, head.length)
-  return bytes
 }
